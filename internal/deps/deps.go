@@ -1,0 +1,27 @@
+package deps
+
+import (
+	_ "filippo.io/age"
+	_ "filippo.io/age/armor"
+	_ "github.com/bep/imagemeta"
+	_ "github.com/danielgtaylor/huma/v2"
+	_ "github.com/danielgtaylor/huma/v2/adapters/humago"
+	_ "github.com/edsrzf/mmap-go"
+	_ "github.com/fogleman/gg"
+	_ "github.com/gofrs/flock"
+	_ "github.com/rogpeppe/go-internal/testscript"
+	_ "github.com/schollz/progressbar/v3"
+	_ "github.com/spf13/cobra"
+	_ "golang.org/x/image/bmp"
+	_ "golang.org/x/image/draw"
+	_ "golang.org/x/image/tiff"
+	_ "golang.org/x/image/vector"
+	_ "golang.org/x/image/webp"
+	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/sys/unix"
+	_ "golang.org/x/term"
+	_ "gonum.org/v1/gonum/blas/blas32"
+	_ "gonum.org/v1/gonum/dsp/fourier"
+	_ "gonum.org/v1/gonum/mat"
+	_ "gonum.org/v1/gonum/stat"
+)
