@@ -1,0 +1,102 @@
+package cpar
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"cpar/internal/wire"
+)
+
+// Every object starts with the same eight bytes: "CPAR", its kind, a zero and
+// the format version. FORMAT.md draws each of them.
+const magic = "CPAR"
+
+type kind uint8
+
+const (
+	kindManifest kind = 'M'
+	kindRequest  kind = 'Q'
+	kindReply    kind = 'A'
+)
+
+func (k kind) String() string {
+	switch k {
+	case kindManifest:
+		return "index manifest"
+	case kindRequest:
+		return "request"
+	case kindReply:
+		return "reply"
+	}
+	return "object"
+}
+
+func appendHeader(b []byte, k kind) []byte {
+	b = append(b, magic...)
+	b = append(b, byte(k), 0)
+	return binary.LittleEndian.AppendUint16(b, Version)
+}
+
+// readHeader checks the first eight bytes. Another version is told apart from
+// damage: the hint to the person differs.
+func readHeader(b []byte, k kind) (*wire.Reader, error) {
+	r := wire.NewReader(b, ErrCorrupt)
+	if m := r.Bytes(4, "magic"); m == nil || string(m) != magic {
+		return nil, fmt.Errorf("reading %v: %w: it does not start with %q", k, ErrCorrupt, magic)
+	}
+	got, zero, version := kind(r.U8("kind")), r.U8("reserved byte"), r.U16("version")
+	switch {
+	case r.Err() != nil:
+		return nil, fmt.Errorf("reading %v: %w", k, r.Err())
+	case got != k:
+		return nil, fmt.Errorf("reading %v: %w: this is a %v", k, ErrCorrupt, got)
+	case version != Version:
+		return nil, fmt.Errorf("reading %v: %w: it has version %d, this program speaks version %d", k, ErrVersion, version, Version)
+	case zero != 0:
+		return nil, fmt.Errorf("reading %v: %w: the reserved byte is %d", k, ErrCorrupt, zero)
+	}
+	return r, nil
+}
+
+// An IndexID names an index. It is drawn at random when the index is built,
+// enters every derivation of its keys, and tells nothing about its contents.
+type IndexID [16]byte
+
+func (id IndexID) String() string { return hex.EncodeToString(id[:]) }
+
+// MarshalText writes 32 hexadecimal digits.
+func (id IndexID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText reads 32 lower-case hexadecimal digits.
+func (id *IndexID) UnmarshalText(text []byte) error {
+	var got IndexID
+	n, err := hex.Decode(got[:], text[:min(len(text), 2*len(got))])
+	if err != nil || n != len(got) || len(text) != 2*len(got) || got.String() != string(text) {
+		return fmt.Errorf("%w: %q is not an index id (32 lower-case hexadecimal digits)", ErrInput, text)
+	}
+	*id = got
+	return nil
+}
+
+// ParseIndexID reads the form that String writes.
+func ParseIndexID(s string) (id IndexID, err error) { return id, id.UnmarshalText([]byte(s)) }
+
+func appendWords(b []byte, v []uint64) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(v)))
+	return wire.AppendWords(b, v)
+}
+
+func appendOrder(b []byte, o OrderCiphertext, width uint8) []byte {
+	if width == 2 {
+		return binary.LittleEndian.AppendUint16(b, uint16(o))
+	}
+	return binary.LittleEndian.AppendUint64(b, uint64(o))
+}
+
+func readOrder(r *wire.Reader, width uint8) OrderCiphertext {
+	if width == 2 {
+		return OrderCiphertext(r.U16("order ciphertext"))
+	}
+	return OrderCiphertext(r.U64("order ciphertext"))
+}

@@ -1,0 +1,239 @@
+package cpar
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"cpar/kdforest"
+)
+
+func sampleRequest(planes bool) *Request {
+	q := &Request{
+		Index:  IndexID{1, 2, 3},
+		Params: Params{Scheme: SchemeCPAR, L: 10, Approx: 25, Prune: planes},
+		Vector: []uint64{1, 2, 1 << 63},
+		Order:  []OrderCiphertext{0, 7, 65535},
+	}
+	if planes {
+		q.Planes = &PlaneRequest{Vector: []uint64{5, 6, 7, 8}, Scale: 9, Offset: 10}
+	}
+	return q
+}
+
+func sampleReply() *Reply {
+	return &Reply{Index: IndexID{4}, Visited: 450, Touched: 1 << 40, Matches: []Match{
+		{Record: 7, Score: -5, Keywords: []byte("0123456789")},
+		{Record: 2, Score: 9, Keywords: []byte("abcdefghij")},
+		{Record: 3, Score: 9, Keywords: []byte("klmnopqrst")},
+	}}
+}
+
+func sampleManifest() *Manifest {
+	m := &Manifest{
+		Scheme: SchemeCPAR, ID: IndexID{9}, Records: 3, Dim: 5, Shift: 28,
+		Trees: 2, PlaneShift: 44, OrderBytes: 2, Fields: 2, Planes: 3, KeywordBytes: 92,
+	}
+	for i, bytes := range []uint64{80, 40, 276, 3*4 + 2*3*16, 3 * 3 * 8, 1000} {
+		kinds := []SegmentKind{SegmentVectors, SegmentVectors, SegmentKeywords, SegmentForest, SegmentPlanes, SegmentProfile}
+		m.Segments = append(m.Segments, Segment{Kind: kinds[i], Bytes: bytes, Digest: Digest{byte(i)}})
+	}
+	return m
+}
+
+type binaryMarshaler interface{ MarshalBinary() ([]byte, error) }
+
+func marshal(t testing.TB, v binaryMarshaler) []byte {
+	t.Helper()
+	b, err := v.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// decoders maps each object's name to its encoding and decoder.
+func decoders(t testing.TB) map[string]struct {
+	bytes  []byte
+	decode func([]byte) (binaryMarshaler, error)
+} {
+	type entry = struct {
+		bytes  []byte
+		decode func([]byte) (binaryMarshaler, error)
+	}
+	return map[string]entry{
+		"request":  {marshal(t, sampleRequest(true)), func(b []byte) (binaryMarshaler, error) { return DecodeRequest(b) }},
+		"reply":    {marshal(t, sampleReply()), func(b []byte) (binaryMarshaler, error) { return DecodeReply(b) }},
+		"manifest": {marshal(t, sampleManifest()), func(b []byte) (binaryMarshaler, error) { return DecodeManifest(b) }},
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	for _, q := range []*Request{sampleRequest(true), sampleRequest(false)} {
+		got, err := DecodeRequest(marshal(t, q))
+		if err != nil || !reflect.DeepEqual(got, q) {
+			t.Errorf("request: got %+v, %v; want %+v", got, err, q)
+		}
+	}
+	wide := sampleRequest(false)
+	wide.Order[1] = 1 << 39
+	if got, err := DecodeRequest(marshal(t, wide)); err != nil || !reflect.DeepEqual(got, wide) {
+		t.Errorf("request with order-preserving encryption: got %+v, %v", got, err)
+	}
+	if got, err := DecodeReply(marshal(t, sampleReply())); err != nil || !reflect.DeepEqual(got, sampleReply()) {
+		t.Errorf("reply: got %+v, %v", got, err)
+	}
+	if got, err := DecodeManifest(marshal(t, sampleManifest())); err != nil || !reflect.DeepEqual(got, sampleManifest()) {
+		t.Errorf("manifest: got %+v, %v", got, err)
+	}
+}
+
+func TestDamage(t *testing.T) {
+	for name, d := range decoders(t) {
+		for n := range d.bytes {
+			if _, err := d.decode(d.bytes[:n]); !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%s cut to %d bytes: %v, want ErrCorrupt", name, n, err)
+			}
+		}
+		if _, err := d.decode(append(bytes.Clone(d.bytes), 0)); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s with a byte more: %v, want ErrCorrupt", name, err)
+		}
+		later := bytes.Clone(d.bytes)
+		later[6]++
+		if _, err := d.decode(later); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "version 2") {
+			t.Errorf("%s of version 2: %v, want ErrVersion", name, err)
+		}
+	}
+	// A manifest carries its own checksum: no bit may change.
+	m := marshal(t, sampleManifest())
+	for i := 8; i < len(m); i++ {
+		bad := bytes.Clone(m)
+		bad[i] ^= 1 << (i % 8)
+		if _, err := DecodeManifest(bad); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("manifest with a bit of byte %d flipped: %v", i, err)
+		}
+	}
+}
+
+// TestHugeCounts: a count that the input cannot hold allocates nothing.
+func TestHugeCounts(t *testing.T) {
+	q := marshal(t, sampleRequest(false))
+	// The count of vector words follows the 32 fixed bytes.
+	copy(q[32:], []byte{255, 255, 255, 255})
+	if allocs := testing.AllocsPerRun(10, func() {
+		if _, err := DecodeRequest(q); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("got %v", err)
+		}
+	}); allocs > 20 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
+func TestManifestValidate(t *testing.T) {
+	for name, spoil := range map[string]func(*Manifest){
+		"no records":              func(m *Manifest) { m.Records = 0 },
+		"records without vectors": func(m *Manifest) { m.Records++ },
+		"no trees":                func(m *Manifest) { m.Trees = 0 },
+		"capia with trees":        func(m *Manifest) { m.Scheme = SchemeCAPIA },
+		"no profile":              func(m *Manifest) { m.Segments = m.Segments[:5] },
+		"two profiles":            func(m *Manifest) { m.Segments = append(m.Segments, m.Segments[5]) },
+		"half a row":              func(m *Manifest) { m.Segments[0].Bytes, m.Segments[1].Bytes = 84, 36 },
+		"out of order":            func(m *Manifest) { m.Segments[2], m.Segments[3] = m.Segments[3], m.Segments[2] },
+		"unknown kind":            func(m *Manifest) { m.Segments[5].Kind = 77 },
+		"shift":                   func(m *Manifest) { m.Shift = 63 },
+		"order bytes":             func(m *Manifest) { m.OrderBytes = 3 },
+	} {
+		m := sampleManifest()
+		spoil(m)
+		if _, err := m.MarshalBinary(); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v, want ErrCorrupt", name, err)
+		}
+	}
+}
+
+func TestForestRoundTrip(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	rows := make([][]uint16, 40)
+	for i := range rows {
+		rows[i] = []uint16{uint16(rng.IntN(9)), uint16(rng.IntN(9)), uint16(rng.IntN(9))}
+	}
+	forest, planes, err := kdforest.Build(rows, kdforest.BuildOptions{Trees: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &Forest{Forest: *forest}
+	for _, p := range planes {
+		f.Cuts = append(f.Cuts, Plane{Field: uint16(p.Dim), Order: OrderCiphertext(p.Value)})
+	}
+	for _, width := range []uint8{2, 8} {
+		m := &Manifest{Records: 40, Trees: 3, Fields: 3, Planes: forest.Planes, OrderBytes: width}
+		b, err := f.AppendBinary(nil, width)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := DecodeForest(m, b)
+		if err != nil || !reflect.DeepEqual(got, f) {
+			t.Fatalf("width %d: got %+v, %v", width, got, err)
+		}
+		for i := range b {
+			bad := bytes.Clone(b)
+			bad[i] ^= 0x80
+			if got, err := DecodeForest(m, bad); err == nil && reflect.DeepEqual(got, f) {
+				t.Fatalf("width %d: byte %d altered goes unseen", width, i)
+			}
+		}
+		if _, err := DecodeForest(m, b[:len(b)-1]); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("width %d truncated: %v", width, err)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, s := range []Scheme{SchemeCPAR, SchemeCAPIA} {
+		if got, err := ParseScheme(s.String()); err != nil || got != s {
+			t.Errorf("%v: %v, %v", s, got, err)
+		}
+	}
+	if _, err := ParseScheme("scheme 3"); !errors.Is(err, ErrInput) {
+		t.Errorf("scheme 3: %v", err)
+	}
+	id := IndexID{0xab, 15: 0x01}
+	if got, err := ParseIndexID(id.String()); err != nil || got != id {
+		t.Errorf("%v: %v, %v", id, got, err)
+	}
+	d := Digest{0xcd, 31: 0x02}
+	if got, err := ParseDigest(d.String()); err != nil || got != d {
+		t.Errorf("%v: %v, %v", d, got, err)
+	}
+	for _, bad := range []string{"", "ab", strings.ToUpper(id.String()), id.String() + "00", "../../../../etc/passwd/aaaaaaaaaa", strings.Repeat("zz", 16)} {
+		if _, err := ParseIndexID(bad); !errors.Is(err, ErrInput) {
+			t.Errorf("index id %q: %v", bad, err)
+		}
+		if _, err := ParseDigest(bad); !errors.Is(err, ErrInput) {
+			t.Errorf("digest %q: %v", bad, err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, d := range decoders(f) {
+		f.Add(d.bytes)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for name, d := range decoders(t) {
+			v, err := d.decode(b)
+			if err != nil {
+				if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVersion) {
+					t.Errorf("%s: %v is neither ErrCorrupt nor ErrVersion", name, err)
+				}
+				continue
+			}
+			if again := marshal(t, v); !bytes.Equal(again, b) {
+				t.Errorf("%s: decoded, then encoded otherwise:\n%x\n%x", name, b, again)
+			}
+		}
+	})
+}

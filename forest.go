@@ -1,0 +1,82 @@
+package cpar
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"cpar/internal/wire"
+	"cpar/kdforest"
+)
+
+// A Plane is what the cloud sees of a splitting plane besides its encrypted
+// row: which split field it cuts and the order ciphertext of its value. The
+// field is a number among the |SF| split fields, not the dimension it stands
+// for.
+type Plane struct {
+	Field uint16
+	Order OrderCiphertext
+}
+
+// A Forest is an encrypted forest without its vectors: the trees' shapes,
+// which record each node holds, and the planes that nodes share.
+type Forest struct {
+	kdforest.Forest
+	// Cuts has Forest.Planes elements.
+	Cuts []Plane
+}
+
+// AppendBinary appends the encoding of f: every plane's field and order
+// ciphertext (m.OrderBytes each), then every tree's nodes, 16 bytes a node:
+// record, plane, left, right.
+func (f *Forest) AppendBinary(b []byte, orderBytes uint8) ([]byte, error) {
+	for i, c := range f.Cuts {
+		if orderBytes == 2 && c.Order > 1<<16-1 {
+			return nil, fmt.Errorf("writing forest: order ciphertext of plane %d does not fit in 2 bytes", i)
+		}
+		b = binary.LittleEndian.AppendUint16(b, c.Field)
+		b = appendOrder(b, c.Order, orderBytes)
+	}
+	for _, t := range f.Trees {
+		for _, n := range t {
+			for _, v := range [4]uint32{n.Record, n.Plane, n.Left, n.Right} {
+				b = binary.LittleEndian.AppendUint32(b, v)
+			}
+		}
+	}
+	return b, nil
+}
+
+// DecodeForest reads the forest segment of an index and checks that every
+// tree is a tree over all records, so that a search can trust it.
+func DecodeForest(m *Manifest, b []byte) (*Forest, error) {
+	r := wire.NewReader(b, ErrCorrupt)
+	want := uint64(m.Planes)*(2+uint64(m.OrderBytes)) + uint64(m.Trees)*uint64(m.Records)*nodeSize
+	if uint64(len(b)) != want {
+		return nil, fmt.Errorf("reading forest: %w: %d bytes for %d planes and %d trees of %d nodes, want %d", ErrCorrupt, len(b), m.Planes, m.Trees, m.Records, want)
+	}
+	f := &Forest{Forest: kdforest.Forest{Records: m.Records, Planes: m.Planes}}
+	f.Cuts = make([]Plane, m.Planes)
+	for i := range f.Cuts {
+		f.Cuts[i] = Plane{Field: r.U16("field"), Order: readOrder(r, m.OrderBytes)}
+		if uint32(f.Cuts[i].Field) >= m.Fields {
+			return nil, fmt.Errorf("reading forest: %w: plane %d cuts field %d of %d", ErrCorrupt, i, f.Cuts[i].Field, m.Fields)
+		}
+	}
+	f.Trees = make([]kdforest.Tree, m.Trees)
+	for t := range f.Trees {
+		nodes := make(kdforest.Tree, m.Records)
+		for i := range nodes {
+			b := r.Bytes(nodeSize, "node")
+			le := binary.LittleEndian
+			nodes[i] = kdforest.Node{Record: le.Uint32(b), Plane: le.Uint32(b[4:]), Left: le.Uint32(b[8:]), Right: le.Uint32(b[12:])}
+		}
+		f.Trees[t] = nodes
+	}
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("reading forest: %w", err)
+	}
+	if err := f.Validate(); err != nil {
+		return nil, fmt.Errorf("reading forest: %w: %w", ErrCorrupt, err)
+	}
+	return f, nil
+}

@@ -1,0 +1,253 @@
+package cpar
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+)
+
+// A Digest is the SHA-256 of a segment's bytes and its name.
+type Digest [sha256.Size]byte
+
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// MarshalText writes 64 hexadecimal digits.
+func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// ParseDigest reads the form that String writes, and no other.
+func ParseDigest(s string) (Digest, error) {
+	var d Digest
+	if len(s) == 2*len(d) {
+		if _, err := hex.Decode(d[:], []byte(s)); err == nil && d.String() == s {
+			return d, nil
+		}
+	}
+	return Digest{}, fmt.Errorf("%w: %q is not a digest (64 lower-case hexadecimal digits)", ErrInput, s)
+}
+
+// A SegmentKind says what a segment of an index holds.
+type SegmentKind uint8
+
+// The segments of an index, in the order in which a manifest lists them.
+const (
+	// SegmentVectors: rows of Dim words, C(V) of consecutive records. An
+	// index has one or more.
+	SegmentVectors SegmentKind = 1
+	// SegmentKeywords: one block of KeywordBytes for each record.
+	SegmentKeywords SegmentKind = 2
+	// SegmentForest: the planes' fields and order ciphertexts, then the
+	// trees (scheme cpar only).
+	SegmentForest SegmentKind = 3
+	// SegmentPlanes: rows of Fields+1 words, C(H) of each plane (scheme cpar
+	// only).
+	SegmentPlanes SegmentKind = 4
+	// SegmentProfile: the owner's profile, encrypted; the cloud only keeps it.
+	SegmentProfile SegmentKind = 5
+)
+
+func (k SegmentKind) String() string {
+	switch k {
+	case SegmentVectors:
+		return "vectors"
+	case SegmentKeywords:
+		return "keywords"
+	case SegmentForest:
+		return "forest"
+	case SegmentPlanes:
+		return "planes"
+	case SegmentProfile:
+		return "profile"
+	}
+	return fmt.Sprintf("segment kind %d", uint8(k))
+}
+
+// A Segment names one immutable file of an index.
+type Segment struct {
+	Kind   SegmentKind
+	Bytes  uint64
+	Digest Digest
+}
+
+// A Manifest describes an index and names its segments. It is what is made
+// active in one step: an index is exactly what its manifest names.
+type Manifest struct {
+	Scheme Scheme
+	ID     IndexID
+	// Records is n, Dim the words of a record's vector, C(V).
+	Records uint32
+	Dim     uint32
+	// Shift: a score is ⟨C(V), t⟩ / 2^Shift, rounded (w² in the paper).
+	Shift uint8
+	// Trees, Fields (|SF|), Planes, PlaneShift and OrderBytes are 0 for capia.
+	Trees      uint8
+	PlaneShift uint8
+	OrderBytes uint8
+	Fields     uint32
+	Planes     uint32
+	// KeywordBytes is the size of a record's keyword block.
+	KeywordBytes uint32
+	Segments     []Segment
+}
+
+// Limits that a manifest is held to before anything is made for it.
+const (
+	MaxRecords      = 1 << 27
+	maxDim          = 1 << 16
+	maxFields       = 1 << 16
+	maxKeywordBytes = 1 << 16
+	maxTrees        = 64
+	maxSegments     = 1 << 16
+	// MaxSegmentBytes bounds one segment; vectors are cut to fit.
+	MaxSegmentBytes = 1 << 30
+	segmentSize     = 1 + 8 + sha256.Size
+	// nodeSize is the encoded size of a tree's node, see forest.go.
+	nodeSize = 16
+)
+
+// AppendBinary appends the canonical encoding of m, its own SHA-256 last.
+func (m *Manifest) AppendBinary(b []byte) ([]byte, error) {
+	if err := m.Validate(); err != nil {
+		return nil, fmt.Errorf("writing index manifest: %w", err)
+	}
+	start := len(b)
+	b = appendHeader(b, kindManifest)
+	b = append(b, m.ID[:]...)
+	b = append(b, byte(m.Scheme), m.Shift, m.PlaneShift, m.Trees, m.OrderBytes, 0, 0, 0)
+	for _, v := range []uint32{m.Records, m.Dim, m.Fields, m.Planes, m.KeywordBytes, uint32(len(m.Segments))} {
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	for _, s := range m.Segments {
+		b = append(b, byte(s.Kind))
+		b = binary.LittleEndian.AppendUint64(b, s.Bytes)
+		b = append(b, s.Digest[:]...)
+	}
+	sum := sha256.Sum256(b[start:])
+	return append(b, sum[:]...), nil
+}
+
+// MarshalBinary returns the canonical encoding of m.
+func (m *Manifest) MarshalBinary() ([]byte, error) { return m.AppendBinary(nil) }
+
+// DecodeManifest reads a manifest. Errors wrap ErrCorrupt or ErrVersion.
+func DecodeManifest(b []byte) (*Manifest, error) {
+	// The version is looked at first: a later version may end otherwise.
+	r, err := readHeader(b, kindManifest)
+	if err != nil {
+		return nil, err
+	}
+	body := len(b) - sha256.Size
+	if body < 8 || sha256.Sum256(b[:body]) != [sha256.Size]byte(b[body:]) {
+		return nil, fmt.Errorf("reading index manifest: %w: its checksum does not fit its %d bytes", ErrCorrupt, len(b))
+	}
+	m := new(Manifest)
+	copy(m.ID[:], r.Bytes(len(m.ID), "index id"))
+	m.Scheme = Scheme(r.U8("scheme"))
+	m.Shift, m.PlaneShift = r.U8("shift"), r.U8("plane shift")
+	m.Trees, m.OrderBytes = r.U8("trees"), r.U8("order bytes")
+	if z := r.Bytes(3, "reserved bytes"); z != nil && (z[0]|z[1]|z[2]) != 0 {
+		r.Fail("reserved bytes are not 0")
+	}
+	for _, v := range []*uint32{&m.Records, &m.Dim, &m.Fields, &m.Planes, &m.KeywordBytes} {
+		*v = r.U32("size")
+	}
+	n := r.Count(segmentSize, "segments")
+	for i := 0; i < n && r.Err() == nil; i++ {
+		s := Segment{Kind: SegmentKind(r.U8("segment kind")), Bytes: r.U64("segment size")}
+		copy(s.Digest[:], r.Bytes(len(s.Digest), "segment digest"))
+		m.Segments = append(m.Segments, s)
+	}
+	r.Bytes(sha256.Size, "checksum")
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("reading index manifest: %w", err)
+	}
+	if err := m.Validate(); err != nil {
+		return nil, fmt.Errorf("reading index manifest: %w", err)
+	}
+	return m, nil
+}
+
+// Validate checks that m is one that this version writes: every number within
+// its limit, every segment of the size that the numbers ask for.
+func (m *Manifest) Validate() error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
+	}
+	forest := m.Scheme == SchemeCPAR
+	switch {
+	case m.Scheme != SchemeCPAR && m.Scheme != SchemeCAPIA:
+		return fail("%v is not a scheme", m.Scheme)
+	case m.Records < 1 || m.Records > MaxRecords:
+		return fail("%d records; 1 to %d are possible", m.Records, MaxRecords)
+	case m.Dim < 1 || m.Dim > maxDim || m.KeywordBytes < 1 || m.KeywordBytes > maxKeywordBytes:
+		return fail("vectors of %d words, keyword blocks of %d bytes", m.Dim, m.KeywordBytes)
+	case m.Shift > 62 || m.PlaneShift > 62 || m.Fields > maxFields || len(m.Segments) > maxSegments:
+		return fail("shifts %d and %d, %d split fields, %d segments", m.Shift, m.PlaneShift, m.Fields, len(m.Segments))
+	case forest && (m.Trees < 1 || m.Trees > maxTrees || m.OrderBytes != 2 && m.OrderBytes != 8):
+		return fail("%d trees, order ciphertexts of %d bytes", m.Trees, m.OrderBytes)
+	case forest && uint64(m.Planes) > uint64(m.Records)*uint64(m.Trees):
+		return fail("%d planes for %d trees of %d records", m.Planes, m.Trees, m.Records)
+	case !forest && m.Trees|m.PlaneShift|m.OrderBytes != 0, !forest && m.Fields|m.Planes != 0:
+		return fail("a forest in an index of scheme %v", m.Scheme)
+	}
+	return m.validateSegments(fail)
+}
+
+func (m *Manifest) validateSegments(fail func(string, ...any) error) error {
+	row := 8 * uint64(m.Dim)
+	var vectors uint64
+	count := map[SegmentKind]int{}
+	want := map[SegmentKind]uint64{SegmentKeywords: uint64(m.Records) * uint64(m.KeywordBytes)}
+	if m.Scheme == SchemeCPAR {
+		want[SegmentForest] = uint64(m.Planes)*(2+uint64(m.OrderBytes)) + uint64(m.Trees)*uint64(m.Records)*nodeSize
+		want[SegmentPlanes] = uint64(m.Planes) * (uint64(m.Fields) + 1) * 8
+	}
+	for i, s := range m.Segments {
+		size, sized := want[s.Kind]
+		switch {
+		case s.Bytes > MaxSegmentBytes && s.Kind == SegmentVectors:
+			return fail("segment %d has %d bytes, more than %d", i, s.Bytes, MaxSegmentBytes)
+		case i > 0 && s.Kind < m.Segments[i-1].Kind:
+			return fail("segment %d (%v) is out of order", i, s.Kind)
+		case s.Kind == SegmentVectors && (s.Bytes == 0 || s.Bytes%row != 0):
+			return fail("segment %d (vectors) of %d bytes is not whole rows of %d", i, s.Bytes, row)
+		case s.Kind == SegmentVectors:
+			vectors += s.Bytes
+		case s.Kind == SegmentProfile && s.Bytes <= MaxSegmentBytes:
+		case !sized || s.Bytes != size:
+			return fail("segment %d (%v) of %d bytes does not belong", i, s.Kind, s.Bytes)
+		}
+		count[s.Kind]++
+		if s.Kind != SegmentVectors && count[s.Kind] > 1 {
+			return fail("two segments of %v", s.Kind)
+		}
+	}
+	want[SegmentProfile] = 0
+	for k := range want {
+		if count[k] != 1 {
+			return fail("no segment of %v", k)
+		}
+	}
+	if vectors != row*uint64(m.Records) {
+		return fail("%d bytes of vectors for %d records of %d", vectors, m.Records, row)
+	}
+	return nil
+}
+
+// Bytes is the size of all segments of m.
+func (m *Manifest) Bytes() (n uint64) {
+	for _, s := range m.Segments {
+		n += s.Bytes
+	}
+	return n
+}
+
+// Segment returns the one segment of a kind other than vectors.
+func (m *Manifest) Segment(k SegmentKind) (Segment, bool) {
+	for _, s := range m.Segments {
+		if s.Kind == k {
+			return s, true
+		}
+	}
+	return Segment{}, false
+}

@@ -1,0 +1,82 @@
+package cpar
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Version is the version of every format in this package. A reader refuses
+// any other (ErrVersion).
+const Version = 1
+
+// MaxNeighbours bounds how many records one request may ask for.
+const MaxNeighbours = 1000
+
+// A Scheme says how the cloud finds the nearest records.
+type Scheme uint8
+
+// The schemes.
+const (
+	// SchemeCPAR searches an encrypted randomized kd-forest (AP-X).
+	SchemeCPAR Scheme = 1
+	// SchemeCAPIA scans every record: the paper's predecessor and baseline.
+	SchemeCAPIA Scheme = 2
+)
+
+func (s Scheme) String() string {
+	switch s {
+	case SchemeCPAR:
+		return "cpar"
+	case SchemeCAPIA:
+		return "capia"
+	}
+	return fmt.Sprintf("scheme %d", uint8(s))
+}
+
+// ParseScheme is the inverse of Scheme.String.
+func ParseScheme(name string) (Scheme, error) {
+	for _, s := range []Scheme{SchemeCPAR, SchemeCAPIA} {
+		if strings.EqualFold(name, s.String()) {
+			return s, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: no scheme %q; there are cpar and capia", ErrInput, name)
+}
+
+// Params is what an owner asks of one search. It travels in the clear.
+type Params struct {
+	// Scheme must be one that the index can serve: an index of scheme cpar
+	// serves both, one of scheme capia only capia.
+	Scheme Scheme
+	// L is the number of nearest records wanted, the length of the paper's Queue.
+	L uint16
+	// Approx is the approximation power AP-X in tenths of a percent, 1 to
+	// 1000: the share of the records that a search may visit. AP-100 visits
+	// all. It is ignored by capia.
+	Approx uint16
+	// Prune turns on type-2 pruning by planes. AP-100 ignores it, since a
+	// plane is not always a lower bound. It shows the cloud more; SECURITY.md.
+	Prune bool
+}
+
+// DefaultParams is AP-10 with ten neighbours.
+func DefaultParams() Params { return Params{Scheme: SchemeCPAR, L: 10, Approx: 100} }
+
+// Validate reports the first thing wrong with p.
+func (p Params) Validate() error {
+	switch {
+	case p.Scheme != SchemeCPAR && p.Scheme != SchemeCAPIA:
+		return fmt.Errorf("%w: %v is not a scheme", ErrInput, p.Scheme)
+	case p.L < 1 || p.L > MaxNeighbours:
+		return fmt.Errorf("%w: %d neighbours wanted; 1 to %d can be had", ErrInput, p.L, MaxNeighbours)
+	case p.Approx < 1 || p.Approx > 1000:
+		return fmt.Errorf("%w: approximation power AP-%g; it is a percentage from 0.1 to 100", ErrInput, float64(p.Approx)/10)
+	case p.Prune && p.Scheme != SchemeCPAR:
+		return fmt.Errorf("%w: pruning needs the forest of scheme cpar", ErrInput)
+	}
+	return nil
+}
+
+// UsesPlanes reports whether a search with p asks for plane distances, so
+// that a request must carry the part that reveals them.
+func (p Params) UsesPlanes() bool { return p.Scheme == SchemeCPAR && p.Prune && p.Approx < 1000 }

@@ -1,0 +1,135 @@
+package cpar
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// An OrderCiphertext is a value of which the cloud may learn the order and
+// nothing else is meant: the dense rank among the split values of a field, or
+// an order-preserving encryption, OPE(V[s]). Both are deterministic.
+type OrderCiphertext uint64
+
+// A Request asks for the records nearest to an encrypted vector. It is all
+// that crosses the wall towards the cloud for a new photo.
+type Request struct {
+	Index  IndexID
+	Params Params
+	// Vector is t = Sᵀ(w·V_s + e_s) mod 2⁶⁴: SᵀS_s·C(V_s) multiplied out.
+	// ⟨C(V), t⟩ is the score Comp, times 2^Manifest.Shift, plus noise.
+	Vector []uint64
+	// Order holds one order ciphertext for each split field, |SF| of them; a
+	// capia request has none.
+	Order []OrderCiphertext
+	// Planes is set only where Params.UsesPlanes.
+	Planes *PlaneRequest
+}
+
+// A PlaneRequest lets the cloud compute how far each plane is from the
+// request, signed, and compare that with a record's score.
+type PlaneRequest struct {
+	// Vector has |SF|+1 words: [r_p·(V_s[f] − centre_f) for every f, r_p],
+	// encrypted. Its product with a plane's row is r_p·(V_s[f] − split).
+	Vector []uint64
+	// A plane with score p is as far as a record with score
+	// (|p|·Scale)/2¹⁶ − Offset; 0.75 of the distance, since the projection
+	// can fall below L1.
+	Scale  uint64
+	Offset uint64
+}
+
+const (
+	flagPrune  = 1 << 0
+	flagPlanes = 1 << 1
+)
+
+// AppendBinary appends the canonical encoding of q.
+func (q *Request) AppendBinary(b []byte) ([]byte, error) {
+	if err := q.Params.Validate(); err != nil {
+		return nil, fmt.Errorf("writing request: %w", err)
+	}
+	var flags uint8
+	if q.Params.Prune {
+		flags |= flagPrune
+	}
+	if q.Planes != nil {
+		flags |= flagPlanes
+	}
+	b = appendHeader(b, kindRequest)
+	b = append(b, q.Index[:]...)
+	b = append(b, byte(q.Params.Scheme), flags)
+	b = binary.LittleEndian.AppendUint16(b, q.Params.L)
+	b = binary.LittleEndian.AppendUint16(b, q.Params.Approx)
+	width := orderWidth(q.Order)
+	b = append(b, width, 0)
+	b = appendWords(b, q.Vector)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(q.Order)))
+	for _, o := range q.Order {
+		b = appendOrder(b, o, width)
+	}
+	if q.Planes != nil {
+		b = appendWords(b, q.Planes.Vector)
+		b = binary.LittleEndian.AppendUint64(b, q.Planes.Scale)
+		b = binary.LittleEndian.AppendUint64(b, q.Planes.Offset)
+	}
+	return b, nil
+}
+
+// MarshalBinary returns the canonical encoding of q.
+func (q *Request) MarshalBinary() ([]byte, error) { return q.AppendBinary(nil) }
+
+// DecodeRequest reads a request. Errors wrap ErrCorrupt or ErrVersion.
+func DecodeRequest(b []byte) (*Request, error) {
+	r, err := readHeader(b, kindRequest)
+	if err != nil {
+		return nil, err
+	}
+	q := new(Request)
+	copy(q.Index[:], r.Bytes(len(q.Index), "index id"))
+	q.Params.Scheme = Scheme(r.U8("scheme"))
+	flags := r.U8("flags")
+	q.Params.L = r.U16("L")
+	q.Params.Approx = r.U16("approximation power")
+	q.Params.Prune = flags&flagPrune != 0
+	width, zero := r.U8("order width"), r.U8("reserved byte")
+	if r.Err() == nil {
+		if err := q.Params.Validate(); err != nil {
+			r.Fail("%v", err)
+		} else if flags&^(flagPrune|flagPlanes) != 0 || zero != 0 || width != 2 && width != 8 {
+			r.Fail("flags %#x, reserved byte %d, order width %d", flags, zero, width)
+		}
+	}
+	q.Vector = r.Words(r.Count(8, "vector words"), "vector")
+	if n := r.Count(int(width), "order ciphertexts"); r.Err() == nil && n > 0 {
+		q.Order = make([]OrderCiphertext, n)
+		for i := range q.Order {
+			q.Order[i] = readOrder(r, width)
+		}
+	}
+	if flags&flagPlanes != 0 {
+		q.Planes = &PlaneRequest{
+			Vector: r.Words(r.Count(8, "plane words"), "plane vector"),
+			Scale:  r.U64("plane scale"),
+			Offset: r.U64("plane offset"),
+		}
+	}
+	if r.Err() == nil && orderWidth(q.Order) != width {
+		r.Fail("order ciphertexts of %d bytes are written in %d", orderWidth(q.Order), width)
+	}
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("reading request: %w", err)
+	}
+	return q, nil
+}
+
+// orderWidth is the number of bytes that every order ciphertext of a list
+// takes: two where all fit (dense ranks), eight otherwise.
+func orderWidth(list []OrderCiphertext) uint8 {
+	for _, o := range list {
+		if o > math.MaxUint16 {
+			return 8
+		}
+	}
+	return 2
+}
