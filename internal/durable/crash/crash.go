@@ -1,0 +1,348 @@
+// Package crash cuts a program off after any step of its writing, for tests.
+//
+// An FS passes file operations on to the real file system under a root folder,
+// counts them, and after a given number stops: that operation and all later
+// ones fail, as if the process were gone. Settle then leaves the folder as the
+// next process would find it:
+//
+//	Killed    everything done so far is there; a cut write left half its bytes
+//	PowerLoss only what was synced is there: bytes by Sync of the file, names
+//	          by SyncDir of the folder; a file with unsynced bytes is empty
+//
+// A real disk ends up somewhere between the two. Code that is right at both
+// ends, for every step, has its syncs and renames in the right order.
+//
+// A Full is a disk with so many bytes left.
+package crash
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"cpar/internal/durable"
+)
+
+// ErrCrash is what every operation returns after the cut.
+var ErrCrash = errors.New("the process is gone")
+
+// A Mode says what survives.
+type Mode int
+
+// The modes.
+const (
+	Killed Mode = iota
+	PowerLoss
+)
+
+func (m Mode) String() string { return [...]string{"killed", "power loss"}[m] }
+
+// An FS stops after a number of operations.
+type FS struct {
+	mu    sync.Mutex
+	root  string
+	mode  Mode
+	left  int // operations until the cut
+	steps int
+	cut   bool
+	top   *node
+}
+
+// A node is a file or folder: as programs see it now, and as the disk has it.
+type node struct {
+	dir          bool
+	synced       []byte           // a file's durable bytes
+	now, durable map[string]*node // a folder's names
+}
+
+// New wraps the folder root; everything in it counts as durable. The cut comes
+// at operation number steps, counted from 0.
+func New(root string, mode Mode, steps int) (*FS, error) {
+	top, err := load(root)
+	return &FS{root: root, mode: mode, left: steps, top: top}, err
+}
+
+func load(path string) (*node, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		b, err := os.ReadFile(path)
+		return &node{synced: b}, err
+	}
+	n := &node{dir: true, now: map[string]*node{}, durable: map[string]*node{}}
+	entries, err := os.ReadDir(path)
+	for _, e := range entries {
+		child, err := load(filepath.Join(path, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		n.now[e.Name()], n.durable[e.Name()] = child, child
+	}
+	return n, err
+}
+
+// Steps is the number of operations passed on.
+func (f *FS) Steps() int { return f.steps }
+
+// Crashed reports whether the cut has come.
+func (f *FS) Crashed() bool { return f.cut }
+
+// step counts an operation; the caller holds mu.
+func (f *FS) step() error {
+	if f.cut || f.left == 0 {
+		f.cut = true
+		return ErrCrash
+	}
+	f.left--
+	f.steps++
+	return nil
+}
+
+// find returns the folder that holds path and path's name in it. A folder that
+// was made behind the FS's back (for a lock) is adopted as durable.
+func (f *FS) find(path string) (*node, string) {
+	rel, err := filepath.Rel(f.root, path)
+	if err != nil || strings.HasPrefix(rel, "..") {
+		panic("crash: " + path + " is outside of " + f.root)
+	}
+	n, at := f.top, f.root
+	parts := strings.Split(rel, string(filepath.Separator))
+	for _, part := range parts[:len(parts)-1] {
+		at = filepath.Join(at, part)
+		if n.now[part] == nil {
+			child, err := load(at)
+			if err != nil {
+				panic(err)
+			}
+			n.now[part], n.durable[part] = child, child
+		}
+		n = n.now[part]
+	}
+	return n, parts[len(parts)-1]
+}
+
+// Create implements durable.FS.
+func (f *FS) Create(path string, perm fs.FileMode) (durable.File, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.step(); err != nil {
+		return nil, err
+	}
+	real, err := durable.OS.Create(path, perm)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{}
+	parent, name := f.find(path)
+	parent.now[name] = n
+	return &file{File: real, fs: f, node: n}, nil
+}
+
+// Rename implements durable.FS.
+func (f *FS) Rename(from, to string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.step(); err != nil {
+		return err
+	}
+	if err := durable.OS.Rename(from, to); err != nil {
+		return err
+	}
+	a, nameA := f.find(from)
+	b, nameB := f.find(to)
+	n := a.now[nameA]
+	delete(a.now, nameA)
+	b.now[nameB] = n
+	return nil
+}
+
+// Remove implements durable.FS.
+func (f *FS) Remove(path string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.step(); err != nil {
+		return err
+	}
+	if err := durable.OS.Remove(path); err != nil {
+		return err
+	}
+	parent, name := f.find(path)
+	delete(parent.now, name)
+	return nil
+}
+
+// Mkdir implements durable.FS.
+func (f *FS) Mkdir(path string, perm fs.FileMode) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.step(); err != nil {
+		return err
+	}
+	if err := durable.OS.Mkdir(path, perm); err != nil {
+		return err
+	}
+	parent, name := f.find(path)
+	parent.now[name] = &node{dir: true, now: map[string]*node{}, durable: map[string]*node{}}
+	return nil
+}
+
+// SyncDir implements durable.FS.
+func (f *FS) SyncDir(path string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.step(); err != nil {
+		return err
+	}
+	n, _ := f.find(filepath.Join(path, "x"))
+	clear(n.durable)
+	for name, child := range n.now {
+		n.durable[name] = child
+	}
+	return nil
+}
+
+type file struct {
+	durable.File
+	fs    *FS
+	node  *node
+	bytes []byte
+}
+
+func (w *file) Write(p []byte) (int, error) {
+	w.fs.mu.Lock()
+	defer w.fs.mu.Unlock()
+	if w.fs.cut {
+		return 0, ErrCrash
+	}
+	if err := w.fs.step(); err != nil {
+		n, _ := w.File.Write(p[:len(p)/2])
+		return n, err
+	}
+	w.bytes = append(w.bytes, p...)
+	return w.File.Write(p)
+}
+
+func (w *file) Sync() error {
+	w.fs.mu.Lock()
+	defer w.fs.mu.Unlock()
+	if err := w.fs.step(); err != nil {
+		return err
+	}
+	w.node.synced = w.bytes
+	return nil
+}
+
+func (w *file) Close() error {
+	w.fs.mu.Lock()
+	defer w.fs.mu.Unlock()
+	w.File.Close() // the real one in any case: a killed process holds nothing open
+	return w.fs.step()
+}
+
+// Settle leaves the root as the next process would find it.
+func (f *FS) Settle() error {
+	if f.mode == Killed {
+		return nil
+	}
+	entries, err := os.ReadDir(f.root)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(f.root, e.Name())); err != nil {
+			return err
+		}
+	}
+	return f.top.write(f.root)
+}
+
+func (n *node) write(path string) error {
+	if !n.dir {
+		return os.WriteFile(path, n.synced, 0o600)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	for name, child := range n.durable {
+		if err := child.write(filepath.Join(path, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Each runs a program once for every step it takes and cuts it there, in both
+// modes, then once to the end. prepare fills an empty folder, run is the
+// program, check looks at what was left; done tells whether run finished
+// before the cut. run must close what it opened even when it fails, as the
+// end of a process would.
+func Each(t *testing.T, prepare func(root string), run func(fsys durable.FS, root string) error, check func(t *testing.T, root string, done bool)) {
+	t.Helper()
+	for _, mode := range []Mode{Killed, PowerLoss} {
+		for step := 0; ; step++ {
+			root := t.TempDir()
+			prepare(root)
+			fsys, err := New(root, mode, step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = run(fsys, root)
+			if !fsys.Crashed() && err != nil {
+				t.Fatalf("%v, not cut: %v", mode, err)
+			}
+			if err := fsys.Settle(); err != nil {
+				t.Fatal(err)
+			}
+			ok := t.Run(fmt.Sprintf("%v at step %d", mode, step), func(t *testing.T) { check(t, root, err == nil) })
+			if !ok || !fsys.Crashed() {
+				break
+			}
+			if step > 10000 {
+				t.Fatal("the program does not come to an end")
+			}
+		}
+	}
+}
+
+// A Full is a disk with Left bytes of room. Writes beyond fail with ENOSPC
+// after writing what fits; everything else works.
+type Full struct {
+	durable.FS
+	mu   sync.Mutex
+	Left int
+}
+
+// Create implements durable.FS.
+func (f *Full) Create(path string, perm fs.FileMode) (durable.File, error) {
+	real, err := f.FS.Create(path, perm)
+	if err != nil {
+		return nil, err
+	}
+	return &fullFile{real, f, path}, nil
+}
+
+type fullFile struct {
+	durable.File
+	disk *Full
+	path string
+}
+
+func (w *fullFile) Write(p []byte) (int, error) {
+	w.disk.mu.Lock()
+	defer w.disk.mu.Unlock()
+	fits := min(len(p), w.disk.Left)
+	n, err := w.File.Write(p[:fits])
+	w.disk.Left -= n
+	if err == nil && fits < len(p) {
+		err = &fs.PathError{Op: "write", Path: w.path, Err: syscall.ENOSPC}
+	}
+	return n, err
+}

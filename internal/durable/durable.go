@@ -1,0 +1,161 @@
+// Package durable writes files that are whole or absent, whatever happens.
+//
+//	Create ─▶ Write… ─▶ Commit: fsync file ─▶ rename ─▶ fsync folder
+//	                  └▶ Abort:  remove the temporary file
+//
+// The guarantee: when Commit (or WriteFile) has returned nil, the file is
+// under its name with all its bytes, and stays so if the process is killed or
+// the power fails the instant after. At any instant before, the name leads to
+// what it led to earlier (nothing, or the old file, whole) or already to the
+// whole new file; never to a part. A temporary file may be left behind; its
+// name ends in ".tmp" and RemoveTemps removes it.
+//
+// What it leans on: rename within a folder is atomic, fsync of a file makes
+// its bytes durable, and fsync of a folder its names. POSIX says the first;
+// ext4, xfs, btrfs and APFS keep the others (Pillai et al., "All File Systems
+// Are Not Created Equal", OSDI 2014, table of persistence properties). A disk
+// that lies about flushing, and network file systems, are outside of it.
+//
+// A failed fsync is final: the kernel may have dropped the pages and marked
+// them clean (Rebello et al., "Can Applications Recover from fsync Failures?",
+// USENIX ATC 2020), so nothing here syncs twice; the temporary file is given up.
+//
+// Every error wraps cpar.ErrStorage and hints at how much room there was.
+package durable
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const tempSuffix = ".tmp"
+
+// A Writer writes one file that appears under its name at Commit.
+type Writer struct {
+	fsys    FS
+	temp    string
+	file    File // nil once committed or aborted
+	written int64
+	need    int64
+	err     error
+}
+
+// WriteFile puts data in path's place with permissions perm.
+func WriteFile(path string, data []byte, perm fs.FileMode) error {
+	return WriteFileFS(OS, path, data, perm)
+}
+
+// WriteFileFS is WriteFile over another FS.
+func WriteFileFS(fsys FS, path string, data []byte, perm fs.FileMode) error {
+	w, err := Create(fsys, filepath.Dir(path), filepath.Base(path), perm)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	w.Expect(int64(len(data)))
+	if _, err := w.Write(data); err != nil {
+		return err
+	}
+	return w.Commit(filepath.Base(path))
+}
+
+// Create starts a file in folder. What names the temporary file, for a person
+// who finds one; it need not be the name that Commit gives.
+func Create(fsys FS, folder, what string, perm fs.FileMode) (*Writer, error) {
+	temp := filepath.Join(folder, what+"-"+rand.Text()[:12]+tempSuffix)
+	f, err := fsys.Create(temp, perm)
+	if err != nil {
+		return nil, StorageError("creating", temp, 0, err)
+	}
+	return &Writer{fsys: fsys, temp: temp, file: f}, nil
+}
+
+// Expect tells how many bytes will come, for the hint when they do not fit.
+func (w *Writer) Expect(n int64) { w.need = n }
+
+// Write appends p.
+func (w *Writer) Write(p []byte) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	if w.file == nil {
+		return 0, StorageError("writing", w.temp, 0, fs.ErrClosed)
+	}
+	n, err := w.file.Write(p)
+	w.written += int64(n)
+	if err != nil {
+		w.err = StorageError("writing", w.temp, max(w.need, w.written+int64(len(p)-n))-w.written, err)
+		return n, w.err
+	}
+	return n, nil
+}
+
+// Commit makes the file durable under name, in the folder it was created in.
+// After an error the file is gone as if by Abort, except that the last step,
+// the fsync of the folder, may fail when the new file is already in place.
+func (w *Writer) Commit(name string) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.file == nil {
+		return StorageError("writing", w.temp, 0, fs.ErrClosed)
+	}
+	folder := filepath.Dir(w.temp)
+	if err := w.file.Sync(); err != nil {
+		w.Abort()
+		return StorageError("syncing", w.temp, 0, err)
+	}
+	f := w.file
+	w.file = nil
+	if err := f.Close(); err != nil {
+		w.fsys.Remove(w.temp)
+		return StorageError("closing", w.temp, 0, err)
+	}
+	if err := w.fsys.Rename(w.temp, filepath.Join(folder, name)); err != nil {
+		w.fsys.Remove(w.temp)
+		return StorageError("renaming", w.temp, 0, err)
+	}
+	if err := w.fsys.SyncDir(folder); err != nil {
+		return StorageError("syncing folder", folder, 0, err)
+	}
+	return nil
+}
+
+// Abort gives the file up. It does nothing after Commit.
+func (w *Writer) Abort() {
+	if w.file == nil {
+		return
+	}
+	w.file.Close()
+	w.file = nil
+	w.fsys.Remove(w.temp)
+}
+
+// RemoveTemps removes the temporary files that a killed process left in
+// folder and that are older than age. The caller makes sure that no live
+// process is writing there: a lock, or an age beyond any write.
+func RemoveTemps(fsys FS, folder string, age time.Duration) error {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return StorageError("reading folder", folder, 0, err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !strings.HasSuffix(e.Name(), tempSuffix) || !info.Mode().IsRegular() || time.Since(info.ModTime()) < age {
+			continue
+		}
+		path := filepath.Join(folder, e.Name())
+		if err := fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return StorageError("removing stale", path, 0, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package durable
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// An FS is the file operations that a durable write is made of, and no more.
+// OS is the real one. Tests put one in its place that stops, fails or forgets
+// after any step; see package crash.
+type FS interface {
+	// Create makes a file that did not exist, for writing.
+	Create(path string, perm fs.FileMode) (File, error)
+	// Rename puts from in the place of to in one step.
+	Rename(from, to string) error
+	// Remove removes a file or an empty folder.
+	Remove(path string) error
+	// Mkdir makes one folder that did not exist.
+	Mkdir(path string, perm fs.FileMode) error
+	// SyncDir returns when the names in a folder are on the disk.
+	SyncDir(path string) error
+}
+
+// A File is written once, synced, closed.
+type File interface {
+	io.Writer
+	Sync() error
+	Close() error
+}
+
+// OS is the operating system's file system.
+var OS FS = osFS{}
+
+type osFS struct{}
+
+func (osFS) Create(path string, perm fs.FileMode) (File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return nil, err // not a nil *os.File in an interface
+	}
+	return f, nil
+}
+
+func (osFS) Rename(from, to string) error              { return os.Rename(from, to) }
+func (osFS) Remove(path string) error                  { return os.Remove(path) }
+func (osFS) Mkdir(path string, perm fs.FileMode) error { return os.Mkdir(path, perm) }
+
+func (osFS) SyncDir(path string) error {
+	// Windows has no handle on a folder to flush; NTFS journals names itself.
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// MkdirAll makes path and the folders above it that are missing, each name
+// synced in its parent.
+func MkdirAll(fsys FS, path string, perm fs.FileMode) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return StorageError("making folder", path, 0, &fs.PathError{Op: "mkdir", Path: path, Err: errors.New("it is a file")})
+	case !errors.Is(err, fs.ErrNotExist):
+		return StorageError("making folder", path, 0, err)
+	}
+	parent := filepath.Dir(path)
+	if parent != path {
+		if err := MkdirAll(fsys, parent, perm); err != nil {
+			return err
+		}
+	}
+	err = fsys.Mkdir(path, perm)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		err = fsys.SyncDir(parent)
+	}
+	if err != nil {
+		return StorageError("making folder", path, 0, err)
+	}
+	return nil
+}

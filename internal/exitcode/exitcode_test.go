@@ -1,0 +1,45 @@
+package exitcode
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+func TestCodes(t *testing.T) {
+	for err, want := range map[error]int{
+		nil:                                                  0,
+		errors.New("x"):                                      1,
+		UsageError(cpar.ErrInput):                            2,
+		fmt.Errorf("a: %w", cpar.ErrInput):                   3,
+		fmt.Errorf("a: %w", cpar.ErrKey):                     4,
+		fmt.Errorf("a: %w", cpar.ErrCorrupt):                 5,
+		fmt.Errorf("a: %w", cpar.ErrVersion):                 6,
+		fmt.Errorf("a: %w", cpar.ErrCloud):                   7,
+		fmt.Errorf("a: %w", cpar.ErrStorage):                 8,
+		fmt.Errorf("%w: %w", cpar.ErrCloud, cpar.ErrStorage): 8,
+	} {
+		if got := Of(err); got != want {
+			t.Errorf("%v: exit code %d, want %d", err, got, want)
+		}
+	}
+	if UsageError(nil) != nil {
+		t.Error("a usage error out of nothing")
+	}
+}
+
+func TestReport(t *testing.T) {
+	var b strings.Builder
+	code := Report(&b, "cpard", fmt.Errorf("opening x: %w", hint.Add(cpar.ErrCorrupt, "push it again")))
+	if want := "cpard: error: opening x: damaged data\nhint: push it again\n"; b.String() != want || code != Corrupt {
+		t.Errorf("printed %q, code %d; want %q, code %d", b.String(), code, want, Corrupt)
+	}
+	b.Reset()
+	if Report(&b, "cpard", nil) != 0 || b.Len() != 0 {
+		t.Errorf("nil printed %q", b.String())
+	}
+}

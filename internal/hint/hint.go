@@ -1,0 +1,40 @@
+// Package hint carries advice to a person beside an error.
+//
+// An error says what went wrong in a message that may be wrapped many times;
+// a hint says what to do, once, on a line of its own:
+//
+//	cpar: error: segment vectors 3f2a…: damaged data: its digest does not fit
+//	hint: build or push the index again
+//
+// A hint is not part of the error's text, so that wrapping reads well.
+package hint
+
+import (
+	"errors"
+	"fmt"
+)
+
+type hinted struct {
+	error
+	hint string
+}
+
+func (h *hinted) Unwrap() error { return h.error }
+
+// Add returns err with a hint. An inner hint, nearer to the cause, is kept
+// and wins.
+func Add(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return &hinted{err, fmt.Sprintf(format, args...)}
+}
+
+// Of returns the innermost hint of err, or "".
+func Of(err error) string {
+	var found string
+	for h := new(hinted); errors.As(err, &h); err = h.error {
+		found = h.hint
+	}
+	return found
+}

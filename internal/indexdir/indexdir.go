@@ -1,0 +1,158 @@
+// Package indexdir keeps one encrypted index in a folder: what an owner's
+// build writes, what is pushed, and what the cloud keeps, all the same.
+//
+//	folder/manifest            canonical bytes of the active cpar.Manifest
+//	folder/segments/<digest>   immutable files named by their SHA-256, 64 hex digits
+//	folder/lock                held by the one process that writes
+//
+//	Create ─▶ AddSegment, Write…, Close ─▶ … ─▶ Activate(manifest)
+//	Open   ─▶ Manifest, Segments (memory maps) ─▶ Release
+//
+// An index is exactly what its manifest names. Activate renames the manifest
+// into place when all that it names is on the disk, so a process killed at any
+// instant leaves the old index or the new one, whole; what else it left behind
+// goes with the next Create. Segments that the new manifest does not name are
+// removed after that; a reader that has them mapped keeps them until Release.
+//
+// A reader takes no lock. It checks the size and SHA-256 of every segment when
+// it opens an index, so what it maps is what the manifest was made for; that a
+// map's bytes are not changed later under its feet rests on nobody else
+// writing to the folder.
+package indexdir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+)
+
+const (
+	manifestName = "manifest"
+	segmentsName = "segments"
+	lockName     = "lock"
+
+	folderMode = 0o700
+	fileMode   = 0o600
+
+	// maxManifest bounds what is read before it can be checked: the largest
+	// manifest that package cpar writes has 65,536 segments of 41 bytes.
+	maxManifest = 4 << 20
+)
+
+// What can be wrong with a segment. Each comes wrapped together with
+// cpar.ErrCorrupt and the segment's name.
+var (
+	ErrMissing = errors.New("it is missing")
+	ErrNotFile = errors.New("it is not a regular file")
+	ErrSize    = errors.New("its size does not fit")
+	ErrDigest  = errors.New("its digest does not fit")
+)
+
+// ErrNoIndex: a folder without a manifest. It comes wrapped with cpar.ErrInput.
+var ErrNoIndex = errors.New("no index here")
+
+// ErrLocked: another process writes to the folder. It comes wrapped with
+// cpar.ErrStorage.
+var ErrLocked = errors.New("in use by another process")
+
+const rebuild = "build or push the index again"
+
+// SegmentPath is where the index in folder keeps a segment.
+func SegmentPath(folder string, d cpar.Digest) string {
+	return filepath.Join(folder, segmentsName, d.String())
+}
+
+// ReadManifest reads the active manifest of the index in folder.
+func ReadManifest(folder string) (*cpar.Manifest, error) {
+	b, err := ReadManifestBytes(folder)
+	if err != nil {
+		return nil, err
+	}
+	m, err := cpar.DecodeManifest(b)
+	if errors.Is(err, cpar.ErrCorrupt) {
+		err = hint.Add(err, rebuild)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("index %s: %w", folder, err)
+	}
+	return m, nil
+}
+
+// ReadManifestBytes reads the bytes of the active manifest, unchecked.
+func ReadManifestBytes(folder string) ([]byte, error) {
+	f, info, err := openRegular(filepath.Join(folder, manifestName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("index %s: %w: %w", folder, cpar.ErrInput, ErrNoIndex)
+	case errors.Is(err, ErrNotFile):
+		return nil, hint.Add(fmt.Errorf("index %s: manifest: %w: %w", folder, cpar.ErrCorrupt, err), rebuild)
+	case err != nil:
+		return nil, durable.StorageError("reading", filepath.Join(folder, manifestName), 0, err)
+	}
+	defer f.Close()
+	if info.Size() > maxManifest {
+		return nil, hint.Add(fmt.Errorf("index %s: manifest: %w: it has %d bytes", folder, cpar.ErrCorrupt, info.Size()), rebuild)
+	}
+	b := make([]byte, info.Size())
+	if n, err := f.ReadAt(b, 0); n < len(b) {
+		return nil, durable.StorageError("reading", f.Name(), 0, err)
+	}
+	return b, nil
+}
+
+// openRegular opens a file for reading unless it is a link, a folder, a pipe
+// or whatever else would lead elsewhere or block.
+func openRegular(path string) (*os.File, fs.FileInfo, error) {
+	before, err := os.Lstat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !before.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%w (%s)", ErrNotFile, describe(before.Mode()))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !os.SameFile(before, info) {
+		err = fmt.Errorf("%w: it was exchanged while being opened", ErrNotFile)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+func describe(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a folder"
+	case m&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	}
+	return "a device or pipe"
+}
+
+// Lock takes the lock of a folder that exists. Closing it lets it go, and so
+// does the end of the process, however it ends.
+func Lock(folder string) (*flock.Flock, error) {
+	l := flock.New(filepath.Join(folder, lockName), flock.SetPermissions(fileMode))
+	ok, err := l.TryLock()
+	if err != nil {
+		return nil, durable.StorageError("locking", folder, 0, err)
+	}
+	if !ok {
+		return nil, hint.Add(fmt.Errorf("locking %s: %w: %w", folder, cpar.ErrStorage, ErrLocked), "wait for the other process, or stop it")
+	}
+	return l, nil
+}

@@ -1,0 +1,530 @@
+package indexdir_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/durable/crash"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir"
+	"cpar/internal/indexdir/sample"
+)
+
+func build(t testing.TB, folder string, seed uint64) *cpar.Manifest {
+	t.Helper()
+	m, err := sample.Build(folder, seed, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// which says whose segments the index in folder has, checking every byte.
+func which(folder string, seeds ...uint64) (uint64, error) {
+	x, err := indexdir.Open(folder)
+	if err != nil {
+		return 0, err
+	}
+	defer x.Release()
+	for _, seed := range seeds {
+		_, want := sample.Segments(x.Manifest(), seed)
+		same := len(want) == len(x.Segments())
+		for i := range want {
+			same = same && bytes.Equal(want[i], x.Segments()[i])
+		}
+		if same {
+			return seed, nil
+		}
+	}
+	return 0, errors.New("an index that nobody wrote")
+}
+
+func segmentFiles(t *testing.T, folder string) map[string]bool {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(folder, "segments"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, e := range entries {
+		got[e.Name()] = true
+	}
+	return got
+}
+
+func onlyNamed(t *testing.T, folder string, m *cpar.Manifest) {
+	t.Helper()
+	files := segmentFiles(t, folder)
+	for _, s := range m.Segments {
+		delete(files, s.Digest.String())
+	}
+	if len(files) != 0 {
+		t.Errorf("%d files that no manifest names are left", len(files))
+	}
+}
+
+func TestBuildAndReplace(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "new", "index")
+	if _, err := indexdir.Open(folder); !errors.Is(err, cpar.ErrInput) || !errors.Is(err, indexdir.ErrNoIndex) {
+		t.Errorf("opening nothing: %v", err)
+	}
+	for seed := uint64(1); seed <= 2; seed++ {
+		m := build(t, folder, seed)
+		if got, err := which(folder, 1, 2); err != nil || got != seed {
+			t.Fatalf("index %d: %v; want %d", got, err, seed)
+		}
+		onlyNamed(t, folder, m)
+	}
+}
+
+func TestEmptySegment(t *testing.T) {
+	folder := t.TempDir()
+	w, err := indexdir.Create(folder, indexdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := sample.Manifest(1)
+	m.Records, m.Planes, m.Fields = 1, 0, 0
+	if err := sample.Write(w, m, 1); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if _, err := which(folder, 1); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCutAtEveryStep(t *testing.T) {
+	for _, had := range []bool{false, true} {
+		t.Run(fmt.Sprintf("index before %v", had), func(t *testing.T) {
+			crash.Each(t,
+				func(root string) {
+					if had {
+						build(t, filepath.Join(root, "x"), 1)
+					}
+				},
+				func(fsys durable.FS, root string) error {
+					w, err := indexdir.Create(filepath.Join(root, "x"), indexdir.Options{FS: fsys})
+					if err != nil {
+						return err
+					}
+					defer w.Close()
+					return sample.Write(w, sample.Manifest(2), 2)
+				},
+				func(t *testing.T, root string, done bool) {
+					folder := filepath.Join(root, "x")
+					got, err := which(folder, 1, 2)
+					switch {
+					case done && got != 2:
+						t.Fatalf("activated, and the folder holds index %d: %v", got, err)
+					case had && err != nil:
+						t.Fatalf("the old index does not load: %v", err)
+					case !had && err != nil && !errors.Is(err, indexdir.ErrNoIndex):
+						t.Fatalf("neither an index nor none: %v", err)
+					}
+					// The next writer cleans up, and what is active stays.
+					w, err := indexdir.Create(folder, indexdir.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer w.Close()
+					m := new(cpar.Manifest)
+					if got != 0 {
+						if now, err := which(folder, got); err != nil {
+							t.Fatalf("after cleaning: index %d: %v", now, err)
+						}
+						m, _ = indexdir.ReadManifest(folder)
+					}
+					onlyNamed(t, folder, m)
+				})
+		})
+	}
+}
+
+func TestFullDiskAtEveryByte(t *testing.T) {
+	folder := t.TempDir()
+	build(t, folder, 1)
+	total := 0
+	m, _ := indexdir.ReadManifest(folder)
+	b, _ := m.MarshalBinary()
+	total = int(m.Bytes()) + len(b)
+	for left := 0; left < total; left += 13 {
+		w, err := indexdir.Create(folder, indexdir.Options{FS: &crash.Full{FS: durable.OS, Left: left}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = sample.Write(w, sample.Manifest(2), 2)
+		w.Close()
+		if !errors.Is(err, cpar.ErrStorage) || !strings.Contains(hint.Of(err), "free in") {
+			t.Fatalf("%d bytes left of %d: %v (hint %q)", left, total, err, hint.Of(err))
+		}
+		if got, err := which(folder, 1, 2); got != 1 {
+			t.Fatalf("%d bytes left: index %d: %v", left, got, err)
+		}
+	}
+	w, err := indexdir.Create(folder, indexdir.Options{FS: &crash.Full{FS: durable.OS, Left: total}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := sample.Write(w, sample.Manifest(2), 2); err != nil {
+		t.Fatalf("just enough room: %v", err)
+	}
+}
+
+func TestEveryFlippedBitAndTruncation(t *testing.T) {
+	folder := t.TempDir()
+	m := build(t, folder, 1)
+	paths := []string{filepath.Join(folder, "manifest")}
+	for _, s := range m.Segments {
+		paths = append(paths, indexdir.SegmentPath(folder, s.Digest))
+	}
+	for _, path := range paths {
+		good, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		try := func(what string, b []byte, fault error) {
+			os.WriteFile(path, b, 0o600)
+			x, err := indexdir.Open(folder)
+			if err == nil {
+				x.Release()
+			}
+			// A flip in the version field is another version, not damage.
+			if !errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrVersion) || fault != nil && !errors.Is(err, fault) {
+				t.Errorf("%s, %s: %v; want %v", filepath.Base(path)[:8], what, err, fault)
+			}
+		}
+		var size, digest error
+		if path != paths[0] {
+			size, digest = indexdir.ErrSize, indexdir.ErrDigest
+		}
+		for i := 0; i < len(good); i += 3 {
+			bad := bytes.Clone(good)
+			bad[i] ^= 1 << (i % 8)
+			try(fmt.Sprintf("bit of byte %d flipped", i), bad, digest)
+		}
+		try("cut by one", good[:len(good)-1], size)
+		try("emptied", nil, size)
+		try("one more", append(bytes.Clone(good), 0), size)
+		os.WriteFile(path, good, 0o600)
+	}
+	if _, err := which(folder, 1); err != nil {
+		t.Errorf("restored: %v", err)
+	}
+}
+
+func TestFaultsAreToldApart(t *testing.T) {
+	folder := t.TempDir()
+	m := build(t, folder, 1)
+	s := m.Segments[0]
+	path := indexdir.SegmentPath(folder, s.Digest)
+	good, _ := os.ReadFile(path)
+	aside := filepath.Join(t.TempDir(), "aside")
+	os.WriteFile(aside, good, 0o600)
+
+	open := func() error {
+		x, err := indexdir.Open(folder)
+		if err == nil {
+			x.Release()
+		}
+		return err
+	}
+	for _, c := range []struct {
+		fault error
+		text  string
+		spoil func() error
+	}{
+		{indexdir.ErrMissing, "it is missing", func() error { return nil }},
+		{indexdir.ErrNotFile, "a folder", func() error { return os.Mkdir(path, 0o700) }},
+		{indexdir.ErrNotFile, "a symbolic link", func() error { return os.Symlink(aside, path) }},
+		{indexdir.ErrSize, "280 bytes", func() error { return nil }},
+	} {
+		os.RemoveAll(path)
+		if err := c.spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if c.fault == indexdir.ErrSize {
+			c.text = fmt.Sprintf("%d bytes are there", len(good)-1)
+			os.WriteFile(path, good[:len(good)-1], 0o600)
+		}
+		err := open()
+		if !errors.Is(err, c.fault) || !errors.Is(err, cpar.ErrCorrupt) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%v: %v", c.fault, err)
+			continue
+		}
+		if name := "segment vectors " + s.Digest.String()[:8] + "…"; !strings.Contains(err.Error(), name) {
+			t.Errorf("%q does not name %q", err, name)
+		}
+		if hint.Of(err) != "build or push the index again" {
+			t.Errorf("hint %q", hint.Of(err))
+		}
+	}
+	os.RemoveAll(path)
+	os.WriteFile(path, good, 0o600)
+
+	manifest := filepath.Join(folder, "manifest")
+	b, _ := os.ReadFile(manifest)
+	b[6]++
+	os.WriteFile(manifest, b, 0o600)
+	if err := open(); !errors.Is(err, cpar.ErrVersion) || errors.Is(err, cpar.ErrCorrupt) {
+		t.Errorf("another version: %v", err)
+	}
+	os.Remove(manifest)
+	os.Mkdir(manifest, 0o700)
+	if err := open(); !errors.Is(err, cpar.ErrCorrupt) || !errors.Is(err, indexdir.ErrNotFile) {
+		t.Errorf("a folder for a manifest: %v", err)
+	}
+	os.Remove(manifest)
+	os.WriteFile(manifest, make([]byte, 5<<20), 0o600)
+	if err := open(); !errors.Is(err, cpar.ErrCorrupt) {
+		t.Errorf("a manifest of 5 MiB: %v", err)
+	}
+}
+
+func TestOneWriterAtATime(t *testing.T) {
+	folder := t.TempDir()
+	w, err := indexdir.Create(folder, indexdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := indexdir.Create(folder, indexdir.Options{}); !errors.Is(err, indexdir.ErrLocked) || !errors.Is(err, cpar.ErrStorage) {
+		t.Errorf("a second writer: %v", err)
+	}
+	w.Close()
+	w, err = indexdir.Create(folder, indexdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+}
+
+func TestForeignFolderIsRefused(t *testing.T) {
+	folder := t.TempDir()
+	photo := filepath.Join(folder, "photo.jpg")
+	os.WriteFile(photo, []byte("x"), 0o600)
+	if _, err := indexdir.Create(folder, indexdir.Options{}); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("a folder of photos: %v", err)
+	}
+	if entries, _ := os.ReadDir(folder); len(entries) != 1 {
+		t.Errorf("something was written: %v", entries)
+	}
+	os.Remove(photo)
+	build(t, folder, 1)
+	os.WriteFile(photo, []byte("x"), 0o600)
+	os.WriteFile(filepath.Join(folder, "segments", "notes.txt"), []byte("x"), 0o600)
+	build(t, folder, 2)
+	if _, err := os.Stat(photo); err != nil {
+		t.Errorf("a file beside the index: %v", err)
+	}
+	if !segmentFiles(t, folder)["notes.txt"] {
+		t.Error("a file that is no segment was removed")
+	}
+}
+
+func TestPendingSegmentsAreKeptForATime(t *testing.T) {
+	folder := t.TempDir()
+	w, _ := indexdir.Create(folder, indexdir.Options{})
+	var paths [2]string
+	for i := range paths {
+		s, err := w.AddSegment(cpar.SegmentVectors)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(s, "pending %d", i)
+		seg, err := s.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths[i] = indexdir.SegmentPath(folder, seg.Digest)
+	}
+	w.Close()
+	old := time.Now().Add(-2 * time.Hour)
+	os.Chtimes(paths[0], old, old)
+	w, err := indexdir.Create(folder, indexdir.Options{KeepPending: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if _, err := os.Stat(paths[0]); err == nil {
+		t.Error("the old one is there")
+	}
+	if _, err := os.Stat(paths[1]); err != nil {
+		t.Error("the young one is gone")
+	}
+}
+
+func TestUploadMustFit(t *testing.T) {
+	folder := t.TempDir()
+	w, _ := indexdir.Create(folder, indexdir.Options{})
+	defer w.Close()
+	s, err := w.AddUpload(cpar.Digest{1}, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Write([]byte("x"))
+	if _, err := s.Close(); !errors.Is(err, indexdir.ErrDigest) || !errors.Is(err, cpar.ErrCorrupt) {
+		t.Errorf("another digest: %v", err)
+	}
+	if got := segmentFiles(t, folder); len(got) != 0 {
+		t.Errorf("left behind: %v", got)
+	}
+}
+
+func TestActivateNeedsItsSegments(t *testing.T) {
+	folder := t.TempDir()
+	m := build(t, folder, 1)
+	w, err := indexdir.Create(folder, indexdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	next := *m
+	next.Segments = append([]cpar.Segment(nil), m.Segments...)
+	next.Segments[2].Digest[0]++
+	if err := w.Activate(&next); !errors.Is(err, indexdir.ErrMissing) {
+		t.Errorf("a manifest without its keywords: %v", err)
+	}
+	next.Segments = nil
+	if err := w.Activate(&next); !errors.Is(err, cpar.ErrCorrupt) {
+		t.Errorf("a manifest without segments: %v", err)
+	}
+	if _, err := which(folder, 1); err != nil {
+		t.Error(err)
+	}
+}
+
+// An index stays readable while newer ones replace it, and readers that come
+// meanwhile find one that is whole.
+func TestReadersWhileActivating(t *testing.T) {
+	folder := t.TempDir()
+	build(t, folder, 1)
+	x, err := indexdir.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want := sample.Segments(x.Manifest(), 1)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if _, err := which(folder, 1, 2, 3, 4, 5, 6); err != nil {
+				t.Errorf("a reader met %v", err)
+				return
+			}
+		}
+	})
+	for seed := uint64(2); seed <= 6; seed++ {
+		build(t, folder, seed)
+	}
+	close(stop)
+	wg.Wait()
+	for i := range want {
+		if !bytes.Equal(want[i], x.Segments()[i]) {
+			t.Errorf("segment %d of the first index changed", i)
+		}
+	}
+	x.Retain()
+	x.Release()
+	if x.Segments()[0] == nil {
+		t.Error("unmapped before the last release")
+	}
+	if got := x.Segment(cpar.SegmentProfile); !bytes.Equal(got, want[len(want)-1]) {
+		t.Error("Segment(profile) is not the profile")
+	}
+	x.Release()
+	if x.Segments()[0] != nil {
+		t.Error("not unmapped")
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a release too many passed")
+		}
+	}()
+	x.Release()
+}
+
+func FuzzManifestFile(f *testing.F) {
+	folder := f.TempDir()
+	build(f, folder, 1)
+	good, _ := os.ReadFile(filepath.Join(folder, "manifest"))
+	f.Add(good)
+	f.Add(good[:40])
+	f.Add([]byte("CPARM\x00\x02\x00"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if err := os.WriteFile(filepath.Join(folder, "manifest"), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		x, err := indexdir.Open(folder)
+		if err == nil {
+			defer x.Release()
+			if again, _ := x.Manifest().MarshalBinary(); !bytes.Equal(again, b) {
+				t.Error("another encoding of the same manifest was taken")
+			}
+		} else if !errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrVersion) {
+			t.Errorf("neither damaged nor of another version: %v", err)
+		}
+	})
+}
+
+func benchmarkFolder(b *testing.B) (string, uint64) {
+	folder := b.TempDir()
+	w, err := indexdir.Create(folder, indexdir.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.Close()
+	m := sample.Manifest(1)
+	m.Dim = 1 << 16
+	m.Records = 32
+	if err := sample.Write(w, m, 1); err != nil {
+		b.Fatal(err)
+	}
+	return folder, m.Bytes()
+}
+
+func BenchmarkOpen16MiB(b *testing.B) {
+	folder, n := benchmarkFolder(b)
+	b.SetBytes(int64(n))
+	for b.Loop() {
+		x, err := indexdir.Open(folder)
+		if err != nil {
+			b.Fatal(err)
+		}
+		x.Release()
+	}
+}
+
+func BenchmarkSegment16MiB(b *testing.B) {
+	w, err := indexdir.Create(b.TempDir(), indexdir.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.Close()
+	data := make([]byte, 16<<20)
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		s, err := w.AddSegment(cpar.SegmentVectors)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.Write(data)
+		if _, err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package indexdir
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/edsrzf/mmap-go"
+	"golang.org/x/sync/errgroup"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+)
+
+// An Index is an index that was opened: its manifest, and its segments mapped
+// into memory. It is opened with one reference; the maps go with the last.
+type Index struct {
+	manifest *cpar.Manifest
+	segments [][]byte
+	maps     []mmap.MMap
+	refs     atomic.Int64
+}
+
+// Open maps the active index of folder and checks every byte of it.
+func Open(folder string) (*Index, error) {
+	for attempt := 0; ; attempt++ {
+		before, err := ReadManifestBytes(folder)
+		if err != nil {
+			return nil, err
+		}
+		m, err := ReadManifest(folder)
+		if err != nil {
+			return nil, err
+		}
+		x, err := Load(folder, m)
+		if err == nil || !errors.Is(err, ErrMissing) || attempt == 10 {
+			return x, err
+		}
+		// A newer index may have been activated meanwhile, and the segments
+		// of the one that was read removed. Then the manifest has changed.
+		if now, e := ReadManifestBytes(folder); e != nil || bytes.Equal(now, before) {
+			return nil, err
+		}
+	}
+}
+
+// Load maps the segments that m names, whether or not m is active.
+func Load(folder string, m *cpar.Manifest) (*Index, error) {
+	x := &Index{manifest: m, segments: make([][]byte, len(m.Segments)), maps: make([]mmap.MMap, len(m.Segments))}
+	x.refs.Store(1)
+	// Of several faults the first in the manifest's order is reported.
+	faults := make([]error, len(m.Segments))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, s := range m.Segments {
+		group.Go(func() error {
+			x.maps[i], faults[i] = mapSegment(folder, s)
+			x.segments[i] = x.maps[i]
+			return nil
+		})
+	}
+	group.Wait()
+	for _, err := range faults {
+		if err != nil {
+			x.Release()
+			return nil, fmt.Errorf("index %s: %w", folder, err)
+		}
+	}
+	return x, nil
+}
+
+// CheckSegment reads a segment through and reports what is wrong with it.
+func CheckSegment(folder string, s cpar.Segment) error {
+	f, err := openSegment(folder, s)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return checkDigest(f, s)
+}
+
+func mapSegment(folder string, s cpar.Segment) (mmap.MMap, error) {
+	f, err := openSegment(folder, s)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	// Read, not mapped, for the check: a disk that fails is then an error and
+	// not a fault that ends the process.
+	if err := checkDigest(f, s); err != nil {
+		return nil, err
+	}
+	if s.Bytes == 0 {
+		return nil, nil // nothing to map, and mmap refuses to
+	}
+	b, err := mmap.MapRegion(f, int(s.Bytes), mmap.RDONLY, 0, 0)
+	if err != nil {
+		return nil, durable.StorageError("mapping", f.Name(), 0, err)
+	}
+	return b, nil
+}
+
+// openSegment opens the file of a segment if it is one and has its size.
+func openSegment(folder string, s cpar.Segment) (*os.File, error) {
+	path := SegmentPath(folder, s.Digest)
+	f, info, err := openRegular(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, segmentError(s, ErrMissing)
+	case errors.Is(err, ErrNotFile):
+		return nil, segmentError(s, err)
+	case err != nil:
+		return nil, durable.StorageError("opening", path, 0, err)
+	}
+	if s.Bytes > math.MaxInt || info.Size() != int64(s.Bytes) {
+		f.Close()
+		return nil, segmentError(s, fmt.Errorf("%w: %d bytes are there, %d are expected", ErrSize, info.Size(), s.Bytes))
+	}
+	return f, nil
+}
+
+func checkDigest(f *os.File, s cpar.Segment) error {
+	h := sha256.New()
+	if _, err := io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{f}, make([]byte, 256<<10)); err != nil {
+		return durable.StorageError("reading", f.Name(), 0, err)
+	}
+	if cpar.Digest(h.Sum(nil)) != s.Digest {
+		return segmentError(s, ErrDigest)
+	}
+	return nil
+}
+
+func segmentError(s cpar.Segment, err error) error {
+	return hint.Add(fmt.Errorf("segment %v %.8v…: %w: %w", s.Kind, s.Digest, cpar.ErrCorrupt, err), rebuild)
+}
+
+// Manifest is the index's manifest. It must not be written to.
+func (x *Index) Manifest() *cpar.Manifest { return x.manifest }
+
+// Segments are the bytes of the segments in the manifest's order, valid until
+// the last Release. They are mapped read-only: writing to them is a fault.
+func (x *Index) Segments() [][]byte { return x.segments }
+
+// Segment returns the bytes of the one segment of a kind other than vectors.
+func (x *Index) Segment(kind cpar.SegmentKind) []byte {
+	for i, s := range x.manifest.Segments {
+		if s.Kind == kind {
+			return x.segments[i]
+		}
+	}
+	return nil
+}
+
+// Retain adds a reference. The caller must hold one.
+func (x *Index) Retain() {
+	if x.refs.Add(1) <= 1 {
+		panic("indexdir: an index was retained after its last release")
+	}
+}
+
+// Release gives a reference back; with the last one the maps go.
+func (x *Index) Release() {
+	switch n := x.refs.Add(-1); {
+	case n < 0:
+		panic("indexdir: an index was released more often than retained")
+	case n > 0:
+		return
+	}
+	for i := range x.maps {
+		x.segments[i] = nil
+		if x.maps[i] != nil {
+			x.maps[i].Unmap() // can fail only for a map that is not one
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package indexdir
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+)
+
+// Options of a Writer. The zero value is right for an owner's build.
+type Options struct {
+	// FS is durable.OS where nil.
+	FS durable.FS
+	// KeepPending keeps segments that no manifest names if they are younger:
+	// uploads that may go on after a restart. A build starts anew: 0.
+	KeepPending time.Duration
+}
+
+// A Writer makes the next index of a folder while the old one stays whole. Its
+// methods may be called at the same time.
+type Writer struct {
+	folder   string
+	fsys     durable.FS
+	lock     *flock.Flock
+	activate sync.Mutex
+}
+
+// Create makes folder if need be, locks it and removes what a killed process
+// left in it. It refuses a folder that holds other things than an index.
+func Create(folder string, o Options) (*Writer, error) {
+	if o.FS == nil {
+		o.FS = durable.OS
+	}
+	if err := refuseForeign(folder); err != nil {
+		return nil, err
+	}
+	if err := durable.MkdirAll(o.FS, folder, folderMode); err != nil {
+		return nil, err
+	}
+	lock, err := Lock(folder)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{folder: folder, fsys: o.FS, lock: lock}
+	if err := w.prepare(o.KeepPending); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("preparing index folder %s: %w", folder, err)
+	}
+	return w, nil
+}
+
+// refuseForeign protects a folder of photos from becoming an index.
+func refuseForeign(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil // not there, or MkdirAll and Lock will say what is wrong
+	}
+	var foreign string
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == manifestName, name == segmentsName:
+			return nil
+		case name != lockName && !strings.HasSuffix(name, ".tmp"):
+			foreign = name
+		}
+	}
+	if foreign == "" {
+		return nil
+	}
+	err = fmt.Errorf("%w: folder %s holds other files (%s) and no index", cpar.ErrInput, folder, foreign)
+	return hint.Add(err, "name a folder that is empty or does not exist yet")
+}
+
+func (w *Writer) prepare(keep time.Duration) error {
+	segments := filepath.Join(w.folder, segmentsName)
+	if err := durable.MkdirAll(w.fsys, segments, folderMode); err != nil {
+		return err
+	}
+	// A killed process may have made the folders and not synced their names.
+	for _, dir := range []string{filepath.Dir(w.folder), w.folder} {
+		if err := w.fsys.SyncDir(dir); err != nil {
+			return durable.StorageError("syncing folder", dir, 0, err)
+		}
+	}
+	for _, dir := range []string{w.folder, segments} {
+		if err := durable.RemoveTemps(w.fsys, dir, 0); err != nil {
+			return err
+		}
+	}
+	m, err := ReadManifest(w.folder)
+	switch {
+	case err == nil, errors.Is(err, ErrNoIndex):
+		return w.removeUnnamed(m, keep)
+	case errors.Is(err, cpar.ErrStorage):
+		return err
+	}
+	// A manifest that is damaged or of another version: which segments it
+	// names is not known, so all stay until the next Activate.
+	return nil
+}
+
+// removeUnnamed removes the segments that m does not name; all of them where
+// m is nil. Files that are not named as segments are are left alone.
+func (w *Writer) removeUnnamed(m *cpar.Manifest, keep time.Duration) error {
+	named := map[string]bool{}
+	if m != nil {
+		for _, s := range m.Segments {
+			named[s.Digest.String()] = true
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(w.folder, segmentsName))
+	if err != nil {
+		return durable.StorageError("reading folder", filepath.Join(w.folder, segmentsName), 0, err)
+	}
+	for _, e := range entries {
+		if _, err := cpar.ParseDigest(e.Name()); err != nil || named[e.Name()] {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || keep > 0 && time.Since(info.ModTime()) < keep {
+			continue
+		}
+		path := filepath.Join(w.folder, segmentsName, e.Name())
+		if err := w.fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return durable.StorageError("removing", path, 0, err)
+		}
+	}
+	return nil
+}
+
+// Activate makes m the index of the folder, in one step. All segments that m
+// names must have been written. When it returns nil, m is active for good.
+func (w *Writer) Activate(m *cpar.Manifest) error {
+	w.activate.Lock()
+	defer w.activate.Unlock()
+	b, err := m.MarshalBinary()
+	if err != nil {
+		return fmt.Errorf("activating index %v: %w", m.ID, err)
+	}
+	for _, s := range m.Segments {
+		f, err := openSegment(w.folder, s)
+		if err != nil {
+			return fmt.Errorf("activating index %v: %w", m.ID, err)
+		}
+		f.Close()
+	}
+	if err := durable.WriteFileFS(w.fsys, filepath.Join(w.folder, manifestName), b, fileMode); err != nil {
+		return fmt.Errorf("activating index %v: %w", m.ID, err)
+	}
+	// From here on the new index is active. A segment that cannot be removed
+	// now takes room and does no harm; the next Create tries again.
+	_ = w.removeUnnamed(m, 0)
+	return nil
+}
+
+// Close lets the folder go. Segments not activated stay until the next Create.
+func (w *Writer) Close() error { return w.lock.Close() }
+
+// A SegmentWriter writes one segment and takes its digest on the way.
+type SegmentWriter struct {
+	kind  cpar.SegmentKind
+	label string
+	want  *cpar.Digest
+	file  *durable.Writer
+	buf   *bufio.Writer
+	hash  hash.Hash
+	bytes uint64
+}
+
+// AddSegment starts a segment of the next index.
+func (w *Writer) AddSegment(kind cpar.SegmentKind) (*SegmentWriter, error) {
+	return w.add(kind, kind.String(), nil, 0)
+}
+
+// AddUpload starts a segment whose digest is known and must fit; of size
+// bytes, where that is known (else -1).
+func (w *Writer) AddUpload(want cpar.Digest, size int64) (*SegmentWriter, error) {
+	return w.add(0, "upload", &want, size)
+}
+
+func (w *Writer) add(kind cpar.SegmentKind, label string, want *cpar.Digest, size int64) (*SegmentWriter, error) {
+	file, err := durable.Create(w.fsys, filepath.Join(w.folder, segmentsName), label, fileMode)
+	if err != nil {
+		return nil, fmt.Errorf("segment %s: %w", label, err)
+	}
+	file.Expect(max(size, 0))
+	return &SegmentWriter{kind: kind, label: label, want: want, file: file,
+		buf: bufio.NewWriterSize(file, 256<<10), hash: sha256.New()}, nil
+}
+
+// Write appends p.
+func (s *SegmentWriter) Write(p []byte) (int, error) {
+	s.hash.Write(p)
+	s.bytes += uint64(len(p))
+	n, err := s.buf.Write(p)
+	if err != nil {
+		err = fmt.Errorf("segment %s: %w", s.label, err)
+	}
+	return n, err
+}
+
+// Close makes the segment durable and returns its entry for a manifest.
+func (s *SegmentWriter) Close() (cpar.Segment, error) {
+	defer s.file.Abort()
+	seg := cpar.Segment{Kind: s.kind, Bytes: s.bytes, Digest: cpar.Digest(s.hash.Sum(nil))}
+	if s.want != nil && *s.want != seg.Digest {
+		return cpar.Segment{}, fmt.Errorf("segment %v: %w: %w: the %d bytes received have %v", *s.want, cpar.ErrCorrupt, ErrDigest, s.bytes, seg.Digest)
+	}
+	err := s.buf.Flush()
+	if err == nil {
+		err = s.file.Commit(seg.Digest.String())
+	}
+	if err != nil {
+		return cpar.Segment{}, fmt.Errorf("segment %s: %w", s.label, err)
+	}
+	return seg, nil
+}
+
+// Abort gives the segment up. It does nothing after Close.
+func (s *SegmentWriter) Abort() { s.file.Abort() }

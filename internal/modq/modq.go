@@ -1,0 +1,52 @@
+// Package modq is arithmetic modulo q = 2⁶⁴ on slices of machine words.
+//
+//	in   []uint64, each word an element of Z/2⁶⁴; signed integers in two's complement
+//	out  words of the same ring, or signed integers read from them
+//
+// Unsigned words of Go wrap, so every sum and product here is exact modulo q and
+// nothing is rounded inside. A result is an integer again only when the caller
+// knows that the true value lies in [-2⁶³, 2⁶³).
+//
+// Both sides of the wall use it: the owner to encrypt, the cloud to score. It
+// holds no key and knows of none. Running time depends on lengths only.
+package modq
+
+// RoundShift reads x as a signed word and divides it by 2^shift, rounding to
+// the nearest integer and ties towards +∞. It cannot overflow: the rounding bit
+// is taken from the word itself and added after the shift.
+func RoundShift(x uint64, shift uint) int64 {
+	if shift == 0 {
+		return int64(x)
+	}
+	s := int64(x)
+	return s>>shift + s>>(shift-1)&1
+}
+
+// FromSigned writes src into dst as words modulo 2⁶⁴. dst must be as long as src.
+func FromSigned(dst []uint64, src []int64) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = uint64(x)
+	}
+}
+
+// ToSigned writes the representatives of src in [-2⁶³, 2⁶³) into dst, which must
+// be as long as src.
+func ToSigned(dst []int64, src []uint64) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = int64(x)
+	}
+}
+
+// InverseOdd is the inverse of an odd word modulo 2⁶⁴. An even word has none,
+// and the result is then meaningless.
+func InverseOdd(a uint64) uint64 {
+	// a·a ≡ 1 modulo 8 for odd a; each Newton step doubles the number of
+	// right bits: 3, 6, 12, 24, 48, 96.
+	x := a
+	for range 5 {
+		x *= 2 - a*x
+	}
+	return x
+}

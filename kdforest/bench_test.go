@@ -1,0 +1,105 @@
+package kdforest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+func BenchmarkBuild(b *testing.B) {
+	for _, n := range []int{4500, 20000} {
+		rows := clustered(testRand(40), n, 864, 100)
+		b.Run(fmt.Sprintf("uint16/%dx864", n), func(b *testing.B) {
+			for b.Loop() {
+				mustBuild(b, rows, BuildOptions{})
+			}
+		})
+	}
+	rng := testRand(41)
+	rows := make([][]float32, 20000)
+	for i := range rows {
+		rows[i] = make([]float32, 64)
+		for j := range rows[i] {
+			rows[i][j] = float32(rng.NormFloat64())
+		}
+	}
+	b.Run("float32/20000x64", func(b *testing.B) {
+		for b.Loop() {
+			mustBuild(b, rows, BuildOptions{})
+		}
+	})
+	same := make([][]uint16, 20000)
+	for i := range same {
+		same[i] = make([]uint16, 864)
+	}
+	b.Run("identical/20000x864", func(b *testing.B) {
+		for b.Loop() {
+			mustBuild(b, same, BuildOptions{})
+		}
+	})
+}
+
+// freeSpace costs nothing, so that what is left is the search itself.
+type freeSpace struct {
+	scores []int64 // by record
+	left   []bool  // by plane
+}
+
+func (s *freeSpace) Left(p uint32) bool        { return s.left[p] }
+func (s *freeSpace) Beyond(uint32, int64) bool { return false }
+func (s *freeSpace) Score(records []uint32, scores []int64) {
+	for i, r := range records {
+		scores[i] = s.scores[r]
+	}
+}
+
+func newFree(rng *rand.Rand, f *Forest) *freeSpace {
+	s := &freeSpace{}
+	for range f.Records {
+		s.scores = append(s.scores, rng.Int64())
+	}
+	for range f.Planes {
+		s.left = append(s.left, rng.IntN(2) == 0)
+	}
+	return s
+}
+
+// The search without the scores: per visit, what the forest costs.
+func BenchmarkSearch(b *testing.B) {
+	rows := clustered(testRand(42), 20000, 32, 100)
+	f, _ := mustBuild(b, rows, BuildOptions{})
+	space := newFree(testRand(43), f)
+	for _, tenths := range []int{25, 100, 200, 1000} {
+		visits, err := Visits(tenths, len(rows), 10)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("AP-%.1f", float64(tenths)/10), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := f.Search(space, Options{Visits: visits, L: 10}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*visits), "ns/visit")
+		})
+	}
+	b.Run("scan", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Scan(space, len(rows), 10, 0); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(rows)), "ns/visit")
+	})
+}
+
+func BenchmarkValidate(b *testing.B) {
+	rows := clustered(testRand(44), 20000, 8, 100)
+	f, _ := mustBuild(b, rows, BuildOptions{})
+	for b.Loop() {
+		if err := f.Validate(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

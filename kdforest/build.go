@@ -1,0 +1,161 @@
+package kdforest
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// BuildOptions says how trees are grown. The zero value is ten trees, the five
+// dimensions of greatest variance among a hundred records of a node, and the
+// all-zero seed.
+type BuildOptions struct {
+	Trees  int   // 0: 10
+	Top    int   // split dimensions are drawn from that many of greatest variance; 0: 5
+	Sample int   // records a node's variances are taken over, at most; 0: 100
+	Dims   []int // dimensions that may split, ascending; nil: all
+
+	// Seed is all the randomness there is: equal rows, options and seed make
+	// equal forests on every machine. Where the split dimensions shall not be
+	// guessed, it is a secret of the owner's.
+	Seed [32]byte
+}
+
+// Build grows a forest over rows (n×d; only read) and returns it with what its
+// plane numbers stand for, in ascending order of (dimension, value), each
+// once. Coordinates must be finite.
+//
+// Trees are grown in parallel. Time is O(trees·n·log n·(d + log n)).
+func Build[T Number](rows [][]T, opt BuildOptions) (*Forest, []Plane[T], error) {
+	opt = opt.withDefaults()
+	if err := checkRows(rows); err != nil {
+		return nil, nil, err
+	}
+	points, err := pick(rows, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	trees := make([]Tree, opt.Trees)
+	planes := make([][]Plane[T], opt.Trees) // planes[t][i] is the plane of node i of tree t
+	gate := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wait sync.WaitGroup
+	for t := range trees {
+		wait.Go(func() {
+			gate <- struct{}{}
+			defer func() { <-gate }()
+			g := newGrower(points, opt, t)
+			g.grow()
+			trees[t], planes[t] = g.tree, g.planes
+		})
+	}
+	wait.Wait()
+
+	all := number(trees, planes)
+	if opt.Dims != nil {
+		for i := range all { // ascending still, as opt.Dims is
+			all[i].Dim = opt.Dims[all[i].Dim]
+		}
+	}
+	return &Forest{Records: uint32(len(rows)), Planes: uint32(len(all)), Trees: trees}, all, nil
+}
+
+func (opt BuildOptions) withDefaults() BuildOptions {
+	opt.Trees = cmp.Or(opt.Trees, 10)
+	opt.Top = cmp.Or(opt.Top, 5)
+	opt.Sample = cmp.Or(opt.Sample, 100)
+	return opt
+}
+
+func checkRows[T Number](rows [][]T) error {
+	if uint64(len(rows)) >= uint64(None) {
+		return fmt.Errorf("%w: %d rows are too many", ErrInput, len(rows))
+	}
+	for i, row := range rows {
+		if len(row) != len(rows[0]) {
+			return fmt.Errorf("%w: row %d has %d dimensions, row 0 has %d", ErrInput, i, len(row), len(rows[0]))
+		}
+		for j, x := range row {
+			if x-x != 0 { // NaN, ±Inf
+				return fmt.Errorf("%w: row %d, dimension %d: %v is not finite", ErrInput, i, j, x)
+			}
+		}
+	}
+	if len(rows) > 0 && len(rows[0]) == 0 {
+		return fmt.Errorf("%w: rows have no dimensions", ErrInput)
+	}
+	return nil
+}
+
+// pick checks the options and returns the rows reduced to opt.Dims, so that
+// growing a tree reads nothing that cannot split it.
+func pick[T Number](rows [][]T, opt BuildOptions) ([][]T, error) {
+	if opt.Trees < 1 || opt.Top < 1 || opt.Sample < 2 {
+		return nil, fmt.Errorf("%w: building %d trees, splitting on the %d best dimensions of %d records",
+			ErrInput, opt.Trees, opt.Top, opt.Sample)
+	}
+	if opt.Dims == nil {
+		return rows, nil
+	}
+	if len(opt.Dims) == 0 {
+		return nil, fmt.Errorf("%w: no dimension may split", ErrInput)
+	}
+	for i, d := range opt.Dims {
+		if d < 0 || len(rows) > 0 && d >= len(rows[0]) || i > 0 && d <= opt.Dims[i-1] {
+			return nil, fmt.Errorf("%w: split dimension %d is out of order or range", ErrInput, d)
+		}
+	}
+	flat := make([]T, 0, len(rows)*len(opt.Dims))
+	points := make([][]T, len(rows))
+	for i, row := range rows {
+		first := len(flat)
+		for _, d := range opt.Dims {
+			flat = append(flat, row[d])
+		}
+		points[i] = flat[first:]
+	}
+	return points, nil
+}
+
+// number gathers the planes of all trees, sorts out equal ones, and writes
+// their numbers into the nodes.
+func number[T Number](trees []Tree, planes [][]Plane[T]) []Plane[T] {
+	var all []Plane[T]
+	for t, tree := range trees {
+		for i := range tree {
+			if planes[t][i].Dim >= 0 {
+				all = append(all, planes[t][i])
+			}
+		}
+	}
+	slices.SortFunc(all, comparePlanes)
+	all = slices.Clip(slices.Compact(all))
+	for t, tree := range trees {
+		for i := range tree {
+			if planes[t][i].Dim >= 0 {
+				p, _ := slices.BinarySearchFunc(all, planes[t][i], comparePlanes)
+				tree[i].Plane = uint32(p)
+			}
+		}
+	}
+	return all
+}
+
+func comparePlanes[T Number](a, b Plane[T]) int {
+	return cmp.Or(cmp.Compare(a.Dim, b.Dim), cmp.Compare(a.Value, b.Value))
+}
+
+// newRand derives the randomness of one tree, so that trees can be grown in
+// any order.
+func newRand(seed [32]byte, tree int) *rand.Rand {
+	h := sha256.New()
+	h.Write([]byte("cpar kdforest tree\x00"))
+	h.Write(seed[:])
+	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(tree)))
+	return rand.New(rand.NewChaCha8([32]byte(h.Sum(nil))))
+}

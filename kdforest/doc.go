@@ -1,0 +1,33 @@
+// Package kdforest builds and searches a forest of randomized kd-trees over
+// values that the searcher need not be able to read.
+//
+//	the owner, on plain values                     who searches, on anything
+//
+//	rows n×d ─▶ Build ─▶ Forest ─────────────────▶ Forest.Search ─▶ L nearest
+//	                │    record and plane numbers   │        ▲      (Hit)
+//	                └──▶ []Plane                    ▼        │
+//	                     (dimension, value) ─▶ … a Space: which side of plane p?
+//	                                               how far are records r1…r10?
+//
+// A Forest is numbers only: which record a node holds (row i of the input is
+// record i), which plane divides it, and who its children are. What a plane
+// or a record is, only the Space knows, so one search serves a space of plain
+// integers and a space of ciphertexts, and visits records in the same order in
+// both as long as both answer alike.
+//
+// The trees follow Bentley: every node holds a record, and the split value of
+// a node is its record's value in the split dimension. They are randomized as
+// in Silpa-Anan and Hartley: the split dimension is drawn from the five of
+// greatest variance. Ties go left, at build and at search.
+//
+// The search is Algorithm 1 of Tian, Hou, Yuan, "CPAR: Cloud-Assisted
+// Privacy-preserving Image Annotation with Randomized KD-Forest", corrected:
+// walk.go says where, and a test named TestErratum… stands for each place.
+// AP-X of the paper is a bound on the number of distinct records visited over
+// all trees, see Visits; AP-100 returns what Scan returns.
+//
+// Scores are signed 64-bit integers of the Space's own unit; smaller is
+// nearer. Only their order matters here. A space of floating-point distances
+// can give any integers in the same order (for distances ≥ 0 the bits of the
+// float64 are such integers).
+package kdforest

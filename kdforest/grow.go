@@ -1,0 +1,215 @@
+package kdforest
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+)
+
+// grower grows one tree over points, n×d. It works on a stack of its own: the
+// tree of unlucky values (one record that differs in one dimension, then
+// another in another) can be deeper than a recursion should be.
+type grower[T Number] struct {
+	points [][]T
+	opt    BuildOptions
+	rng    *rand.Rand
+
+	tree   Tree
+	planes []Plane[T] // of the nodes; Dim −1 where there is none
+
+	records []uint32 // the records, grouped by subtree
+	todo    []subtree
+	values  []T       // a node's coordinates in its split dimension
+	beyond  []uint32  // a node's records on the right, while dividing
+	sum     []float64 // by dimension
+	square  []float64
+	top     []dimension
+}
+
+// subtree is one that is still to be grown, over records[first:last].
+type subtree struct {
+	first, last int
+	parent      uint32
+	right       bool // which child of the parent it is
+	equal       bool // the records are known to be equal in all dimensions
+}
+
+type dimension struct {
+	dim      int
+	variance float64
+}
+
+func newGrower[T Number](points [][]T, opt BuildOptions, tree int) *grower[T] {
+	g := &grower[T]{points: points, opt: opt, rng: newRand(opt.Seed, tree)}
+	n := len(points)
+	g.tree = make(Tree, 0, n)
+	g.planes = make([]Plane[T], 0, n)
+	g.records = make([]uint32, n)
+	for i := range g.records {
+		g.records[i] = uint32(i)
+	}
+	if n > 0 {
+		g.sum = make([]float64, len(points[0]))
+		g.square = make([]float64, len(points[0]))
+		g.todo = append(g.todo, subtree{last: n, parent: None})
+	}
+	return g
+}
+
+// grow emits nodes in preorder: the left subtree is put on the stack last.
+func (g *grower[T]) grow() {
+	for len(g.todo) > 0 {
+		s := g.todo[len(g.todo)-1]
+		g.todo = g.todo[:len(g.todo)-1]
+
+		k := uint32(len(g.tree))
+		switch {
+		case s.parent == None:
+		case s.right:
+			g.tree[s.parent].Right = k
+		default:
+			g.tree[s.parent].Left = k
+		}
+		own, plane, equal := g.divide(s)
+		g.tree = append(g.tree, Node{Record: g.records[own], Plane: None, Left: None, Right: None})
+		g.planes = append(g.planes, plane)
+		if own+1 < s.last {
+			g.todo = append(g.todo, subtree{first: own + 1, last: s.last, parent: k, right: true, equal: equal})
+		}
+		if s.first < own {
+			g.todo = append(g.todo, subtree{first: s.first, last: own, parent: k, equal: equal})
+		}
+	}
+}
+
+// divide groups the records of s around records[own], the node's own: before
+// it those on the plane or short of it, after it those beyond it. Records that
+// are equal in all dimensions have no plane and are halved.
+func (g *grower[T]) divide(s subtree) (own int, plane Plane[T], equal bool) {
+	middle := s.first + (s.last-s.first)/2
+	noPlane := Plane[T]{Dim: -1}
+	if s.equal || s.last-s.first == 1 {
+		return middle, noPlane, s.equal
+	}
+	dim, ok := g.drawDimension(s)
+	if !ok {
+		return middle, noPlane, true
+	}
+	records := g.records[s.first:s.last]
+	value, ties := g.bestValue(records, dim)
+	own = s.first + g.group(records, dim, value, g.rng.IntN(ties))
+	return own, Plane[T]{Dim: dim, Value: value}, false
+}
+
+// drawDimension draws the split dimension from the opt.Top of greatest
+// variance. It reports false if no dimension varies.
+func (g *grower[T]) drawDimension(s subtree) (dim int, ok bool) {
+	records := g.records[s.first:s.last]
+	sample := records
+	if g.opt.Sample < len(records) {
+		// A partial shuffle; the order within a subtree means nothing.
+		for i := range g.opt.Sample {
+			j := i + g.rng.IntN(len(records)-i)
+			records[i], records[j] = records[j], records[i]
+		}
+		sample = records[:g.opt.Sample]
+	}
+	g.rankDimensions(sample)
+	if len(g.top) == 0 && len(sample) < len(records) {
+		g.rankDimensions(records)
+	}
+	if len(g.top) == 0 {
+		return 0, false
+	}
+	return g.top[g.rng.IntN(len(g.top))].dim, true
+}
+
+// rankDimensions sets g.top to the dimensions of greatest variance over the
+// records, greatest first, ties to the lower dimension; those that do not vary
+// are left out.
+func (g *grower[T]) rankDimensions(records []uint32) {
+	// Relative to the first record: a constant dimension then has a variance
+	// of exactly 0, and far-off values do not cancel. The conversions of
+	// products keep every machine from fusing them with the addition: all
+	// shall grow the same tree.
+	origin := g.points[records[0]]
+	clear(g.sum)
+	clear(g.square)
+	sum, square := g.sum[:len(origin)], g.square[:len(origin)]
+	for _, r := range records[1:] {
+		row := g.points[r][:len(origin)]
+		for j, x := range row {
+			v := float64(x) - float64(origin[j])
+			sum[j] += v
+			square[j] += float64(v * v)
+		}
+	}
+	g.top = g.top[:0]
+	n := float64(len(records))
+	for j := range sum {
+		d := dimension{dim: j, variance: square[j] - float64(sum[j]*sum[j])/n}
+		if !(d.variance > 0) || len(g.top) == g.opt.Top && d.variance <= g.top[len(g.top)-1].variance {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(g.top, d, func(a, b dimension) int {
+			// Equal variances: the earlier dimension stays in front.
+			return cmp.Or(cmp.Compare(b.variance, a.variance), -1)
+		})
+		if len(g.top) == g.opt.Top {
+			g.top = g.top[:len(g.top)-1]
+		}
+		g.top = slices.Insert(g.top, at, d)
+	}
+}
+
+// bestValue returns the value of a dimension that divides the records most
+// evenly, the node's own record counted on neither side, and how many records
+// have that value. Of two equally good values the smaller is taken.
+func (g *grower[T]) bestValue(records []uint32, dim int) (value T, ties int) {
+	g.values = g.values[:0]
+	for _, r := range records {
+		g.values = append(g.values, g.points[r][dim])
+	}
+	slices.Sort(g.values)
+	m := len(g.values)
+	best := m
+	for first := 0; first < m; {
+		last := first // of the run of equal values
+		for last+1 < m && g.values[last+1] == g.values[first] {
+			last++
+		}
+		// last records go left and m−1−last go right.
+		if skew := max(2*last-(m-1), m-1-2*last); skew < best {
+			best, value, ties = skew, g.values[first], last-first+1
+		}
+		first = last + 1
+	}
+	return value, ties
+}
+
+// group reorders the records of a node: those with a coordinate ≤ value, then
+// the one chosen of those that have the value itself (the nth of them), then
+// those beyond. It returns the place of the chosen one.
+func (g *grower[T]) group(records []uint32, dim int, value T, nth int) int {
+	g.beyond = g.beyond[:0]
+	var own uint32
+	left := 0
+	for _, r := range records {
+		x := g.points[r][dim]
+		switch {
+		case x > value:
+			g.beyond = append(g.beyond, r)
+			continue
+		case x == value:
+			if nth--; nth == -1 {
+				own = r
+				continue
+			}
+		}
+		records[left] = r // Ties go left.
+		left++
+	}
+	records[left] = own
+	copy(records[left+1:], g.beyond)
+	return left
+}

@@ -1,0 +1,98 @@
+package kdforest
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Hit is a record that was visited and its score.
+type Hit struct {
+	Record uint32
+	Score  int64
+}
+
+// before orders hits by (score, record). The design breaks ties by the place
+// in the forest; the number of the record is used instead because it is the
+// same in a scan, which AP-100 must equal, and in every tree.
+func (h Hit) before(g Hit) bool {
+	return h.Score < g.Score || h.Score == g.Score && h.Record < g.Record
+}
+
+// Queue keeps the L nearest hits it has been shown: Queue of Algorithm 1. It
+// is a max-heap, worst hit first, so a hit that does not qualify costs one
+// comparison. What it keeps does not depend on the order of pushes as long as
+// each record is pushed once.
+type Queue struct {
+	limit int
+	heap  []Hit
+}
+
+// NewQueue returns an empty queue of at most limit hits. No room is set aside
+// before hits arrive, so a caller's limit may be any number; at 0 or less the
+// queue keeps nothing.
+func NewQueue(limit int) *Queue { return &Queue{limit: limit} }
+
+// Full reports whether a further hit would have to displace one.
+func (q *Queue) Full() bool { return q.limit > 0 && len(q.heap) >= q.limit }
+
+// Worst returns the greatest score kept, which bounds the scores still of
+// interest once the queue is Full. An empty queue has none: ask Full first.
+func (q *Queue) Worst() int64 { return q.heap[0].Score }
+
+// Push shows the queue a hit.
+func (q *Queue) Push(h Hit) {
+	if q.limit <= 0 {
+		return
+	}
+	if !q.Full() {
+		q.heap = append(q.heap, h)
+		q.up(len(q.heap) - 1)
+		return
+	}
+	if h.before(q.heap[0]) {
+		q.heap[0] = h
+		q.down(0)
+	}
+}
+
+// Hits returns the hits kept, nearest first, in a slice of the caller's.
+func (q *Queue) Hits() []Hit {
+	hits := slices.Clone(q.heap)
+	slices.SortFunc(hits, func(a, b Hit) int {
+		return cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(a.Record, b.Record))
+	})
+	return hits
+}
+
+// reset empties the queue and keeps its memory.
+func (q *Queue) reset(limit int) {
+	q.limit = limit
+	q.heap = q.heap[:0]
+}
+
+func (q *Queue) up(i int) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !q.heap[parent].before(q.heap[i]) {
+			return
+		}
+		q.heap[parent], q.heap[i] = q.heap[i], q.heap[parent]
+		i = parent
+	}
+}
+
+func (q *Queue) down(i int) {
+	for {
+		worst, left := i, 2*i+1
+		for child := left; child <= left+1 && child < len(q.heap); child++ {
+			if q.heap[worst].before(q.heap[child]) {
+				worst = child
+			}
+		}
+		if worst == i {
+			return
+		}
+		q.heap[worst], q.heap[i] = q.heap[i], q.heap[worst]
+		i = worst
+	}
+}

@@ -1,0 +1,46 @@
+package kdforest
+
+import "fmt"
+
+// Scorer gives the distance of records to one request.
+type Scorer interface {
+	// Score sets scores[i] to the score of records[i]; smaller is nearer. The
+	// slices are of equal length and belong to the caller, who reuses them.
+	// The score of a record is the same whatever batch it comes in.
+	Score(records []uint32, scores []int64)
+}
+
+// DefaultBatch is the number of records that Scan scores at once unless told
+// otherwise: enough to make the call free, few enough to stay in cache.
+const DefaultBatch = 256
+
+// Scan scores records 0…n−1 in batches (0: DefaultBatch) and returns the l
+// nearest by (score, record), or all n of them if there are fewer. It is the
+// search of `capia` and the truth that AP-100 is held against.
+func Scan(s Scorer, n, l, batch int) ([]Hit, error) {
+	if batch == 0 {
+		batch = DefaultBatch
+	}
+	switch {
+	case n < 0 || uint64(n) >= uint64(None):
+		return nil, fmt.Errorf("%w: scanning %d records", ErrInput, n)
+	case l < 1:
+		return nil, fmt.Errorf("%w: scanning for the nearest %d", ErrInput, l)
+	case batch < 0:
+		return nil, fmt.Errorf("%w: scanning in batches of %d", ErrInput, batch)
+	}
+	batch = min(batch, n)
+	records, scores := make([]uint32, batch), make([]int64, batch)
+	queue := NewQueue(l)
+	for first := 0; first < n; first += batch {
+		part := records[:min(batch, n-first)]
+		for i := range part {
+			part[i] = uint32(first + i)
+		}
+		s.Score(part, scores[:len(part)])
+		for i, r := range part {
+			queue.Push(Hit{Record: r, Score: scores[i]})
+		}
+	}
+	return queue.Hits(), nil
+}

@@ -1,0 +1,209 @@
+package kdforest
+
+import (
+	"iter"
+	"math/rand/v2"
+	"testing"
+)
+
+// plainSpace answers from plain levels: L1 distances, exact bounds.
+type plainSpace struct {
+	rows    [][]uint16
+	planes  []Plane[uint16]
+	request []uint16
+	scored  []uint32 // every record that Score was called with
+}
+
+func (s *plainSpace) Left(p uint32) bool { return s.planes[p].Left(s.request) }
+
+func (s *plainSpace) Score(records []uint32, scores []int64) {
+	s.scored = append(s.scored, records...)
+	for i, r := range records {
+		scores[i] = l1(s.rows[r], s.request)
+	}
+}
+
+// Beyond: what is left of a plane is at most on it, what is right of it at
+// least one level further.
+func (s *plainSpace) Beyond(p uint32, worst int64) bool {
+	bound := int64(s.planes[p].Value) - int64(s.request[s.planes[p].Dim])
+	if bound >= 0 {
+		return bound+1 > worst
+	}
+	return -bound > worst
+}
+
+func l1(a, b []uint16) int64 {
+	var sum int64
+	for j, x := range a {
+		d := int64(x) - int64(b[j])
+		sum += max(d, -d)
+	}
+	return sum
+}
+
+// opaqueSpace answers as plainSpace does, but from other numbers: places of
+// the request among a dimension's planes, and scores stretched and shifted.
+type opaqueSpace struct {
+	plain plainSpace
+	place []int // by dimension: how many of its planes the request is beyond
+	rank  []int // by plane: its place among the planes of its dimension
+	dim   []int // by plane
+}
+
+func newOpaque(rows [][]uint16, planes []Plane[uint16], request []uint16) *opaqueSpace {
+	s := &opaqueSpace{plain: plainSpace{rows: rows, request: request}, place: make([]int, len(request))}
+	count := make([]int, len(request))
+	for _, p := range planes { // ascending
+		s.dim = append(s.dim, p.Dim)
+		s.rank = append(s.rank, count[p.Dim])
+		count[p.Dim]++
+		if request[p.Dim] > p.Value {
+			s.place[p.Dim] = count[p.Dim]
+		}
+	}
+	return s
+}
+
+func (s *opaqueSpace) Left(p uint32) bool { return s.place[s.dim[p]] <= s.rank[p] }
+
+func (s *opaqueSpace) Score(records []uint32, scores []int64) {
+	s.plain.Score(records, scores)
+	for i, x := range scores {
+		scores[i] = stretch(x)
+	}
+}
+
+func (s *opaqueSpace) Beyond(uint32, int64) bool { return false }
+
+// stretch is strictly increasing for distances.
+func stretch(x int64) int64 { return 3*x*x + x - 1<<40 }
+
+// recursion yields the nodes of a tree as corrected Algorithm 1 visits them,
+// written as the paper means it. pruned is asked when it comes to a sibling.
+func recursion(tree Tree, order Order, left func(plane uint32) bool, pruned func(plane uint32) bool) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		var visit func(k uint32) bool
+		visit = func(k uint32) bool {
+			if k == None {
+				return true
+			}
+			node := tree[k]
+			near, far := node.Left, node.Right
+			if node.Plane != None && !left(node.Plane) {
+				near, far = far, near
+			}
+			if order == TopDown && !yield(node.Record) {
+				return false
+			}
+			if !visit(near) {
+				return false
+			}
+			if order == BottomUp && !yield(node.Record) {
+				return false
+			}
+			return far == None || node.Plane != None && pruned(node.Plane) || visit(far)
+		}
+		if len(tree) > 0 {
+			visit(0)
+		}
+	}
+}
+
+// searchRecursively is the twin of search: coroutines, maps and a sorted list.
+func searchRecursively(f *Forest, space Space, opt Options) (hits []Hit, visits []Visit) {
+	visited := map[uint32]bool{}
+	pruned := func(plane uint32) bool {
+		return opt.Prune && len(hits) >= opt.L && space.Beyond(plane, hits[len(hits)-1].Score)
+	}
+	var nexts []func() (uint32, bool)
+	for _, tree := range f.Trees {
+		next, stop := iter.Pull(recursion(tree, opt.Order, space.Left, pruned))
+		defer stop()
+		nexts = append(nexts, next)
+	}
+	for round := 0; len(visited) < opt.Visits; round++ {
+		var batch []Visit
+		for t, next := range nexts {
+			for len(visited) < opt.Visits {
+				r, ok := next()
+				if !ok {
+					break
+				}
+				if !visited[r] {
+					visited[r] = true
+					batch = append(batch, Visit{Round: round, Tree: t, Hit: Hit{Record: r}})
+					break
+				}
+			}
+		}
+		if len(batch) == 0 {
+			break
+		}
+		for i := range batch {
+			var score [1]int64
+			space.Score([]uint32{batch[i].Record}, score[:])
+			batch[i].Score = score[0]
+			hits = insertHit(hits, batch[i].Hit, opt.L)
+		}
+		visits = append(visits, batch...)
+	}
+	return hits, visits
+}
+
+// insertHit is a queue too simple to be wrong.
+func insertHit(hits []Hit, h Hit, limit int) []Hit {
+	at := 0
+	for at < len(hits) && hits[at].before(h) {
+		at++
+	}
+	hits = append(hits[:at:at], append([]Hit{h}, hits[at:]...)...)
+	return hits[:min(limit, len(hits))]
+}
+
+// clustered makes n rows of d levels around a few centres whose coordinates
+// vary unequally, as features do.
+func clustered(rng *rand.Rand, n, d, centres int) [][]uint16 {
+	middle := make([][]float64, centres)
+	for c := range middle {
+		middle[c] = make([]float64, d)
+		for j := range middle[c] {
+			middle[c][j] = 500 + 200*rng.NormFloat64()/(1+float64(j%16))
+		}
+	}
+	rows := make([][]uint16, n)
+	for i := range rows {
+		c := middle[rng.IntN(centres)]
+		rows[i] = make([]uint16, d)
+		for j := range rows[i] {
+			rows[i][j] = uint16(min(max(c[j]+60*rng.NormFloat64()/(1+float64(j%16)), 0), 999))
+		}
+	}
+	return rows
+}
+
+// coarse makes n rows of d levels 0…levels−1: few levels make many ties.
+func coarse(rng *rand.Rand, n, d, levels int) [][]uint16 {
+	rows := make([][]uint16, n)
+	for i := range rows {
+		rows[i] = make([]uint16, d)
+		for j := range rows[i] {
+			rows[i][j] = uint16(rng.IntN(levels))
+		}
+	}
+	return rows
+}
+
+func testRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+func mustBuild[T Number](t testing.TB, rows [][]T, opt BuildOptions) (*Forest, []Plane[T]) {
+	t.Helper()
+	f, planes, err := Build(rows, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return f, planes
+}

@@ -1,0 +1,93 @@
+package kdforest
+
+import "fmt"
+
+// Validate checks a forest that came from outside, so that Search can rely on
+// it: every tree holds every record exactly once, every node but the root is
+// the child of exactly one node, which comes before it (hence no cycles, and
+// all is reached from the root), and all numbers are within range. Depth is
+// not bounded: a search keeps its path on a stack of its own.
+//
+// Whether records lie on the right side of their planes is beyond a checker
+// without values; a forest that lies about that finds wrong records, no worse.
+//
+// Linear in the number of nodes; the memory it takes is a fraction of what the
+// trees take already, whatever Records claims.
+func (f *Forest) Validate() error {
+	if f.Records == None {
+		return fmt.Errorf("%w: %d records are too many", ErrCorrupt, f.Records)
+	}
+	if len(f.Trees) == 0 {
+		return fmt.Errorf("%w: no trees", ErrCorrupt)
+	}
+	// Lengths first: after this, allocating Records bits is harmless.
+	for t, tree := range f.Trees {
+		if uint64(len(tree)) != uint64(f.Records) {
+			return fmt.Errorf("%w: tree %d has %d nodes for %d records", ErrCorrupt, t, len(tree), f.Records)
+		}
+	}
+	var records, children bitset
+	for t, tree := range f.Trees {
+		records.reset(len(tree))
+		children.reset(len(tree))
+		if err := tree.validate(f.Planes, &records, &children); err != nil {
+			return fmt.Errorf("%w: tree %d: %w", ErrCorrupt, t, err)
+		}
+	}
+	return nil
+}
+
+func (t Tree) validate(planes uint32, records, children *bitset) error {
+	n := uint32(len(t))
+	links := 0
+	for i, node := range t {
+		switch {
+		case node.Record >= n:
+			return fmt.Errorf("node %d: no record %d", i, node.Record)
+		case records.add(node.Record):
+			return fmt.Errorf("node %d: record %d again", i, node.Record)
+		case node.Plane != None && node.Plane >= planes:
+			return fmt.Errorf("node %d: no plane %d", i, node.Plane)
+		case node.Plane != None && node.Left == None && node.Right == None:
+			return fmt.Errorf("node %d: a leaf with plane %d", i, node.Plane)
+		}
+		for _, child := range [2]uint32{node.Left, node.Right} {
+			switch {
+			case child == None:
+				continue
+			case child <= uint32(i) || child >= n:
+				return fmt.Errorf("node %d: child %d out of order", i, child)
+			case children.add(child):
+				return fmt.Errorf("node %d: child %d has a parent already", i, child)
+			}
+			links++
+		}
+	}
+	if n > 0 && links != len(t)-1 {
+		return fmt.Errorf("%d of %d nodes cannot be reached", len(t)-1-links, n)
+	}
+	return nil
+}
+
+// bitset is a set of small numbers. Clearing it costs n/64 words, less than
+// one record's score, so it needs no generations.
+type bitset []uint64
+
+// reset empties the set and makes room for 0…n−1.
+func (b *bitset) reset(n int) {
+	words := (n + 63) / 64
+	if cap(*b) < words {
+		*b = make(bitset, words)
+		return
+	}
+	*b = (*b)[:words]
+	clear(*b)
+}
+
+// add puts i into the set and reports whether it was there already.
+func (b bitset) add(i uint32) bool {
+	word, bit := &b[i/64], uint64(1)<<(i%64)
+	was := *word&bit != 0
+	*word |= bit
+	return was
+}

@@ -1,0 +1,137 @@
+package kdforest
+
+// walk is the depth-first search of one tree that Algorithm 1 of the paper
+// writes as a recursion. It is unrolled onto a stack of its own, because the
+// trees take turns and because a hostile tree may be as deep as it is large.
+//
+// Where the printed algorithm could not run it was corrected:
+//
+//	printed                               here
+//	return when Node_k is not null        return when it is
+//	Node_k ← the child's return value     Node_k stays; its child is another step
+//	backtrack to Path's first element,    the node just reached leaves Path when
+//	the node just reached, for ever       it is visited; its parent is the next
+//	no stop at the root                   an empty Path ends the walk
+//	a sibling's subtree ends it           Path goes on where it was left
+//	prune against an unfilled Queue       prune when Queue holds L hits
+//	Vis holds nodes                       Vis holds records, over all trees
+//	visited: turn back                    visited: not scored again, but searched below
+type walk struct {
+	nodes Tree
+	path  []step // Path of Algorithm 1: the way back, root first
+	ahead uint32 // the subtree to enter next, or None
+	plane uint32 // that must be crossed to enter it, or None
+}
+
+// step is a node on the way back and the child that its descent left aside.
+type step struct {
+	node uint32
+	far  uint32
+}
+
+func (w *walk) start(tree Tree) {
+	w.nodes = tree
+	w.path = w.path[:0]
+	w.ahead, w.plane = None, None
+	if len(tree) > 0 {
+		w.ahead = 0
+	}
+}
+
+// next moves on to the next record of the tree that no tree has visited, and
+// marks it visited. It reports false when the tree has no more.
+func (w *walk) next(s *searcher) (record uint32, ok bool) {
+	if s.order == TopDown {
+		return w.nextDown(s)
+	}
+	for {
+		// Algorithm 1, the sibling. The question is put here and not when the
+		// node was visited: by now the node's own score is in the queue.
+		if ahead := w.ahead; ahead != None {
+			w.ahead = None
+			if !s.prunes(w.plane) {
+				w.descend(ahead, s)
+			}
+		}
+		// Algorithm 1, backtracking. An empty path has the root behind it.
+		if len(w.path) == 0 {
+			return 0, false
+		}
+		last := w.pop()
+		node := &w.nodes[last.node]
+		w.ahead, w.plane = last.far, node.Plane
+		// Algorithm 1, Vis: a record met in another tree is not scored again,
+		// but the far side of this node is still entered.
+		if !s.visited.add(node.Record) {
+			return node.Record, true
+		}
+	}
+}
+
+// descend goes down to the cell of the request and remembers the way.
+func (w *walk) descend(k uint32, s *searcher) {
+	// Algorithm 1: return when Node_k is null.
+	for k != None {
+		near, far := s.sides(&w.nodes[k])
+		w.path = append(w.path, step{node: k, far: far})
+		k = near
+	}
+}
+
+// nextDown is next in the order TopDown: a node is visited when it is entered,
+// and the path holds only what is left to enter.
+func (w *walk) nextDown(s *searcher) (record uint32, ok bool) {
+	for {
+		if w.ahead == None {
+			if len(w.path) == 0 {
+				return 0, false
+			}
+			last := w.pop()
+			if s.prunes(w.nodes[last.node].Plane) {
+				continue
+			}
+			w.ahead = last.far
+		}
+		k := w.ahead
+		node := &w.nodes[k]
+		near, far := s.sides(node)
+		if far != None {
+			w.path = append(w.path, step{node: k, far: far})
+		}
+		w.ahead = near
+		if !s.visited.add(node.Record) {
+			return node.Record, true
+		}
+	}
+}
+
+func (w *walk) pop() step {
+	last := w.path[len(w.path)-1]
+	w.path = w.path[:len(w.path)-1]
+	return last
+}
+
+// sides returns a node's child on the request's side and the other one.
+func (s *searcher) sides(node *Node) (near, far uint32) {
+	if node.Plane == None { // a leaf, or all records below are equal
+		return node.Left, node.Right
+	}
+	s.stats.PlanesAsked++
+	if s.space.Left(node.Plane) {
+		return node.Left, node.Right
+	}
+	return node.Right, node.Left
+}
+
+// prunes reports whether the far side of a plane can be skipped. Before the
+// queue is full anything may still be among the L nearest.
+func (s *searcher) prunes(plane uint32) bool {
+	if !s.prune || plane == None || !s.queue.Full() {
+		return false
+	}
+	if !s.space.Beyond(plane, s.queue.Worst()) {
+		return false
+	}
+	s.stats.PlanesPruned++
+	return true
+}

@@ -1,0 +1,89 @@
+package pca
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"cpar"
+)
+
+// The encoding of a basis, words little-endian:
+//
+//	 0  magic "cpar.pca" (8 bytes)
+//	 8  version uint32 = 1
+//	12  in uint32, 1 to 65536
+//	16  out uint32, 1 to in
+//	20  mean, in × float32
+//	 …  components, out × in × float32, row by row
+//
+// There is one encoding of a basis and nothing may follow it.
+const (
+	magic      = "cpar.pca"
+	version    = 1
+	headerSize = len(magic) + 3*4
+	// unitSlack is how far from 1 the squared length of a component may be
+	// when decoding; float32 rounding makes it about 10⁻⁷.
+	unitSlack = 1e-3
+)
+
+// AppendBinary appends the encoding of b to data. The error is always nil.
+func (b *Basis) AppendBinary(data []byte) ([]byte, error) {
+	data = append(data, magic...)
+	for _, n := range []int{version, b.in, b.out} {
+		data = binary.LittleEndian.AppendUint32(data, uint32(n))
+	}
+	for _, values := range [][]float32{b.mean, b.components} {
+		for _, v := range values {
+			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
+		}
+	}
+	return data, nil
+}
+
+// MarshalBinary is AppendBinary to a new slice.
+func (b *Basis) MarshalBinary() ([]byte, error) {
+	return b.AppendBinary(make([]byte, 0, headerSize+4*(len(b.mean)+len(b.components))))
+}
+
+// UnmarshalBinary decodes data, which it does not keep. It refuses what could
+// make a projection overflow: values that are not finite and components whose
+// length is neither 1 nor 0. It does not check that components are orthogonal
+// to one another; bytes that may have been forged need to be authenticated.
+// On an error b is unchanged.
+func (b *Basis) UnmarshalBinary(data []byte) error {
+	if len(data) < headerSize || string(data[:len(magic)]) != magic {
+		return fmt.Errorf("decoding a PCA basis: %w: no such header", cpar.ErrCorrupt)
+	}
+	field := func(i int) uint64 { return uint64(binary.LittleEndian.Uint32(data[len(magic)+4*i:])) }
+	if v := field(0); v != version {
+		return fmt.Errorf("decoding a PCA basis: %w: %d", cpar.ErrVersion, v)
+	}
+	in, out := field(1), field(2)
+	if in < 1 || in > MaxIn || out < 1 || out > in {
+		return fmt.Errorf("decoding a PCA basis: %w: %d components of %d values", cpar.ErrCorrupt, out, in)
+	}
+	// At most 4·(2¹⁶ + 2³²) bytes: no overflow, and checked before allocating.
+	if want := uint64(headerSize) + 4*(in+out*in); uint64(len(data)) != want {
+		return fmt.Errorf("decoding a PCA basis: %w: %d bytes, want %d", cpar.ErrCorrupt, len(data), want)
+	}
+	values := make([]float32, in+out*in)
+	for i := range values {
+		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[headerSize+4*i:]))
+		if !finite(values[i]) {
+			return fmt.Errorf("decoding a PCA basis: %w: value %d is %v", cpar.ErrCorrupt, i, values[i])
+		}
+	}
+	decoded := Basis{in: int(in), out: int(out), mean: values[:in:in], components: values[in:]}
+	for k := range decoded.out {
+		square := 0.0
+		for _, v := range decoded.Component(k) {
+			square += float64(v) * float64(v)
+		}
+		if square != 0 && math.Abs(square-1) > unitSlack {
+			return fmt.Errorf("decoding a PCA basis: %w: component %d has squared length %g", cpar.ErrCorrupt, k, square)
+		}
+	}
+	*b = decoded
+	return nil
+}
