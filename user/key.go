@@ -21,29 +21,25 @@ import (
 // A Key is everything secret that an owner has: one 32-byte seed, from which
 // the keys of every index are derived with labels (package seed). It prints
 // as "cpar key (redacted)" whatever the verb.
-type Key struct{ seed [32]byte }
+type Key struct {
+	seed.Redacted
+	secret seed.Secret
+}
 
 // keyPrefix starts the line of a key file that holds the seed.
 const keyPrefix = "CPAR-SECRET-KEY-1 "
 
-const redacted = "cpar key (redacted)"
-
 // NewKey draws a key.
 func NewKey() *Key {
 	k := new(Key)
-	rand.Read(k.seed[:]) // never fails: crypto/rand ends the program instead
+	rand.Read(k.secret[:]) // never fails: crypto/rand ends the program instead
 	return k
 }
 
-func (k *Key) String() string               { return redacted }
-func (k *Key) GoString() string             { return redacted }
-func (k *Key) Format(s fmt.State, _ rune)   { io.WriteString(s, redacted) }
-func (k *Key) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
 // derive returns the 32-byte secret of one purpose of one index. The random
 // index id enters every derivation, so no two indexes share a secret.
-func (k *Key) derive(purpose string, id cpar.IndexID) [32]byte {
-	return seed.Derive(k.seed, purpose, id[:])
+func (k *Key) derive(purpose string, id cpar.IndexID) seed.Secret {
+	return seed.Derive(k.secret, purpose, id[:])
 }
 
 // WriteFile writes k to a new file that only its owner may read. With a
@@ -51,7 +47,7 @@ func (k *Key) derive(purpose string, id cpar.IndexID) [32]byte {
 // never overwritten: a lost key loses every index made with it.
 func (k *Key) WriteFile(path, passphrase string) error {
 	text := []byte("# cpar key: whoever holds it can read every index made with it; keep a copy in a safe place\n" +
-		keyPrefix + hex.EncodeToString(k.seed[:]) + "\n")
+		keyPrefix + hex.EncodeToString(k.secret[:]) + "\n")
 	if passphrase != "" {
 		var err error
 		if text, err = encryptWithPassphrase(text, passphrase, scryptWork); err != nil {
@@ -145,7 +141,7 @@ func parseKey(text []byte, passphrase func() (string, error)) (*Key, error) {
 		}
 		k := new(Key)
 		// The digits stay out of the error.
-		if n, err := hex.Decode(k.seed[:], []byte(digits[:min(len(digits), 64)])); err != nil || n != 32 || len(digits) != 64 {
+		if n, err := hex.Decode(k.secret[:], []byte(digits[:min(len(digits), 64)])); err != nil || n != 32 || len(digits) != 64 {
 			return nil, fmt.Errorf("%w: the key line is damaged; use a copy of the file", cpar.ErrKey)
 		}
 		return k, nil

@@ -8,10 +8,10 @@
 // falling variance, are not whitened, and have the units of the features. The
 // collection's owner fits a basis once and projects every later photo with it.
 //
-// Fit is the randomised range finder with power iterations of Halko,
-// Martinsson and Tropp, "Finding structure with randomness" (2011), algorithms
-// 4.4 and 5.3: approximate, but the variance it captures is within a few parts
-// in ten thousand of the exact decomposition's.
+// Fit is the randomised block Krylov method of Musco and Musco, "Randomized
+// block Krylov methods for stronger and faster approximate singular value
+// decomposition" (2015), algorithm 2: approximate, and exact where rows are so
+// short that the space it builds is all there is.
 //
 // # What is not determined
 //

@@ -1,0 +1,578 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cpar"
+	"cpar/cloud/api"
+	"cpar/cloud/store"
+	"cpar/cparhttp"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir"
+	"cpar/internal/indexdir/sample"
+)
+
+// fake answers with L matches, or does what a test gives it.
+type fake struct {
+	do func(ctx context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error)
+}
+
+func (f *fake) Annotate(ctx context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error) {
+	if f.do != nil {
+		return f.do(ctx, id, q)
+	}
+	a := &cpar.Reply{Index: id, Visited: 7, Touched: 99}
+	for i := range q.Params.L {
+		a.Matches = append(a.Matches, cpar.Match{Record: uint32(i), Score: int64(i), Keywords: make([]byte, 16)})
+	}
+	return a, nil
+}
+
+func load(m *cpar.Manifest, _ [][]byte) (bool, error) { return true, nil }
+
+type cloud struct {
+	url   string
+	store *store.Store[bool]
+	fake  *fake
+	log   *lockedBuffer
+	*cparhttp.Client
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(p) }
+func (l *lockedBuffer) String() string              { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
+
+func start(t testing.TB, o api.Options) *cloud {
+	t.Helper()
+	s, err := store.Open(t.TempDir(), load, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	c := &cloud{store: s, fake: new(fake), log: new(lockedBuffer)}
+	o.Log = slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	h, err := api.New(s, c.fake, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	c.url = srv.URL
+	if c.Client, err = cparhttp.New(srv.URL, nil); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func build(t testing.TB, id, seed uint64) (folder string, m *cpar.Manifest) {
+	t.Helper()
+	folder = t.TempDir()
+	m, err := sample.Build(folder, id, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder, m
+}
+
+func request(id cpar.IndexID, l uint16) *cpar.Request {
+	p := cpar.DefaultParams()
+	p.L = l
+	return &cpar.Request{Index: id, Params: p, Vector: []uint64{1, 2, 3}, Order: []cpar.OrderCiphertext{4}}
+}
+
+func TestOwnersDay(t *testing.T) {
+	c, ctx := start(t, api.Options{}), t.Context()
+	if err := c.Health(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := c.List(ctx); err != nil || len(list) != 0 {
+		t.Errorf("list of nothing: %v, %v", list, err)
+	}
+	folder, m := build(t, 1, 1)
+	var last, total int64
+	if _, err := c.Push(ctx, folder, func(d, n int64) {
+		if d < last {
+			t.Errorf("progress went back from %d to %d", last, d)
+		}
+		last, total = d, n
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if last != total || total != int64(m.Bytes()) {
+		t.Errorf("progress ended at %d of %d; the index has %d", last, total, m.Bytes())
+	}
+	list, err := c.List(ctx)
+	if err != nil || len(list) != 1 || list[0].ID != m.ID || list[0].Scheme != "cpar" || list[0].Records != 5 || list[0].Bytes != m.Bytes() {
+		t.Errorf("list: %+v, %v", list, err)
+	}
+	got, err := c.Manifest(ctx, m.ID)
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(m) {
+		t.Errorf("manifest: %+v, %v", got, err)
+	}
+	_, segments := sample.Segments(m, 1)
+	for i, s := range m.Segments {
+		var b bytes.Buffer
+		if err := c.Segment(ctx, m.ID, s, &b); err != nil || !bytes.Equal(b.Bytes(), segments[i]) {
+			t.Errorf("segment %v: %d bytes, %v", s.Kind, b.Len(), err)
+		}
+	}
+	reply, stats, err := c.Annotate(ctx, request(m.ID, 3))
+	if err != nil || len(reply.Matches) != 3 || reply.Visited != 7 {
+		t.Fatalf("reply: %+v, %v", reply, err)
+	}
+	q, _ := request(m.ID, 3).MarshalBinary()
+	a, _ := reply.MarshalBinary()
+	if stats != (cparhttp.Stats{Sent: len(q), Received: len(a)}) {
+		t.Errorf("stats %+v; request %d, reply %d", stats, len(q), len(a))
+	}
+	if err := c.Delete(ctx, m.ID); err != nil {
+		t.Error(err)
+	}
+	for what, err := range map[string]error{
+		"delete":   c.Delete(ctx, m.ID),
+		"manifest": func() error { _, err := c.Manifest(ctx, m.ID); return err }(),
+		"segment":  c.Segment(ctx, m.ID, m.Segments[0], io.Discard),
+	} {
+		if !errors.Is(err, cparhttp.ErrNotFound) || !errors.Is(err, cpar.ErrInput) || hint.Of(err) == "" {
+			t.Errorf("%s of what is not there: %v", what, err)
+		}
+	}
+}
+
+// A push that was broken off sends only what is missing, and an unchanged
+// index nothing but its manifest.
+func TestPushGoesOn(t *testing.T) {
+	c, ctx := start(t, api.Options{}), t.Context()
+	folder, m := build(t, 1, 1)
+	x, err := indexdir.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Release()
+	for i := range 2 {
+		if err := c.store.PutSegment(m.ID, m.Segments[i].Digest, -1, bytes.NewReader(x.Segments()[i])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var first int64 = -1
+	if _, err := c.Push(ctx, folder, func(d, _ int64) {
+		if first < 0 {
+			first = d
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := int64(m.Segments[0].Bytes + m.Segments[1].Bytes); first != want {
+		t.Errorf("progress starts at %d; %d bytes were there", first, want)
+	}
+	before := strings.Count(c.log.String(), "method=PUT")
+	if _, err := c.Push(ctx, folder, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(c.log.String(), "method=PUT") - before; n != 1 {
+		t.Errorf("an unchanged index took %d uploads; want 1, the manifest", n)
+	}
+	folder2, _ := build(t, 1, 2)
+	if _, err := c.Push(ctx, folder2, nil); err != nil {
+		t.Errorf("replacing: %v", err)
+	}
+}
+
+func do(t *testing.T, method, url string, body io.Reader, header ...string) (*http.Response, cparhttp.Problem, []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+		if header[i] == "Host" {
+			req.Host = header[i+1]
+		}
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p cparhttp.Problem
+	if resp.StatusCode >= 400 && method != http.MethodHead {
+		if ct := resp.Header.Get("Content-Type"); ct != cparhttp.TypeProblem {
+			t.Errorf("%s %s: status %d as %q: %s", method, url, resp.StatusCode, ct, b)
+		}
+		if err := json.Unmarshal(b, &p); err != nil {
+			t.Errorf("%s %s: %v in %q", method, url, err, b)
+		}
+		if p.Status != resp.StatusCode || p.Title == "" || p.Detail == "" {
+			t.Errorf("%s %s: problem %+v with status %d", method, url, p, resp.StatusCode)
+		}
+	}
+	return resp, p, b
+}
+
+func TestProblems(t *testing.T) {
+	c := start(t, api.Options{})
+	folder, m := build(t, 1, 1)
+	if _, err := c.Push(t.Context(), folder, nil); err != nil {
+		t.Fatal(err)
+	}
+	manifest, _ := m.MarshalBinary()
+	newer := bytes.Clone(manifest)
+	newer[6]++
+	_, other := build(t, 1, 2)
+	incomplete, _ := other.MarshalBinary()
+	req, _ := request(m.ID, 3).MarshalBinary()
+	newerReq := bytes.Clone(req)
+	newerReq[6]++
+	index := "/v1/indexes/" + m.ID.String()
+	nobody := "/v1/indexes/" + strings.Repeat("0", 32)
+	segment := "/segments/" + strings.Repeat("0", 64)
+	for _, k := range []struct {
+		method, path string
+		body         []byte
+		status       int
+		code         string
+	}{
+		{"GET", "/", nil, 404, "not_found"},
+		{"GET", "/v1/indexes/", nil, 404, "not_found"},
+		{"GET", "/v1/indexes/..%2f..%2fx/manifest", nil, 422, "input"},
+		{"GET", "/v1/indexes/" + strings.ToUpper(m.ID.String()[:31]) + "A/manifest", nil, 422, "input"},
+		{"GET", nobody + "/manifest", nil, 404, "not_found"},
+		{"DELETE", nobody, nil, 404, "not_found"},
+		{"DELETE", "/v1/indexes/x", nil, 422, "input"},
+		{"GET", index + segment, nil, 404, "not_found"},
+		{"HEAD", index + segment, nil, 404, ""},
+		{"GET", index + "/segments/xyz", nil, 422, "input"},
+		{"PUT", index + segment, []byte("x"), 422, "corrupt"},
+		{"PUT", index + "/manifest", nil, 422, "corrupt"},
+		{"PUT", index + "/manifest", newer, 422, "version"},
+		{"PUT", index + "/manifest", incomplete, 409, "incomplete"},
+		{"PUT", nobody + "/manifest", manifest, 422, "input"},
+		{"PUT", index + "/manifest", make([]byte, cparhttp.MaxManifestBytes+1), 413, "too_large"},
+		{"POST", index + "/missing", []byte("CPARM"), 422, "corrupt"},
+		{"POST", index + "/annotate", nil, 422, "corrupt"},
+		{"POST", index + "/annotate", req[:len(req)-1], 422, "corrupt"},
+		{"POST", index + "/annotate", newerReq, 422, "version"},
+		{"POST", index + "/annotate", make([]byte, cparhttp.MaxRequestBytes+1), 413, "too_large"},
+		{"POST", nobody + "/annotate", req, 422, "input"},
+	} {
+		var body io.Reader
+		if k.body != nil {
+			body = bytes.NewReader(k.body)
+		}
+		resp, p, _ := do(t, k.method, c.url+k.path, body)
+		if resp.StatusCode != k.status || p.Code != k.code {
+			t.Errorf("%s %s with %d bytes: status %d, %+v; want %d, %s", k.method, k.path, len(k.body), resp.StatusCode, p, k.status, k.code)
+		}
+		// Without a length told, the limits hold too.
+		if k.body != nil {
+			resp, p, _ := do(t, k.method, c.url+k.path, struct{ io.Reader }{bytes.NewReader(k.body)})
+			if resp.StatusCode != k.status || p.Code != k.code {
+				t.Errorf("%s %s chunked: status %d, %+v; want %d, %s", k.method, k.path, resp.StatusCode, p, k.status, k.code)
+			}
+		}
+	}
+	if got, err := c.store.Manifest(m.ID); err != nil || !bytes.Equal(got, manifest) {
+		t.Errorf("the index changed: %v", err)
+	}
+	resp, _, _ := do(t, "HEAD", c.url+index+"/segments/"+m.Segments[0].Digest.String(), nil)
+	if resp.StatusCode != 200 || resp.ContentLength != int64(m.Segments[0].Bytes) {
+		t.Errorf("HEAD of a segment: %d, %d bytes", resp.StatusCode, resp.ContentLength)
+	}
+}
+
+func TestErrorsOfTheAnnotator(t *testing.T) {
+	c := start(t, api.Options{})
+	_, m := build(t, 1, 1)
+	for _, k := range []struct {
+		err  error
+		code string
+		want error
+	}{
+		{fmt.Errorf("a: %w: b", cpar.ErrInput), "input", cpar.ErrInput},
+		{fmt.Errorf("a: %w: b", cpar.ErrCorrupt), "corrupt", cpar.ErrCorrupt},
+		{fmt.Errorf("a: %w: b", cpar.ErrVersion), "version", cpar.ErrVersion},
+		{fmt.Errorf("/a/path: %w: b", cpar.ErrStorage), "storage", cpar.ErrStorage},
+		{fmt.Errorf("a: %w: %w: b", cpar.ErrInput, store.ErrNotFound), "not_found", cparhttp.ErrNotFound},
+		{errors.New("/a/path: something else"), "internal", cpar.ErrCloud},
+		{context.DeadlineExceeded, "busy", cpar.ErrCloud},
+	} {
+		c.fake.do = func(context.Context, cpar.IndexID, *cpar.Request) (*cpar.Reply, error) { return nil, k.err }
+		_, _, err := c.Annotate(t.Context(), request(m.ID, 1))
+		if !errors.Is(err, k.want) {
+			t.Errorf("%v arrives as %v", k.err, err)
+		}
+		b, _ := request(m.ID, 1).MarshalBinary()
+		_, p, text := do(t, "POST", c.url+"/v1/indexes/"+m.ID.String()+"/annotate", bytes.NewReader(b))
+		if p.Code != k.code || strings.Contains(string(text), "/a/path") {
+			t.Errorf("%v: %s", k.err, text)
+		}
+	}
+}
+
+func TestPanicEndsTheRequestOnly(t *testing.T) {
+	c := start(t, api.Options{})
+	_, m := build(t, 1, 1)
+	c.fake.do = func(context.Context, cpar.IndexID, *cpar.Request) (*cpar.Reply, error) { panic("the secret of the panic") }
+	for range 5 { // more than turns: each must be given back
+		_, _, err := c.Annotate(t.Context(), request(m.ID, 1))
+		if !errors.Is(err, cpar.ErrCloud) || strings.Contains(err.Error(), "secret") {
+			t.Fatalf("after a panic: %v", err)
+		}
+	}
+	if !strings.Contains(c.log.String(), "the secret of the panic") {
+		t.Error("the log does not tell")
+	}
+	c.fake.do = nil
+	if _, _, err := c.Annotate(t.Context(), request(m.ID, 1)); err != nil {
+		t.Errorf("the next request: %v", err)
+	}
+}
+
+func TestTurns(t *testing.T) {
+	c := start(t, api.Options{Concurrent: 2, AnnotateTimeout: 5 * time.Second})
+	_, m := build(t, 1, 1)
+	var now, most atomic.Int32
+	gate := make(chan struct{})
+	c.fake.do = func(ctx context.Context, id cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		<-gate
+		return &cpar.Reply{Index: id}, nil
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if _, _, err := c.Annotate(t.Context(), request(m.ID, 1)); err != nil {
+				t.Errorf("waiting for a turn: %v", err)
+			}
+		})
+	}
+	for now.Load() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	close(gate)
+	wg.Wait()
+	if most.Load() != 2 {
+		t.Errorf("%d at the same time; want 2", most.Load())
+	}
+	busy := start(t, api.Options{Concurrent: 1, AnnotateTimeout: 20 * time.Millisecond})
+	busy.fake.do = func(ctx context.Context, _ cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if _, _, err := busy.Annotate(t.Context(), request(m.ID, 1)); !errors.Is(err, cpar.ErrCloud) || hint.Of(err) != "try again later" {
+		t.Errorf("out of time: %v", err)
+	}
+}
+
+func TestBrowsersAreRefused(t *testing.T) {
+	c := start(t, api.Options{})
+	for _, k := range []struct {
+		header []string
+		status int
+	}{
+		{nil, 404},
+		{[]string{"Host", "localhost:1234"}, 404},
+		{[]string{"Host", "[::1]"}, 404},
+		{[]string{"Host", "photos.example"}, 403},
+		{[]string{"Host", "127.0.0.1.photos.example:80"}, 403},
+		{[]string{"Origin", "http://photos.example"}, 403},
+		{[]string{"Sec-Fetch-Site", "cross-site"}, 403},
+	} {
+		resp, p, _ := do(t, "DELETE", c.url+"/v1/indexes/"+strings.Repeat("0", 32), nil, k.header...)
+		if resp.StatusCode != k.status || k.status == 403 && p.Code != "forbidden" {
+			t.Errorf("%v: status %d, %+v; want %d", k.header, resp.StatusCode, p, k.status)
+		}
+	}
+}
+
+func TestBodiesThatStandStillAreCut(t *testing.T) {
+	c := start(t, api.Options{Silence: 50 * time.Millisecond})
+	_, m := build(t, 1, 1)
+	for _, path := range []string{"/annotate", "/segments/" + m.Segments[0].Digest.String()} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		method := "POST"
+		if path != "/annotate" {
+			method = "PUT"
+		}
+		fmt.Fprintf(conn, "%s /v1/indexes/%v%s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\nhalf", method, m.ID, path)
+		conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		answer, err := io.ReadAll(conn)
+		if err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 400 ")) {
+			t.Errorf("%s: %v: %s", path, err, answer)
+		}
+	}
+	if _, ok, err := c.store.HasSegment(m.ID, m.Segments[0].Digest); ok || err != nil {
+		t.Errorf("half a segment is taken for whole: %v", err)
+	}
+}
+
+// A deadline for the body must not outlive it: net/http watches the connection
+// while a handler works.
+func TestLongAnnotationOutlivesTheBodysDeadline(t *testing.T) {
+	c := start(t, api.Options{Silence: 20 * time.Millisecond})
+	_, m := build(t, 1, 1)
+	c.fake.do = func(ctx context.Context, id cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+			return &cpar.Reply{Index: id}, nil
+		}
+	}
+	if _, _, err := c.Annotate(t.Context(), request(m.ID, 1)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLog(t *testing.T) {
+	c := start(t, api.Options{})
+	folder, m := build(t, 1, 1)
+	if _, err := c.Push(t.Context(), folder, nil); err != nil {
+		t.Fatal(err)
+	}
+	do(t, "GET", c.url+"/v1/indexes/sneaky%0aline/manifest", nil)
+	do(t, "GET", c.url+"/sneaky", nil)
+	log := c.log.String()
+	for _, want := range []string{
+		"method=PUT route=/v1/indexes/{id}/segments/{digest} index=" + m.ID.String() + " status=204",
+		"method=GET route=/v1/indexes/{id}/manifest index=- status=422",
+		"method=GET route=/ index=- status=404",
+	} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log lacks %q:\n%s", want, log)
+		}
+	}
+	if strings.Contains(log, "sneaky") {
+		t.Errorf("a stranger's text is in the log:\n%s", log)
+	}
+}
+
+func TestOpenAPI(t *testing.T) {
+	c := start(t, api.Options{})
+	_, _, b := do(t, "GET", c.url+"/openapi.json", nil)
+	var doc struct {
+		OpenAPI string
+		Paths   map[string]map[string]struct {
+			RequestBody struct{ Content map[string]any }
+			Responses   map[string]struct{ Content map[string]any }
+		}
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for path, methods := range map[string]string{
+		cparhttp.PathHealth: "get", cparhttp.PathIndexes: "get", cparhttp.PathIndex: "delete", cparhttp.PathManifest: "get put",
+		cparhttp.PathMissing: "post", cparhttp.PathSegment: "get head put", cparhttp.PathAnnotate: "post",
+	} {
+		for _, method := range strings.Fields(methods) {
+			op, ok := doc.Paths[path][method]
+			if !ok {
+				t.Errorf("%s %s is not described", method, path)
+			}
+			if op.Responses["default"].Content[cparhttp.TypeProblem] == nil {
+				t.Errorf("%s %s: no problem described: %v", method, path, op.Responses)
+			}
+			if takes := method == "put" || method == "post"; takes != (op.RequestBody.Content[cparhttp.TypeBinary] != nil) {
+				t.Errorf("%s %s: body %v", method, path, op.RequestBody)
+			}
+		}
+	}
+	if len(doc.Paths) != 7 {
+		t.Errorf("%d paths described; want 7", len(doc.Paths))
+	}
+	if doc.Paths[cparhttp.PathAnnotate]["post"].Responses["200"].Content[cparhttp.TypeBinary] == nil {
+		t.Errorf("the reply is not described as binary: %s", b)
+	}
+	if strings.Contains(string(b), "ErrorModel") {
+		t.Error("huma's own error model is described")
+	}
+	_, _, y := do(t, "GET", c.url+"/openapi.yaml", nil)
+	if !strings.Contains(string(y), "openapi: 3.1.0") {
+		t.Errorf("yaml: %.100s", y)
+	}
+}
+
+func TestAtTheSameTime(t *testing.T) {
+	c, ctx := start(t, api.Options{}), t.Context()
+	var wg sync.WaitGroup
+	for i := range uint64(3) {
+		folder, m := build(t, i%2, i)
+		wg.Go(func() {
+			for range 4 {
+				// Two owners of one id take segments from each other; none may fail otherwise.
+				if _, err := c.Push(ctx, folder, nil); err != nil && !errors.Is(err, cpar.ErrInput) {
+					t.Errorf("pushing: %v", err)
+				}
+				if _, _, err := c.Annotate(ctx, request(m.ID, 2)); err != nil {
+					t.Errorf("annotating: %v", err)
+				}
+				if _, err := c.List(ctx); err != nil {
+					t.Errorf("listing: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func FuzzAnnotateBody(f *testing.F) {
+	c := start(f, api.Options{})
+	_, m := build(f, 1, 1)
+	good, _ := request(m.ID, 3).MarshalBinary()
+	f.Add(good)
+	f.Add(good[:20])
+	f.Add([]byte("<html>"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		resp, err := http.Post(c.url+"/v1/indexes/"+m.ID.String()+"/annotate", cparhttp.TypeBinary, bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		io.Copy(io.Discard, resp.Body)
+		if resp.StatusCode >= 500 || resp.StatusCode == 200 && !bytes.HasPrefix(b, []byte("CPAR")) {
+			t.Errorf("status %d", resp.StatusCode)
+		}
+	})
+}
+
+func BenchmarkAnnotate(b *testing.B) {
+	c := start(b, api.Options{})
+	_, m := build(b, 1, 1)
+	q := request(m.ID, 10)
+	q.Vector = make([]uint64, 1300)
+	for b.Loop() {
+		if _, _, err := c.Annotate(b.Context(), q); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

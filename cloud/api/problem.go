@@ -1,0 +1,101 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"cpar"
+	"cpar/cloud/store"
+	"cpar/cparhttp"
+)
+
+var (
+	errBusy    = errors.New("the cloud is busy")
+	errBodyCut = errors.New("the body broke off")
+)
+
+// A problem is an error that huma writes as it is.
+type problem struct{ cparhttp.Problem }
+
+var problemType = reflect.TypeFor[cparhttp.Problem]()
+
+func (p *problem) Error() string             { return p.Detail }
+func (p *problem) GetStatus() int            { return p.Status }
+func (p *problem) ContentType(string) string { return cparhttp.TypeProblem }
+
+// table is in order of precedence, for an error that wraps several kinds.
+var table = []struct {
+	kind   error
+	status int
+	code   string
+}{
+	{store.ErrNotFound, http.StatusNotFound, cparhttp.CodeNotFound},
+	{store.ErrIncomplete, http.StatusConflict, cparhttp.CodeIncomplete},
+	{store.ErrTooLarge, http.StatusRequestEntityTooLarge, cparhttp.CodeTooLarge},
+	{errBusy, http.StatusServiceUnavailable, cparhttp.CodeBusy},
+	{context.DeadlineExceeded, http.StatusServiceUnavailable, cparhttp.CodeBusy},
+	{context.Canceled, http.StatusServiceUnavailable, cparhttp.CodeBusy},
+	{cpar.ErrStorage, http.StatusInsufficientStorage, cparhttp.CodeStorage},
+	{errBodyCut, http.StatusBadRequest, cparhttp.CodeInput},
+	{cpar.ErrVersion, http.StatusUnprocessableEntity, cparhttp.CodeVersion},
+	{cpar.ErrCorrupt, http.StatusUnprocessableEntity, cparhttp.CodeCorrupt},
+	{cpar.ErrInput, http.StatusUnprocessableEntity, cparhttp.CodeInput},
+}
+
+// problem makes of an error what the client sees; nil stays nil. What a client
+// cannot act on is logged here and not shown: its text may name paths.
+func (s *server) problem(err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, row := range table {
+		if !errors.Is(err, row.kind) {
+			continue
+		}
+		detail := err.Error()
+		if row.code == cparhttp.CodeStorage {
+			s.o.Log.Error("storage", "error", err)
+			detail = "the cloud cannot read or write its disk"
+		}
+		if row.code == cparhttp.CodeCorrupt && row.status == http.StatusUnprocessableEntity {
+			s.o.Log.Warn("damaged", "error", err)
+		}
+		return newProblem(row.status, row.code, detail)
+	}
+	s.o.Log.Error("internal", "error", err)
+	return newProblem(http.StatusInternalServerError, cparhttp.CodeInternal, "an error of the cloud's own; its log tells more")
+}
+
+func newProblem(status int, code, detail string) *problem {
+	return &problem{cparhttp.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}}
+}
+
+// asProblem translates what huma refuses on its own.
+func asProblem(m *huma.ErrorModel) *problem {
+	code, detail := cparhttp.CodeInput, m.Detail
+	if m.Status >= 500 {
+		code = cparhttp.CodeInternal
+	}
+	for _, e := range m.Errors {
+		// Where it is, not what it is: a value may be anything.
+		detail += fmt.Sprintf("; %s: %s", e.Location, e.Message)
+	}
+	return newProblem(m.Status, code, detail)
+}
+
+func segmentNotFound(d cpar.Digest) error {
+	return fmt.Errorf("segment %v: %w: %w", d, cpar.ErrInput, store.ErrNotFound)
+}
+
+// writeProblem answers where huma is not involved.
+func writeProblem(w http.ResponseWriter, status int, code, detail string) {
+	w.Header().Set("Content-Type", cparhttp.TypeProblem)
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(newProblem(status, code, detail).Problem)
+}

@@ -1,0 +1,243 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"cpar"
+	"cpar/cparhttp"
+)
+
+type none struct{}
+
+type indexInput struct {
+	ID string `path:"id" pattern:"^[0-9a-f]{32}$" doc:"The index: 32 lower-case hexadecimal digits"`
+}
+
+// id cannot fail on what the pattern let through.
+func (in *indexInput) id() (cpar.IndexID, error) { return cpar.ParseIndexID(in.ID) }
+
+type segmentInput struct {
+	indexInput
+	Digest string `path:"digest" pattern:"^[0-9a-f]{64}$" doc:"The segment's SHA-256: 64 lower-case hexadecimal digits"`
+}
+
+func (in *segmentInput) name() (id cpar.IndexID, d cpar.Digest, err error) {
+	if id, err = in.id(); err == nil {
+		d, err = cpar.ParseDigest(in.Digest)
+	}
+	return id, d, err
+}
+
+type manifestInput struct {
+	indexInput
+	body
+}
+
+type uploadInput struct {
+	segmentInput
+	body
+}
+
+type listOutput struct{ Body cparhttp.IndexList }
+type missingOutput struct{ Body cparhttp.MissingList }
+type healthOutput struct{ Body cparhttp.Health }
+type streamOutput struct{ Body func(huma.Context) }
+
+type binaryOutput struct {
+	Type string `header:"Content-Type"`
+	Body []byte
+}
+
+func binaryOut(b []byte) *binaryOutput { return &binaryOutput{cparhttp.TypeBinary, b} }
+
+type sizeOutput struct {
+	// huma leaves a zero header out, and the length of an empty segment is 0.
+	Length string `header:"Content-Length"`
+	Type   string `header:"Content-Type"`
+}
+
+func (s *server) register(h huma.API) {
+	problem := h.OpenAPI().Components.Schemas.Schema(problemType, true, "Problem")
+	binary := map[string]*huma.MediaType{cparhttp.TypeBinary: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}
+	operation := func(name, method, path, summary string, set ...func(*huma.Operation)) huma.Operation {
+		op := huma.Operation{OperationID: name, Method: method, Path: path, Summary: summary,
+			Responses: map[string]*huma.Response{"default": {
+				Description: "A problem; its member code tells programs which",
+				Content:     map[string]*huma.MediaType{cparhttp.TypeProblem: {Schema: problem}},
+			}}}
+		for _, f := range set {
+			f(&op)
+		}
+		return op
+	}
+	takes := func(what string) func(*huma.Operation) {
+		return func(op *huma.Operation) {
+			op.RequestBody = &huma.RequestBody{Description: what, Required: true, Content: binary}
+		}
+	}
+	gives := func(what string) func(*huma.Operation) {
+		return func(op *huma.Operation) {
+			op.Responses["200"] = &huma.Response{Description: what, Content: binary}
+		}
+	}
+	huma.Register(h, operation("health", http.MethodGet, cparhttp.PathHealth, "Tell that the cloud is there"), s.health)
+	huma.Register(h, operation("list-indexes", http.MethodGet, cparhttp.PathIndexes, "List the active indexes"), s.list)
+	huma.Register(h, operation("delete-index", http.MethodDelete, cparhttp.PathIndex, "Delete an index"), s.delete)
+	huma.Register(h, operation("get-manifest", http.MethodGet, cparhttp.PathManifest, "Fetch the active manifest", gives("The manifest")), s.manifest)
+	huma.Register(h, operation("activate-index", http.MethodPut, cparhttp.PathManifest, "Make an index active whose segments are all there", takes("The manifest")), s.activate)
+	huma.Register(h, operation("missing-segments", http.MethodPost, cparhttp.PathMissing, "Tell which segments of a manifest are to be uploaded", takes("The manifest")), s.missing)
+	huma.Register(h, operation("has-segment", http.MethodHead, cparhttp.PathSegment, "Tell whether a segment is there, uploaded or active"), s.hasSegment)
+	huma.Register(h, operation("get-segment", http.MethodGet, cparhttp.PathSegment, "Fetch a segment of the active index", gives("The segment's bytes")), s.segment)
+	huma.Register(h, operation("put-segment", http.MethodPut, cparhttp.PathSegment, "Upload a segment", takes("The segment's bytes, with the digest that the path names")), s.upload)
+	huma.Register(h, operation("annotate", http.MethodPost, cparhttp.PathAnnotate, "Find the records nearest to an encrypted request", takes("The request"), gives("The reply")), s.annotate)
+}
+
+func (s *server) health(context.Context, *none) (*healthOutput, error) {
+	return &healthOutput{cparhttp.Health{Status: "ok", Format: cpar.Version}}, nil
+}
+
+func (s *server) list(context.Context, *none) (*listOutput, error) {
+	infos, err := s.store.List()
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	out := &listOutput{cparhttp.IndexList{Indexes: []cparhttp.IndexInfo{}}}
+	for _, x := range infos {
+		info := cparhttp.IndexInfo{ID: x.ID, Scheme: x.Scheme.String(), Records: x.Records, Bytes: x.Bytes}
+		if x.Err != nil {
+			info.Scheme, info.Damaged = "", "its manifest cannot be read"
+		}
+		out.Body.Indexes = append(out.Body.Indexes, info)
+	}
+	return out, nil
+}
+
+func (s *server) delete(_ context.Context, in *indexInput) (*none, error) {
+	id, err := in.id()
+	if err == nil {
+		err = s.store.Delete(id)
+	}
+	return nil, s.problem(err)
+}
+
+func (s *server) manifest(_ context.Context, in *indexInput) (*binaryOutput, error) {
+	id, err := in.id()
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	b, err := s.store.Manifest(id)
+	return binaryOut(b), s.problem(err)
+}
+
+func (s *server) activate(_ context.Context, in *manifestInput) (*none, error) {
+	id, err := in.id()
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	b, err := in.readAll(cparhttp.MaxManifestBytes, s.o.Silence)
+	if err == nil {
+		err = s.store.PutManifest(id, b)
+	}
+	return nil, s.problem(err)
+}
+
+func (s *server) missing(_ context.Context, in *manifestInput) (*missingOutput, error) {
+	id, err := in.id()
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	b, err := in.readAll(cparhttp.MaxManifestBytes, s.o.Silence)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	m, err := cpar.DecodeManifest(b)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	digests, err := s.store.Missing(id, m)
+	out := &missingOutput{cparhttp.MissingList{Missing: []string{}}}
+	for _, d := range digests {
+		out.Body.Missing = append(out.Body.Missing, d.String())
+	}
+	return out, s.problem(err)
+}
+
+func (s *server) hasSegment(_ context.Context, in *segmentInput) (*sizeOutput, error) {
+	id, d, err := in.name()
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	size, ok, err := s.store.HasSegment(id, d)
+	if err == nil && !ok {
+		err = segmentNotFound(d)
+	}
+	return &sizeOutput{fmt.Sprint(size), cparhttp.TypeBinary}, s.problem(err)
+}
+
+func (s *server) segment(_ context.Context, in *segmentInput) (*streamOutput, error) {
+	id, d, err := in.name()
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	r, err := s.store.OpenSegment(id, d)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	return &streamOutput{func(ctx huma.Context) {
+		defer r.Close()
+		ctx.SetHeader("Content-Type", cparhttp.TypeBinary)
+		ctx.SetHeader("Content-Length", fmt.Sprint(r.Size()))
+		ctx.SetStatus(http.StatusOK)
+		// A reader that has gone away is no error of the cloud's.
+		_, _ = io.CopyBuffer(struct{ io.Writer }{ctx.BodyWriter()}, struct{ io.Reader }{r}, make([]byte, 256<<10))
+	}}, nil
+}
+
+func (s *server) upload(_ context.Context, in *uploadInput) (*none, error) {
+	id, d, err := in.name()
+	if err == nil {
+		err = s.store.PutSegment(id, d, in.length, in.stream(s.o.Silence))
+	}
+	return nil, s.problem(err)
+}
+
+func (s *server) annotate(ctx context.Context, in *manifestInput) (*binaryOutput, error) {
+	id, err := in.id()
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	b, err := in.readAll(cparhttp.MaxRequestBytes, s.o.Silence)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	q, err := cpar.DecodeRequest(b)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	if q.Index != id {
+		return nil, s.problem(fmt.Errorf("%w: the request is for index %v", cpar.ErrInput, q.Index))
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.o.AnnotateTimeout)
+	defer cancel()
+	select {
+	case s.turns <- struct{}{}:
+		defer func() { <-s.turns }()
+	case <-ctx.Done():
+		return nil, s.problem(fmt.Errorf("%w: %w", errBusy, ctx.Err()))
+	}
+	// A disk that fails under a memory map is a fault. As a panic it ends this
+	// request, not the process, as far as the search stays on this goroutine.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	reply, err := s.annotator.Annotate(ctx, id, q)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	out, err := reply.MarshalBinary()
+	return binaryOut(out), s.problem(err)
+}

@@ -1,0 +1,125 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir"
+)
+
+// A Handle keeps an index mapped while it is in use.
+type Handle[T any] struct {
+	open *opened[T]
+}
+
+// Manifest is the index's manifest. It must not be written to.
+func (h *Handle[T]) Manifest() *cpar.Manifest { return h.open.index.Manifest() }
+
+// Segments are the bytes of the segments in the manifest's order, read-only.
+func (h *Handle[T]) Segments() [][]byte { return h.open.index.Segments() }
+
+// Value is what the Loader made.
+func (h *Handle[T]) Value() T { return h.open.value }
+
+// Release gives the index back. Nothing of it may be used afterwards.
+func (h *Handle[T]) Release() {
+	h.open.index.Release()
+	h.open = nil
+}
+
+// Get returns the active index, loaded and checked if it was not yet.
+func (s *Store[T]) Get(id cpar.IndexID) (*Handle[T], error) {
+	e, err := s.existing(id)
+	if err != nil {
+		return nil, err
+	}
+	if h := e.handle(); h != nil {
+		return h, nil
+	}
+	e, err = s.working(id, s.existing)
+	if err != nil {
+		return nil, err
+	}
+	defer e.work.Unlock()
+	if h := e.handle(); h != nil {
+		return h, nil // somebody else loaded it while this call waited
+	}
+	m, err := readManifest(e.folder, id)
+	if err != nil {
+		return nil, err
+	}
+	open, err := s.loadIndex(e, m)
+	if err != nil {
+		if errors.Is(err, cpar.ErrCorrupt) {
+			e.forget()
+			err = hint.Add(err, "push the index again")
+		}
+		return nil, err
+	}
+	e.exchange(open)
+	return e.handle(), nil
+}
+
+// handle returns the loaded index with a reference of its own, or nil.
+func (e *entry[T]) handle() *Handle[T] {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.open == nil {
+		return nil
+	}
+	e.open.index.Retain()
+	return &Handle[T]{e.open}
+}
+
+func (s *Store[T]) loadIndex(e *entry[T], m *cpar.Manifest) (open *opened[T], err error) {
+	x, err := indexdir.Load(e.folder, m)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if open == nil { // refused, or the Loader panicked
+			x.Release()
+		}
+	}()
+	value, err := s.load(m, x.Segments())
+	if err != nil {
+		return nil, fmt.Errorf("loading index %v: %w", e.id, err)
+	}
+	return &opened[T]{x, value}, nil
+}
+
+// A SegmentReader reads a segment of an index that it keeps mapped.
+type SegmentReader struct {
+	*bytes.Reader
+	release func()
+}
+
+// Close lets the index go.
+func (r *SegmentReader) Close() error {
+	if r.release != nil {
+		r.release()
+		r.Reader, r.release = nil, nil
+	}
+	return nil
+}
+
+var _ io.ReadSeekCloser = (*SegmentReader)(nil)
+
+// OpenSegment returns a segment of the active index.
+func (s *Store[T]) OpenSegment(id cpar.IndexID, d cpar.Digest) (*SegmentReader, error) {
+	h, err := s.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	for i, seg := range h.Manifest().Segments {
+		if seg.Digest == d {
+			return &SegmentReader{bytes.NewReader(h.Segments()[i]), h.Release}, nil
+		}
+	}
+	h.Release()
+	return nil, fmt.Errorf("index %v: segment %v: %w: %w", id, d, cpar.ErrInput, ErrNotFound)
+}

@@ -1,0 +1,564 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cpar"
+	"cpar/cloud/store"
+	"cpar/internal/durable"
+	"cpar/internal/durable/crash"
+	"cpar/internal/indexdir"
+	"cpar/internal/indexdir/sample"
+)
+
+var errRefused = fmt.Errorf("%w: the loader refuses this forest", cpar.ErrCorrupt)
+
+// loaded is what the tests' Loader makes; it refuses a profile that starts
+// with a zero byte.
+type loaded struct{ first byte }
+
+func loader(m *cpar.Manifest, segments [][]byte) (*loaded, error) {
+	if len(segments) != len(m.Segments) {
+		panic("a segment is missing")
+	}
+	if b := segments[len(segments)-1]; b[0] == 0 {
+		return nil, errRefused
+	}
+	return &loaded{segments[0][0]}, nil
+}
+
+type testStore = store.Store[*loaded]
+
+func open(t testing.TB, data string, o store.Options) *testStore {
+	t.Helper()
+	s, err := store.Open(data, loader, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// An owner is an index as an owner has it, to be pushed.
+type owner struct {
+	m        *cpar.Manifest
+	bytes    []byte
+	segments [][]byte
+}
+
+func built(t testing.TB, id, seed uint64) owner {
+	t.Helper()
+	folder := t.TempDir()
+	m, err := sample.Build(folder, id, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := owner{m: m}
+	o.bytes, _ = m.MarshalBinary()
+	for _, s := range m.Segments {
+		b, err := os.ReadFile(indexdir.SegmentPath(folder, s.Digest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.segments = append(o.segments, b)
+	}
+	return o
+}
+
+func (o owner) push(s *testStore) error {
+	for i, seg := range o.m.Segments {
+		if err := s.PutSegment(o.m.ID, seg.Digest, int64(seg.Bytes), bytes.NewReader(o.segments[i])); err != nil {
+			return err
+		}
+	}
+	return s.PutManifest(o.m.ID, o.bytes)
+}
+
+// has reports whether s serves exactly o.
+func (o owner) has(t *testing.T, s *testStore) bool {
+	t.Helper()
+	h, err := s.Get(o.m.ID)
+	if err != nil {
+		t.Logf("getting: %v", err)
+		return false
+	}
+	defer h.Release()
+	if len(h.Segments()) != len(o.segments) || h.Value().first != h.Segments()[0][0] {
+		return false
+	}
+	for i := range o.segments {
+		if !bytes.Equal(h.Segments()[i], o.segments[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func TestPushGetListDelete(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "d")
+	s := open(t, data, store.Options{})
+	a, a2, b := built(t, 1, 1), built(t, 1, 2), built(t, 2, 3)
+	if _, err := s.Get(a.m.ID); !errors.Is(err, store.ErrNotFound) || !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("getting nothing: %v", err)
+	}
+	for _, o := range []owner{a, b, a2, a2} {
+		if err := o.push(s); err != nil {
+			t.Fatal(err)
+		}
+		if !o.has(t, s) {
+			t.Fatal("what is served is not what was pushed")
+		}
+	}
+	list, err := s.List()
+	if err != nil || len(list) != 2 {
+		t.Fatalf("listed %v, %v", list, err)
+	}
+	for _, info := range list {
+		if info.Err != nil || info.Scheme != cpar.SchemeCPAR || info.Records != 5 || info.Bytes != a.m.Bytes() {
+			t.Errorf("%+v", info)
+		}
+	}
+	if got, err := s.Manifest(a.m.ID); err != nil || !bytes.Equal(got, a2.bytes) {
+		t.Errorf("manifest: %v", err)
+	}
+	if files, _ := os.ReadDir(filepath.Join(data, "indexes", a.m.ID.String(), "segments")); len(files) != len(a.segments) {
+		t.Errorf("%d segments kept of an index of %d", len(files), len(a.segments))
+	}
+	r, err := s.OpenSegment(b.m.ID, b.m.Segments[2].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := io.ReadAll(r); !bytes.Equal(got, b.segments[2]) {
+		t.Error("OpenSegment: other bytes")
+	}
+	r.Close()
+	r.Close()
+	if _, err := s.OpenSegment(b.m.ID, cpar.Digest{}); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a segment of none: %v", err)
+	}
+	if err := s.Delete(b.m.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Delete(b.m.ID); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("deleting twice: %v", err)
+	}
+	if _, err := s.Get(b.m.ID); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("getting what was deleted: %v", err)
+	}
+	if left, _ := os.ReadDir(filepath.Join(data, "deleted")); len(left) != 0 {
+		t.Errorf("left in deleted: %v", left)
+	}
+	s.Close()
+	if _, err := s.Get(a.m.ID); !errors.Is(err, cpar.ErrStorage) {
+		t.Errorf("getting from a closed store: %v", err)
+	}
+	s = open(t, data, store.Options{})
+	if !a2.has(t, s) {
+		t.Error("not there after a restart")
+	}
+}
+
+func TestHandlesOutliveReplacementAndDeletion(t *testing.T) {
+	s := open(t, t.TempDir(), store.Options{})
+	a, a2 := built(t, 1, 1), built(t, 1, 2)
+	if err := a.push(s); err != nil {
+		t.Fatal(err)
+	}
+	h1, err := s.Get(a.m.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a2.push(s); err != nil {
+		t.Fatal(err)
+	}
+	h2, err := s.Get(a.m.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Delete(a.m.ID); err != nil {
+		t.Fatal(err)
+	}
+	for i := range a.segments {
+		if !bytes.Equal(h1.Segments()[i], a.segments[i]) || !bytes.Equal(h2.Segments()[i], a2.segments[i]) {
+			t.Fatal("bytes changed under a handle")
+		}
+	}
+	segments := h1.Segments()
+	h1.Release()
+	h2.Release()
+	if segments[0] != nil {
+		t.Error("still mapped after the last release")
+	}
+}
+
+func TestActivationIsRefused(t *testing.T) {
+	s := open(t, t.TempDir(), store.Options{})
+	a := built(t, 1, 1)
+	if err := s.PutManifest(a.m.ID, a.bytes); !errors.Is(err, store.ErrIncomplete) {
+		t.Errorf("nothing uploaded: %v", err)
+	}
+	if err := a.push(s); err != nil {
+		t.Fatal(err)
+	}
+	next := built(t, 1, 2)
+	for i, seg := range next.m.Segments[1:] {
+		if err := s.PutSegment(a.m.ID, seg.Digest, -1, bytes.NewReader(next.segments[i+1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.PutManifest(a.m.ID, next.bytes); !errors.Is(err, store.ErrIncomplete) || errors.Is(err, cpar.ErrCorrupt) {
+		t.Errorf("one missing: %v", err)
+	}
+	if got, err := s.Missing(a.m.ID, next.m); err != nil || len(got) != 1 || got[0] != next.m.Segments[0].Digest {
+		t.Errorf("missing: %v, %v", got, err)
+	}
+	if err := s.PutManifest(cpar.IndexID{1}, next.bytes); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("under another id: %v", err)
+	}
+	if err := s.PutManifest(a.m.ID, next.bytes[:50]); !errors.Is(err, cpar.ErrCorrupt) {
+		t.Errorf("half a manifest: %v", err)
+	}
+	if !a.has(t, s) {
+		t.Error("the old index is not served")
+	}
+	for seed := uint64(3); ; seed++ { // one that the loader refuses
+		bad := built(t, 1, seed)
+		if bad.segments[len(bad.segments)-1][0] != 0 {
+			continue
+		}
+		if err := bad.push(s); !errors.Is(err, errRefused) {
+			t.Errorf("refused by the loader: %v", err)
+		}
+		break
+	}
+	if !a.has(t, s) {
+		t.Error("the old index is not served")
+	}
+}
+
+func TestUploadsAreChecked(t *testing.T) {
+	s := open(t, t.TempDir(), store.Options{MaxSegmentBytes: 1000})
+	id := cpar.IndexID{1}
+	a := built(t, 1, 1)
+	d, good := a.m.Segments[0].Digest, a.segments[0]
+	if len(good) > 1000 {
+		t.Fatal("the sample grew")
+	}
+	for what, c := range map[string]struct {
+		size int64
+		body io.Reader
+		want error
+	}{
+		"other bytes":    {-1, strings.NewReader("x"), cpar.ErrCorrupt},
+		"cut":            {int64(len(good)), bytes.NewReader(good[:10]), cpar.ErrCorrupt},
+		"too long, told": {1001, bytes.NewReader(make([]byte, 1001)), store.ErrTooLarge},
+		"endless":        {-1, zeros{}, store.ErrTooLarge},
+		"broken off":     {-1, io.MultiReader(bytes.NewReader(good[:10]), broken{}), io.ErrUnexpectedEOF},
+	} {
+		if err := s.PutSegment(id, d, c.size, c.body); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v; want %v", what, err, c.want)
+		}
+		if _, ok, err := s.HasSegment(id, d); ok || err != nil {
+			t.Errorf("%s: taken for good, %v", what, err)
+		}
+	}
+	if err := s.PutSegment(id, d, -1, bytes.NewReader(good)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PutSegment(id, d, -1, broken{}); err != nil {
+		t.Errorf("there already, and it was read again: %v", err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// A damaged segment counts as missing, so that pushing again repairs it.
+func TestPushingAgainRepairs(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		data := t.TempDir()
+		s := open(t, data, store.Options{})
+		a := built(t, 1, 1)
+		if err := a.push(s); err != nil {
+			t.Fatal(err)
+		}
+		if restart {
+			s.Close()
+		}
+		path := indexdir.SegmentPath(filepath.Join(data, "indexes", a.m.ID.String()), a.m.Segments[1].Digest)
+		os.Remove(path) // a running daemon has the old file mapped
+		os.WriteFile(path, make([]byte, len(a.segments[1])), 0o600)
+		if restart {
+			s = open(t, data, store.Options{})
+			if _, err := s.Get(a.m.ID); !errors.Is(err, cpar.ErrCorrupt) {
+				t.Errorf("damaged: %v", err)
+			}
+			if got, _ := s.Missing(a.m.ID, a.m); len(got) != 1 {
+				t.Errorf("missing: %v", got)
+			}
+		}
+		if err := a.push(s); err != nil {
+			t.Fatal(err)
+		}
+		if !a.has(t, s) {
+			t.Error("not repaired")
+		}
+	}
+}
+
+func TestOneDaemonAtATime(t *testing.T) {
+	data := t.TempDir()
+	open(t, data, store.Options{})
+	if _, err := store.Open(data, loader, store.Options{}); !errors.Is(err, indexdir.ErrLocked) || !errors.Is(err, cpar.ErrStorage) {
+		t.Errorf("a second daemon: %v", err)
+	}
+	if list, err := store.List(data); err != nil || len(list) != 0 {
+		t.Errorf("listing a served folder: %v, %v", list, err)
+	}
+	if _, err := store.List(t.TempDir()); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("listing no data folder: %v", err)
+	}
+}
+
+func TestPendingUploads(t *testing.T) {
+	data := t.TempDir()
+	s := open(t, data, store.Options{KeepPending: time.Hour})
+	a := built(t, 1, 1)
+	path := func(i int) string {
+		return indexdir.SegmentPath(filepath.Join(data, "indexes", a.m.ID.String()), a.m.Segments[i].Digest)
+	}
+	for i := range 2 {
+		if err := s.PutSegment(a.m.ID, a.m.Segments[i].Digest, -1, bytes.NewReader(a.segments[i])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	long := time.Now().Add(-2 * time.Hour)
+	os.Chtimes(path(0), long, long)
+	temp := filepath.Join(filepath.Dir(path(0)), "upload-x.tmp")
+	os.WriteFile(temp, nil, 0o600)
+	s = open(t, data, store.Options{KeepPending: time.Hour})
+	if got, _ := s.Missing(a.m.ID, a.m); len(got) != len(a.segments)-1 {
+		t.Errorf("%d missing; the young one should count", len(got))
+	}
+	if _, err := os.Stat(temp); err == nil {
+		t.Error("a temporary file survived")
+	}
+	if list, _ := s.List(); len(list) != 0 {
+		t.Errorf("an index that was never activated is listed: %v", list)
+	}
+	s.Close()
+	os.Chtimes(path(1), long, long)
+	open(t, data, store.Options{KeepPending: time.Hour})
+	if _, err := os.Stat(filepath.Join(data, "indexes", a.m.ID.String())); err == nil {
+		t.Error("an index of nothing is left")
+	}
+}
+
+func TestDamageIsListed(t *testing.T) {
+	data := t.TempDir()
+	s := open(t, data, store.Options{})
+	a, b := built(t, 1, 1), built(t, 2, 2)
+	for _, o := range []owner{a, b} {
+		if err := o.push(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder := filepath.Join(data, "indexes", a.m.ID.String())
+	os.WriteFile(filepath.Join(folder, "manifest"), b.bytes, 0o600)
+	os.Mkdir(filepath.Join(data, "indexes", "no index"), 0o700)
+	list, err := s.List()
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	for _, info := range list {
+		if bad := info.ID == a.m.ID; bad != errors.Is(info.Err, cpar.ErrCorrupt) {
+			t.Errorf("%v: %v", info.ID, info.Err)
+		}
+	}
+	if _, err := s.Manifest(a.m.ID); !errors.Is(err, cpar.ErrCorrupt) {
+		t.Errorf("the manifest of another index: %v", err)
+	}
+}
+
+func TestCutAtEveryStep(t *testing.T) {
+	a, a2 := built(t, 1, 1), built(t, 1, 2)
+	crash.Each(t,
+		func(root string) {
+			s := open(t, root, store.Options{})
+			if err := a.push(s); err != nil {
+				t.Fatal(err)
+			}
+			s.Close()
+		},
+		func(fsys durable.FS, root string) error {
+			s, err := store.Open(root, loader, store.Options{FS: fsys})
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return a2.push(s)
+		},
+		func(t *testing.T, root string, done bool) {
+			s := open(t, root, store.Options{})
+			old := a.has(t, s)
+			if !old && !a2.has(t, s) || done && old {
+				t.Fatalf("done %v; the old index is served: %v", done, old)
+			}
+			if err := a2.push(s); err != nil || !a2.has(t, s) {
+				t.Errorf("pushing again: %v", err)
+			}
+			s.Close()
+		})
+}
+
+func TestDeleteCutAtEveryStep(t *testing.T) {
+	a, b := built(t, 1, 1), built(t, 2, 2)
+	crash.Each(t,
+		func(root string) {
+			s := open(t, root, store.Options{})
+			for _, o := range []owner{a, b} {
+				if err := o.push(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.Close()
+		},
+		func(fsys durable.FS, root string) error {
+			s, err := store.Open(root, loader, store.Options{FS: fsys})
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return s.Delete(a.m.ID)
+		},
+		func(t *testing.T, root string, done bool) {
+			s := open(t, root, store.Options{})
+			defer s.Close()
+			_, err := s.Get(a.m.ID)
+			if gone := errors.Is(err, store.ErrNotFound); done && !gone || !gone && !a.has(t, s) {
+				t.Errorf("done %v, and getting says %v", done, err)
+			}
+			if !b.has(t, s) {
+				t.Error("the other index is gone")
+			}
+			if left, _ := os.ReadDir(filepath.Join(root, "deleted")); len(left) != 0 {
+				t.Errorf("left in deleted: %v", left)
+			}
+		})
+}
+
+func TestFullDisk(t *testing.T) {
+	a, a2 := built(t, 1, 1), built(t, 1, 2)
+	data := t.TempDir()
+	s := open(t, data, store.Options{})
+	if err := a.push(s); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	total := int(a2.m.Bytes()) + len(a2.bytes)
+	for left := 0; left <= total; left += 31 {
+		// Every round starts without the uploads of the last.
+		s := open(t, data, store.Options{FS: &crash.Full{FS: durable.OS, Left: left}, KeepPending: time.Nanosecond})
+		if err := a2.push(s); !errors.Is(err, cpar.ErrStorage) {
+			t.Fatalf("%d bytes left of %d: %v", left, total, err)
+		}
+		if !a.has(t, s) {
+			t.Fatalf("%d bytes left: the old index is not served", left)
+		}
+		s.Close()
+	}
+}
+
+// Everything at once, for the race detector.
+func TestAtTheSameTime(t *testing.T) {
+	s := open(t, t.TempDir(), store.Options{})
+	owners := []owner{built(t, 1, 1), built(t, 1, 2), built(t, 2, 3)}
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for round := range 10 {
+				o := owners[(i+round)%len(owners)]
+				// A push may lose its segments to another's activation or deletion.
+				if err := o.push(s); err != nil && !errors.Is(err, store.ErrIncomplete) && !errors.Is(err, cpar.ErrStorage) {
+					t.Errorf("pushing: %v", err)
+				}
+				if i == 0 && round%3 == 2 {
+					if err := s.Delete(o.m.ID); err != nil && !errors.Is(err, store.ErrNotFound) {
+						t.Errorf("deleting: %v", err)
+					}
+				}
+			}
+		})
+		wg.Go(func() {
+			for range 200 {
+				o := owners[i%len(owners)]
+				h, err := s.Get(o.m.ID)
+				if err != nil {
+					if !errors.Is(err, store.ErrNotFound) && !errors.Is(err, indexdir.ErrMissing) {
+						t.Errorf("getting: %v", err)
+					}
+					continue
+				}
+				if h.Value().first != h.Segments()[0][0] {
+					t.Error("the value is another index's")
+				}
+				h.Release()
+				if _, err := s.List(); err != nil {
+					t.Errorf("listing: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := owners[0].push(s); err != nil || !owners[0].has(t, s) {
+		t.Errorf("at the end: %v", err)
+	}
+}
+
+func FuzzPutManifest(f *testing.F) {
+	s := open(f, f.TempDir(), store.Options{})
+	a := built(f, 1, 1)
+	if err := a.push(s); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(a.bytes)
+	f.Add(a.bytes[:30])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if err := s.PutManifest(a.m.ID, b); err == nil && !bytes.Equal(b, a.bytes) {
+			t.Error("another manifest was activated")
+		}
+		if got, err := s.Manifest(a.m.ID); err != nil || !bytes.Equal(got, a.bytes) {
+			t.Errorf("the index changed: %v", err)
+		}
+	})
+}
+
+func BenchmarkGet(b *testing.B) {
+	s := open(b, b.TempDir(), store.Options{})
+	a := built(b, 1, 1)
+	if err := a.push(s); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		h, err := s.Get(a.m.ID)
+		if err != nil {
+			b.Fatal(err)
+		}
+		h.Release()
+	}
+}

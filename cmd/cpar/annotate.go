@@ -1,0 +1,253 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/cparhttp"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+	"cpar/internal/progress"
+	"cpar/user"
+	"cpar/user/feature"
+	"cpar/user/rank"
+)
+
+type annotateFlags struct {
+	keys         keyFlags
+	cloud        cloudFlags
+	search       searchFlags
+	keywords     int
+	saveRequests string
+	asJSON       bool
+}
+
+// searchFlags are the owner's side of cpar.Params.
+type searchFlags struct {
+	scheme     string
+	neighbours int
+	approx     float64
+	prune      bool
+}
+
+func (f *searchFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.scheme, "scheme", "", "cpar (forest) or capia (scan of all); by default what the index was built for")
+	c.Flags().IntVar(&f.neighbours, "neighbours", 10, "nearest photos whose keywords count")
+	c.Flags().Float64Var(&f.approx, "approx", 10, "approximation power AP-X: percent of the photos that a forest search may visit, 0.1 to 100")
+	c.Flags().BoolVar(&f.prune, "prune", false, "skip subtrees by plane distance; shows the cloud more (SECURITY.md)")
+}
+
+func (f *searchFlags) params(m *cpar.Manifest) (cpar.Params, error) {
+	p := cpar.Params{Scheme: m.Scheme, Prune: f.prune}
+	if f.scheme != "" {
+		var err error
+		if p.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
+			return p, err
+		}
+	}
+	tenths := math.Round(f.approx * 10)
+	if math.Abs(tenths-f.approx*10) > 1e-6 || tenths < 1 || tenths > 1000 {
+		return p, fmt.Errorf("%w: --approx %g; it is a percentage from 0.1 to 100 in steps of 0.1", cpar.ErrInput, f.approx)
+	}
+	if f.neighbours < 1 || f.neighbours > cpar.MaxNeighbours {
+		return p, fmt.Errorf("%w: --neighbours %d; 1 to %d are possible", cpar.ErrInput, f.neighbours, cpar.MaxNeighbours)
+	}
+	p.L, p.Approx = uint16(f.neighbours), uint16(tenths)
+	return p, p.Validate()
+}
+
+// annotated is what annotate prints of one photo.
+type annotated struct {
+	Photo    string         `json:"photo"`
+	Keywords []rank.Keyword `json:"keywords,omitempty"`
+	Error    string         `json:"error,omitempty"`
+	Sent     int            `json:"bytes_sent,omitempty"`
+	Received int            `json:"bytes_received,omitempty"`
+	Visited  uint32         `json:"records_visited,omitempty"`
+	Touched  uint64         `json:"bytes_touched,omitempty"`
+	CloudMS  float64        `json:"answer_ms,omitempty"`
+}
+
+func annotateCommand() *cobra.Command {
+	var f annotateFlags
+	c := &cobra.Command{
+		Use:   "annotate FILE|FOLDER…",
+		Short: "get keywords for new photos",
+		Long: `annotate gives keywords to photos. Of each photo it sends the cloud an encrypted
+request, never the photo or its features; the reply holds the encrypted keywords
+of the nearest photos of your collection, which are decrypted here and ranked.
+
+The number beside a keyword is its weight W_t: of ten neighbours that all have
+the keyword the sum is near 9. On a second device the key is all you need.`,
+		Example: `  $ cpar annotate new/beach.jpg --key family.key --cloud http://127.0.0.1:7177
+  new/beach.jpg
+    sea     6.31
+    beach   4.52
+    sky     3.60`,
+		Args: someArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	f.keys.add(c)
+	f.cloud.add(c)
+	c.Flags().StringVar(&f.cloud.index, "index", "", "`id` of the index at the cloud, where it has several")
+	f.search.add(c)
+	c.Flags().IntVar(&f.keywords, "keywords", 10, "keywords for each photo, at most")
+	c.Flags().StringVar(&f.saveRequests, "save-requests", "", "keep a copy of every encrypted request in this `folder`, for cpar inspect")
+	jsonFlag(c, &f.asJSON)
+	return c
+}
+
+func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
+	if f.keywords < 1 {
+		return fmt.Errorf("%w: --keywords %d", cpar.ErrInput, f.keywords)
+	}
+	photos, err := findPhotos(args)
+	if err != nil {
+		return err
+	}
+	key, err := f.keys.read()
+	if err != nil {
+		return err
+	}
+	client, err := f.cloud.client()
+	if err != nil {
+		return err
+	}
+	id, err := f.cloud.id(cmd.Context(), client)
+	if err != nil {
+		return err
+	}
+	owner, m, err := openAt(cmd.Context(), client, key, id)
+	if err != nil {
+		return err
+	}
+	params, err := f.search.params(m)
+	if err != nil {
+		return err
+	}
+	all, failed, first := []annotated{}, 0, error(nil)
+	report := progress.Bar(cmd.ErrOrStderr())
+	for i, photo := range photos {
+		a, err := f.one(cmd.Context(), owner, client, photo, i, params)
+		if errors.Is(err, cpar.ErrCloud) || cmd.Context().Err() != nil {
+			return err // the next photo would fare no better
+		}
+		if err != nil {
+			failed++
+			first = cmp.Or(first, err)
+			a = &annotated{Photo: photo, Error: err.Error()}
+		}
+		all = append(all, *a)
+		if !f.asJSON {
+			a.print(cmd)
+		}
+		if report != nil {
+			report("annotate", i+1, len(photos))
+		}
+	}
+	if f.asJSON {
+		if err := writeJSON(cmd.OutOrStdout(), all); err != nil {
+			return err
+		}
+	}
+	return partly(failed, len(photos), first)
+}
+
+func (f *annotateFlags) one(ctx context.Context, owner *user.Owner, client *cparhttp.Client, photo string, i int, params cpar.Params) (*annotated, error) {
+	v, err := feature.FromFile(photo)
+	if err != nil {
+		return nil, err
+	}
+	pending, q, err := owner.Request(v, params)
+	if err != nil {
+		return nil, err
+	}
+	if f.saveRequests != "" {
+		if err := saveRequest(f.saveRequests, i, q); err != nil {
+			return nil, err
+		}
+	}
+	start := time.Now()
+	reply, stats, err := client.Annotate(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	took := time.Since(start)
+	words, err := pending.Keywords(reply, f.keywords)
+	if err != nil {
+		return nil, err
+	}
+	return &annotated{Photo: photo, Keywords: words, Sent: stats.Sent, Received: stats.Received,
+		Visited: reply.Visited, Touched: reply.Touched, CloudMS: float64(took.Microseconds()) / 1000}, nil
+}
+
+func saveRequest(folder string, i int, q *cpar.Request) error {
+	b, err := q.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("keeping the request: %w: %w", cpar.ErrStorage, err)
+	}
+	// Numbered, not named after the photo: people send these files around.
+	return durable.WriteFile(filepath.Join(folder, fmt.Sprintf("request-%04d", i+1)), b, 0o600)
+}
+
+func (a *annotated) print(cmd *cobra.Command) {
+	if a.Error != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", a.Photo, a.Error)
+		return
+	}
+	width := 0
+	for _, k := range a.Keywords {
+		width = max(width, len(k.Word))
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), a.Photo)
+	for _, k := range a.Keywords {
+		fmt.Fprintf(cmd.OutOrStdout(), "  %-*s  %5.2f\n", width, k.Word, k.Weight)
+	}
+}
+
+// photoEndings are what a folder is searched for. A file named on the command
+// line is tried whatever its name.
+var photoEndings = []string{".jpg", ".jpeg", ".png", ".gif", ".webp", ".tif", ".tiff", ".bmp"}
+
+func findPhotos(args []string) ([]string, error) {
+	var photos []string
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil {
+			return nil, fmt.Errorf("looking for photos: %w: %w", cpar.ErrInput, err)
+		}
+		if !info.IsDir() {
+			photos = append(photos, arg)
+			continue
+		}
+		err = filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() && slices.Contains(photoEndings, strings.ToLower(filepath.Ext(path))) {
+				photos = append(photos, path)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("looking for photos: %w: %w", cpar.ErrInput, err)
+		}
+	}
+	if len(photos) == 0 {
+		return nil, hint.Add(fmt.Errorf("looking for photos: %w: there is none in %s", cpar.ErrInput, strings.Join(args, ", ")),
+			"files ending in %s count", strings.Join(photoEndings, " "))
+	}
+	return photos, nil
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/progress"
+	"cpar/user"
+	"cpar/user/dataset"
+	"cpar/user/feature"
+)
+
+type buildFlags struct {
+	keys           keyFlags
+	out, cache     string
+	scheme, order  string
+	pca, trees     int
+	strict, dryRun bool
+	asJSON         bool
+}
+
+// built is what build prints.
+type built struct {
+	Index    string            `json:"index,omitempty"`
+	ID       string            `json:"id,omitempty"`
+	Scheme   string            `json:"scheme"`
+	Images   int               `json:"images"`
+	Keywords int               `json:"keywords"`
+	Bytes    uint64            `json:"bytes,omitempty"`
+	Fields   uint32            `json:"split_fields,omitempty"`
+	Clamped  int               `json:"clamped"`
+	Skipped  []user.Skipped    `json:"skipped"`
+	Warnings []dataset.Warning `json:"warnings"`
+	DryRun   bool              `json:"dry_run"`
+}
+
+func buildCommand() *cobra.Command {
+	var f buildFlags
+	c := &cobra.Command{
+		Use:   "build COLLECTION",
+		Short: "encrypt an annotated collection into an index",
+		Long: `build reads a collection of photos that have keywords, and encrypts it into an
+index: a folder that can be pushed to a cloud. The collection is not changed.
+
+A collection is a folder with a manifest.csv (path,keywords with keywords
+separated by ;), or any folder whose JPEG files carry IPTC or XMP keywords.
+
+Photos that cannot be used are named, counted and left out; --strict stops at
+the first. Features are kept in a cache, so an interrupted build goes on where
+it stopped. An index that --out holds already stays whole until the new one is.`,
+		Example: `  $ cpar build photos/ --key family.key --out family.index
+  encrypted 4500 photos with 371 keywords into family.index (86 MB)
+  note: schemes cpar and capia protect a collection that the cloud knows nothing of…`,
+		Args: oneArg,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	f.keys.add(c)
+	c.Flags().StringVar(&f.out, "out", "", "`folder` of the index (required)")
+	c.Flags().StringVar(&f.scheme, "scheme", "cpar", "cpar (encrypted forest) or capia (linear scan)")
+	c.Flags().StringVar(&f.order, "order", "rank", "order ciphertexts: rank (dense ranks) or ope (the paper's, which leaks approximate values)")
+	c.Flags().IntVar(&f.pca, "pca", 32, "reduce haar and haarq by this factor: 8, 16, 32, 64 or 128")
+	c.Flags().IntVar(&f.trees, "trees", 10, "trees of the forest")
+	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first photo that cannot be used")
+	c.Flags().StringVar(&f.cache, "cache", defaultCache(), "`folder` that keeps features between runs; empty for none")
+	dryRunFlag(c, &f.dryRun)
+	jsonFlag(c, &f.asJSON)
+	return c
+}
+
+func defaultCache() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "cpar", "features")
+}
+
+func (f *buildFlags) options(w io.Writer) (user.BuildOptions, error) {
+	opt := user.BuildOptions{Strict: f.strict}
+	opt.PCA, opt.Trees, opt.Progress = f.pca, f.trees, progress.Bar(w)
+	var err error
+	if opt.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
+		return opt, err
+	}
+	switch f.order {
+	case "rank":
+		opt.Order = user.OrderRank
+	case "ope":
+		opt.Order = user.OrderOPE
+	default:
+		return opt, fmt.Errorf("%w: --order %q; there are rank and ope", cpar.ErrInput, f.order)
+	}
+	if f.cache != "" && !f.dryRun {
+		if opt.Cache, err = feature.OpenCache(f.cache); err != nil {
+			return opt, hint.Add(err, "pass --cache FOLDER, or --cache= for none")
+		}
+	}
+	return opt, nil
+}
+
+func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
+	if f.out == "" && !f.dryRun {
+		return hint.Add(fmt.Errorf("building: %w: no folder for the index", cpar.ErrInput), "pass --out FOLDER")
+	}
+	opt, err := f.options(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	collection, err := dataset.Open(folder, dataset.Options{Strict: f.strict})
+	if err != nil {
+		return err
+	}
+	key, err := f.keys.read()
+	if err != nil && !(f.dryRun && errors.Is(err, cpar.ErrKey)) {
+		return err
+	}
+	result, err := buildIndex(cmd.Context(), key, collection, f.out, opt, f.dryRun)
+	if err != nil {
+		return err
+	}
+	return output(cmd, f.asJSON, result, func() { result.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), collection) })
+}
+
+func buildIndex(ctx context.Context, key *user.Key, collection *dataset.Collection, out string, opt user.BuildOptions, dryRun bool) (*built, error) {
+	images, skipped, err := user.ReadImages(ctx, collection.Items, opt)
+	if err != nil {
+		return nil, err
+	}
+	words := map[string]bool{}
+	for _, im := range images {
+		for _, w := range im.Keywords {
+			words[w] = true
+		}
+	}
+	r := &built{Images: len(images), Keywords: len(words), Scheme: opt.Scheme.String(),
+		Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...), DryRun: dryRun}
+	if dryRun {
+		return r, nil
+	}
+	b, err := user.Setup(ctx, key, images, opt.Options)
+	if err != nil {
+		return nil, err
+	}
+	m, err := b.Encrypt(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	r.Index, r.ID, r.Bytes, r.Fields, r.Clamped = out, m.ID.String(), m.Bytes(), m.Fields, b.Clamped
+	return r, nil
+}
+
+// protects is said once when an index of this kind is built.
+const protects = `note: schemes cpar and capia protect a private collection from a cloud that knows
+none of it, and no more: the cloud sees how near photos are to each request. A
+cloud that knows some of your photos can learn about the others. See SECURITY.md.`
+
+func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
+	if s := c.Summary(); s != "" {
+		fmt.Fprintln(notes, s)
+	}
+	for i, s := range r.Skipped {
+		if i == 10 {
+			fmt.Fprintf(notes, "… and %d more\n", len(r.Skipped)-i)
+			break
+		}
+		fmt.Fprintf(notes, "left out %s: %s\n", s.Name, s.Reason)
+	}
+	if r.DryRun {
+		fmt.Fprintf(out, "would encrypt %d photos with %d keywords, %d left out; nothing was written\n", r.Images, r.Keywords, len(r.Skipped))
+		return
+	}
+	fmt.Fprintf(out, "encrypted %d photos with %d keywords into %s (%s), %d left out\n", r.Images, r.Keywords, r.Index, size(r.Bytes), len(r.Skipped))
+	fmt.Fprintf(out, "index %s\n", r.ID)
+	fmt.Fprintln(notes, protects)
+}
+
+func size(n uint64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprintf("%d B", n)
+	case n < 10_000_000:
+		return fmt.Sprintf("%d kB", (n+500)/1000)
+	}
+	return fmt.Sprintf("%d MB", (n+500_000)/1_000_000)
+}

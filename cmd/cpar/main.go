@@ -1,0 +1,59 @@
+// Command cpar gives photos keywords with the help of a cloud that must not
+// see them. It is the owner's side: it holds the key. The cloud's side is
+// command cpard.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"cpar/internal/exitcode"
+)
+
+const long = `cpar gives your photos keywords with the help of a cloud that must not see them.
+
+You encrypt a collection of photos that already have keywords, once. Later, for
+a new photo, cpar sends an encrypted request; the cloud finds the nearest
+encrypted photos and returns their encrypted keywords; cpar decrypts and ranks
+them. The cloud (cpard) holds no key.
+
+A session:
+
+  $ cpar init --key family.key
+  $ cpar build photos/ --key family.key --out family.index
+  $ cpard serve --data cloud/ --listen 127.0.0.1:7177 &
+  $ cpar push family.index --cloud http://127.0.0.1:7177
+  $ cpar annotate new/beach.jpg --key family.key --cloud http://127.0.0.1:7177
+  new/beach.jpg
+    sea     6.31
+    beach   4.52
+    sky     3.60
+
+Without photos of your own: cpar demo
+
+Exit codes: 0 done, 1 another failure, 2 usage, 3 unusable input, 4 wrong key,
+5 damaged data, 6 unknown format version, 7 cloud failure, 8 storage failure.`
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	// The first ^C asks the command to stop cleanly, a second one ends it.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	root := &cobra.Command{
+		Use:           "cpar",
+		Short:         "private keywords for photos",
+		Long:          long,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version(),
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
+	root.AddCommand(initCommand(), buildCommand(), pushCommand(), annotateCommand(),
+		inspectCommand(), featuresCommand(), demoCommand(), cloudCommand())
+	return exitcode.Report(os.Stderr, "cpar", root.ExecuteContext(ctx))
+}

@@ -1,0 +1,204 @@
+package cparhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+// A call is one exchange with the cloud, made again if the connection fails.
+// Every call of this protocol may be made twice: uploads are named by digest,
+// activation and deletion end in the same state, and an annotation changes
+// nothing at the cloud, which learns nothing from the same bytes again.
+type call struct {
+	method, path string
+	body         []byte
+	sent         func(n int) // told of body bytes as they go, negative when a failed attempt starts over
+	want         string      // content type of a good answer, "" where none is expected
+	limit        int64       // bytes of a good answer
+	patience     time.Duration
+	// take reads a good answer where it is not to be held in memory.
+	take func(r io.Reader) error
+}
+
+var (
+	errSilence = errors.New("nothing was heard for too long")
+	// errTaken: bytes were passed on already, so the call cannot start over.
+	errTaken = errors.New("the connection broke half way")
+)
+
+// do makes the call and returns the answer's body.
+func (c *Client) do(ctx context.Context, k call) ([]byte, error) {
+	var err error
+	for attempt := range attempts {
+		if attempt > 0 {
+			select {
+			case <-time.After(c.retryDelay << (attempt - 1)):
+			case <-ctx.Done():
+				return nil, c.explain(ctx, err)
+			}
+		}
+		var body []byte
+		var again bool
+		body, again, err = c.attempt(ctx, k)
+		if err == nil {
+			return body, nil
+		}
+		if !again || ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, c.explain(ctx, err)
+}
+
+// attempt reports whether a failure was the connection's, so that another
+// attempt may help.
+func (c *Client) attempt(parent context.Context, k call) (body []byte, again bool, err error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	patience := c.Patience
+	if k.patience > 0 {
+		patience = k.patience
+	}
+	silence := time.AfterFunc(patience, func() { cancel(errSilence) })
+	defer silence.Stop()
+	heard := func() { silence.Reset(patience) }
+
+	req, err := http.NewRequestWithContext(ctx, k.method, c.base.JoinPath(k.path).String(), nil)
+	if err != nil {
+		return nil, false, err
+	}
+	// Set by hand, so that no transport unpacks a small answer into a large one.
+	req.Header.Set("Accept-Encoding", "identity")
+	if k.want != "" {
+		req.Header.Set("Accept", k.want+", "+TypeProblem)
+	}
+	up := &upload{data: k.body, moved: func(n int) {
+		heard()
+		if k.sent != nil {
+			k.sent(n)
+		}
+	}}
+	// A transport may go on reading a body after it has answered; the bytes
+	// may be a memory map that goes.
+	defer func() {
+		if sent := up.stop(); err != nil && k.sent != nil {
+			k.sent(-sent)
+		}
+	}()
+	if len(k.body) > 0 {
+		req.Body, req.ContentLength = up, int64(len(k.body))
+		req.Header.Set("Content-Type", TypeBinary)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if u := (*url.Error)(nil); errors.As(err, &u) {
+			err = u.Err // the address is said once, by explain
+		}
+		return nil, context.Cause(ctx) == nil, cause(ctx, err)
+	}
+	defer resp.Body.Close()
+	in := &hearing{resp.Body, heard}
+	if resp.StatusCode/100 != 2 {
+		text, _ := io.ReadAll(io.LimitReader(in, maxProblemBytes))
+		return nil, false, statusError(resp, text)
+	}
+	if k.want != "" && contentType(resp) != k.want {
+		return nil, false, notCpard(fmt.Errorf("%w: it answers with %q instead of %s", cpar.ErrCloud, printable(resp.Header.Get("Content-Type")), k.want))
+	}
+	if k.take != nil {
+		err := k.take(in)
+		if err != nil && context.Cause(ctx) != nil {
+			err = cause(ctx, err)
+		}
+		return nil, false, err
+	}
+	body, err = io.ReadAll(io.LimitReader(in, k.limit+1))
+	switch {
+	case err != nil:
+		return nil, context.Cause(ctx) == nil, cause(ctx, err)
+	case int64(len(body)) > k.limit:
+		return nil, false, fmt.Errorf("%w: its answer is longer than %d bytes", cpar.ErrCloud, k.limit)
+	}
+	return body, false, nil
+}
+
+func cause(ctx context.Context, err error) error {
+	if context.Cause(ctx) == errSilence {
+		return errSilence
+	}
+	return err
+}
+
+// explain names the cloud, and makes an error of the network's a cpar.ErrCloud.
+func (c *Client) explain(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return fmt.Errorf("cloud at %s: %w", c.base, context.Canceled)
+	}
+	for _, kind := range []error{cpar.ErrCloud, cpar.ErrInput, cpar.ErrCorrupt, cpar.ErrVersion, cpar.ErrStorage, errTake} {
+		if errors.Is(err, kind) {
+			return fmt.Errorf("cloud at %s: %w", c.base, err)
+		}
+	}
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
+		return hint.Add(fmt.Errorf("cloud at %s: %w: it cannot be reached: %w", c.base, cpar.ErrCloud, op.Err), "is cpard running at %s?", c.base)
+	}
+	return hint.Add(fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err), "is cpard running at %s?", c.base)
+}
+
+// hearing resets the patience as bytes arrive.
+type hearing struct {
+	io.Reader
+	heard func()
+}
+
+func (h *hearing) Read(p []byte) (int, error) {
+	n, err := h.Reader.Read(p)
+	if n > 0 {
+		h.heard()
+	}
+	return n, err
+}
+
+// An upload is a request body that can be taken away from its reader.
+type upload struct {
+	mu      sync.Mutex
+	data    []byte
+	sent    int
+	stopped bool
+	moved   func(n int)
+}
+
+func (u *upload) Read(p []byte) (int, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.stopped:
+		return 0, net.ErrClosed
+	case u.sent == len(u.data):
+		return 0, io.EOF
+	}
+	n := copy(p, u.data[u.sent:])
+	u.sent += n
+	u.moved(n)
+	return n, nil
+}
+
+func (u *upload) Close() error { return nil }
+
+// stop waits for a Read under way; there is none afterwards.
+func (u *upload) stop() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.stopped = true
+	return u.sent
+}

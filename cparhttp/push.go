@@ -1,0 +1,80 @@
+package cparhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"cpar"
+	"cpar/internal/indexdir"
+)
+
+// Push sends the index in folder to the cloud and activates it there. Segments
+// that the cloud has whole are not sent again, so a push that was broken off
+// goes on where it was. progress, if not nil, is told how many of the segments'
+// bytes are at the cloud; from another goroutine, one call at a time.
+func (c *Client) Push(ctx context.Context, folder string, progress func(done, total int64)) (*cpar.Manifest, error) {
+	x, err := indexdir.Open(folder)
+	if err != nil {
+		return nil, fmt.Errorf("pushing: %w", err)
+	}
+	defer x.Release()
+	m := x.Manifest()
+	b, err := m.MarshalBinary()
+	if err != nil {
+		return nil, fmt.Errorf("pushing: %w", err)
+	}
+	// Another push or a cleaning may take segments away between upload and
+	// activation; once more is enough unless somebody does it on purpose.
+	for range 2 {
+		if err = c.pushSegments(ctx, x, b, progress); err != nil {
+			break
+		}
+		_, err = c.do(ctx, call{method: http.MethodPut, path: route(PathManifest, m.ID), body: b, patience: activationPatience})
+		if !errors.Is(err, errIncomplete) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pushing index %v: %w", m.ID, err)
+	}
+	return m, nil
+}
+
+func (c *Client) pushSegments(ctx context.Context, x *indexdir.Index, manifest []byte, progress func(done, total int64)) error {
+	m := x.Manifest()
+	var list MissingList
+	// The cloud may have to read what it has through before it can tell.
+	k := call{method: http.MethodPost, path: route(PathMissing, m.ID), body: manifest, patience: activationPatience}
+	if err := c.json(ctx, k, &list); err != nil {
+		return err
+	}
+	missing := map[string]bool{}
+	for _, d := range list.Missing {
+		missing[d] = true
+	}
+	done, total := int64(0), int64(m.Bytes())
+	for _, s := range m.Segments {
+		if !missing[s.Digest.String()] {
+			done += int64(s.Bytes)
+		}
+	}
+	tell := func(n int) {
+		done += int64(n)
+		if progress != nil {
+			progress(done, total)
+		}
+	}
+	tell(0)
+	for i, s := range m.Segments {
+		if !missing[s.Digest.String()] {
+			continue
+		}
+		k := call{method: http.MethodPut, path: route(PathSegment, m.ID, s.Digest), body: x.Segments()[i], sent: tell}
+		if _, err := c.do(ctx, k); err != nil {
+			return fmt.Errorf("segment %v %.8v…: %w", s.Kind, s.Digest, err)
+		}
+	}
+	return nil
+}

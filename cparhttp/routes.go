@@ -1,0 +1,87 @@
+// Package cparhttp is the HTTP protocol between an owner and a cloud: its
+// routes, its errors, and the client that owners use. It links neither the
+// owner's side nor the cloud's.
+//
+//	GET    /v1/health                             is anybody there
+//	GET    /v1/indexes                            what is there (JSON)
+//	DELETE /v1/indexes/{id}
+//	GET    /v1/indexes/{id}/manifest              cpar.Manifest
+//	PUT    /v1/indexes/{id}/manifest              activate: cpar.Manifest
+//	POST   /v1/indexes/{id}/missing               cpar.Manifest ─▶ digests not there yet (JSON)
+//	HEAD   /v1/indexes/{id}/segments/{digest}
+//	GET    /v1/indexes/{id}/segments/{digest}     bytes
+//	PUT    /v1/indexes/{id}/segments/{digest}     bytes
+//	POST   /v1/indexes/{id}/annotate              cpar.Request ─▶ cpar.Reply
+//
+// Bodies are the canonical encoding of package cpar or a segment's bytes, as
+// application/octet-stream, unless marked JSON. Errors are RFC 9457 problem
+// details with one more member, `code`; see Problem.
+package cparhttp
+
+import (
+	"strings"
+
+	"cpar"
+)
+
+// The routes, as patterns of net/http and OpenAPI.
+const (
+	PathHealth   = "/v1/health"
+	PathIndexes  = "/v1/indexes"
+	PathIndex    = "/v1/indexes/{id}"
+	PathManifest = "/v1/indexes/{id}/manifest"
+	PathMissing  = "/v1/indexes/{id}/missing"
+	PathSegment  = "/v1/indexes/{id}/segments/{digest}"
+	PathAnnotate = "/v1/indexes/{id}/annotate"
+)
+
+// Content types.
+const (
+	TypeBinary  = "application/octet-stream"
+	TypeJSON    = "application/json"
+	TypeProblem = "application/problem+json"
+)
+
+// Limits of bodies that are read whole, in bytes.
+const (
+	MaxRequestBytes  = 1 << 20
+	MaxManifestBytes = 4 << 20
+	maxJSONBytes     = 16 << 20
+	maxProblemBytes  = 64 << 10
+)
+
+// Health is the answer to PathHealth.
+type Health struct {
+	Status string `json:"status" doc:"ok"`
+	// Format is cpar.Version, the version of every binary body.
+	Format int `json:"format" doc:"The version of the binary formats spoken here"`
+}
+
+// IndexInfo is one index in the answer to PathIndexes.
+type IndexInfo struct {
+	ID      cpar.IndexID `json:"id" doc:"32 lower-case hexadecimal digits"`
+	Scheme  string       `json:"scheme" doc:"cpar or capia"`
+	Records uint32       `json:"records"`
+	Bytes   uint64       `json:"bytes" doc:"The size of all segments"`
+	// Damaged is what is wrong with the index, empty for a good one.
+	Damaged string `json:"damaged,omitempty" doc:"What is wrong with the index; absent for a good one"`
+}
+
+// IndexList is the answer to PathIndexes.
+type IndexList struct {
+	Indexes []IndexInfo `json:"indexes" nullable:"false"`
+}
+
+// MissingList is the answer to PathMissing.
+type MissingList struct {
+	Missing []string `json:"missing" nullable:"false" doc:"Digests of segments to upload, 64 lower-case hexadecimal digits each"`
+}
+
+// route fills in a pattern.
+func route(pattern string, id cpar.IndexID, d ...cpar.Digest) string {
+	p := strings.Replace(pattern, "{id}", id.String(), 1)
+	for _, d := range d {
+		p = strings.Replace(p, "{digest}", d.String(), 1)
+	}
+	return p
+}

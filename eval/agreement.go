@@ -1,0 +1,165 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"cpar"
+	"cpar/cloud/search"
+	"cpar/kdforest"
+	"cpar/user"
+)
+
+// Agreement says how faithfully the encrypted search follows its plaintext
+// twin, and how much of the truth a forest finds.
+type Agreement struct {
+	Records  int `json:"records"`
+	Requests int `json:"requests"`
+	// PlaceAgreement is the share of the places 1 to 10 that hold the same
+	// record encrypted and in the clear, by scheme.
+	PlaceAgreement map[string]float64 `json:"place_agreement"`
+	// VisitOrderEqual is the share of requests whose forest visits are the
+	// same records in the same order, encrypted and in the clear.
+	VisitOrderEqual float64 `json:"visit_order_equal"`
+	// FullEqualsScan is the share of requests for which AP-100 returns what
+	// the scan returns, scores included.
+	FullEqualsScan float64 `json:"ap100_equals_scan"`
+	// Recall is the share of the scan's ten nearest that the forest finds, by
+	// AP; encrypted against encrypted.
+	Recall map[string]float64 `json:"recall_at_10"`
+}
+
+// recallPowers are the AP-X of Agreement.Recall, in tenths of a percent.
+var recallPowers = []uint16{25, 50, 100, 200, 400}
+
+// outcome is one request answered both ways.
+type outcome struct {
+	encrypted, plain         []uint32
+	encryptedPath, plainPath []uint32
+	reply                    *cpar.Reply
+	near                     []user.Neighbour
+	// sameAsScan is set at AP-100: the same ciphertext, scanned, gives the
+	// same reply.
+	sameAsScan bool
+}
+
+// both answers test request i encrypted and in the clear.
+func (s *Session) both(i int, p cpar.Params) (*outcome, error) {
+	pending, q, err := s.Builder.RequestVector(s.Requests[i], p)
+	if err != nil {
+		return nil, fmt.Errorf("request %d: %w", i, err)
+	}
+	o := new(outcome)
+	o.reply, err = search.AnnotateTraced(s.Cloud, q, func(v kdforest.Visit) { o.encryptedPath = append(o.encryptedPath, v.Record) })
+	if err != nil {
+		return nil, fmt.Errorf("request %d: %w", i, err)
+	}
+	hits, err := s.Twin.Search(s.Requests[i], pending, func(v kdforest.Visit) { o.plainPath = append(o.plainPath, v.Record) })
+	if err != nil {
+		return nil, fmt.Errorf("request %d in the clear: %w", i, err)
+	}
+	for _, m := range o.reply.Matches {
+		o.encrypted = append(o.encrypted, m.Record)
+	}
+	for _, h := range hits {
+		o.plain = append(o.plain, h.Record)
+	}
+	if o.near, err = pending.Neighbours(o.reply); err != nil {
+		return nil, fmt.Errorf("request %d: %w", i, err)
+	}
+	if p.Scheme == cpar.SchemeCPAR && p.Approx == 1000 {
+		all := *q
+		all.Params.Scheme, all.Order = cpar.SchemeCAPIA, nil
+		scan, err := search.Annotate(s.Cloud, &all)
+		if err != nil {
+			return nil, fmt.Errorf("request %d scanned: %w", i, err)
+		}
+		o.sameAsScan = reflect.DeepEqual(scan.Matches, o.reply.Matches)
+	}
+	return o, nil
+}
+
+// MeasureAgreement runs every test request through capia and through cpar at
+// several AP, encrypted and in the clear.
+func MeasureAgreement(ctx context.Context, s *Session, progress user.Progress) (*Agreement, error) {
+	n := len(s.Requests)
+	a := &Agreement{Records: int(s.Cloud.Manifest.Records), Requests: n,
+		PlaceAgreement: map[string]float64{}, Recall: map[string]float64{}}
+	scan, err := s.runAll(ctx, cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}, progress, "capia")
+	if err != nil {
+		return nil, err
+	}
+	a.PlaceAgreement["capia"] = round(scan.places(), 4)
+	samePaths, paths, sameFull := 0, 0, 0
+	for _, approx := range append([]uint16{1000}, recallPowers...) {
+		name := strconv.FormatFloat(float64(approx)/10, 'f', -1, 64)
+		run, err := s.runAll(ctx, cpar.Params{Scheme: cpar.SchemeCPAR, L: 10, Approx: approx}, progress, "cpar@"+name)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range run {
+			paths++
+			if len(o.plainPath) > 0 && slices.Equal(o.encryptedPath, o.plainPath) {
+				samePaths++
+			}
+			if o.sameAsScan {
+				sameFull++
+			}
+		}
+		if approx == 1000 || approx == 100 {
+			a.PlaceAgreement["cpar@"+name] = round(run.places(), 4)
+		}
+		if approx != 1000 {
+			a.Recall[name] = round(run.recallOf(scan), 4)
+		}
+	}
+	a.VisitOrderEqual = float64(samePaths) / float64(paths)
+	a.FullEqualsScan = float64(sameFull) / float64(n)
+	return a, nil
+}
+
+// outcomes are the answers to all test requests.
+type outcomes []*outcome
+
+func (s *Session) runAll(ctx context.Context, p cpar.Params, progress user.Progress, name string) (outcomes, error) {
+	run := make(outcomes, len(s.Requests))
+	var done atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range run {
+		group.Go(func() (err error) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			run[i], err = s.both(i, p)
+			if progress != nil {
+				progress(name, int(done.Add(1)), len(run))
+			}
+			return err
+		})
+	}
+	return run, group.Wait()
+}
+
+func (r outcomes) places() float64 {
+	var a, b [][]uint32
+	for _, o := range r {
+		a, b = append(a, o.encrypted), append(b, o.plain)
+	}
+	return agreement(a, b)
+}
+
+func (r outcomes) recallOf(scan outcomes) float64 {
+	var found, truth [][]uint32
+	for i, o := range r {
+		found, truth = append(found, o.encrypted), append(truth, scan[i].encrypted)
+	}
+	return recall(found, truth)
+}

@@ -1,0 +1,233 @@
+package eval
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/distance"
+	"cpar/user/embed"
+	"cpar/user/rank"
+	"cpar/user/vector"
+)
+
+// keywordsKept is how many keywords the standard protocol gives an image.
+const keywordsKept = 5
+
+// A QualityRow is one scheme's annotation quality.
+type QualityRow struct {
+	Scheme string `json:"scheme"`
+	// Approx is AP-X in percent, for cpar.
+	Approx     float64 `json:"approx,omitempty"`
+	Neighbours int     `json:"neighbours"`
+	Quality
+}
+
+// A JLError is the mean relative error of the L1 distance through the unary
+// map and the projection, over all pairs of a test and a training image.
+type JLError struct {
+	Seeds []float64 `json:"seeds_percent"`
+	Mean  float64   `json:"mean_percent"`
+	// Theory is √(4/(π·m̂)).
+	Theory float64 `json:"theory_percent"`
+}
+
+// Corel5k is the standard protocol on one collection.
+type Corel5k struct {
+	Rows []QualityRow `json:"rows"`
+	JL   JLError      `json:"jl_error"`
+}
+
+// MeasureCorel5k measures P, R and N+ in the clear with exact distances, in
+// the clear through the projection, and encrypted.
+func MeasureCorel5k(ctx context.Context, s *Session, c *Corpus, progress user.Progress) (*Corel5k, error) {
+	r := new(Corel5k)
+	train, truth := Keywords(c.Train), Keywords(c.Test)
+	exact, err := s.exactDistances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	approx, err := s.projectedDistances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range []int{5, 10} {
+		r.Rows = append(r.Rows,
+			QualityRow{Scheme: "plain-exact", Neighbours: k, Quality: Measure(annotatePlain(exact, train, k), truth)},
+			QualityRow{Scheme: "plain-jl", Neighbours: k, Quality: Measure(annotatePlain(approx, train, k), truth)})
+		for _, p := range []cpar.Params{
+			{Scheme: cpar.SchemeCAPIA, L: uint16(k), Approx: 1000},
+			{Scheme: cpar.SchemeCPAR, L: uint16(k), Approx: 1000},
+			{Scheme: cpar.SchemeCPAR, L: uint16(k), Approx: 100},
+		} {
+			run, err := s.runAll(ctx, p, progress, fmt.Sprintf("%v, %d neighbours", p.Scheme, k))
+			if err != nil {
+				return nil, err
+			}
+			row := QualityRow{Scheme: p.Scheme.String(), Neighbours: k, Quality: Measure(run.annotations(), truth)}
+			if p.Scheme == cpar.SchemeCPAR {
+				row.Approx = float64(p.Approx) / 10
+			}
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	r.JL, err = s.jlError(ctx, progress)
+	return r, err
+}
+
+func (r outcomes) annotations() [][]string {
+	out := make([][]string, len(r))
+	for i, o := range r {
+		out[i] = words(user.RankKeywords(o.near, keywordsKept))
+	}
+	return out
+}
+
+func words(list []rank.Keyword) []string {
+	out := make([]string, len(list))
+	for i, k := range list {
+		out[i] = k.Word
+	}
+	return out
+}
+
+// annotatePlain ranks the keywords of the k nearest records of each row.
+func annotatePlain(dis [][]float64, keywords [][]string, k int) [][]string {
+	out := make([][]string, len(dis))
+	for i, row := range dis {
+		order := make([]int, len(row))
+		for j := range order {
+			order[j] = j
+		}
+		slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(row[a], row[b]), a-b) })
+		var near []rank.Neighbour
+		for _, j := range order[:min(k, len(order))] {
+			near = append(near, rank.Neighbour{Dis: row[j], Keywords: keywords[j]})
+		}
+		out[i] = words(rank.Keywords(near, keywordsKept))
+	}
+	return out
+}
+
+// eachRequest calls f for every request on all cores.
+func (s *Session) eachRequest(ctx context.Context, f func(i int, v *vector.Vector) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, v := range s.Requests {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return f(i, v)
+		})
+	}
+	return group.Wait()
+}
+
+// exactDistances is Dis = D_L1 + D_KL on un-quantised features.
+func (s *Session) exactDistances(ctx context.Context) ([][]float64, error) {
+	out := make([][]float64, len(s.Requests))
+	return out, s.eachRequest(ctx, func(i int, v *vector.Vector) error {
+		row := make([]float64, len(s.Twin.Vectors()))
+		for j, rec := range s.Twin.Vectors() {
+			row[j] = distance.Dis(rec.L1, v.L1, rec.KL, v.KL)
+		}
+		out[i] = row
+		return nil
+	})
+}
+
+// projectedDistances is Dis with the L1 part estimated through the projection.
+func (s *Session) projectedDistances(ctx context.Context) ([][]float64, error) {
+	l1, err := s.projectedL1(ctx, s.Twin.Projection())
+	if err != nil {
+		return nil, err
+	}
+	return l1, s.eachRequest(ctx, func(i int, v *vector.Vector) error {
+		for j, rec := range s.Twin.Vectors() {
+			l1[i][j] += distance.KL(rec.KL, v.KL)
+		}
+		return nil
+	})
+}
+
+// projectedL1 is ‖z − z_s‖²/(m̂·β/2) for every request and record.
+func (s *Session) projectedL1(ctx context.Context, p *embed.Projection) ([][]float64, error) {
+	levels := func(list []*vector.Vector) [][]uint16 {
+		out := make([][]uint16, len(list))
+		for i, v := range list {
+			out[i] = v.Levels
+		}
+		return out
+	}
+	records, err := p.EmbedAll(levels(s.Twin.Vectors()))
+	if err != nil {
+		return nil, err
+	}
+	requests, err := p.EmbedAll(levels(s.Requests))
+	if err != nil {
+		return nil, err
+	}
+	unit := float64(p.MHat()) * vector.Beta / 2
+	out := make([][]float64, len(requests))
+	return out, s.eachRequest(ctx, func(i int, _ *vector.Vector) error {
+		row := make([]float64, len(records))
+		for j, z := range records {
+			row[j] = float64(distance.SquaredL2Int(requests[i], z)) / unit
+		}
+		out[i] = row
+		return nil
+	})
+}
+
+// jlSeeds is how many projections the error is measured over.
+const jlSeeds = 5
+
+// jlError measures the projection against the exact L1 distance.
+func (s *Session) jlError(ctx context.Context, progress user.Progress) (JLError, error) {
+	exact := make([][]float64, len(s.Requests))
+	if err := s.eachRequest(ctx, func(i int, v *vector.Vector) error {
+		exact[i] = make([]float64, len(s.Twin.Vectors()))
+		for j, rec := range s.Twin.Vectors() {
+			exact[i][j] = distance.L1(rec.L1, v.L1)
+		}
+		return nil
+	}); err != nil {
+		return JLError{}, err
+	}
+	own := s.Twin.Projection()
+	e := JLError{Theory: round(100*math.Sqrt(4/(math.Pi*float64(own.MHat()))), 2)}
+	for seed := range jlSeeds {
+		p, err := embed.New([32]byte{'j', 'l', byte(seed)}, len(s.Requests[0].Levels), vector.Beta, own.MHat(), s.Twin.Baselines())
+		if err != nil {
+			return e, err
+		}
+		approx, err := s.projectedL1(ctx, p)
+		if err != nil {
+			return e, err
+		}
+		sum, n := 0.0, 0
+		for i := range exact {
+			for j, d := range exact[i] {
+				if d > 0 {
+					sum += math.Abs(approx[i][j]-d) / d
+					n++
+				}
+			}
+		}
+		e.Seeds = append(e.Seeds, round(100*sum/float64(n), 3))
+		e.Mean += 100 * sum / float64(n) / jlSeeds
+		if progress != nil {
+			progress("JL error", seed+1, jlSeeds)
+		}
+	}
+	e.Mean = round(e.Mean, 3)
+	return e, nil
+}

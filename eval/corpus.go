@@ -1,0 +1,138 @@
+// Package eval is the paper's evaluation: it runs the owner's side and the
+// cloud's side in one process and holds the encrypted search against its
+// plaintext twin. It links both sides of the wall; nothing imports it.
+package eval
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"cpar"
+	"cpar/cloud/score"
+	"cpar/internal/indexdir"
+	"cpar/user"
+	"cpar/user/dataset"
+	"cpar/user/feature"
+	"cpar/user/vector"
+)
+
+// A Corpus is an annotated collection with its features, divided into what is
+// indexed and what is asked.
+type Corpus struct {
+	Train, Test []user.Image
+	// Skipped counts images that could not be decoded.
+	Skipped int
+}
+
+// LoadCorpus reads the collection in dir, divided as its split.csv says, or
+// with a held-out tenth. Features are kept in cacheDir, which must not be in
+// the collection; "" for none.
+func LoadCorpus(ctx context.Context, dir, cacheDir string, progress user.Progress) (*Corpus, error) {
+	c, err := dataset.Open(dir, dataset.Options{})
+	if err != nil {
+		return nil, err
+	}
+	train, test, ok, err := c.Split()
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		train, test = dataset.HeldOut(c, 10)
+	}
+	if len(train) == 0 || len(test) == 0 {
+		return nil, fmt.Errorf("reading the collection: %w: %d images to index and %d to ask; both are needed", cpar.ErrInput, len(train), len(test))
+	}
+	opt := user.BuildOptions{Options: user.Options{Progress: progress}}
+	if cacheDir != "" {
+		if opt.Cache, err = feature.OpenCache(cacheDir); err != nil {
+			return nil, err
+		}
+	}
+	out := new(Corpus)
+	for _, part := range []struct {
+		items []dataset.Item
+		to    *[]user.Image
+	}{{train, &out.Train}, {test, &out.Test}} {
+		images, skipped, err := user.ReadImages(ctx, part.items, opt)
+		if err != nil {
+			return nil, err
+		}
+		*part.to = images
+		out.Skipped += len(skipped)
+	}
+	return out, nil
+}
+
+// Keywords returns the keywords of images.
+func Keywords(images []user.Image) [][]string {
+	out := make([][]string, len(images))
+	for i, im := range images {
+		out[i] = im.Keywords
+	}
+	return out
+}
+
+// A Session is an index that was built, encrypted, written to a folder and
+// loaded as the cloud loads it, with the owner's plaintext beside it.
+type Session struct {
+	Builder *user.Builder
+	Cloud   *score.Index
+	Twin    *user.Twin
+	// Requests are the plaintext vectors of the test images.
+	Requests []*vector.Vector
+	files    *indexdir.Index
+	folder   string
+}
+
+// NewSession builds an index of the corpus's training images.
+func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
+	b, err := user.Setup(ctx, user.NewKey(), c.Train, opt)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp("", "cpar-eval-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)
+	}
+	s := &Session{Builder: b, folder: folder}
+	if err := s.load(ctx, c); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Session) load(ctx context.Context, c *Corpus) error {
+	index := filepath.Join(s.folder, "index")
+	if _, err := s.Builder.Encrypt(ctx, index); err != nil {
+		return err
+	}
+	var err error
+	if s.files, err = indexdir.Open(index); err != nil {
+		return err
+	}
+	if s.Cloud, err = score.Load(s.files.Manifest(), s.files.Segments()); err != nil {
+		return err
+	}
+	if s.Twin, err = s.Builder.Twin(); err != nil {
+		return err
+	}
+	for i, im := range c.Test {
+		v, err := s.Builder.Vector(im.Vectors)
+		if err != nil {
+			return fmt.Errorf("test image %d: %w", i, err)
+		}
+		s.Requests = append(s.Requests, v)
+	}
+	return nil
+}
+
+// Close removes the index.
+func (s *Session) Close() {
+	if s.files != nil {
+		s.files.Release()
+	}
+	os.RemoveAll(s.folder)
+}

@@ -1,0 +1,87 @@
+package eval
+
+import (
+	"math"
+	"slices"
+)
+
+// Quality is the standard protocol of image annotation: precision and recall
+// of each word of the test set, averaged over those words, in percent, and
+// how many of them were found at least once.
+type Quality struct {
+	P     float64 `json:"P"`
+	R     float64 `json:"R"`
+	Nplus int     `json:"Nplus"`
+}
+
+// Measure compares the predicted keywords of each image with the true ones. A
+// word that is never predicted counts with precision 0.
+func Measure(predicted, truth [][]string) Quality {
+	hit, said, real := map[string]int{}, map[string]int{}, map[string]int{}
+	for i, words := range predicted {
+		for _, w := range words {
+			said[w]++
+			if slices.Contains(truth[i], w) {
+				hit[w]++
+			}
+		}
+		for _, w := range truth[i] {
+			real[w]++
+		}
+	}
+	// Summed in a fixed order: the last bit of a figure must not depend on
+	// the order in which a map is walked.
+	var words []string
+	for w := range real {
+		words = append(words, w)
+	}
+	slices.Sort(words)
+	var q Quality
+	for _, w := range words {
+		if said[w] > 0 {
+			q.P += float64(hit[w]) / float64(said[w])
+		}
+		q.R += float64(hit[w]) / float64(real[w])
+		if hit[w] > 0 {
+			q.Nplus++
+		}
+	}
+	q.P = round(100*q.P/float64(len(words)), 2)
+	q.R = round(100*q.R/float64(len(words)), 2)
+	return q
+}
+
+// round keeps figures readable: no one measures P to fifteen digits.
+func round(x float64, digits int) float64 {
+	s := math.Pow10(digits)
+	return math.Round(x*s) / s
+}
+
+// agreement is the share of places in which two rankings name the same record.
+func agreement(a, b [][]uint32) float64 {
+	same, all := 0, 0
+	for i := range a {
+		for j := range max(len(a[i]), len(b[i])) {
+			all++
+			if j < len(a[i]) && j < len(b[i]) && a[i][j] == b[i][j] {
+				same++
+			}
+		}
+	}
+	return float64(same) / float64(all)
+}
+
+// recall is the share of the true nearest records that were found, in
+// whatever place.
+func recall(found, truth [][]uint32) float64 {
+	hit, all := 0, 0
+	for i := range truth {
+		for _, r := range truth[i] {
+			all++
+			if slices.Contains(found[i], r) {
+				hit++
+			}
+		}
+	}
+	return float64(hit) / float64(all)
+}

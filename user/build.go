@@ -1,0 +1,84 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/user/dataset"
+	"cpar/user/feature"
+)
+
+// BuildOptions say how a collection becomes an index.
+type BuildOptions struct {
+	Options
+	// Strict stops at the first image that cannot be used; otherwise such
+	// images are named, counted and left out.
+	Strict bool
+	// Cache keeps features between runs, so that an interrupted build goes on
+	// where it stopped; nil for none.
+	Cache *feature.Cache
+}
+
+// Skipped is an image that a build left out, and why.
+type Skipped struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// ReadImages extracts the features of a collection's images. Images that
+// cannot be decoded are returned by name, or stop the reading if strict.
+func ReadImages(ctx context.Context, items []dataset.Item, opt BuildOptions) ([]Image, []Skipped, error) {
+	results, err := feature.All(ctx, len(items), func(i int) ([]byte, error) { return readImage(items[i].Path) }, feature.Options{
+		Cache:    opt.Cache,
+		Progress: func(done, total int) { opt.Progress.report("features", done, total) },
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	var images []Image
+	var skipped []Skipped
+	for i, r := range results {
+		if r.Err != nil {
+			if opt.Strict {
+				return nil, nil, hint.Add(fmt.Errorf("reading %s: %w", items[i].Name, r.Err), "without --strict such images are left out and counted")
+			}
+			skipped = append(skipped, Skipped{Name: items[i].Name, Reason: r.Err.Error()})
+			continue
+		}
+		images = append(images, Image{Vectors: r.Vectors, Keywords: items[i].Keywords})
+	}
+	if len(images) == 0 {
+		return nil, skipped, fmt.Errorf("reading the collection: %w: none of its %d images can be used; the first: %s", cpar.ErrInput, len(items), firstReason(skipped))
+	}
+	return images, skipped, nil
+}
+
+func firstReason(skipped []Skipped) string {
+	if len(skipped) == 0 {
+		return "there is none"
+	}
+	return skipped[0].Name + ": " + skipped[0].Reason
+}
+
+// maxImageBytes bounds one image file; the largest photographs have a tenth
+// of it.
+const maxImageBytes = 512 << 20
+
+func readImage(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxImageBytes) {
+		err = errors.New("it is not a file of a photo's size")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	}
+	return b, nil
+}

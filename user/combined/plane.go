@@ -1,0 +1,146 @@
+package combined
+
+import (
+	"fmt"
+	"slices"
+
+	"cpar"
+	"cpar/user/ive"
+)
+
+// A split plane is one field and one level of the original space, and the cloud
+// orders a best-bin-first search by how far from it the request lies:
+//
+//	H        [ 0 … 1 at the field's position … 0,    −(level − centre_f) ]
+//	request  [ r_p·(level_s[f] − centre_f) for each f,  r_p ]
+//	score    r_p·(level_s[f] − level), exact
+//
+// over the |SF| fields that some tree splits. There is no r and no ε: the sign is
+// meant to be read. Exact means that the score is the integer itself after rounding,
+// for every input and every noise, so the encrypted search takes the plain one's path.
+//
+// That needs noise below a half. With |e| ≤ 19, r_p ≤ 255 and levels 0…999:
+//
+//	the request's noise  19·(1 + 999)/2¹⁷                 = 0.145
+//	the record's noise   19·255·(Σ|level_s − centre| + 1)/2²⁸  < 0.355 up to a sum of 19,669
+//	both                 361·(|SF| + 1)/2⁴⁵               < 10⁻⁸
+//
+// A field's centre makes its level small, and small levels are what makes room.
+// Six L1-normalised vectors and their means have Σ|x| ≤ 6 each: with 499.5 levels
+// a unit and rounding of both, Σ ≤ 12·499.5 + 864 = 6,858. Coordinate-wise medians
+// have Σ|x| ≤ 12 only (|median| ≤ 2·mean|x|): Σ ≤ 18·499.5 + 864 = 9,855. So either
+// will do for every photo; for centres of another kind the sum is checked.
+//
+// The word is below (255·999 + ½)·2⁴⁵ = 2^62.96.
+const (
+	PlaneRecordShift  = 28
+	PlaneRequestShift = 17
+	// PlaneScaleBits: r_p is uniform in [2⁷, 2⁸).
+	PlaneScaleBits = 7
+	// MaxPlaneScale is the largest r_p.
+	MaxPlaneScale = 1<<(PlaneScaleBits+1) - 1
+)
+
+// PlaneBudget is the shape of planes, checked.
+type PlaneBudget struct {
+	centres []int // one for each split field; planes and requests must share them
+	beta    int
+	limit   int64
+}
+
+// NewPlanes makes the budget for planes over the split fields whose centres these
+// are, with levels 0…beta.
+func NewPlanes(centres []int, beta int) (*PlaneBudget, error) {
+	if len(centres) < 1 || beta < 1 || beta > 1<<16 {
+		return nil, fmt.Errorf("making a plane budget: %d fields of %d levels: %w", len(centres), beta, cpar.ErrInput)
+	}
+	p := &PlaneBudget{centres: slices.Clone(centres), beta: beta}
+	for f, c := range centres {
+		if err := p.inRange(c); err != nil {
+			return nil, fmt.Errorf("making a plane budget: centre of field %d: %w", f, err)
+		}
+	}
+	cipher := p.Cipher()
+	if err := cipher.Fits(MaxPlaneScale*float64(beta), 0.5); err != nil {
+		return nil, fmt.Errorf("making a plane budget: %w", err)
+	}
+	// What the request's noise and both leave of a half, in units of level.
+	fixed := cipher.WorstNoise(1+float64(beta), 0)
+	perLevel := cipher.WorstNoise(0, MaxPlaneScale) - cipher.WorstNoise(0, 0)
+	p.limit = int64((0.5-1e-9-fixed)/perLevel) - 1
+	if p.limit < int64(beta) {
+		return nil, fmt.Errorf("making a plane budget: scores of %d levels would not be exact: %w", beta, cpar.ErrInput)
+	}
+	return p, nil
+}
+
+// Dim is the number of elements of a plane and of its request.
+func (p *PlaneBudget) Dim() int { return len(p.centres) + 1 }
+
+// Cipher is what package ive needs to know.
+func (p *PlaneBudget) Cipher() ive.Params {
+	return ive.Params{Dim: p.Dim(), RecordShift: PlaneRecordShift, RequestShift: PlaneRequestShift}
+}
+
+// Limit is the greatest Σ|level − centre| of a request.
+func (p *PlaneBudget) Limit() int64 { return p.limit }
+
+// Scale draws a request's r_p.
+func (p *PlaneBudget) Scale(noise *ive.Noise) int64 {
+	return noise.Between(1<<PlaneScaleBits, MaxPlaneScale)
+}
+
+// Plane writes the vector of one plane into dst, Dim elements: position is the
+// field's among the split fields, level where it splits.
+func (p *PlaneBudget) Plane(dst []int64, position, level int) error {
+	if len(dst) != p.Dim() || position < 0 || position >= len(p.centres) {
+		return fmt.Errorf("laying out a plane: field %d of %d into %d elements: %w", position, len(p.centres), len(dst), cpar.ErrInput)
+	}
+	if err := p.inRange(level); err != nil {
+		return fmt.Errorf("laying out a plane: %w", err)
+	}
+	clear(dst)
+	dst[position] = 1
+	dst[len(p.centres)] = -int64(level - p.centres[position])
+	return nil
+}
+
+// Request writes a request's vector for all planes into dst, Dim elements. levels
+// are those of the split fields, in their order; scale is r_p.
+func (p *PlaneBudget) Request(dst []int64, levels []int, scale int64) error {
+	if len(dst) != p.Dim() || len(levels) != len(p.centres) {
+		return fmt.Errorf("laying out a plane request: %d levels into %d elements, there are %d fields: %w",
+			len(levels), len(dst), len(p.centres), cpar.ErrInput)
+	}
+	if scale < 1<<PlaneScaleBits || scale > MaxPlaneScale {
+		return fmt.Errorf("laying out a plane request: scale %d outside [2^%d, 2^%d): %w",
+			scale, PlaneScaleBits, PlaneScaleBits+1, cpar.ErrInput)
+	}
+	var sum int64
+	for i, level := range levels {
+		if err := p.inRange(level); err != nil {
+			return fmt.Errorf("laying out a plane request: field %d: %w", i, err)
+		}
+		d := int64(level - p.centres[i])
+		sum += max(d, -d)
+		dst[i] = scale * d
+	}
+	if sum > p.limit {
+		return fmt.Errorf("laying out a plane request: levels lie %d from the centres in all, scores are exact up to %d: %w",
+			sum, p.limit, cpar.ErrInput)
+	}
+	dst[len(levels)] = scale
+	return nil
+}
+
+// Score is the plain twin: r_p·(level_s − level).
+func (p *PlaneBudget) Score(requestLevel, planeLevel int, scale int64) int64 {
+	return scale * int64(requestLevel-planeLevel)
+}
+
+func (p *PlaneBudget) inRange(level int) error {
+	if level < 0 || level > p.beta {
+		return fmt.Errorf("level %d outside 0 to %d: %w", level, p.beta, cpar.ErrInput)
+	}
+	return nil
+}

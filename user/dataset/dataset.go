@@ -1,0 +1,235 @@
+// Package dataset reads a collection of annotated images: which files there
+// are, and which keywords a person gave each of them.
+//
+//	folder/manifest.csv           ─┐
+//	  path,keywords                │
+//	  a.jpg,sky;sea                ├─▶ Open ─▶ Items (path, keywords) + Warnings
+//	folder/…/*.jpg carrying        │
+//	  IPTC 2:25 or XMP dc:subject ─┘
+//	folder/split.csv (path,split)  ──▶ Collection.Split, else HeldOut
+//
+// Nothing here decodes a picture; what goes out are names and keywords, checked
+// so that the rest of the program need not check again:
+//
+//   - Name is unique, valid UTF-8, relative, slash-separated, and stays inside
+//     the folder, also through symbolic links; the file exists and is not empty;
+//   - every item has 1 to 31 keywords ([MaxKeywords], what the encrypted block
+//     holds), each 1 to 128 bytes ([MaxKeywordBytes]) of Unicode NFC without
+//     control characters, none twice. Case is kept: "Sea" and "sea" are two
+//     keywords, since only the owner knows whether they are.
+//
+// Whatever had to be skipped or cut to get there is a [Warning] that names it.
+// Time and memory are linear in the number of rows.
+//
+// Formats: RFC 4180 (CSV); IPTC-NAA IIM 4.2, dataset 2:25; XMP part 1, dc:subject.
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"cpar"
+)
+
+// The two files that make a folder a collection of its own.
+const (
+	ManifestName = "manifest.csv"
+	SplitName    = "split.csv"
+)
+
+// Item is one annotated image.
+type Item struct {
+	Path     string   `json:"path"`     // absolute, in the system's own spelling
+	Name     string   `json:"name"`     // relative to the collection, slashes
+	Keywords []string `json:"keywords"` // 1 to MaxKeywords, in the owner's order
+}
+
+// Collection is what Open found. Items come in the manifest's order, or
+// sorted by name when the keywords were read from the files.
+type Collection struct {
+	Dir      string // absolute
+	Items    []Item
+	Warnings []Warning
+
+	split    map[string]string // name → train or test; nil without split.csv
+	splitErr error             // why split.csv cannot be used, for Split to say
+}
+
+// Options changes how a collection is read. The zero value is lenient.
+type Options struct {
+	// Strict makes Open fail where it would have warned; the error is a
+	// *StrictError and holds every warning.
+	Strict bool
+}
+
+// Open reads the collection in the folder dir: through its manifest.csv if it
+// has one, else from the keywords inside its JPEG files. It fails when there is
+// no usable image at all; errors wrap cpar.ErrInput and end in a line "hint: …".
+func Open(dir string, opts Options) (*Collection, error) {
+	abs, root, err := openFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+
+	c := &Collection{Dir: abs}
+	_, err = root.Lstat(ManifestName)
+	switch {
+	case err == nil:
+		err = c.readManifestFile(root)
+	case errors.Is(err, fs.ErrNotExist):
+		err = c.readTree(root)
+	default:
+		err = fmt.Errorf("looking for %s: %w", ManifestName, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the collection %s: %w", printable(dir), err)
+	}
+	if len(c.Items) == 0 {
+		return nil, c.nothingFound(dir)
+	}
+	c.readSplitFile(root)
+	if opts.Strict && c.splitErr != nil {
+		return nil, c.splitErr
+	}
+	if opts.Strict && len(c.Warnings) > 0 {
+		return nil, &StrictError{Dir: dir, Warnings: c.Warnings}
+	}
+	return c, nil
+}
+
+// Summary groups and counts the warnings, a line for each kind.
+func (c *Collection) Summary() string { return Summary(c.Warnings) }
+
+func openFolder(dir string) (string, *os.Root, error) {
+	// An empty name would silently mean the working directory.
+	if dir == "" {
+		return "", nil, inputError("pass the folder that holds the images", "opening a collection: no folder given")
+	}
+	shown := printable(dir)
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", nil, fmt.Errorf("opening the collection %s: %w: %w", shown, cpar.ErrInput, err)
+	}
+	info, err := os.Stat(abs)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil, inputError("check the spelling and the folder you are in", "opening the collection %s: there is no such folder", shown)
+	case err != nil:
+		return "", nil, inputError("check that the folder may be read", "opening the collection %s: %w", shown, err)
+	case !info.IsDir():
+		hint := "pass the folder that holds the images"
+		if strings.HasSuffix(strings.ToLower(abs), ".csv") {
+			hint = "pass the folder that holds " + ManifestName + ", not the file"
+		}
+		return "", nil, inputError(hint, "opening the collection %s: not a folder", shown)
+	}
+	root, err := os.OpenRoot(abs)
+	if err != nil {
+		return "", nil, inputError("check that the folder may be read", "opening the collection %s: %w", shown, err)
+	}
+	return abs, root, nil
+}
+
+// nothingFound tells an empty folder from one whose every row was refused.
+func (c *Collection) nothingFound(dir string) error {
+	shown := printable(dir)
+	if len(c.Warnings) == 0 {
+		return inputError("put a "+ManifestName+" with the columns path,keywords beside the images, or JPEG files that carry keywords",
+			"reading the collection %s: it holds no annotated image", shown)
+	}
+	return fmt.Errorf("reading the collection %s: no usable image: %w\n%s\nhint: repair these first",
+		shown, cpar.ErrInput, c.Summary())
+}
+
+// readManifestFile fills Items from manifest.csv and checks each file it names.
+func (c *Collection) readManifestFile(root *os.Root) error {
+	f, err := openRegular(root, ManifestName)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	rows, warnings, err := readManifest(f, c.Dir)
+	if err != nil {
+		return err
+	}
+	c.Warnings = append(c.Warnings, warnings...)
+	c.Items = make([]Item, 0, len(rows))
+	for _, r := range rows {
+		name, w := resolve(root, c.Dir, r)
+		if w != nil {
+			c.Warnings = append(c.Warnings, *w)
+			continue
+		}
+		c.Items = append(c.Items, Item{Path: filepath.Join(c.Dir, filepath.FromSlash(name)), Name: name, Keywords: r.keywords})
+	}
+	return nil
+}
+
+// resolve finds the file of a row. The manifest and the disk may spell one name
+// in different Unicode forms (a collection that was on a Mac), so both are tried.
+func resolve(root *os.Root, dir string, r row) (string, *Warning) {
+	var first error
+	for _, name := range []string{r.name, norm.NFC.String(r.name), norm.NFD.String(r.name)} {
+		info, err := root.Stat(filepath.FromSlash(name))
+		if err != nil {
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		switch {
+		case !info.Mode().IsRegular():
+			return "", newWarning(Unreadable, r.name, "line %d: not a file", r.line)
+		case info.Size() == 0:
+			return "", newWarning(Unreadable, r.name, "line %d: the file is empty", r.line)
+		}
+		return name, nil
+	}
+	if errors.Is(first, fs.ErrNotExist) {
+		return "", newWarning(Missing, r.name, "line %d", r.line)
+	}
+	// os.Root refuses links that lead out of the folder; that the same path
+	// opens without it tells this refusal from every other failure.
+	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(r.name))); err == nil {
+		return "", newWarning(Outside, r.name, "line %d: a symbolic link leads out of the collection", r.line)
+	}
+	return "", newWarning(Unreadable, r.name, "line %d: %v", r.line, cause(first))
+}
+
+// openRegular opens a file of the collection and refuses folders and pipes,
+// on which reading would fail oddly or wait for ever.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	info, err := root.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, inputError("rename it, or replace it by the file", "%s is not a file", name)
+	}
+	var f *os.File
+	if err == nil {
+		f, err = root.Open(name)
+	}
+	if err != nil {
+		return nil, inputError("check that the file may be read", "opening %s: %w", name, cause(err))
+	}
+	return f, nil
+}
+
+// cause strips the path from an error that will be shown beside it.
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// inputError is an ErrInput whose message ends with what to do about it.
+func inputError(hint, format string, args ...any) error {
+	return fmt.Errorf("%w: %w\nhint: %s", fmt.Errorf(format, args...), cpar.ErrInput, hint)
+}

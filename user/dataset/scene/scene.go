@@ -1,0 +1,86 @@
+// Package scene paints annotated pictures: a beach, a city by night, firs in
+// fog. It is the collection for whoever has none at hand, and a source of new
+// pictures that no collection has seen.
+//
+//	seed, i ─▶ kind of scene ─▶ layers, back to front ─▶ image (256 × 192) + keywords
+//
+// Render is a pure function of seed and i (on one platform; elsewhere a fused
+// multiplication may move a pixel by a level), so pictures i ≥ N are new to a
+// collection of the first N and made by the same hand. It may be called from
+// several goroutines at once.
+//
+// Keywords are what can be seen, by construction: each layer names what it shows,
+// the painting keeps for each pixel the layer that was painted there last, and at
+// the end a keyword is listed if enough of its pixels are left.
+//
+// Noise: K. Perlin, "An Image Synthesizer", 1985 (here on lattice values), summed
+// in octaves as in Ebert et al., "Texturing & Modeling".
+package scene
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"math/rand/v2"
+
+	"cpar"
+)
+
+const (
+	// Width and Height of every picture, in pixels.
+	Width  = 256
+	Height = 192
+	// DefaultCount is the size of the demonstration's collection: about 13 of
+	// each kind of scene.
+	DefaultCount = 360
+
+	jpegQuality = 90
+)
+
+// Render paints picture i of a seed and lists what can be seen in it, largest
+// first.
+func Render(seed uint64, i int) (img image.Image, keywords []string) {
+	p := paint(seed, i, "")
+	return p.img, p.keywords()
+}
+
+// RenderJPEG is Render with the picture as the bytes of a JPEG file.
+func RenderJPEG(seed uint64, i int) (jpg []byte, keywords []string, err error) {
+	img, keywords := Render(seed, i)
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: jpegQuality}); err != nil {
+		return nil, nil, fmt.Errorf("encoding scene %d: %w: %w", i, cpar.ErrInput, err)
+	}
+	return b.Bytes(), keywords, nil
+}
+
+// Kind names the kind of scene that picture i shows, such as "mountain lake".
+func Kind(seed uint64, i int) string { return kinds[kindOf(seed, i)].name }
+
+func paint(seed uint64, i int, testOnlyWithout string) *painting {
+	p := newPainting(stream(seed, uint64(i), "picture"))
+	p.testOnlyWithout = testOnlyWithout
+	kinds[kindOf(seed, i)].paint(p)
+	p.finish()
+	return p
+}
+
+// kindOf deals the kinds like cards: each once, shuffled, and again. Any run of
+// pictures so has about as many of one kind as of another.
+func kindOf(seed uint64, i int) int {
+	n := uint64(len(kinds))
+	deal := stream(seed, uint64(i)/n, "kinds").Perm(len(kinds))
+	return deal[uint64(i)%n]
+}
+
+// stream is a generator of its own for each purpose and index. ChaCha8 because
+// its seeds need no care: indices differ in a few bits only.
+func stream(seed, index uint64, purpose string) *rand.Rand {
+	var key [32]byte
+	for k := range 8 {
+		key[k], key[8+k] = byte(seed>>(8*k)), byte(index>>(8*k))
+	}
+	copy(key[16:], purpose)
+	return rand.New(rand.NewChaCha8(key))
+}

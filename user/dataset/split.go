@@ -1,0 +1,136 @@
+package dataset
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+const (
+	splitTrain = "train"
+	splitTest  = "test"
+)
+
+// readSplitFile reads split.csv, if there is one, and compares it with the
+// items. What makes it unusable is kept for Split, so that a collection can be
+// indexed although its split is damaged.
+func (c *Collection) readSplitFile(root *os.Root) {
+	if _, err := root.Lstat(SplitName); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	f, err := openRegular(root, SplitName)
+	if err != nil {
+		c.splitErr = err
+		return
+	}
+	defer f.Close()
+
+	split := map[string]string{}
+	lines := map[string]int{}
+	err = readTable(f, SplitName, "split", func(line int, p, value string, bad *Warning) {
+		if c.splitErr != nil {
+			return
+		}
+		fail := func(name, format string, args ...any) {
+			w := newWarning(Malformed, name, format, args...)
+			c.splitErr = inputError("each row is a path and train or test", "%s: %s: %s", SplitName, w.Name, w.Detail)
+		}
+		if bad == nil {
+			p, bad = localName(p, c.Dir, line)
+		}
+		if bad != nil {
+			fail(bad.Name, "%s", bad.Detail)
+			return
+		}
+		value = strings.ToLower(strings.TrimSpace(value))
+		if value != splitTrain && value != splitTest {
+			fail(p, "line %d: %q is neither train nor test", line, value)
+			return
+		}
+		// A name in both halves would let the test see what it was trained on.
+		if before, dup := split[p]; dup && before != value {
+			fail(p, "line %d says %s, line %d said %s", line, value, lines[p], before)
+			return
+		}
+		split[p], lines[p] = value, line
+	})
+	if c.splitErr == nil {
+		c.splitErr = err
+	}
+	if c.splitErr != nil {
+		return
+	}
+	c.split = split
+	for _, it := range c.Items {
+		if split[it.Name] == "" {
+			c.Warnings = append(c.Warnings, *newWarning(SplitGap, it.Name, "not in %s: in neither half", SplitName))
+		}
+	}
+}
+
+// Split divides the items as split.csv says. ok is false when the collection
+// has none; HeldOut then makes one. Names of split.csv that the collection lacks
+// are passed over, items that split.csv lacks are in neither half (and were
+// warned about by Open).
+func (c *Collection) Split() (train, test []Item, ok bool, err error) {
+	if c.splitErr != nil {
+		return nil, nil, false, c.splitErr
+	}
+	if c.split == nil {
+		return nil, nil, false, nil
+	}
+	for _, it := range c.Items {
+		switch c.split[it.Name] {
+		case splitTrain:
+			train = append(train, it)
+		case splitTest:
+			test = append(test, it)
+		}
+	}
+	if len(train) == 0 || len(test) == 0 {
+		return nil, nil, false, inputError("name the images as "+ManifestName+" does",
+			"%s leaves %d images to train and %d to test on", SplitName, len(train), len(test))
+	}
+	return train, test, true, nil
+}
+
+// HeldOut puts about one item in every into test, by a hash of its name: adding
+// images never moves one from one half to the other. Of two or more items at
+// least one is held out and one is not; with every below 2 none is.
+func HeldOut(c *Collection, every int) (train, test []Item) {
+	if every < 2 || len(c.Items) < 2 {
+		return append(train, c.Items...), nil
+	}
+	least, leastAt := ^uint64(0), 0
+	out := make([]bool, len(c.Items))
+	held := 0
+	for i, it := range c.Items {
+		sum := sha256.Sum256([]byte(it.Name))
+		h := binary.LittleEndian.Uint64(sum[:])
+		if h <= least {
+			least, leastAt = h, i
+		}
+		if h%uint64(every) == 0 {
+			out[i] = true
+			held++
+		}
+	}
+	// Only collections of a handful get here.
+	switch held {
+	case 0:
+		out[leastAt] = true
+	case len(c.Items):
+		out[leastAt] = false
+	}
+	for i, it := range c.Items {
+		if out[i] {
+			test = append(test, it)
+		} else {
+			train = append(train, it)
+		}
+	}
+	return train, test
+}

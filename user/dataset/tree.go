@@ -1,0 +1,129 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// otherImages are counted and reported, so that nobody wonders where they went:
+// only JPEG keywords are read.
+var otherImages = map[string]bool{
+	".png": true, ".gif": true, ".bmp": true, ".webp": true, ".tif": true, ".tiff": true,
+	".heic": true, ".heif": true, ".avif": true, ".dng": true, ".cr2": true, ".nef": true, ".arw": true,
+}
+
+// readTree fills Items from the keywords inside the JPEG files of a folder
+// tree. Names that begin with a dot are no photos of the owner's (thumbnails,
+// "._" files of a Mac, version control). Symbolic links are not followed: the
+// tree then has no loops and no file twice.
+func (c *Collection) readTree(root *os.Root) error {
+	names, err := c.listTree(root.FS())
+	if err != nil {
+		return err
+	}
+	type found struct {
+		keywords []string
+		warnings []Warning
+	}
+	results := make([]found, len(names))
+	var g errgroup.Group
+	g.SetLimit(max(2, runtime.GOMAXPROCS(0)))
+	for i, name := range names {
+		g.Go(func() error {
+			results[i].keywords, results[i].warnings = fileKeywords(root, name)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, r := range results {
+		c.Warnings = append(c.Warnings, r.warnings...)
+		if len(r.keywords) > 0 {
+			c.Items = append(c.Items, Item{Path: filepath.Join(c.Dir, filepath.FromSlash(names[i])), Name: names[i], Keywords: r.keywords})
+		}
+	}
+	return nil
+}
+
+// listTree lists the JPEG files below the folder in lexical order.
+func (c *Collection) listTree(tree fs.FS) (names []string, err error) {
+	warn := func(k Kind, name, format string, args ...any) {
+		c.Warnings = append(c.Warnings, *newWarning(k, name, format, args...))
+	}
+	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if name == "." {
+				return inputError("check that the folder may be read", "listing it: %w", cause(err))
+			}
+			warn(Unreadable, name, "%v", cause(err))
+			if d != nil && d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if name == "." {
+			return nil
+		}
+		if strings.HasPrefix(d.Name(), ".") {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		ext := strings.ToLower(path.Ext(name))
+		jpeg := ext == ".jpg" || ext == ".jpeg"
+		switch {
+		case d.IsDir():
+		case d.Type()&fs.ModeSymlink != 0:
+			warn(Ignored, name, "a symbolic link")
+		case otherImages[ext]:
+			warn(Ignored, name, "keywords are read from JPEG files only")
+		case !jpeg:
+		case !d.Type().IsRegular():
+			warn(Unreadable, name, "not a file")
+		default:
+			_, forbidden := firstForbidden(name)
+			switch {
+			case !utf8.ValidString(name):
+				warn(Encoding, name, "the file name")
+			case forbidden:
+				warn(Malformed, name, "the file name contains a control character")
+			default:
+				names = append(names, name)
+			}
+		}
+		return nil
+	})
+	return names, err
+}
+
+// fileKeywords reads the keywords of one JPEG. Damage that leaves keywords
+// readable costs a warning and not the image.
+func fileKeywords(root *os.Root, name string) ([]string, []Warning) {
+	f, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, []Warning{*newWarning(Unreadable, name, "%v", cause(err))}
+	}
+	defer f.Close()
+	raw, err := embeddedKeywords(f)
+	if errors.Is(err, errNotJPEG) {
+		return nil, []Warning{*newWarning(Unreadable, name, "%v", err)}
+	}
+	keywords, warnings := cleanKeywords(raw, name, "")
+	if err != nil {
+		warnings = append(warnings, *newWarning(Unreadable, name, "%v", fmt.Errorf("its metadata is damaged: %w", err)))
+	} else if len(keywords) == 0 {
+		warnings = append(warnings, *newWarning(NoKeywords, name, ""))
+	}
+	return keywords, warnings
+}

@@ -1,0 +1,85 @@
+package embed
+
+import "fmt"
+
+// spread8 has bit i of its index in the lowest bit of byte i.
+var spread8 = func() (table [256]uint64) {
+	for b := range table {
+		for i := range 8 {
+			table[b] |= uint64(b>>i&1) << (8 * i)
+		}
+	}
+	return table
+}()
+
+// tally counts the ones in each column of up to 2³¹ rows of bits.
+type tally struct {
+	lanes  []uint64 // eight columns a word, a byte each
+	rows   int      // in lanes, at most 255
+	counts []int32  // what has been carried out of lanes
+}
+
+func newTally(rowBytes int) *tally {
+	return &tally{lanes: make([]uint64, rowBytes), counts: make([]int32, 8*rowBytes)}
+}
+
+func (t *tally) add(row []byte) {
+	if t.rows == 255 { // one more could overflow a byte
+		t.carry()
+	}
+	lanes := t.lanes[:len(row)]
+	for i, b := range row {
+		lanes[i] += spread8[b]
+	}
+	t.rows++
+}
+
+func (t *tally) carry() {
+	for i, word := range t.lanes {
+		for j := range 8 {
+			t.counts[8*i+j] += int32(word >> (8 * j) & 0xff)
+		}
+	}
+	clear(t.lanes)
+	t.rows = 0
+}
+
+// Embed embeds one photo: m̂ values, written to dst if it has room and to a new
+// slice otherwise. They are those of EmbedAll.
+func (p *Projection) Embed(dst []int32, levels []uint16) ([]int32, error) {
+	if err := p.check(levels); err != nil {
+		return nil, fmt.Errorf("embedding a photo: %w", err)
+	}
+	// A step's signs are 2b − 1 for bits b: z = 2·(ones above − ones below) −
+	// (steps above − steps below).
+	size := p.rowBytes()
+	above, below := newTally(size), newTally(size)
+	bits := make([]byte, p.beta*size)
+	balance := int32(0)
+	for d, x := range levels {
+		base := p.baselines[d]
+		side, low, high := above, base, x
+		if x < base {
+			side, low, high = below, x, base
+		}
+		if low == high {
+			continue
+		}
+		balance += int32(x) - int32(base)
+		walk := bits[:int(high-low)*size]
+		p.steps(walk, d, int(low)+1)
+		for ; len(walk) > 0; walk = walk[size:] {
+			side.add(walk[:size])
+		}
+	}
+	above.carry()
+	below.carry()
+	if cap(dst) < p.mhat {
+		dst = make([]int32, p.mhat)
+	}
+	dst = dst[:p.mhat]
+	for j := range dst {
+		dst[j] = 2*(above.counts[j]-below.counts[j]) - balance
+	}
+	return dst, nil
+}

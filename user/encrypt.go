@@ -1,0 +1,275 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"cpar"
+	"cpar/internal/indexdir"
+	"cpar/internal/wire"
+	"cpar/kdforest"
+	"cpar/user/combined"
+	"cpar/user/internal/keyword"
+	"cpar/user/internal/seed"
+	"cpar/user/ive"
+	"cpar/user/vector"
+)
+
+// A Builder is an owner who still has the collection in the clear, set up and
+// ready to be encrypted.
+type Builder struct {
+	*Owner
+	opt      Options
+	vectors  []*vector.Vector
+	keywords [][]string
+	// forest is nil for scheme capia.
+	forest *kdforest.Forest
+	// Clamped counts the records whose vector was moved towards the baseline
+	// so that no score can wrap; 0 for photographs.
+	Clamped int
+}
+
+const (
+	// chunkBytes is the most that one segment of vectors holds: pushing it
+	// again after a broken connection is cheap, and a hundred thousand records
+	// are not ten thousand files.
+	chunkBytes = 64 << 20
+	// batch is the number of records encrypted at once, 5 MB of vectors.
+	batch = 512
+)
+
+func (b *Builder) levels() [][]uint16 {
+	rows := make([][]uint16, len(b.vectors))
+	for i, v := range b.vectors {
+		rows[i] = v.Levels
+	}
+	return rows
+}
+
+// Encrypt writes the encrypted index to folder and activates it in one step;
+// an index that the folder held before stays whole until then. Everything
+// random in it is fresh: building twice gives two indexes with nothing in
+// common.
+func (b *Builder) Encrypt(ctx context.Context, folder string) (*cpar.Manifest, error) {
+	w, err := indexdir.Create(folder, indexdir.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("encrypting the index: %w", err)
+	}
+	defer w.Close()
+	m := &cpar.Manifest{
+		Scheme:       b.opt.Scheme,
+		ID:           b.profile.id,
+		Records:      b.profile.records,
+		Dim:          uint32(b.budget.Dim()),
+		Shift:        uint8(2 * ive.DistanceShift),
+		KeywordBytes: keyword.SealedSize,
+	}
+	// In the manifest's order of segments.
+	steps := []func(context.Context, *indexdir.Writer, *cpar.Manifest) error{b.writeVectors, b.writeKeywords}
+	if b.forest != nil {
+		steps = append(steps, b.writeForest, b.writePlanes)
+	}
+	for _, step := range append(steps, b.writeProfile) {
+		if err := step(ctx, w, m); err != nil {
+			return nil, fmt.Errorf("encrypting the index: %w", err)
+		}
+	}
+	if err := w.Activate(m); err != nil {
+		return nil, fmt.Errorf("encrypting the index: %w", err)
+	}
+	return m, nil
+}
+
+// segment writes one segment by what write puts into it and enters it into m.
+func segment(w *indexdir.Writer, m *cpar.Manifest, kind cpar.SegmentKind, write func(io.Writer) error) error {
+	sw, err := w.AddSegment(kind)
+	if err != nil {
+		return err
+	}
+	if err := write(sw); err != nil {
+		sw.Abort()
+		return err
+	}
+	s, err := sw.Close()
+	if err != nil {
+		return err
+	}
+	m.Segments = append(m.Segments, s)
+	return nil
+}
+
+// noise starts a fresh source of noise.
+func (b *Builder) noise() (*ive.Noise, error) {
+	var secret [seed.Size]byte
+	if _, err := io.ReadFull(b.opt.testOnlyRand, secret[:]); err != nil {
+		return nil, fmt.Errorf("drawing noise: %w", err)
+	}
+	return ive.NewNoise(secret), nil
+}
+
+// writeVectors embeds and encrypts every record: C(V) = S⁻¹(wV + e).
+func (b *Builder) writeVectors(ctx context.Context, w *indexdir.Writer, m *cpar.Manifest) error {
+	key, err := b.Owner.vectors()
+	if err != nil {
+		return err
+	}
+	noise, err := b.noise()
+	if err != nil {
+		return err
+	}
+	total := len(b.vectors)
+	perChunk := max(1, chunkBytes/(8*b.budget.Dim()))
+	for first := 0; first < total; first += perChunk {
+		chunk := b.vectors[first:min(first+perChunk, total)]
+		err := segment(w, m, cpar.SegmentVectors, func(to io.Writer) error {
+			for at := 0; at < len(chunk); at += batch {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				b.opt.Progress.report("encrypt", first+at, total)
+				words, err := b.encryptRecords(key, noise, chunk[at:min(at+batch, len(chunk))])
+				if err != nil {
+					return err
+				}
+				if _, err := to.Write(wire.AppendWords(nil, words)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	b.opt.Progress.report("encrypt", total, total)
+	return nil
+}
+
+func (b *Builder) encryptRecords(key *ive.Key, noise *ive.Noise, batch []*vector.Vector) ([]uint64, error) {
+	dim := b.budget.Dim()
+	plain := make([]int64, dim*len(batch))
+	levels := make([][]uint16, len(batch))
+	for i, v := range batch {
+		levels[i] = v.Levels
+	}
+	zs, err := b.projection.EmbedAll(levels)
+	if err != nil {
+		return nil, err
+	}
+	z := make([]int32, b.projection.MHat())
+	for i, v := range batch {
+		for j, x := range zs[i] {
+			z[j] = int32(x)
+		}
+		if b.budget.Clamp(z) {
+			b.Clamped++
+		}
+		square, err := combined.SquaredNorm(z)
+		if err != nil {
+			return nil, err
+		}
+		b.profile.farthest = max(b.profile.farthest, square)
+		if err := b.budget.Record(plain[i*dim:(i+1)*dim], z, v.KL, noise.Epsilon()); err != nil {
+			return nil, err
+		}
+	}
+	words := make([]uint64, len(plain))
+	return words, key.EncryptRecords(words, plain, noise, b.budget.QuietSlot())
+}
+
+func (b *Builder) writeKeywords(ctx context.Context, w *indexdir.Writer, m *cpar.Manifest) error {
+	return segment(w, m, cpar.SegmentKeywords, func(to io.Writer) error {
+		var block []byte
+		for i, words := range b.keywords {
+			var err error
+			if block, err = b.sealer.Seal(block[:0], uint32(i), words, b.opt.testOnlyRand); err != nil {
+				return err
+			}
+			if _, err := to.Write(block); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	})
+}
+
+func (b *Builder) writeForest(_ context.Context, w *indexdir.Writer, m *cpar.Manifest) error {
+	m.Trees = uint8(len(b.forest.Trees))
+	m.Fields = uint32(len(b.fields))
+	m.Planes = b.forest.Planes
+	m.OrderBytes = b.order.bytes()
+	f := cpar.Forest{Forest: *b.forest, Cuts: make([]cpar.Plane, len(b.profile.planes))}
+	if err := b.eachPlane(func(i, field int, level uint16) error {
+		order, err := b.order.split(field, level)
+		f.Cuts[i] = cpar.Plane{Field: uint16(field), Order: order}
+		return err
+	}); err != nil {
+		return err
+	}
+	enc, err := f.AppendBinary(nil, m.OrderBytes)
+	if err != nil {
+		return err
+	}
+	return segment(w, m, cpar.SegmentForest, func(to io.Writer) error {
+		_, err := to.Write(enc)
+		return err
+	})
+}
+
+// writePlanes encrypts one small signed plane for each distinct split.
+func (b *Builder) writePlanes(ctx context.Context, w *indexdir.Writer, m *cpar.Manifest) error {
+	noise, err := b.noise()
+	if err != nil {
+		return err
+	}
+	key, err := b.Owner.planes()
+	if err != nil {
+		return err
+	}
+	m.PlaneShift = uint8(key.Params().RecordShift + key.Params().RequestShift)
+	dim := key.budget.Dim()
+	plain := make([]int64, dim*len(b.profile.planes))
+	if err := b.eachPlane(func(i, field int, level uint16) error {
+		return key.budget.Plane(plain[i*dim:(i+1)*dim], field, int(level))
+	}); err != nil {
+		return err
+	}
+	words := make([]uint64, len(plain))
+	if err := key.EncryptRecords(words, plain, noise); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return segment(w, m, cpar.SegmentPlanes, func(to io.Writer) error {
+		_, err := to.Write(wire.AppendWords(nil, words))
+		return err
+	})
+}
+
+// eachPlane calls f with every plane's number, the position of its field
+// among SF, and its level.
+func (b *Builder) eachPlane(f func(plane, field int, level uint16) error) error {
+	field := 0
+	for i, c := range b.profile.planes {
+		if c.Dim != b.fields[field] {
+			field++
+		}
+		if err := f(i, field, c.Value); err != nil {
+			return fmt.Errorf("plane %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (b *Builder) writeProfile(_ context.Context, w *indexdir.Writer, m *cpar.Manifest) error {
+	sealed, err := sealProfile(b.profile, b.key.derive("profile", m.ID), b.opt.testOnlyRand)
+	if err != nil {
+		return err
+	}
+	return segment(w, m, cpar.SegmentProfile, func(to io.Writer) error {
+		_, err := to.Write(sealed)
+		return err
+	})
+}

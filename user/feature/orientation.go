@@ -1,0 +1,142 @@
+package feature
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+)
+
+// orientation is EXIF's tag 0x0112: how the stored rows become upright.
+//
+//	1 as stored   2 mirrored left-right   3 turned by 180°   4 mirrored top-bottom
+//	5 transposed  6 turn 90° clockwise    7 transverse       8 turn 90° counter-clockwise
+type orientation uint8
+
+// swaps reports whether stored columns are upright rows.
+func (o orientation) swaps() bool { return o >= 5 }
+
+// reversesX reports whether stored columns run against their upright axis.
+func (o orientation) reversesX() bool { return o == 2 || o == 3 || o == 7 || o == 8 }
+
+// reversesY reports whether stored rows run against their upright axis.
+func (o orientation) reversesY() bool { return o == 3 || o == 4 || o == 6 || o == 7 }
+
+// readOrientation finds the orientation of an image file. Anything damaged or
+// missing means upright: metadata never costs a photo.
+func readOrientation(format string, data []byte) orientation {
+	var block []byte
+	switch format {
+	case "jpeg":
+		block = jpegExif(data)
+	case "png":
+		block = pngExif(data)
+	case "webp":
+		for id, body := range riffChunks(data) {
+			if id == "EXIF" {
+				block = bytes.TrimPrefix(body, []byte("Exif\x00\x00"))
+				break
+			}
+		}
+	case "tiff":
+		block = data
+	}
+	return tiffOrientation(block)
+}
+
+// jpegExif returns the TIFF block in the first Exif segment before the scan.
+func jpegExif(data []byte) []byte {
+	for i := 2; i+4 <= len(data); {
+		if data[i] != 0xff {
+			return nil
+		}
+		marker := data[i+1]
+		if marker == 0xff { // fill byte
+			i++
+			continue
+		}
+		if marker == 0xda || marker == 0xd9 {
+			return nil
+		}
+		if marker == 0x01 || marker >= 0xd0 && marker <= 0xd7 { // no length
+			i += 2
+			continue
+		}
+		n := int(binary.BigEndian.Uint16(data[i+2:]))
+		if n < 2 || i+2+n > len(data) {
+			return nil
+		}
+		if body, ok := bytes.CutPrefix(data[i+4:i+2+n], []byte("Exif\x00\x00")); ok && marker == 0xe1 {
+			return body
+		}
+		i += 2 + n
+	}
+	return nil
+}
+
+// pngExif returns the body of the eXIf chunk.
+func pngExif(data []byte) []byte {
+	for i := 8; i+12 <= len(data); {
+		n := int(binary.BigEndian.Uint32(data[i:]))
+		if n > len(data)-i-12 {
+			return nil
+		}
+		if string(data[i+4:i+8]) == "eXIf" {
+			return data[i+8 : i+8+n]
+		}
+		i += 12 + n
+	}
+	return nil
+}
+
+// riffChunks yields the chunks of a RIFF file; the last may be cut short.
+func riffChunks(data []byte) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for i := 12; i+8 <= len(data); {
+			n := int(binary.LittleEndian.Uint32(data[i+4:]))
+			end := min(i+8+n, len(data))
+			if !yield(string(data[i:i+4]), data[i+8:end]) {
+				return
+			}
+			i = i + 8 + n + n&1
+		}
+	}
+}
+
+// tiffOrientation reads tag 0x0112 of the first directory of a TIFF block.
+func tiffOrientation(b []byte) orientation {
+	if len(b) < 8 {
+		return 1
+	}
+	var order binary.ByteOrder
+	switch string(b[:4]) {
+	case "II*\x00":
+		order = binary.LittleEndian
+	case "MM\x00*":
+		order = binary.BigEndian
+	default:
+		return 1
+	}
+	dir := uint64(order.Uint32(b[4:]))
+	if dir+2 > uint64(len(b)) {
+		return 1
+	}
+	entries := int(order.Uint16(b[dir:]))
+	b = b[dir+2:]
+	for ; entries > 0 && len(b) >= 12; entries, b = entries-1, b[12:] {
+		if order.Uint16(b) != 0x0112 {
+			continue
+		}
+		v := uint32(0)
+		switch order.Uint16(b[2:]) { // a short by the book, a long by some cameras
+		case 3:
+			v = uint32(order.Uint16(b[8:]))
+		case 4:
+			v = order.Uint32(b[8:])
+		}
+		if v >= 1 && v <= 8 {
+			return orientation(v)
+		}
+		return 1
+	}
+	return 1
+}

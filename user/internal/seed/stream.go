@@ -1,0 +1,150 @@
+package seed
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/binary"
+	"math/bits"
+)
+
+// Stream is the keystream of AES-256 in counter mode under one secret: 2⁶⁴ bytes,
+// any of which can be reached at once. Words are little-endian.
+//
+// A Stream is not safe for concurrent use; At gives independent readers of the
+// same bytes, which is how parallel work stays deterministic.
+type Stream struct {
+	Redacted
+	block cipher.Block
+	ctr   cipher.Stream // positioned at the first byte after buf
+	pos   uint64        // of the next byte to hand out
+	buf   [512]byte
+	left  int // bytes at the end of buf that are still to be handed out
+}
+
+// New is the stream of a secret, at position 0. A secret must serve one purpose:
+// derive one for each.
+func New(secret [Size]byte) *Stream {
+	block, err := aes.NewCipher(secret[:])
+	if err != nil {
+		panic("seed: AES with a 32-byte key: " + err.Error())
+	}
+	s := &Stream{block: block}
+	s.Seek(0)
+	return s
+}
+
+// At is an independent reader of the same bytes, starting at byte offset.
+func (s *Stream) At(offset uint64) *Stream {
+	c := &Stream{block: s.block}
+	c.Seek(offset)
+	return c
+}
+
+// Seek moves to byte offset of the stream.
+func (s *Stream) Seek(offset uint64) {
+	var iv [aes.BlockSize]byte
+	binary.BigEndian.PutUint64(iv[8:], offset/aes.BlockSize)
+	s.ctr = cipher.NewCTR(s.block, iv[:])
+	s.pos, s.left = offset, 0
+	if skip := int(offset % aes.BlockSize); skip > 0 {
+		s.ctr.XORKeyStream(s.buf[:skip], s.buf[:skip])
+	}
+}
+
+// Position is the offset of the next byte.
+func (s *Stream) Position() uint64 { return s.pos }
+
+// Read fills p. It never fails.
+func (s *Stream) Read(p []byte) (int, error) {
+	n := len(p)
+	s.pos += uint64(n)
+	k := copy(p, s.buf[len(s.buf)-s.left:])
+	s.left -= k
+	p = p[k:]
+	if len(p) >= len(s.buf) {
+		clear(p)
+		s.ctr.XORKeyStream(p, p)
+		return n, nil
+	}
+	if len(p) > 0 {
+		s.fill()
+		s.left -= copy(p, s.buf[:])
+	}
+	return n, nil
+}
+
+func (s *Stream) fill() {
+	clear(s.buf[:])
+	s.ctr.XORKeyStream(s.buf[:], s.buf[:])
+	s.left = len(s.buf)
+}
+
+// Uint64 is the next eight bytes as a word. With it a Stream is a source for
+// math/rand/v2.
+func (s *Stream) Uint64() uint64 {
+	if s.left < 8 {
+		var b [8]byte
+		_, _ = s.Read(b[:])
+		return binary.LittleEndian.Uint64(b[:])
+	}
+	x := binary.LittleEndian.Uint64(s.buf[len(s.buf)-s.left:])
+	s.left -= 8
+	s.pos += 8
+	return x
+}
+
+// Words fills dst with the next words of the stream.
+func (s *Stream) Words(dst []uint64) {
+	var chunk [4096]byte
+	for len(dst) > 0 {
+		n := min(len(dst), len(chunk)/8)
+		_, _ = s.Read(chunk[:8*n])
+		for i := range dst[:n] {
+			dst[i] = binary.LittleEndian.Uint64(chunk[8*i:])
+		}
+		dst = dst[n:]
+	}
+}
+
+// Int63 is uniform in [0, 2⁶³).
+func (s *Stream) Int63() int64 { return int64(s.Uint64() >> 1) }
+
+// Uint64n is uniform in [0, n), without bias; n must not be 0. It reads one word
+// and, with probability below n/2⁶⁴, more.
+func (s *Stream) Uint64n(n uint64) uint64 {
+	if n == 0 {
+		panic("seed: Uint64n of an empty range")
+	}
+	// The high word of n·x is uniform once the 2⁶⁴ mod n lowest values of the
+	// low word are rejected (Lemire, "Fast random integer generation in an interval").
+	hi, lo := bits.Mul64(s.Uint64(), n)
+	if lo < n {
+		for reject := -n % n; lo < reject; {
+			hi, lo = bits.Mul64(s.Uint64(), n)
+		}
+	}
+	return hi
+}
+
+// Between is uniform in [lo, hi], both included; lo must not exceed hi.
+func (s *Stream) Between(lo, hi int64) int64 {
+	width := uint64(hi) - uint64(lo) + 1
+	if width == 0 {
+		return int64(s.Uint64()) // all of int64
+	}
+	if hi < lo {
+		panic("seed: Between of an empty range")
+	}
+	return lo + int64(s.Uint64n(width))
+}
+
+// Perm is a uniform permutation of 0…n-1 (Fisher–Yates).
+func (s *Stream) Perm(n int) []int {
+	p := make([]int, n)
+	for i := range p {
+		j := int(s.Uint64n(uint64(i) + 1))
+		p[i] = p[j]
+		p[j] = i
+	}
+	return p
+}

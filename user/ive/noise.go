@@ -1,0 +1,68 @@
+package ive
+
+import "cpar/user/internal/seed"
+
+// Noise is where an encryption takes its randomness from. Every ciphertext reads
+// on from where the one before stopped, so one Noise serves any number of them,
+// and the same secret gives the same ciphertexts.
+//
+// Two different vectors must never be encrypted under the same noise: their
+// ciphertexts then differ by S⁻¹·w·(V - V′) exactly. Not safe for concurrent use.
+type Noise struct {
+	seed.Redacted
+	stream *seed.Stream
+	off    bool
+}
+
+// NewNoise starts a source of noise. The secret must be fresh, or derived from a
+// key and from something that happens only once, such as an index's random id.
+func NewNoise(secret [seed.Size]byte) *Noise {
+	return NoiseFrom(seed.New(secret))
+}
+
+// NoiseFrom reads its randomness from stream, which nobody else may read
+// meanwhile.
+func NoiseFrom(stream *seed.Stream) *Noise { return &Noise{stream: stream} }
+
+// InsecureNoNoise is a source whose e and ε are all zero, for tests and for
+// measuring what the noise costs. Scales are still drawn. Never use it on data
+// that matters: without e, m known records give S⁻¹ away by linear algebra alone.
+func InsecureNoNoise(secret [seed.Size]byte) *Noise {
+	n := NewNoise(secret)
+	n.off = true
+	return n
+}
+
+// Scale draws a request's r_s, uniform in [2¹⁰, 2¹¹).
+func (n *Noise) Scale() int64 { return n.stream.Between(1<<ScaleBits, MaxScale) }
+
+// Epsilon draws a record's ε, uniform within ±EpsilonBound.
+func (n *Noise) Epsilon() int64 {
+	e := n.stream.Between(-EpsilonBound, EpsilonBound)
+	if n.off {
+		return 0
+	}
+	return e
+}
+
+// Between draws an integer uniform in [lo, hi], both included, for other scales.
+func (n *Noise) Between(lo, hi int64) int64 { return n.stream.Between(lo, hi) }
+
+// reader is an independent source that starts skip samples further on.
+func (n *Noise) reader(skip int) *Noise {
+	at := n.stream.Position() + uint64(skip)*seed.GaussianBytes
+	return &Noise{stream: n.stream.At(at), off: n.off}
+}
+
+// advance leaves out count samples: the readers have taken them.
+func (n *Noise) advance(count int) {
+	n.stream.Seek(n.stream.Position() + uint64(count)*seed.GaussianBytes)
+}
+
+func (n *Noise) sample() uint64 {
+	e := n.stream.Gaussian()
+	if n.off {
+		return 0
+	}
+	return uint64(e)
+}

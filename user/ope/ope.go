@@ -1,0 +1,102 @@
+// Package ope hides levels and keeps their order, in two ways.
+//
+//	Key    field, level ─▶ 40-bit ciphertext   the paper's order-preserving encryption
+//	Ranks  level ─▶ rank among the splits      what the index uses instead
+//
+// Both are deterministic: equal levels of a field look equal, within an index and,
+// for one key, across indexes and requests.
+//
+// Key is a random order-preserving function for each field, drawn directly: with
+// a domain of a thousand levels a sorted random subset of the range can simply
+// be written down, and is uniform among all such functions. It leaks order and
+// equality, and values too, approximately: the ciphertext of level x lies near
+// x·2⁴⁰/1000, in the middle within 1.6 % of the range (one standard deviation), so that
+// the first half of a level's ten bits is as good as public.
+//
+// Ranks leak order and equality and nothing else (ideal order-preserving
+// security), since they are what order is. They can be had because only the owner
+// compares new levels with the splits, and he knows the splits.
+package ope
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"cpar"
+	"cpar/user/internal/seed"
+)
+
+const (
+	// RangeBits is log₂ of the range of ciphertexts.
+	RangeBits = 40
+	// maxBeta keeps the domain far smaller than the range.
+	maxBeta = 1 << 16
+)
+
+// Key encrypts levels 0…β of any field. It is safe for concurrent use and prints
+// redacted.
+type Key struct {
+	seed.Redacted
+	secret seed.Secret
+	beta   int
+
+	mu     sync.Mutex
+	fields map[int][]uint64 // field → its 0…β ciphertexts, made when first used
+}
+
+// NewKey makes the key that belongs to secret for levels 0…beta.
+func NewKey(secret [seed.Size]byte, beta int) (*Key, error) {
+	if beta < 0 || beta > maxBeta {
+		return nil, fmt.Errorf("making an order-preserving key: highest level %d outside 0 to %d: %w", beta, maxBeta, cpar.ErrInput)
+	}
+	return &Key{secret: secret, beta: beta, fields: map[int][]uint64{}}, nil
+}
+
+// Encrypt is the ciphertext of a level, in [0, 2⁴⁰): greater levels of a field have
+// greater ones. Fields have unrelated functions.
+func (k *Key) Encrypt(field, level int) (uint64, error) {
+	if field < 0 || level < 0 || level > k.beta {
+		return 0, fmt.Errorf("encrypting level %d of field %d: levels go from 0 to %d: %w", level, field, k.beta, cpar.ErrInput)
+	}
+	return k.function(field)[level], nil
+}
+
+// Decrypt is the level a ciphertext stands for.
+func (k *Key) Decrypt(field int, ciphertext uint64) (int, error) {
+	if field < 0 {
+		return 0, fmt.Errorf("decrypting a level of field %d: %w", field, cpar.ErrInput)
+	}
+	level, ok := slices.BinarySearch(k.function(field), ciphertext)
+	if !ok {
+		return 0, fmt.Errorf("decrypting a level of field %d: made under another key: %w", field, cpar.ErrKey)
+	}
+	return level, nil
+}
+
+func (k *Key) function(field int) []uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f, ok := k.fields[field]
+	if !ok {
+		f = draw(k.secret.Derive("ope/field", seed.Number(uint64(field)), seed.Number(uint64(k.beta))), k.beta+1)
+		k.fields[field] = f
+	}
+	return f
+}
+
+// draw is a uniform subset of [0, 2⁴⁰) of n elements, sorted: distinct uniform
+// draws, of which repetitions are dropped.
+func draw(secret seed.Secret, n int) []uint64 {
+	stream := seed.New(secret)
+	subset, seen := make([]uint64, 0, n), make(map[uint64]bool, n)
+	for len(subset) < n {
+		x := stream.Uint64n(1 << RangeBits)
+		if !seen[x] {
+			seen[x] = true
+			subset = append(subset, x)
+		}
+	}
+	slices.Sort(subset)
+	return subset
+}

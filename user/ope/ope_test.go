@@ -1,0 +1,243 @@
+package ope
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"cpar"
+)
+
+func secret(b byte) (s [32]byte) {
+	for i := range s {
+		s[i] = b + byte(i)
+	}
+	return s
+}
+
+func mustKey(t testing.TB, b byte, beta int) *Key {
+	t.Helper()
+	k, err := NewKey(secret(b), beta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func TestOrderIsPreservedStrictly(t *testing.T) {
+	k := mustKey(t, 1, 999)
+	for _, field := range []int{0, 1, 863} {
+		last := int64(-1)
+		for level := range 1000 {
+			c, err := k.Encrypt(field, level)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if int64(c) <= last || c >= 1<<RangeBits {
+				t.Fatalf("field %d, level %d: %d after %d", field, level, c, last)
+			}
+			last = int64(c)
+			if back, err := k.Decrypt(field, c); err != nil || back != level {
+				t.Fatalf("level %d decrypts to %d, %v", level, back, err)
+			}
+		}
+	}
+}
+
+// A uniform random subset has E[x_(i)] = (i+1)·2⁴⁰/1001 and known deviations;
+// over many fields the means must come out.
+func TestFunctionsAreRandomSubsets(t *testing.T) {
+	k := mustKey(t, 2, 999)
+	const fields = 400
+	for _, level := range []int{0, 250, 500, 999} {
+		mean := 0.0
+		for f := range fields {
+			c, err := k.Encrypt(f, level)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mean += float64(c) / (1 << RangeBits) / fields
+		}
+		p := float64(level+1) / 1001
+		deviation := math.Sqrt(p * (1 - p) / 1002 / fields)
+		if math.Abs(mean-p) > 5*deviation {
+			t.Errorf("level %d: mean %.5f, want %.5f ± %.5f", level, mean, p, deviation)
+		}
+	}
+}
+
+func TestDependsOnKeyAndFieldAndIsPinned(t *testing.T) {
+	get := func(b byte, field int) uint64 {
+		c, err := mustKey(t, b, 999).Encrypt(field, 500)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if get(1, 0) == get(1, 1) || get(1, 0) == get(2, 0) || get(1, 0) != get(1, 0) {
+		t.Error("a ciphertext must depend on key and field, and on nothing else")
+	}
+	const pinned = 0x7db6eab6ec
+	if c := get(1, 7); c != pinned {
+		t.Errorf("ciphertext %#x, want %#x", c, pinned)
+	}
+	c := get(1, 0)
+	if _, err := mustKey(t, 3, 999).Decrypt(0, c); !errors.Is(err, cpar.ErrKey) {
+		t.Errorf("another key decrypts: %v", err)
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	k := mustKey(t, 1, 99)
+	var group sync.WaitGroup
+	for g := range 8 {
+		group.Go(func() {
+			for f := range 50 {
+				if _, err := k.Encrypt((f+g)%50, 3); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestRefusals(t *testing.T) {
+	for _, beta := range []int{-1, maxBeta + 1} {
+		if _, err := NewKey(secret(1), beta); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("β = %d: %v", beta, err)
+		}
+	}
+	k := mustKey(t, 1, 10)
+	for _, c := range [][2]int{{-1, 0}, {0, -1}, {0, 11}} {
+		if _, err := k.Encrypt(c[0], c[1]); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+	if _, err := k.Decrypt(-1, 0); !errors.Is(err, cpar.ErrInput) {
+		t.Error(err)
+	}
+	if _, err := k.Encrypt(0, 5); err != nil {
+		t.Fatal(err)
+	}
+	if s := fmt.Sprintf("%+v %#v %x", k, k, k); s != "cpar key (redacted) cpar key (redacted) cpar key (redacted)" {
+		t.Error(s)
+	}
+}
+
+func TestRanksCompareAsLevelsDo(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{0, 1, 2, 17, 400} {
+		var splits []int
+		for _, x := range r.Perm(1000)[:n] {
+			splits = append(splits, x)
+		}
+		slices.Sort(splits)
+		if n == 17 {
+			splits[0], splits[16] = 0, 999 // the ends of the domain
+		}
+		ranks, err := NewRanks(splits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, split := range splits {
+			rank, err := ranks.OfSplit(split)
+			if err != nil || int(rank) != i {
+				t.Fatalf("split %d has rank %d, %v", split, rank, err)
+			}
+			if back, err := ranks.Split(rank); err != nil || back != split {
+				t.Fatalf("rank %d is split %d, %v", rank, back, err)
+			}
+			for level := -1; level <= 1000; level++ {
+				if (level <= split) != (ranks.Of(level) <= rank) {
+					t.Fatalf("level %d and split %d: ranks %d and %d", level, split, ranks.Of(level), rank)
+				}
+			}
+		}
+		if ranks.Len() != n || int(ranks.Of(math.MaxInt)) != n || ranks.Of(math.MinInt) != 0 {
+			t.Errorf("%d splits: ranks from %d to %d", ranks.Len(), ranks.Of(math.MinInt), ranks.Of(math.MaxInt))
+		}
+	}
+}
+
+// Ranks are ideal: two fields whose splits differ but lie alike look alike.
+func TestRanksTellOrderOnly(t *testing.T) {
+	a, errA := NewRanks([]int{1, 2, 3})
+	b, errB := NewRanks([]int{10, 500, 999})
+	if err := errors.Join(errA, errB); err != nil {
+		t.Fatal(err)
+	}
+	for i, level := range [][2]int{{0, 3}, {1, 10}, {2, 11}, {3, 501}, {4, 1000}} {
+		if a.Of(level[0]) != b.Of(level[1]) {
+			t.Errorf("case %d: %d and %d", i, a.Of(level[0]), b.Of(level[1]))
+		}
+	}
+}
+
+func TestRanksRefuse(t *testing.T) {
+	for _, splits := range [][]int{{1, 1}, {2, 1}, make([]int, 1<<16)} {
+		if _, err := NewRanks(splits); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%d splits: %v", len(splits), err)
+		}
+	}
+	full := make([]int, math.MaxUint16)
+	for i := range full {
+		full[i] = i
+	}
+	ranks, err := NewRanks(full)
+	if err != nil || ranks.Of(1<<20) != math.MaxUint16 {
+		t.Errorf("as many splits as two bytes hold: %v", err)
+	}
+	own := []int{5, 6}
+	r, err := NewRanks(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own[0] = 100
+	if _, err := r.OfSplit(5); err != nil {
+		t.Error("ranks share memory with the caller")
+	}
+	if _, err := r.OfSplit(7); !errors.Is(err, cpar.ErrInput) {
+		t.Error(err)
+	}
+	if _, err := r.Split(2); !errors.Is(err, cpar.ErrCorrupt) {
+		t.Error(err)
+	}
+}
+
+func BenchmarkNewField(b *testing.B) {
+	k := mustKey(b, 1, 999)
+	f := 0
+	for b.Loop() {
+		f++
+		if f%1000 == 0 {
+			clear(k.fields)
+		}
+		_, _ = k.Encrypt(f, 500)
+	}
+}
+
+func BenchmarkEncrypt(b *testing.B) {
+	k := mustKey(b, 1, 999)
+	for b.Loop() {
+		_, _ = k.Encrypt(7, 500)
+	}
+}
+
+func BenchmarkRank(b *testing.B) {
+	splits := make([]int, 300)
+	for i := range splits {
+		splits[i] = 3 * i
+	}
+	r, err := NewRanks(splits)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		r.Of(500)
+	}
+}

@@ -1,0 +1,62 @@
+package ope
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"cpar"
+)
+
+// Ranks are the splits of one field, by number: the i-th smallest has rank i. A
+// node stores the rank of its split, a request sends the rank of its level, and
+//
+//	level ≤ split  ⇔  Of(level) ≤ OfSplit(split)
+//
+// for every level, whether it occurs among the splits or not. The cloud learns
+// how the levels of a request lie among the splits, which is what it is asked to
+// compare, and how many distinct splits a field has.
+type Ranks struct {
+	splits []int
+}
+
+// NewRanks takes the distinct splits of a field in ascending order. There may be
+// none.
+func NewRanks(splits []int) (*Ranks, error) {
+	if len(splits) > math.MaxUint16 {
+		return nil, fmt.Errorf("ranking %d splits of a field, two bytes hold %d: %w", len(splits), math.MaxUint16, cpar.ErrInput)
+	}
+	for i := 1; i < len(splits); i++ {
+		if splits[i] <= splits[i-1] {
+			return nil, fmt.Errorf("ranking splits: %d follows %d, they must ascend: %w", splits[i], splits[i-1], cpar.ErrInput)
+		}
+	}
+	return &Ranks{splits: slices.Clone(splits)}, nil
+}
+
+// Of is the rank of any level: the number of splits below it. It goes from 0 to
+// Len, where Len is a level above all splits.
+func (r *Ranks) Of(level int) uint16 {
+	i, _ := slices.BinarySearch(r.splits, level)
+	return uint16(i)
+}
+
+// OfSplit is the rank of a split, below Len.
+func (r *Ranks) OfSplit(split int) (uint16, error) {
+	i, ok := slices.BinarySearch(r.splits, split)
+	if !ok {
+		return 0, fmt.Errorf("ranking a split: %d is none of the field's: %w", split, cpar.ErrInput)
+	}
+	return uint16(i), nil
+}
+
+// Len is the number of splits.
+func (r *Ranks) Len() int { return len(r.splits) }
+
+// Split is the split of a rank, the inverse of OfSplit.
+func (r *Ranks) Split(rank uint16) (int, error) {
+	if int(rank) >= len(r.splits) {
+		return 0, fmt.Errorf("looking up rank %d of %d splits: %w", rank, len(r.splits), cpar.ErrCorrupt)
+	}
+	return r.splits[rank], nil
+}

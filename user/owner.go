@@ -1,0 +1,136 @@
+package user
+
+import (
+	"fmt"
+	"sync"
+
+	"cpar"
+	"cpar/user/combined"
+	"cpar/user/embed"
+	"cpar/user/feature"
+	"cpar/user/internal/keyword"
+	"cpar/user/internal/seed"
+	"cpar/user/ive"
+	"cpar/user/vector"
+)
+
+// An Owner is a key opened for one index: it makes requests to the index and
+// reads the replies. It is safe for concurrent use and prints as redacted.
+type Owner struct {
+	seed.Redacted
+	key     *Key
+	profile *profile
+	budget  *combined.Budget
+	// projection is the secret Johnson–Lindenstrauss map.
+	projection *embed.Projection
+	sealer     *keyword.Sealer
+	// fields is SF, the dimensions that planes cut.
+	fields []int
+	order  orderEncoder
+	// vectors and planes hold 8·m² bytes each: made when first needed.
+	vectors func() (*ive.Key, error)
+	planes  func() (*planeKey, error)
+}
+
+// planeKey encrypts split planes and the requests for them.
+type planeKey struct {
+	seed.Redacted
+	*ive.Key
+	budget *combined.PlaneBudget
+}
+
+// Open opens an index with its key. sealed is the index's profile segment,
+// whose digest has been checked. A key of another index is refused (ErrKey).
+func Open(key *Key, m *cpar.Manifest, sealed []byte) (*Owner, error) {
+	p, err := openProfile(sealed, key.derive("profile", m.ID), m.ID)
+	if err != nil {
+		return nil, err
+	}
+	o, err := newOwner(key, p)
+	if err != nil {
+		return nil, fmt.Errorf("opening index %v: %w", m.ID, err)
+	}
+	if m.Records != p.records || int(m.Dim) != o.budget.Dim() || m.Scheme == cpar.SchemeCPAR && int(m.Fields) != len(o.fields) {
+		return nil, fmt.Errorf("opening index %v: %w: its profile is of %d records and %d words, its manifest says %d and %d", m.ID, cpar.ErrCorrupt, p.records, o.budget.Dim(), m.Records, m.Dim)
+	}
+	return o, nil
+}
+
+func newOwner(key *Key, p *profile) (*Owner, error) {
+	if err := p.validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", cpar.ErrCorrupt, err)
+	}
+	m := vector.Dimension(p.haar.Out())
+	o := &Owner{key: key, profile: p, fields: p.fields()}
+	jl := embed.Dimension(m, vector.Beta, Alpha, Gamma)
+	var err error
+	if o.budget, err = combined.New(combined.Params{JL: jl, KL: vector.DimensionKL, Beta: vector.Beta, Shift: ive.DistanceShift}); err != nil {
+		return nil, err
+	}
+	if o.projection, err = embed.New(key.derive("projection", p.id), m, vector.Beta, jl, p.baselines); err != nil {
+		return nil, err
+	}
+	if o.sealer, err = keyword.NewSealer(key.derive("keywords", p.id), p.id, p.dict); err != nil {
+		return nil, err
+	}
+	if o.order, err = newOrderEncoder(key, p, o.fields); err != nil {
+		return nil, err
+	}
+	o.vectors = sync.OnceValues(func() (*ive.Key, error) {
+		return ive.NewKey(key.derive("vectors", p.id), o.budget.Cipher())
+	})
+	o.planes = sync.OnceValues(func() (*planeKey, error) {
+		budget, err := combined.NewPlanes(widenLevels(p.centres), vector.Beta)
+		if err != nil {
+			return nil, err
+		}
+		k, err := ive.NewKey(key.derive("planes", p.id), budget.Cipher())
+		return &planeKey{Key: k, budget: budget}, err
+	})
+	return o, nil
+}
+
+// The paper's α and γ: m̂ = α·m·log_γ(β+1).
+const (
+	Alpha = 1
+	Gamma = 100
+)
+
+// ID names the index that o is open for.
+func (o *Owner) ID() cpar.IndexID { return o.profile.id }
+
+// Words returns the keywords that the collection uses, sorted.
+func (o *Owner) Words() []string { return o.profile.dict.Words() }
+
+// Vector returns the plaintext vector of a photo under the index's profile.
+func (o *Owner) Vector(f *feature.Vectors) (*vector.Vector, error) { return o.profile.vector(f) }
+
+// vector assembles the plaintext vector of a photo: PCA of haar and haarq,
+// then L1 normalisation, levels, smoothed lab.
+func (p *profile) vector(f *feature.Vectors) (*vector.Vector, error) {
+	if len(f.Haar) != haarDim || len(f.HaarQ) != haarDim {
+		return nil, fmt.Errorf("%w: haar of %d and haarq of %d values, want %d", cpar.ErrInput, len(f.Haar), len(f.HaarQ), haarDim)
+	}
+	return vector.New(vector.Features{
+		RGB: widen(f.RGB), HSV: widen(f.HSV), Lab: widen(f.Lab),
+		Gabor: widen(f.Gabor), GaborQ: widen(f.GaborQ),
+		Haar:  p.haar.Project(nil, f.Haar),
+		HaarQ: p.haarq.Project(nil, f.HaarQ),
+	})
+}
+
+func widen(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+func widenLevels(levels []uint16) []int {
+	out := make([]int, len(levels))
+	for i, l := range levels {
+		out[i] = int(l)
+	}
+	return out
+}

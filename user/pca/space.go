@@ -1,0 +1,90 @@
+package pca
+
+import (
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+func matrix(rows, cols int) blas64.General {
+	return blas64.General{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float64, rows*cols)}
+}
+
+// rowsOf is a view of rows start to end of m.
+func rowsOf(m blas64.General, start, end int) blas64.General {
+	return blas64.General{Rows: end - start, Cols: m.Cols, Stride: m.Stride, Data: m.Data[start*m.Stride : end*m.Stride]}
+}
+
+// space is a growing set of orthonormal rows.
+type space struct {
+	blas64.General
+	rng *rand.Rand
+}
+
+func newSpace(size, in int, seed uint64) *space {
+	s := &space{General: matrix(size, in), rng: rand.New(rand.NewPCG(seed, 0x706361))} // "pca"
+	s.Rows = 0
+	return s
+}
+
+func (s *space) randomise(m blas64.General) {
+	for i := range m.Data {
+		m.Data[i] = s.rng.NormFloat64()
+	}
+}
+
+// lost is the share of a row's length below which what is left of it, once its
+// part within the space is taken away, is rounding of float32 products.
+const lost = 1e-6
+
+// extend adds the directions of the rows of m, which it overwrites. Where the
+// rows add no direction, as happens when all of a collection's are in the space
+// already, random ones take their place: the space always grows by m.Rows.
+func (s *space) extend(m blas64.General) {
+	before := make([]float64, m.Rows)
+	for i := range before {
+		before[i] = blas64.Nrm2(row(m, i))
+	}
+	start := s.Rows
+	s.remove(m, 0, start)
+	for i := range m.Rows {
+		v := rowsOf(m, i, i+1)
+		for norm := before[i]; !s.add(v, start, norm); norm = blas64.Nrm2(row(v, 0)) {
+			s.randomise(v)
+			s.remove(v, 0, start)
+		}
+	}
+}
+
+// remove takes the parts along rows start to end of the space away from the
+// rows of m. Twice is enough (Kahan, Parlett).
+func (s *space) remove(m blas64.General, start, end int) {
+	if start == end {
+		return
+	}
+	known := rowsOf(s.General, start, end)
+	for range 2 {
+		inner := matrix(m.Rows, known.Rows)
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, m, known, 0, inner)
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, -1, inner, known, 1, m)
+	}
+}
+
+// add adds the direction of the one row of v, orthogonal to the rows before
+// start already, unless less than lost·norm of it is new.
+func (s *space) add(v blas64.General, start int, norm float64) bool {
+	s.remove(v, start, s.Rows)
+	left := blas64.Nrm2(row(v, 0))
+	if left <= lost*norm {
+		return false
+	}
+	blas64.Scal(1/left, row(v, 0))
+	copy(s.Data[s.Rows*s.Cols:], v.Data)
+	s.Rows++
+	return true
+}
+
+func row(m blas64.General, i int) blas64.Vector {
+	return blas64.Vector{N: m.Cols, Inc: 1, Data: m.Data[i*m.Stride : i*m.Stride+m.Cols]}
+}

@@ -1,0 +1,265 @@
+package user
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+	"unicode/utf8"
+
+	"cpar"
+	"cpar/internal/wire"
+	"cpar/kdforest"
+	"cpar/user/internal/keyword"
+	"cpar/user/pca"
+)
+
+// A profile is what the owner learnt from a collection and needs to turn a
+// photo into a request: it is learnt from private photos and keywords and
+// never crosses the wall unencrypted. It is stored, encrypted, with the index,
+// so that a second device needs the key only.
+type profile struct {
+	id      cpar.IndexID
+	records uint32
+	// pcaFactor is X of PCA-X: haar and haarq keep 4096/X dimensions.
+	pcaFactor   uint16
+	haar, haarq *pca.Basis
+	// baselines holds, for each L1 coordinate, the level from which the unary
+	// walk starts.
+	baselines []uint16
+	// planes are the distinct (dimension, level) splits in ascending order;
+	// the split fields SF are their distinct dimensions.
+	planes []kdforest.Plane[uint16]
+	// centres holds the level, for each split field, that planes and requests
+	// are measured from.
+	centres []uint16
+	// order says what order ciphertexts are.
+	order OrderScheme
+	// trees is 0 for an index of scheme capia.
+	trees uint8
+	// farthest is the greatest Σz² of a record, which bounds what a score can
+	// be; it must not grow after requests were made.
+	farthest int64
+	dict     *keyword.Dictionary
+}
+
+// An OrderScheme is how split values are encoded for the cloud.
+type OrderScheme uint8
+
+// The order schemes.
+const (
+	// OrderRank: dense ranks among the split values of a field, two bytes.
+	// They reveal order and nothing else (ideal order-preserving security).
+	OrderRank OrderScheme = 0
+	// OrderOPE: the paper's order-preserving encryption (package ope), eight
+	// bytes. It reveals the approximate values too.
+	OrderOPE OrderScheme = 1
+)
+
+const (
+	profileMagic   = "CPAR"
+	profileKind    = 'P'
+	profileVersion = 1
+)
+
+// appendBinary appends the canonical encoding of p; FORMAT.md draws it.
+func (p *profile) appendBinary(b []byte) ([]byte, error) {
+	le := binary.LittleEndian
+	b = append(b, profileMagic...)
+	b = append(b, profileKind, 0)
+	b = le.AppendUint16(b, profileVersion)
+	b = append(b, p.id[:]...)
+	b = le.AppendUint32(b, p.records)
+	b = le.AppendUint16(b, p.pcaFactor)
+	b = append(b, byte(p.order), p.trees)
+	b = le.AppendUint64(b, uint64(p.farthest))
+	for _, basis := range []*pca.Basis{p.haar, p.haarq} {
+		enc, err := basis.MarshalBinary()
+		if err != nil {
+			return nil, fmt.Errorf("writing profile: %w", err)
+		}
+		b = le.AppendUint32(b, uint32(len(enc)))
+		b = append(b, enc...)
+	}
+	b = appendLevels(b, p.baselines)
+	b = le.AppendUint32(b, uint32(len(p.planes)))
+	for _, c := range p.planes {
+		b = le.AppendUint16(b, uint16(c.Dim))
+		b = le.AppendUint16(b, c.Value)
+	}
+	b = appendLevels(b, p.centres)
+	words := p.dict.Words()
+	b = le.AppendUint32(b, uint32(len(words)))
+	for _, w := range words {
+		b = le.AppendUint16(b, uint16(len(w)))
+		b = append(b, w...)
+	}
+	return b, nil
+}
+
+func appendLevels(b []byte, v []uint16) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(v)))
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint16(b, x)
+	}
+	return b
+}
+
+func readLevels(r *wire.Reader, what string) []uint16 {
+	v := make([]uint16, r.Count(2, what))
+	for i := range v {
+		v[i] = r.U16(what)
+	}
+	return v
+}
+
+func decodeProfile(b []byte) (*profile, error) {
+	r := wire.NewReader(b, cpar.ErrCorrupt)
+	if m := r.Bytes(4, "magic"); string(m) != profileMagic {
+		r.Fail("this is not a profile")
+	}
+	kind, zero, version := r.U8("kind"), r.U8("reserved byte"), r.U16("version")
+	if r.Err() == nil && version != profileVersion {
+		return nil, fmt.Errorf("reading profile: %w: it has version %d, this program speaks version %d", cpar.ErrVersion, version, profileVersion)
+	}
+	if kind != profileKind || zero != 0 {
+		r.Fail("this is not a profile")
+	}
+	p := new(profile)
+	copy(p.id[:], r.Bytes(len(p.id), "index id"))
+	p.records = r.U32("records")
+	p.pcaFactor = r.U16("PCA factor")
+	p.order = OrderScheme(r.U8("order scheme"))
+	p.trees = r.U8("trees")
+	p.farthest = int64(r.U64("greatest norm"))
+	if p.order > OrderOPE || p.farthest < 0 {
+		r.Fail("order scheme %d, greatest norm %d", p.order, p.farthest)
+	}
+	for _, basis := range []**pca.Basis{&p.haar, &p.haarq} {
+		enc := r.Bytes(r.Count(1, "bytes of a basis"), "basis")
+		if r.Err() != nil {
+			break
+		}
+		*basis = new(pca.Basis)
+		if err := (*basis).UnmarshalBinary(enc); err != nil {
+			return nil, fmt.Errorf("reading profile: %w", err)
+		}
+	}
+	p.baselines = readLevels(r, "baselines")
+	p.planes = make([]kdforest.Plane[uint16], r.Count(4, "planes"))
+	for i := range p.planes {
+		p.planes[i] = kdforest.Plane[uint16]{Dim: int(r.U16("plane dimension")), Value: r.U16("plane level")}
+	}
+	p.centres = readLevels(r, "centres")
+	words := make([]string, r.Count(2, "words"))
+	for i := range words {
+		words[i] = string(r.Bytes(int(r.U16("word length")), "word"))
+		if !utf8.ValidString(words[i]) {
+			r.Fail("word %d is not UTF-8", i)
+		}
+	}
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("reading profile: %w", err)
+	}
+	var err error
+	if p.dict, err = keyword.FromWords(words); err != nil {
+		return nil, fmt.Errorf("reading profile: %w", err)
+	}
+	if err := p.validate(); err != nil {
+		return nil, fmt.Errorf("reading profile: %w: %w", cpar.ErrCorrupt, err)
+	}
+	return p, nil
+}
+
+// validate checks what the rest of the package relies on.
+func (p *profile) validate() error {
+	if p.records == 0 || p.haar.In() != haarDim || p.haarq.In() != haarDim || p.haar.Out() != p.haarq.Out() || p.haar.Out()*int(p.pcaFactor) != haarDim {
+		return fmt.Errorf("%d records, PCA-%d, bases %d×%d and %d×%d", p.records, p.pcaFactor, p.haar.Out(), p.haar.In(), p.haarq.Out(), p.haarq.In())
+	}
+	dims := colourAndGabor + 2*p.haar.Out()
+	if len(p.baselines) != dims {
+		return fmt.Errorf("%d baselines for %d dimensions", len(p.baselines), dims)
+	}
+	ascending := func(a, b kdforest.Plane[uint16]) bool { return a.Dim < b.Dim || a.Dim == b.Dim && a.Value < b.Value }
+	for i, c := range p.planes {
+		if c.Dim >= dims || c.Value > maxLevel || i > 0 && !ascending(p.planes[i-1], c) {
+			return fmt.Errorf("plane %d", i)
+		}
+	}
+	if len(p.centres) != len(p.fields()) {
+		return fmt.Errorf("%d centres for %d split fields", len(p.centres), len(p.fields()))
+	}
+	for _, level := range slices.Concat(p.baselines, p.centres) {
+		if level > maxLevel {
+			return fmt.Errorf("level %d", level)
+		}
+	}
+	return nil
+}
+
+// fields returns SF, the dimensions that planes cut, ascending.
+func (p *profile) fields() []int {
+	var f []int
+	for _, c := range p.planes {
+		if len(f) == 0 || f[len(f)-1] != c.Dim {
+			f = append(f, c.Dim)
+		}
+	}
+	return f
+}
+
+// sealProfile encrypts p with AES-256-GCM, bound to the index: nonce, then
+// ciphertext. The key seals this one message; its nonce is random all the
+// same, since a rebuilt index may come from a restored disk.
+func sealProfile(p *profile, key [32]byte, rand io.Reader) ([]byte, error) {
+	plain, err := p.appendBinary(nil)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := profileCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, aead.NonceSize(), aead.NonceSize()+len(plain)+aead.Overhead())
+	if _, err := io.ReadFull(rand, out); err != nil {
+		return nil, fmt.Errorf("encrypting profile: drawing a nonce: %w", err)
+	}
+	return aead.Seal(out, out, plain, profileBinding(p.id)), nil
+}
+
+// openProfile is the inverse of sealProfile. The segment's digest has been
+// checked before, so what does not decrypt was encrypted with another key.
+func openProfile(sealed []byte, key [32]byte, id cpar.IndexID) (*profile, error) {
+	aead, err := profileCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	n := aead.NonceSize()
+	if len(sealed) < n {
+		return nil, fmt.Errorf("opening profile: %w: it has %d bytes", cpar.ErrCorrupt, len(sealed))
+	}
+	plain, err := aead.Open(nil, sealed[:n], sealed[n:], profileBinding(id))
+	if err != nil {
+		return nil, fmt.Errorf("opening index %v: %w: the index was built with another key", id, cpar.ErrKey)
+	}
+	p, err := decodeProfile(plain)
+	if err != nil {
+		return nil, err
+	}
+	if p.id != id {
+		return nil, fmt.Errorf("opening index %v: %w: its profile is of index %v", id, cpar.ErrCorrupt, p.id)
+	}
+	return p, nil
+}
+
+func profileCipher(key [32]byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+func profileBinding(id cpar.IndexID) []byte { return append([]byte("cpar/v1/profile"), id[:]...) }

@@ -1,0 +1,182 @@
+package user
+
+import (
+	"crypto/rand"
+	"fmt"
+	"math"
+
+	"cpar"
+	"cpar/user/feature"
+	"cpar/user/internal/seed"
+	"cpar/user/ive"
+	"cpar/user/rank"
+	"cpar/user/vector"
+)
+
+// A Pending is what an owner must remember of a request in order to read the
+// reply: its secret scale r_s. It prints as redacted.
+type Pending struct {
+	seed.Redacted
+	owner  *Owner
+	params cpar.Params
+	scale  int64
+}
+
+// A Neighbour is one record of a reply, decrypted.
+type Neighbour struct {
+	Record   uint32   `json:"record"`
+	Dis      float64  `json:"distance"`
+	Keywords []string `json:"keywords"`
+}
+
+// Request turns the features of a photo into what is kept (Pending) and what
+// is sent (Request). Two requests for one photo differ in every word that
+// depends on randomness: r_s, r_p and the noise are fresh. Its order
+// ciphertexts are the same each time; SECURITY.md says what that reveals.
+func (o *Owner) Request(f *feature.Vectors, p cpar.Params) (*Pending, *cpar.Request, error) {
+	v, err := o.profile.vector(f)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a request: %w", err)
+	}
+	return o.RequestVector(v, p)
+}
+
+// RequestVector is Request for a vector that Vector has made.
+func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.Request, error) {
+	if err := p.Validate(); err != nil {
+		return nil, nil, fmt.Errorf("making a request: %w", err)
+	}
+	if p.Scheme == cpar.SchemeCPAR && o.profile.trees == 0 {
+		return nil, nil, fmt.Errorf("making a request: %w: the index has no forest; ask with --scheme capia", cpar.ErrInput)
+	}
+	var secret [seed.Size]byte
+	rand.Read(secret[:])
+	noise := ive.NewNoise(secret)
+	q := &cpar.Request{Index: o.ID(), Params: p}
+	pending := &Pending{owner: o, params: p, scale: noise.Scale()}
+	var err error
+	if q.Vector, err = o.encryptRequest(v, pending.scale, noise); err != nil {
+		return nil, nil, fmt.Errorf("making a request: %w", err)
+	}
+	if p.Scheme == cpar.SchemeCPAR {
+		q.Order = make([]cpar.OrderCiphertext, len(o.fields))
+		for i, f := range o.fields {
+			if q.Order[i], err = o.order.request(i, v.Levels[f]); err != nil {
+				return nil, nil, fmt.Errorf("making a request: %w", err)
+			}
+		}
+	}
+	if p.UsesPlanes() {
+		if q.Planes, err = o.planeRequest(v, pending.scale, noise); err != nil {
+			return nil, nil, fmt.Errorf("making a request: %w", err)
+		}
+	}
+	return pending, q, nil
+}
+
+// encryptRequest makes t = Sᵀ(wV_s + e_s).
+func (o *Owner) encryptRequest(v *vector.Vector, scale int64, noise *ive.Noise) ([]uint64, error) {
+	key, err := o.vectors()
+	if err != nil {
+		return nil, err
+	}
+	plain, err := o.requestVector(v, scale)
+	if err != nil {
+		return nil, err
+	}
+	t := make([]uint64, len(plain))
+	return t, key.EncryptRequest(t, plain, noise)
+}
+
+// requestVector lays out V_s. A photo unlike any photograph is moved towards
+// the baseline rather than refused.
+func (o *Owner) requestVector(v *vector.Vector, scale int64) ([]int64, error) {
+	z, err := o.projection.Embed(nil, v.Levels)
+	if err != nil {
+		return nil, err
+	}
+	o.budget.Clamp(z)
+	plain := make([]int64, o.budget.Dim())
+	return plain, o.budget.Request(plain, z, v.KL, scale, o.profile.farthest)
+}
+
+// planeRequest makes what pruning needs: the request for all planes, and how
+// a plane's score compares with a record's.
+func (o *Owner) planeRequest(v *vector.Vector, scale int64, noise *ive.Noise) (*cpar.PlaneRequest, error) {
+	key, err := o.planes()
+	if err != nil {
+		return nil, err
+	}
+	levels := make([]int, len(o.fields))
+	for i, f := range o.fields {
+		levels[i] = int(v.Levels[f])
+	}
+	planeScale := key.budget.Scale(noise)
+	plain := make([]int64, key.budget.Dim())
+	if err := key.budget.Request(plain, levels, planeScale); err != nil {
+		return nil, err
+	}
+	q := &cpar.PlaneRequest{Vector: make([]uint64, len(plain))}
+	if err := key.EncryptRequest(q.Vector, plain, noise); err != nil {
+		return nil, err
+	}
+	// One level of difference is worth m̂ squared JL units, of which three
+	// quarters count: the projection can fall below L1.
+	perLevel := planeShare * float64(o.projection.MHat()) * float64(scale) / float64(planeScale)
+	q.Scale = uint64(math.Round(perLevel * (1 << 16)))
+	q.Offset = uint64(scale * o.budget.Offset())
+	return q, nil
+}
+
+// planeShare is how much of a plane's distance type-2 pruning trusts.
+const planeShare = 0.75
+
+// Neighbours decrypts a reply: the nearest records with their distances,
+// nearest first. It refuses a reply that does not answer the request
+// (ErrCloud) or whose keywords were altered (ErrCorrupt).
+func (p *Pending) Neighbours(a *cpar.Reply) ([]Neighbour, error) {
+	o := p.owner
+	fail := func(format string, args ...any) ([]Neighbour, error) {
+		return nil, fmt.Errorf("reading the reply: %w: %s", cpar.ErrCloud, fmt.Sprintf(format, args...))
+	}
+	want := min(int(p.params.L), int(o.profile.records))
+	switch {
+	case a.Index != o.ID():
+		return fail("it is of index %v, the request was to %v", a.Index, o.ID())
+	case len(a.Matches) > want, len(a.Matches) < want && !p.params.UsesPlanes():
+		return fail("it holds %d records, %d were asked for", len(a.Matches), want)
+	}
+	seen := map[uint32]bool{}
+	out := make([]Neighbour, len(a.Matches))
+	for i, m := range a.Matches {
+		if m.Record >= o.profile.records || seen[m.Record] {
+			return fail("record %d is out of range or there twice", m.Record)
+		}
+		seen[m.Record] = true
+		words, err := o.sealer.Open(m.Record, m.Keywords)
+		if err != nil {
+			return nil, fmt.Errorf("reading the reply: %w", err)
+		}
+		out[i] = Neighbour{Record: m.Record, Dis: max(0, o.budget.Dis(m.Score, p.scale)), Keywords: words}
+	}
+	return out, nil
+}
+
+// Keywords decrypts a reply and ranks the keywords of its records by the
+// paper's W_t, heaviest first, at most n of them.
+func (p *Pending) Keywords(a *cpar.Reply, n int) ([]rank.Keyword, error) {
+	near, err := p.Neighbours(a)
+	if err != nil {
+		return nil, err
+	}
+	return RankKeywords(near, n), nil
+}
+
+// RankKeywords ranks the keywords of neighbours by W_t.
+func RankKeywords(near []Neighbour, n int) []rank.Keyword {
+	list := make([]rank.Neighbour, len(near))
+	for i, x := range near {
+		list[i] = rank.Neighbour{Dis: x.Dis, Keywords: x.Keywords}
+	}
+	return rank.Keywords(list, n)
+}

@@ -1,0 +1,101 @@
+package user
+
+import (
+	"fmt"
+
+	"cpar"
+	"cpar/kdforest"
+	"cpar/user/embed"
+	"cpar/user/vector"
+)
+
+// A Twin is an index in the clear: the same integers without noise, searched
+// by the same forest. The encrypted search is held against it, place by place
+// and visit by visit. It never leaves the owner.
+type Twin struct {
+	owner   *Owner
+	forest  *kdforest.Forest
+	vectors []*vector.Vector
+	// records holds a record vector of budget.Dim integers each, with ε = 0.
+	records []int64
+}
+
+// Twin lays out the collection in the clear, 8·1347 bytes a record.
+func (b *Builder) Twin() (*Twin, error) {
+	dim := b.budget.Dim()
+	t := &Twin{owner: b.Owner, forest: b.forest, vectors: b.vectors, records: make([]int64, dim*len(b.vectors))}
+	for i, v := range b.vectors {
+		z, err := b.projection.Embed(nil, v.Levels)
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %w", i, err)
+		}
+		b.budget.Clamp(z)
+		if err := b.budget.Record(t.records[i*dim:(i+1)*dim], z, v.KL, 0); err != nil {
+			return nil, fmt.Errorf("record %d: %w", i, err)
+		}
+	}
+	return t, nil
+}
+
+// Search answers a request in the clear as the cloud answers it encrypted,
+// with the scale of pending, so that scores can be compared as integers.
+// trace, if not nil, is told of every visit.
+func (t *Twin) Search(v *vector.Vector, pending *Pending, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
+	request, err := t.owner.requestVector(v, pending.scale)
+	if err != nil {
+		return nil, err
+	}
+	space := &plainSpace{twin: t, request: request, levels: v.Levels, scale: pending.scale}
+	p := pending.params
+	n := len(t.vectors)
+	if p.Scheme == cpar.SchemeCAPIA {
+		return kdforest.Scan(space, n, int(p.L), 0)
+	}
+	visits, err := kdforest.Visits(int(p.Approx), n, int(p.L))
+	if err != nil {
+		return nil, err
+	}
+	hits, _, err := t.forest.Search(space, kdforest.Options{Visits: visits, L: int(p.L), Prune: p.UsesPlanes(), Trace: trace})
+	return hits, err
+}
+
+// Vectors returns the plaintext vectors of the records.
+func (t *Twin) Vectors() []*vector.Vector { return t.vectors }
+
+// Projection returns the Johnson–Lindenstrauss map of the index.
+func (t *Twin) Projection() *embed.Projection { return t.owner.projection }
+
+// Baselines returns the levels that the projection counts from.
+func (t *Twin) Baselines() []uint16 { return t.owner.profile.baselines }
+
+// plainSpace is one request in the clear.
+type plainSpace struct {
+	twin    *Twin
+	request []int64
+	levels  []uint16
+	scale   int64
+}
+
+func (s *plainSpace) Left(plane uint32) bool {
+	return s.twin.owner.profile.planes[plane].Left(s.levels)
+}
+
+func (s *plainSpace) Score(records []uint32, scores []int64) {
+	b := s.twin.owner.budget
+	dim := b.Dim()
+	for i, r := range records {
+		scores[i] = b.PlainScore(s.twin.records[int(r)*dim:(int(r)+1)*dim], s.request)
+	}
+}
+
+// Beyond is the plain type-2 comparison: three quarters of the distance to
+// the plane, in squared JL units, against a record's score.
+func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
+	c := s.twin.owner.profile.planes[plane]
+	levels := float64(s.levels[c.Dim]) - float64(c.Value)
+	if levels < 0 {
+		levels = -levels
+	}
+	far := planeShare * float64(s.twin.owner.projection.MHat()) * levels * float64(s.scale)
+	return far-float64(s.scale*s.twin.owner.budget.Offset()) > float64(worst)
+}

@@ -1,0 +1,206 @@
+package vector
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"cpar"
+)
+
+func features(seed uint64, p int) Features {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	make := func(n int, signed bool) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = rng.ExpFloat64()
+			if signed && rng.IntN(2) == 0 {
+				x[i] = -x[i]
+			}
+		}
+		return x
+	}
+	return Features{
+		RGB: make(48, false), HSV: make(48, false), Gabor: make(256, false), GaborQ: make(256, false),
+		Haar: make(p, true), HaarQ: make(p, true), Lab: make(48, false),
+	}
+}
+
+func sumAbs(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += math.Abs(v)
+	}
+	return sum
+}
+
+func TestDimensions(t *testing.T) {
+	if Dimension(4096/32) != 864 || DimensionKL != 48 {
+		t.Errorf("m_L1 = %d, m_KL = %d; the paper has 864 and 48", Dimension(4096/32), DimensionKL)
+	}
+	for _, p := range []int{1, 32, 128, 512} {
+		v, err := New(features(1, p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(v.L1) != Dimension(p) || len(v.Levels) != Dimension(p) || len(v.KL) != DimensionKL {
+			t.Errorf("p = %d: %d, %d and %d values", p, len(v.L1), len(v.Levels), len(v.KL))
+		}
+	}
+}
+
+func TestNew(t *testing.T) {
+	f := features(2, 128)
+	v, err := New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := 0
+	for i, part := range [][]float64{f.RGB, f.HSV, f.Gabor, f.GaborQ, f.Haar, f.HaarQ} {
+		sum := sumAbs(part)
+		for j, x := range part {
+			if got := v.L1[at+j]; math.Abs(got-x/sum) > 1e-15 {
+				t.Fatalf("feature %d, value %d: %g, want %g", i, j, got, x/sum)
+			}
+		}
+		at += len(part)
+	}
+	if got := sumAbs(v.L1); math.Abs(got-Parts) > 1e-12 {
+		t.Errorf("Σ|L1| is %g", got)
+	}
+	sum := sumAbs(f.Lab) + 48*Smoothing
+	for j, x := range f.Lab {
+		if math.Abs(v.KL[j]-(x+Smoothing)/sum) > 1e-15 {
+			t.Fatalf("lab bin %d: %g, want %g", j, v.KL[j], (x+Smoothing)/sum)
+		}
+	}
+	for d, x := range v.L1 {
+		// Half a level is the most that rounding may move an element.
+		if math.Abs(float64(v.Levels[d])/Beta*2-1-x) > 1.0/Beta+1e-12 {
+			t.Fatalf("element %d: %g has level %d", d, x, v.Levels[d])
+		}
+	}
+}
+
+func TestQuantise(t *testing.T) {
+	for _, c := range []struct {
+		x    float64
+		want uint16
+	}{
+		{-1, 0}, {1, 999}, {0, 500}, // 499.5, to even
+		{1.0 / 999, 500}, {-1.0 / 999, 499}, {-1 + 1.0/999, 0}, // 500, 499 and about a half
+		{-1 + 3.1/999, 2}, {0.5, 749}, {-0.5, 250}, // 749.25, 249.75
+		{1.0000001, 999}, {-7, 0}, {math.Inf(1), 999}, {math.NaN(), 500},
+	} {
+		if got := Quantise([]float64{c.x})[0]; got != c.want {
+			t.Errorf("level of %v is %d, want %d", c.x, got, c.want)
+		}
+	}
+}
+
+func TestFeaturesOfZeros(t *testing.T) {
+	f := features(3, 16)
+	clear(f.Haar)
+	clear(f.RGB)
+	clear(f.Lab)
+	v, err := New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := range 48 {
+		if v.L1[d] != 0 || v.Levels[d] != 500 {
+			t.Fatalf("rgb %d is %g, level %d", d, v.L1[d], v.Levels[d])
+		}
+		if math.Abs(v.KL[d]-1.0/48) > 1e-15 {
+			t.Fatalf("lab %d is %g", d, v.KL[d])
+		}
+	}
+	if got := NormaliseL1([]float64{1e-13, 0}); got[0] != 1e-13/1e-12 {
+		t.Errorf("below the least norm: %g", got[0])
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for name, spoil := range map[string]func(*Features){
+		"no features":     func(f *Features) { *f = Features{} },
+		"short rgb":       func(f *Features) { f.RGB = f.RGB[:47] },
+		"long gaborq":     func(f *Features) { f.GaborQ = append(f.GaborQ, 1) },
+		"haarq unlike":    func(f *Features) { f.HaarQ = f.HaarQ[:15] },
+		"no lab":          func(f *Features) { f.Lab = nil },
+		"NaN":             func(f *Features) { f.Gabor[3] = math.NaN() },
+		"infinite":        func(f *Features) { f.Haar[3] = math.Inf(-1) },
+		"infinite sum":    func(f *Features) { f.Haar[3], f.Haar[4] = 1e308, -1e308 },
+		"negative hsv":    func(f *Features) { f.HSV[0] = -1e-9 },
+		"negative lab":    func(f *Features) { f.Lab[47] = -1 },
+		"NaN in lab":      func(f *Features) { f.Lab[0] = math.NaN() },
+		"infinite in lab": func(f *Features) { f.Lab[0] = math.Inf(1) },
+	} {
+		f := features(4, 16)
+		spoil(&f)
+		if _, err := New(f); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Features that OpenCV and PyWavelets extract, with 128 Haar coefficients in
+// place of principal components: every photo stays within the bounds that
+// later steps rely on.
+func TestVectorsOfPhotos(t *testing.T) {
+	data, err := os.ReadFile(reference(t, "golden.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden map[string]map[string][]float64
+	if err := json.Unmarshal(data, &golden); err != nil {
+		t.Fatal(err)
+	}
+	for name, g := range golden {
+		v, err := New(Features{
+			RGB: g["rgb"], HSV: g["hsv"], Gabor: g["gabor"], GaborQ: g["gaborq"],
+			Haar: g["haar"][:128], HaarQ: g["haarq"][:128], Lab: g["lab"],
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if sumAbs(v.L1) > Parts+1e-12 || slices.Max(v.Levels) > Beta || math.Abs(sumAbs(v.KL)-1) > 1e-12 || slices.Min(v.KL) <= 0 {
+			t.Errorf("%s: out of bounds", name)
+		}
+	}
+}
+
+// reference is a file of the reference folder beside the module.
+func reference(t *testing.T, name string) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			t.Skip("shared/reference not found beside the checkout: no go.mod above the package")
+		}
+	}
+	path := filepath.Join(dir, "..", "shared", "reference", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("shared/reference not found beside the checkout: %v", err)
+	}
+	return path
+}
+
+func BenchmarkNew(b *testing.B) {
+	f := features(1, 128)
+	for b.Loop() {
+		if _, err := New(f); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
