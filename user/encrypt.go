@@ -62,7 +62,7 @@ func (b *Builder) Encrypt(ctx context.Context, folder string) (*cpar.Manifest, e
 		ID:           b.profile.id,
 		Records:      b.profile.records,
 		Dim:          uint32(b.budget.Dim()),
-		Shift:        uint8(2 * ive.DistanceShift),
+		Shift:        uint8(b.budget.Cipher().RecordShift + b.budget.Cipher().RequestShift),
 		KeywordBytes: keyword.SealedSize,
 	}
 	// In the manifest's order of segments.
@@ -219,6 +219,9 @@ func (b *Builder) writeForest(_ context.Context, w *indexdir.Writer, m *cpar.Man
 
 // writePlanes encrypts one small signed plane for each distinct split.
 func (b *Builder) writePlanes(ctx context.Context, w *indexdir.Writer, m *cpar.Manifest) error {
+	if len(b.profile.planes) == 0 { // one image, or all of them alike
+		return segment(w, m, cpar.SegmentPlanes, func(io.Writer) error { return nil })
+	}
 	noise, err := b.noise()
 	if err != nil {
 		return err

@@ -64,7 +64,10 @@ func newOwner(key *Key, p *profile) (*Owner, error) {
 	o := &Owner{key: key, profile: p, fields: p.fields()}
 	jl := embed.Dimension(m, vector.Beta, Alpha, Gamma)
 	var err error
-	if o.budget, err = combined.New(combined.Params{JL: jl, KL: vector.DimensionKL, Beta: vector.Beta, Shift: ive.DistanceShift}); err != nil {
+	if o.budget, err = combined.ForShape(jl, vector.DimensionKL, vector.Beta); err != nil {
+		return nil, err
+	}
+	if o.budget, err = o.budget.Hide(seed.New(key.derive("offset", p.id))); err != nil {
 		return nil, err
 	}
 	if o.projection, err = embed.New(key.derive("projection", p.id), m, vector.Beta, jl, p.baselines); err != nil {

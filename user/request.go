@@ -49,6 +49,9 @@ func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 	if p.Scheme == cpar.SchemeCPAR && o.profile.trees == 0 {
 		return nil, nil, fmt.Errorf("making a request: %w: the index has no forest; ask with --scheme capia", cpar.ErrInput)
 	}
+	if len(o.fields) == 0 {
+		p.Prune = false // one image, or all of them alike: there is no plane
+	}
 	var secret [seed.Size]byte
 	rand.Read(secret[:])
 	noise := ive.NewNoise(secret)

@@ -458,6 +458,51 @@ func TestReadersWhileActivating(t *testing.T) {
 	x.Release()
 }
 
+// An index that is replaced while it is being opened is not a damaged one.
+func TestReplacedWhileOpening(t *testing.T) {
+	folder := t.TempDir()
+	build(t, folder, 1)
+	seed := uint64(1)
+	x, err := indexdir.OpenWith(folder, func() {
+		if seed < 3 {
+			seed++
+			build(t, folder, seed)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Release()
+	if _, want := sample.Segments(x.Manifest(), 3); !bytes.Equal(x.Segments()[0], want[0]) {
+		t.Error("not the newest index")
+	}
+}
+
+// A process killed between making a folder and syncing its name leaves a name
+// that is there and may go with the power: the next writer syncs it.
+func TestFoldersThatExistAreSynced(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "x")
+	if err := os.MkdirAll(filepath.Join(folder, "segments"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	synced := syncs{durable.OS, map[string]bool{}}
+	w, err := indexdir.Create(folder, indexdir.Options{FS: synced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if !synced.seen[filepath.Dir(folder)] || !synced.seen[folder] {
+		t.Errorf("synced: %v", synced.seen)
+	}
+}
+
+type syncs struct {
+	durable.FS
+	seen map[string]bool
+}
+
+func (s syncs) SyncDir(path string) error { s.seen[path] = true; return s.FS.SyncDir(path) }
+
 func FuzzManifestFile(f *testing.F) {
 	folder := f.TempDir()
 	build(f, folder, 1)

@@ -30,7 +30,10 @@ type Index struct {
 }
 
 // Open maps the active index of folder and checks every byte of it.
-func Open(folder string) (*Index, error) {
+func Open(folder string) (*Index, error) { return open(folder, func() {}) }
+
+// open calls between when the manifest is read and its segments are not yet.
+func open(folder string, between func()) (*Index, error) {
 	for attempt := 0; ; attempt++ {
 		before, err := ReadManifestBytes(folder)
 		if err != nil {
@@ -40,6 +43,7 @@ func Open(folder string) (*Index, error) {
 		if err != nil {
 			return nil, err
 		}
+		between()
 		x, err := Load(folder, m)
 		if err == nil || !errors.Is(err, ErrMissing) || attempt == 10 {
 			return x, err

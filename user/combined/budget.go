@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"cpar"
+	"cpar/user/internal/seed"
 	"cpar/user/ive"
 )
 
@@ -66,13 +67,34 @@ func New(p Params) (*Budget, error) {
 			p.JL, p.KL, p.Beta, cpar.ErrInput)
 	}
 	b := &Budget{params: p, unit: float64(p.JL) * float64(p.Beta) / 2}
-	b.offset = int64(math.Round(MidDistance * b.unit))
+	if err := b.setOffset(int64(math.Round(MidDistance * b.unit))); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Hide returns the budget with an r of the owner's own, drawn from stream: with
+// a known r the cloud would have to guess eleven bits of r_s to read distances,
+// with this one it has to guess F/2 values more.
+func (b *Budget) Hide(stream *seed.Stream) (*Budget, error) {
+	hidden := *b
+	r := int64(math.Round(MidDistance*b.unit)) - int64(stream.Uint64n(uint64(b.unit/2)))
+	if err := hidden.setOffset(r); err != nil {
+		return nil, err
+	}
+	return &hidden, nil
+}
+
+// setOffset sets r and checks that the budget holds with it.
+func (b *Budget) setOffset(r int64) error {
+	p := b.params
+	b.offset = r
 	if err := b.Cipher().Validate(); err != nil {
-		return nil, fmt.Errorf("making a noise budget: %w", err)
+		return fmt.Errorf("making a noise budget: %w", err)
 	}
 	// Both ends of [0, 22].
 	if bits := b.Bits(); !(bits < 63) {
-		return nil, fmt.Errorf("making a noise budget: Dis up to %d needs %.1f bits of 63 at w = 2^%d: %w",
+		return fmt.Errorf("making a noise budget: Dis up to %d needs %.1f bits of 63 at w = 2^%d: %w",
 			MaxDistance, bits, p.Shift, cpar.ErrInput)
 	}
 	limit := math.Ldexp(1, 63-2*int(p.Shift)) / ive.MaxScale // of |F·Dis − r| and disturbance
@@ -82,16 +104,16 @@ func New(p Params) (*Budget, error) {
 	// The least Dis is −log m_KL (Σ v log v alone), if JL and logarithms are 0.
 	lowest := float64(b.offset) + (math.Log(float64(max(p.KL, 1)))+MaxError)*b.unit
 	if b.room < MaxDistance*b.unit || lowest > limit {
-		return nil, fmt.Errorf("making a noise budget: w = 2^%d leaves room for Dis up to %.1f: %w",
+		return fmt.Errorf("making a noise budget: w = 2^%d leaves room for Dis up to %.1f: %w",
 			p.Shift, b.room/b.unit, cpar.ErrInput)
 	}
 	for _, scale := range []int64{1 << ive.ScaleBits, ive.MaxScale} {
 		if e := b.Disturbance(scale); e > MaxError {
-			return nil, fmt.Errorf("making a noise budget: at w = 2^%d noise moves a distance by up to %.2g: %w",
+			return fmt.Errorf("making a noise budget: at w = 2^%d noise moves a distance by up to %.2g: %w",
 				p.Shift, e, cpar.ErrInput)
 		}
 	}
-	return b, nil
+	return nil
 }
 
 // ForShape is New with the largest plaintext scale, up to 2^ive.DistanceShift, at
@@ -115,7 +137,7 @@ func ForShape(jl, kl, beta int) (*Budget, error) {
 // Unit is F, squared JL units per unit of distance.
 func (b *Budget) Unit() float64 { return b.unit }
 
-// Offset is r = 11·F.
+// Offset is r: 11·F, or a little less where Hide drew it.
 func (b *Budget) Offset() int64 { return b.offset }
 
 // Bits is what a score of Dis in [0, 22] needs, sign apart; 63 are there.

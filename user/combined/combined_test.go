@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/user/internal/seed"
 	"cpar/user/ive"
 )
 
@@ -399,4 +400,40 @@ func agreement(a, b []int64) float64 {
 		}
 	}
 	return float64(same) / float64(len(x))
+}
+
+// TestHide: an owner's own r keeps the distances, and every shape has room for
+// the whole range that it is drawn from.
+func TestHide(t *testing.T) {
+	for _, jl := range []int{1008, 1296, 2448} {
+		b, err := ForShape(jl, 48, 999)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[int64]bool{}
+		for i := range 20 {
+			h, err := b.Hide(seed.New([32]byte{byte(i)}))
+			if err != nil {
+				t.Fatalf("m̂ = %d: %v", jl, err)
+			}
+			seen[h.Offset()] = true
+			if r := float64(h.Offset()) / b.Unit(); r < MidDistance-0.5 || r > MidDistance {
+				t.Errorf("m̂ = %d: r = %g·F", jl, r)
+			}
+			if h.Bits() >= 63 || h.Cipher() != b.Cipher() {
+				t.Errorf("m̂ = %d: %g bits", jl, h.Bits())
+			}
+			const dis, scale = 3.25, 1500
+			if got := h.Dis(int64(scale*(b.Unit()*dis-float64(h.Offset()))), scale); math.Abs(got-dis) > 1e-6 {
+				t.Errorf("m̂ = %d: Dis %g, want %g", jl, got, dis)
+			}
+		}
+		if len(seen) != 20 {
+			t.Errorf("m̂ = %d: %d different r of 20", jl, len(seen))
+		}
+		least := *b
+		if err := least.setOffset(int64((MidDistance - 0.5) * b.Unit())); err != nil {
+			t.Errorf("m̂ = %d: the least r: %v", jl, err)
+		}
+	}
 }

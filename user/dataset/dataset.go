@@ -30,6 +30,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -176,7 +177,7 @@ func (c *Collection) readManifestFile(root *os.Root) error {
 // in different Unicode forms (a collection that was on a Mac), so both are tried.
 func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	var first error
-	for _, name := range []string{r.name, norm.NFC.String(r.name), norm.NFD.String(r.name)} {
+	for _, name := range slices.Compact([]string{r.name, norm.NFC.String(r.name), norm.NFD.String(r.name)}) {
 		info, err := root.Stat(filepath.FromSlash(name))
 		if err != nil {
 			if first == nil {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"cpar"
+	"cpar/internal/oracle"
 )
 
 func TestOpenManifest(t *testing.T) {
@@ -156,18 +157,7 @@ func TestSummaryCountsAndNames(t *testing.T) {
 
 // The Corel-5k collection beside the checkout, as a person would open it.
 func TestOpenCorel(t *testing.T) {
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for !exists(filepath.Join(dir, "go.mod")) && dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
-	}
-	dir = filepath.Join(filepath.Dir(dir), "shared", "data", "corel5k")
-	if !exists(filepath.Join(dir, ManifestName)) {
-		t.Skip("shared/data/corel5k not found beside the checkout")
-	}
-	c, err := Open(dir, Options{})
+	c, err := Open(oracle.Path(t, "data/corel5k"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,8 +169,6 @@ func TestOpenCorel(t *testing.T) {
 		t.Errorf("warnings:\n%s", c.Summary())
 	}
 }
-
-func exists(p string) bool { _, err := os.Stat(p); return err == nil }
 
 func checkKeywords(t *testing.T, keywords []string) {
 	t.Helper()

@@ -8,7 +8,7 @@ import (
 
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
-	if !(math.Abs(got-want) <= 1e-12*max(1, math.Abs(want))) && got != want {
+	if got != want && (math.IsInf(want, 0) || !(math.Abs(got-want) <= 1e-12*max(1, math.Abs(want)))) {
 		t.Errorf("%s: %v, want %v", what, got, want)
 	}
 }

@@ -48,7 +48,7 @@ import (
 const (
 	maxM    = 1 << 20
 	maxBeta = 1<<16 - 1 // levels are uint16
-	maxMHat = 1 << 20
+	maxMHat = 1 << 16
 )
 
 // parts is the number of L1-normalised features a vector of the `paper` profile
@@ -172,7 +172,7 @@ func (p *Projection) rowBytes() int { return (p.mhat + 127) / 128 * aes.BlockSiz
 func (p *Projection) steps(bits []byte, d, first int) {
 	blocks := uint64(p.rowBytes() / aes.BlockSize)
 	var counter [aes.BlockSize]byte
-	// Below 2²⁰·2¹⁶·2¹³: the upper half of the counter stays 0.
+	// Below 2²⁰·2¹⁶·2⁹: the upper half of the counter stays 0.
 	binary.BigEndian.PutUint64(counter[8:], uint64(d*p.beta+first-1)*blocks)
 	clear(bits)
 	cipher.NewCTR(p.block, counter[:]).XORKeyStream(bits, bits)

@@ -44,6 +44,9 @@ func (t *tally) carry() {
 	t.rows = 0
 }
 
+// stretch steps are taken from the stream at a time.
+const stretch = 256
+
 // Embed embeds one photo: m̂ values, written to dst if it has room and to a new
 // slice otherwise. They are those of EmbedAll.
 func (p *Projection) Embed(dst []int32, levels []uint16) ([]int32, error) {
@@ -54,7 +57,7 @@ func (p *Projection) Embed(dst []int32, levels []uint16) ([]int32, error) {
 	// (steps above − steps below).
 	size := p.rowBytes()
 	above, below := newTally(size), newTally(size)
-	bits := make([]byte, p.beta*size)
+	bits := make([]byte, min(p.beta, stretch)*size)
 	balance := int32(0)
 	for d, x := range levels {
 		base := p.baselines[d]
@@ -66,10 +69,12 @@ func (p *Projection) Embed(dst []int32, levels []uint16) ([]int32, error) {
 			continue
 		}
 		balance += int32(x) - int32(base)
-		walk := bits[:int(high-low)*size]
-		p.steps(walk, d, int(low)+1)
-		for ; len(walk) > 0; walk = walk[size:] {
-			side.add(walk[:size])
+		for l := int(low); l < int(high); l += stretch {
+			walk := bits[:min(int(high)-l, stretch)*size]
+			p.steps(walk, d, l+1)
+			for ; len(walk) > 0; walk = walk[size:] {
+				side.add(walk[:size])
+			}
 		}
 	}
 	above.carry()

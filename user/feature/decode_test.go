@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -330,6 +331,21 @@ func TestReducerAgainstSum(t *testing.T) {
 			if math.Abs(want[i]-tg.out[i]) > 1e-9 {
 				t.Fatalf("%v: element %d is %g, want %g", c, i, tg.out[i], want[i])
 			}
+		}
+	}
+}
+
+// A workspace remembers nothing of the picture before.
+func TestExtractorReused(t *testing.T) {
+	e := NewExtractor()
+	for _, size := range [][2]int{{60, 40}, {300, 200}, {60, 40}, {60, 40}, {300, 200}, {300, 200}} {
+		data := encodePNG(t, synthetic(size[0], size[1]))
+		want, err := FromBytes(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := e.FromBytes(data); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v: other vectors in a used workspace, %v", size, err)
 		}
 	}
 }

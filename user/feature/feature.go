@@ -110,13 +110,39 @@ func appendRounded(buf []byte, x float64) []byte {
 	return buf
 }
 
-// An Extractor is the workspace of one goroutine: about 2 MB of buffers that
+// An Extractor is the workspace of one goroutine: about 4 MB of buffers that
 // serve image after image. It must not be used by two goroutines at once.
 type Extractor struct {
+	plan  *plan  // of the last picture; collections are of few sizes
 	row   []byte // one row of a picture, RGB
 	color colorCounts
 	gabor *gaborSpace
 	haar  [haarSide * haarSide]float64
+}
+
+// A plan is how pictures of one size and orientation are reduced.
+type plan struct {
+	w, h            int // as stored
+	turn            orientation
+	reducer         *reducer
+	grey128, grey64 *target
+	small           *target // colours of a picture beyond 256 pixels, else nil
+}
+
+func newPlan(p *Picture) *plan {
+	pl := &plan{
+		w: p.storedW, h: p.storedH, turn: p.turn,
+		grey128: newTarget(p, gaborSide, gaborSide, 1),
+		grey64:  newTarget(p, haarSide, haarSide, 1),
+	}
+	targets := []*target{pl.grey128, pl.grey64}
+	if max(p.storedW, p.storedH) > colorSide {
+		w, h := reducedSize(p.storedW, p.storedH)
+		pl.small = newStoredTarget(p, w, h, 3)
+		targets = append(targets, pl.small)
+	}
+	pl.reducer = newReducer(p.storedW, p.storedH, targets)
+	return pl
 }
 
 // NewExtractor returns an empty workspace.
@@ -127,38 +153,29 @@ func (e *Extractor) Extract(p *Picture) (*Vectors, error) {
 	if p == nil || p.open == nil || p.storedW <= 0 || p.storedH <= 0 {
 		return nil, fmt.Errorf("extracting features: %w: an empty picture; decode one first", cpar.ErrInput)
 	}
-	side := max(p.storedW, p.storedH)
-	grey128 := newTarget(p, gaborSide, gaborSide, 1)
-	grey64 := newTarget(p, haarSide, haarSide, 1)
-	targets := []*target{grey128, grey64}
-	var small *target
-	if side > colorSide {
-		w, h := reducedSize(p.storedW, p.storedH)
-		small = newStoredTarget(p, w, h, 3)
-		targets = append(targets, small)
-	}
-	red := newReducer(p.storedW, p.storedH, targets)
-	e.color.reset()
-	if cap(e.row) < 3*p.storedW {
+	if e.plan == nil || e.plan.w != p.storedW || e.plan.h != p.storedH || e.plan.turn != p.turn {
+		e.plan = newPlan(p)
 		e.row = make([]byte, 3*p.storedW)
 	}
-	row := e.row[:3*p.storedW]
+	pl := e.plan
+	pl.reducer.reset()
+	e.color.reset()
 	read := p.open()
 	for y := range p.storedH {
-		read(y, row)
-		if small == nil {
-			e.color.addBytes(row)
+		read(y, e.row)
+		if pl.small == nil {
+			e.color.addBytes(e.row)
 		}
-		red.add(y, row)
+		pl.reducer.add(y, e.row)
 	}
-	if small != nil {
-		e.color.addFloats(small.out)
+	if pl.small != nil {
+		e.color.addFloats(pl.small.out)
 	}
 
 	v := newVectors()
 	e.color.write(v.RGB, v.HSV, v.Lab)
-	e.gabor.respond(grey128.upright(), v.Gabor, v.GaborQ)
-	haarTransform(grey64.upright(), e.haar[:])
+	e.gabor.respond(pl.grey128.upright(), v.Gabor, v.GaborQ)
+	haarTransform(pl.grey64.upright(), e.haar[:])
 	haarWrite(e.haar[:], v.Haar, v.HaarQ)
 	return v, nil
 }

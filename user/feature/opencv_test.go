@@ -56,7 +56,7 @@ func TestGoldenSizes(t *testing.T) {
 		if a.color > 1e-3 || a.gabor > 1e-5 || a.haar > 1e-5 || a.haarq < 0.99 {
 			t.Errorf("%s: too far from OpenCV: %+v", name, a)
 		}
-		// Picture without texture have phases of noise.
+		// Pictures without texture have phases of noise.
 		if w*h > 10 && inner < 0.97 {
 			t.Errorf("%s: phases away from the borders agree in %.4f", name, inner)
 		}

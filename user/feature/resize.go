@@ -112,7 +112,8 @@ func newTarget(p *Picture, w, h, channels int) *target {
 	return t
 }
 
-// upright returns the values row by row of a square grey target, scaled to [0, 1].
+// upright returns the values of a square grey target row by row, scaled to
+// [0, 1]; it may be called once a picture.
 func (t *target) upright() []float64 {
 	for i := range t.out {
 		t.out[i] /= 255
@@ -166,6 +167,14 @@ func differs(targets []*target, i int, axis func(*target) [][]tap) bool {
 		}
 	}
 	return false
+}
+
+// reset makes the reducer ready for another picture of the same size.
+func (r *reducer) reset() {
+	clear(r.sums)
+	for _, t := range r.targets {
+		clear(t.out)
+	}
 }
 
 // add takes row y; rows come in order.

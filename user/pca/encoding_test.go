@@ -54,6 +54,7 @@ func TestDecodingRefuses(t *testing.T) {
 		binary.LittleEndian.PutUint32(data[offset:], word)
 		return data
 	}
+	wide := encoded(t, &Basis{in: 1, out: 2, mean: []float32{0}, components: []float32{1, 0}})
 	for name, c := range map[string]struct {
 		data []byte
 		want error
@@ -62,7 +63,7 @@ func TestDecodingRefuses(t *testing.T) {
 		"a byte short": {good[:len(good)-1], cpar.ErrCorrupt}, "a byte over": {append(bytes.Clone(good), 0), cpar.ErrCorrupt},
 		"magic": {changed(0, 0), cpar.ErrCorrupt}, "version": {changed(8, 2), cpar.ErrVersion},
 		"in": {changed(12, 1<<31), cpar.ErrCorrupt}, "no out": {changed(16, 0), cpar.ErrCorrupt},
-		"out above in": {changed(16, 11), cpar.ErrCorrupt}, "other out": {changed(16, 4), cpar.ErrCorrupt},
+		"out above in": {wide, cpar.ErrCorrupt}, "other out": {changed(16, 4), cpar.ErrCorrupt},
 		"NaN":      {changed(headerSize, math.Float32bits(float32(math.NaN()))), cpar.ErrCorrupt},
 		"infinite": {changed(len(good)-4, math.Float32bits(float32(math.Inf(1)))), cpar.ErrCorrupt},
 		"too long": {changed(len(good)-4, math.Float32bits(3)), cpar.ErrCorrupt},

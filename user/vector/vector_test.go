@@ -6,11 +6,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"cpar"
+	"cpar/internal/oracle"
 )
 
 func features(seed uint64, p int) Features {
@@ -92,7 +92,7 @@ func TestQuantise(t *testing.T) {
 		x    float64
 		want uint16
 	}{
-		{-1, 0}, {1, 999}, {0, 500}, // 499.5, to even
+		{-1, 0}, {1, 999}, {0, 500}, {0.010010010010010006, 504}, // 499.5 and 504.5, to even
 		{1.0 / 999, 500}, {-1.0 / 999, 499}, {-1 + 1.0/999, 0}, // 500, 499 and about a half
 		{-1 + 3.1/999, 2}, {0.5, 749}, {-0.5, 250}, // 749.25, 249.75
 		{1.0000001, 999}, {-7, 0}, {math.Inf(1), 999}, {math.NaN(), 500},
@@ -152,7 +152,7 @@ func TestNewRefuses(t *testing.T) {
 // place of principal components: every photo stays within the bounds that
 // later steps rely on.
 func TestVectorsOfPhotos(t *testing.T) {
-	data, err := os.ReadFile(reference(t, "golden.json"))
+	data, err := os.ReadFile(oracle.Path(t, "reference/golden.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,28 +172,6 @@ func TestVectorsOfPhotos(t *testing.T) {
 			t.Errorf("%s: out of bounds", name)
 		}
 	}
-}
-
-// reference is a file of the reference folder beside the module.
-func reference(t *testing.T, name string) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			t.Skip("shared/reference not found beside the checkout: no go.mod above the package")
-		}
-	}
-	path := filepath.Join(dir, "..", "shared", "reference", name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("shared/reference not found beside the checkout: %v", err)
-	}
-	return path
 }
 
 func BenchmarkNew(b *testing.B) {

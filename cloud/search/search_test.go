@@ -1,0 +1,209 @@
+package search
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"cpar"
+	"cpar/cloud/score"
+	"cpar/internal/wire"
+	"cpar/kdforest"
+)
+
+// made is an index of the right shape whose words mean nothing: what a search
+// costs and checks does not depend on what is encrypted.
+func made(t testing.TB, n, dim, fields int) *score.Index {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, uint64(n)))
+	rows := make([][]uint16, n)
+	for i := range rows {
+		rows[i] = make([]uint16, fields)
+		for j := range rows[i] {
+			rows[i][j] = uint16(rng.NormFloat64()*20 + 500)
+		}
+	}
+	forest, planes, err := kdforest.Build(rows, kdforest.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := func(n int) []byte {
+		b := make([]byte, 0, 8*n)
+		for range n {
+			b = wire.AppendWords(b, []uint64{rng.Uint64() >> 20})
+		}
+		return b
+	}
+	f := &cpar.Forest{Forest: *forest}
+	for _, p := range planes {
+		f.Cuts = append(f.Cuts, cpar.Plane{Field: uint16(p.Dim), Order: cpar.OrderCiphertext(p.Value)})
+	}
+	enc, err := f.AppendBinary(nil, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, ID: cpar.IndexID{1}, Records: uint32(n), Dim: uint32(dim), Shift: 28,
+		Trees: uint8(len(forest.Trees)), PlaneShift: 45, OrderBytes: 2, Fields: uint32(fields), Planes: forest.Planes, KeywordBytes: 92}
+	segments := [][]byte{words(n * dim), make([]byte, n*92), enc, words(int(forest.Planes) * (fields + 1)), {0}}
+	for i, k := range []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentForest, cpar.SegmentPlanes, cpar.SegmentProfile} {
+		m.Segments = append(m.Segments, cpar.Segment{Kind: k, Bytes: uint64(len(segments[i]))})
+	}
+	x, err := score.Load(m, segments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func request(x *score.Index, p cpar.Params, seed uint64) *cpar.Request {
+	rng := rand.New(rand.NewPCG(2, seed))
+	q := &cpar.Request{Index: x.Manifest.ID, Params: p, Vector: make([]uint64, x.Manifest.Dim)}
+	for i := range q.Vector {
+		q.Vector[i] = rng.Uint64() >> 30
+	}
+	if p.Scheme == cpar.SchemeCPAR {
+		for range x.Manifest.Fields {
+			q.Order = append(q.Order, cpar.OrderCiphertext(rng.NormFloat64()*20+500))
+		}
+	}
+	if p.UsesPlanes() {
+		q.Planes = &cpar.PlaneRequest{Vector: make([]uint64, x.Manifest.Fields+1), Scale: 1 << 16}
+	}
+	return q
+}
+
+func params(scheme cpar.Scheme, approx uint16) cpar.Params {
+	return cpar.Params{Scheme: scheme, L: 10, Approx: approx}
+}
+
+func TestFullForestEqualsScan(t *testing.T) {
+	x := made(t, 700, 20, 8)
+	for seed := range uint64(30) {
+		q := request(x, params(cpar.SchemeCPAR, 1000), seed)
+		forest, err := Annotate(x, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Params.Scheme, q.Order = cpar.SchemeCAPIA, nil
+		scan, err := Annotate(x, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(forest, scan) {
+			t.Fatalf("request %d: AP-100 gives %+v, the scan %+v", seed, forest, scan)
+		}
+	}
+}
+
+// TestAccount: a reply says how many records were scored and how many bytes of
+// ciphertext that took.
+func TestAccount(t *testing.T) {
+	x := made(t, 1000, 20, 8)
+	for approx, visited := range map[uint16]uint32{1000: 1000, 100: 100, 25: 25, 1: 10} {
+		a, err := Annotate(x, request(x, params(cpar.SchemeCPAR, approx), 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Visited != visited || a.Touched != uint64(visited)*20*8 || len(a.Matches) != 10 {
+			t.Errorf("AP-%g: %d visited, %d bytes, %d matches", float64(approx)/10, a.Visited, a.Touched, len(a.Matches))
+		}
+	}
+	pruned := request(x, cpar.Params{Scheme: cpar.SchemeCPAR, L: 10, Approx: 100, Prune: true}, 1)
+	a, err := Annotate(x, pruned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if planes := a.Touched - uint64(a.Visited)*20*8; planes == 0 || planes%(9*8) != 0 {
+		t.Errorf("pruning touched %d bytes of planes", planes)
+	}
+}
+
+func TestRequestThatDoesNotFit(t *testing.T) {
+	x := made(t, 50, 20, 8)
+	capia := *x
+	capia.Forest = nil
+	for name, spoil := range map[string]func(*cpar.Request) *score.Index{
+		"another index":           func(q *cpar.Request) *score.Index { q.Index[0]++; return x },
+		"short vector":            func(q *cpar.Request) *score.Index { q.Vector = q.Vector[1:]; return x },
+		"long vector":             func(q *cpar.Request) *score.Index { q.Vector = append(q.Vector, 1); return x },
+		"no order":                func(q *cpar.Request) *score.Index { q.Order = nil; return x },
+		"capia with order":        func(q *cpar.Request) *score.Index { q.Params.Scheme = cpar.SchemeCAPIA; return x },
+		"planes not asked for":    func(q *cpar.Request) *score.Index { q.Planes = &cpar.PlaneRequest{}; return x },
+		"pruning without planes":  func(q *cpar.Request) *score.Index { q.Params.Prune = true; return x },
+		"planes of another width": func(q *cpar.Request) *score.Index { q.Params.Prune = true; q.Planes = &cpar.PlaneRequest{}; return x },
+		"an index with no forest": func(q *cpar.Request) *score.Index { return &capia },
+		"no neighbours":           func(q *cpar.Request) *score.Index { q.Params.L = 0; return x },
+	} {
+		q := request(x, params(cpar.SchemeCPAR, 100), 1)
+		if _, err := Annotate(spoil(q), q); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%s: %v, want ErrInput", name, err)
+		}
+	}
+}
+
+// TestBeyondCannotWrap: whatever a request says of planes, the comparison is
+// that of the integers.
+func TestBeyondCannotWrap(t *testing.T) {
+	x := made(t, 50, 20, 8)
+	q := request(x, cpar.Params{Scheme: cpar.SchemeCPAR, L: 10, Approx: 500, Prune: true}, 1)
+	for i := range q.Planes.Vector {
+		q.Planes.Vector[i] = ^uint64(0) >> 1
+	}
+	for _, c := range []struct {
+		scale, offset uint64
+		worst         int64
+		want          bool
+	}{
+		{0, 0, -1, true}, {0, 0, 0, false}, {0, 1, -2, true}, {0, 1, -1, false},
+		{0, ^uint64(0), -1 << 63, false}, {^uint64(0), 0, 1 << 40, true},
+	} {
+		q.Planes.Scale, q.Planes.Offset = c.scale, c.offset
+		s, err := score.NewSpace(x, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Beyond(0, c.worst); got != c.want {
+			t.Errorf("scale %d, offset %d, worst %d: %v, want %v", c.scale, c.offset, c.worst, got, c.want)
+		}
+	}
+}
+
+// BenchmarkAnnotate is one request in the cloud, n records of the paper's
+// profile. It reports the bytes of ciphertext read.
+func BenchmarkAnnotate(b *testing.B) {
+	for _, n := range []int{4500, 20000} {
+		x := made(b, n, 1347, 300)
+		for _, c := range []struct {
+			name string
+			p    cpar.Params
+		}{
+			{"capia", params(cpar.SchemeCAPIA, 1000)},
+			{"cpar@100", params(cpar.SchemeCPAR, 1000)},
+			{"cpar@20", params(cpar.SchemeCPAR, 200)},
+			{"cpar@10", params(cpar.SchemeCPAR, 100)},
+			{"cpar@2.5", params(cpar.SchemeCPAR, 25)},
+		} {
+			b.Run(fmt.Sprintf("n=%d/%s", n, c.name), func(b *testing.B) {
+				// Several requests in turn: one alone would leave its records in
+				// the cache.
+				requests := make([]*cpar.Request, 32)
+				for i := range requests {
+					requests[i] = request(x, c.p, uint64(i))
+				}
+				var touched uint64
+				i := 0
+				for b.Loop() {
+					a, err := Annotate(x, requests[i%len(requests)])
+					if err != nil {
+						b.Fatal(err)
+					}
+					touched = a.Touched
+					i++
+				}
+				b.SetBytes(int64(touched))
+			})
+		}
+	}
+}
