@@ -17,11 +17,15 @@ type Plane struct {
 	Order OrderCiphertext
 }
 
+func (p Plane) before(o Plane) bool {
+	return p.Field < o.Field || p.Field == o.Field && p.Order < o.Order
+}
+
 // A Forest is an encrypted forest without its vectors: the trees' shapes,
 // which record each node holds, and the planes that nodes share.
 type Forest struct {
 	kdforest.Forest
-	// Cuts has Forest.Planes elements.
+	// Cuts has Forest.Planes elements, ascending by (Field, Order).
 	Cuts []Plane
 }
 
@@ -60,6 +64,9 @@ func DecodeForest(m *Manifest, b []byte) (*Forest, error) {
 		f.Cuts[i] = Plane{Field: r.U16("field"), Order: readOrder(r, m.OrderBytes)}
 		if uint32(f.Cuts[i].Field) >= m.Fields {
 			return nil, fmt.Errorf("reading forest: %w: plane %d cuts field %d of %d", ErrCorrupt, i, f.Cuts[i].Field, m.Fields)
+		}
+		if i > 0 && !f.Cuts[i-1].before(f.Cuts[i]) {
+			return nil, fmt.Errorf("reading forest: %w: plane %d is out of order", ErrCorrupt, i)
 		}
 	}
 	f.Trees = make([]kdforest.Tree, m.Trees)

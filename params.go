@@ -43,6 +43,39 @@ func ParseScheme(name string) (Scheme, error) {
 	return 0, fmt.Errorf("%w: no scheme %q; there are cpar and capia", ErrInput, name)
 }
 
+// A Search says in which order a forest is searched. Both compare order
+// ciphertexts and nothing else.
+type Search uint8
+
+const (
+	// SearchDepthFirst is the paper's Algorithm 1, corrected.
+	SearchDepthFirst Search = 0
+	// SearchByRank goes back to the node with the fewest ranks between its
+	// plane and the request, and not to the one met last. It finds more with
+	// as many visits, and the cloud learns no more.
+	SearchByRank Search = 1
+)
+
+func (s Search) String() string {
+	switch s {
+	case SearchDepthFirst:
+		return "depth"
+	case SearchByRank:
+		return "rank"
+	}
+	return fmt.Sprintf("search %d", uint8(s))
+}
+
+// ParseSearch is the inverse of Search.String.
+func ParseSearch(name string) (Search, error) {
+	for _, s := range []Search{SearchDepthFirst, SearchByRank} {
+		if strings.EqualFold(name, s.String()) {
+			return s, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: no search %q; there are depth and rank", ErrInput, name)
+}
+
 // Params is what an owner asks of one search. It travels in the clear.
 type Params struct {
 	// Scheme must be one that the index can serve: an index of scheme cpar
@@ -54,6 +87,8 @@ type Params struct {
 	// 1000: the share of the records that a search may visit. AP-100 visits
 	// all. It is ignored by capia.
 	Approx uint16
+	// Search is the order of a forest search; 0 for capia.
+	Search Search
 	// Prune turns on type-2 pruning by planes. AP-100 ignores it, since a
 	// plane is not always a lower bound. It shows the cloud more; SECURITY.md.
 	Prune bool
@@ -71,6 +106,8 @@ func (p Params) Validate() error {
 		return fmt.Errorf("%w: %d neighbours wanted; 1 to %d can be had", ErrInput, p.L, MaxNeighbours)
 	case p.Approx < 1 || p.Approx > 1000:
 		return fmt.Errorf("%w: approximation power AP-%g; it is a percentage from 0.1 to 100", ErrInput, float64(p.Approx)/10)
+	case p.Search > SearchByRank || p.Search != 0 && p.Scheme != SchemeCPAR:
+		return fmt.Errorf("%w: %v with scheme %v", ErrInput, p.Search, p.Scheme)
 	case p.Prune && p.Scheme != SchemeCPAR:
 		return fmt.Errorf("%w: pruning needs the forest of scheme cpar", ErrInput)
 	}

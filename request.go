@@ -62,7 +62,7 @@ func (q *Request) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.LittleEndian.AppendUint16(b, q.Params.L)
 	b = binary.LittleEndian.AppendUint16(b, q.Params.Approx)
 	width := orderWidth(q.Order)
-	b = append(b, width, 0)
+	b = append(b, width, byte(q.Params.Search))
 	b = appendWords(b, q.Vector)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(q.Order)))
 	for _, o := range q.Order {
@@ -92,12 +92,13 @@ func DecodeRequest(b []byte) (*Request, error) {
 	q.Params.L = r.U16("L")
 	q.Params.Approx = r.U16("approximation power")
 	q.Params.Prune = flags&flagPrune != 0
-	width, zero := r.U8("order width"), r.U8("reserved byte")
+	width := r.U8("order width")
+	q.Params.Search = Search(r.U8("search"))
 	if r.Err() == nil {
 		if err := q.Params.Validate(); err != nil {
 			r.Fail("%v", err)
-		} else if flags&^(flagPrune|flagPlanes) != 0 || zero != 0 || width != 2 && width != 8 {
-			r.Fail("flags %#x, reserved byte %d, order width %d", flags, zero, width)
+		} else if flags&^(flagPrune|flagPlanes) != 0 || width != 2 && width != 8 {
+			r.Fail("flags %#x, order width %d", flags, width)
 		}
 	}
 	q.Vector = r.Words(r.Count(8, "vector words"), "vector")

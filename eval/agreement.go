@@ -34,6 +34,8 @@ type Agreement struct {
 	// Recall is the share of the scan's ten nearest that the forest finds, by
 	// AP; encrypted against encrypted.
 	Recall map[string]float64 `json:"recall_at_10"`
+	// RecallByRank is the same for cpar.SearchByRank.
+	RecallByRank map[string]float64 `json:"recall_at_10_by_rank"`
 }
 
 // recallPowers are the AP-X of Agreement.Recall, in tenths of a percent.
@@ -76,7 +78,7 @@ func (s *Session) both(i int, p cpar.Params) (*outcome, error) {
 	}
 	if p.Scheme == cpar.SchemeCPAR && p.Approx == 1000 {
 		all := *q
-		all.Params.Scheme, all.Order = cpar.SchemeCAPIA, nil
+		all.Params.Scheme, all.Params.Search, all.Order = cpar.SchemeCAPIA, 0, nil
 		scan, err := search.Annotate(s.Cloud, &all)
 		if err != nil {
 			return nil, fmt.Errorf("request %d scanned: %w", i, err)
@@ -91,37 +93,43 @@ func (s *Session) both(i int, p cpar.Params) (*outcome, error) {
 func MeasureAgreement(ctx context.Context, s *Session, progress user.Progress) (*Agreement, error) {
 	n := len(s.Requests)
 	a := &Agreement{Records: int(s.Cloud.Manifest.Records), Requests: n,
-		PlaceAgreement: map[string]float64{}, Recall: map[string]float64{}}
+		PlaceAgreement: map[string]float64{}, Recall: map[string]float64{}, RecallByRank: map[string]float64{}}
 	scan, err := s.runAll(ctx, cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}, progress, "capia")
 	if err != nil {
 		return nil, err
 	}
 	a.PlaceAgreement["capia"] = round(scan.places(), 4)
 	samePaths, paths, sameFull := 0, 0, 0
-	for _, approx := range append([]uint16{1000}, recallPowers...) {
-		name := strconv.FormatFloat(float64(approx)/10, 'f', -1, 64)
-		run, err := s.runAll(ctx, cpar.Params{Scheme: cpar.SchemeCPAR, L: 10, Approx: approx}, progress, "cpar@"+name)
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range run {
-			paths++
-			if len(o.plainPath) > 0 && slices.Equal(o.encryptedPath, o.plainPath) {
-				samePaths++
+	for _, how := range []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank} {
+		for _, approx := range append([]uint16{1000}, recallPowers...) {
+			name := strconv.FormatFloat(float64(approx)/10, 'f', -1, 64)
+			p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: how, L: 10, Approx: approx}
+			run, err := s.runAll(ctx, p, progress, fmt.Sprintf("cpar@%s, %v", name, how))
+			if err != nil {
+				return nil, err
 			}
-			if o.sameAsScan {
-				sameFull++
+			for _, o := range run {
+				paths++
+				if len(o.plainPath) > 0 && slices.Equal(o.encryptedPath, o.plainPath) {
+					samePaths++
+				}
+				if o.sameAsScan {
+					sameFull++
+				}
 			}
-		}
-		if approx == 1000 || approx == 100 {
-			a.PlaceAgreement["cpar@"+name] = round(run.places(), 4)
-		}
-		if approx != 1000 {
-			a.Recall[name] = round(run.recallOf(scan), 4)
+			switch {
+			case how == cpar.SearchByRank && approx != 1000:
+				a.RecallByRank[name] = round(run.recallOf(scan), 4)
+			case how == cpar.SearchDepthFirst && approx != 1000:
+				a.Recall[name] = round(run.recallOf(scan), 4)
+			}
+			if how == cpar.SearchDepthFirst && (approx == 1000 || approx == 100) {
+				a.PlaceAgreement["cpar@"+name] = round(run.places(), 4)
+			}
 		}
 	}
 	a.VisitOrderEqual = float64(samePaths) / float64(paths)
-	a.FullEqualsScan = float64(sameFull) / float64(n)
+	a.FullEqualsScan = float64(sameFull) / float64(2*n)
 	return a, nil
 }
 

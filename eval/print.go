@@ -14,9 +14,9 @@ func (a *Agreement) Print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "requests whose visits come in the same order  %.4f\n", a.VisitOrderEqual)
 	fmt.Fprintf(w, "requests for which AP-100 equals the scan     %.4f\n\n", a.FullEqualsScan)
-	fmt.Fprintln(w, "of the ten nearest the forest finds")
+	fmt.Fprintln(w, "of the ten nearest the forest finds  depth first (Algorithm 1)  by rank")
 	for _, ap := range []string{"2.5", "5", "10", "20", "40"} {
-		fmt.Fprintf(w, "  AP-%-4s %7.4f\n", ap, a.Recall[ap])
+		fmt.Fprintf(w, "  AP-%-4s %34.4f %13.4f\n", ap, a.Recall[ap], a.RecallByRank[ap])
 	}
 }
 

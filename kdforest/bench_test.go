@@ -53,6 +53,8 @@ func (s *freeSpace) Score(records []uint32, scores []int64) {
 	}
 }
 
+func (s *freeSpace) Gap(p uint32) (between, of uint32) { return p % 64, 128 }
+
 func newFree(rng *rand.Rand, f *Forest) *freeSpace {
 	s := &freeSpace{}
 	for range f.Records {
@@ -84,6 +86,16 @@ func BenchmarkSearch(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*visits), "ns/visit")
 		})
 	}
+	b.Run("AP-10.0 by rank", func(b *testing.B) {
+		visits := len(rows) / 10
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, _, err := f.Search(space, Options{Visits: visits, L: 10, Order: ByRank}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*visits), "ns/visit")
+	})
 	b.Run("scan", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := Scan(space, len(rows), 10, 0); err != nil {

@@ -11,20 +11,47 @@ import (
 	"sync"
 )
 
-// BuildOptions says how trees are grown. The zero value is ten trees, the five
-// dimensions of greatest variance among a hundred records of a node, and the
-// all-zero seed.
+// BuildOptions says how trees are grown. The zero value is what was measured to
+// find most: ten trees; the dimension drawn by variance from the ten of greatest
+// variance among a hundred records of a node; the value nearest the mean; and the
+// all-zero seed. Top 5, DrawEvenly and SplitMedian together are the usual forest
+// of Silpa-Anan and Hartley, which the paper means. doc.go compares them.
 type BuildOptions struct {
 	Trees  int   // 0: 10
-	Top    int   // split dimensions are drawn from that many of greatest variance; 0: 5
+	Top    int   // split dimensions are drawn from that many of greatest variance; 0: 10
 	Sample int   // records a node's variances are taken over, at most; 0: 100
 	Dims   []int // dimensions that may split, ascending; nil: all
+	Draw   Draw
+	Split  Split
 
 	// Seed is all the randomness there is: equal rows, options and seed make
 	// equal forests on every machine. Where the split dimensions shall not be
 	// guessed, it is a secret of the owner's.
 	Seed [32]byte
 }
+
+// Draw is how the split dimension is drawn from those of greatest variance.
+type Draw uint8
+
+const (
+	// DrawByVariance draws each with probability proportional to its variance,
+	// so that a wide choice does not waste splits on dimensions that tell little.
+	DrawByVariance Draw = iota
+	DrawEvenly
+)
+
+// Split is which of its records' values a node splits at.
+type Split uint8
+
+const (
+	// SplitMean splits at the value nearest the mean, as FLANN does: the mean of
+	// a skewed dimension lies where records are sparse, so that fewer neighbours
+	// are cut apart. No side gets less than an eighth of the records unless
+	// ties force it, so depth stays logarithmic.
+	SplitMean Split = iota
+	// SplitMedian splits as evenly as ties let it.
+	SplitMedian
+)
 
 // Build grows a forest over rows (n×d; only read) and returns it with what its
 // plane numbers stand for, in ascending order of (dimension, value), each
@@ -67,7 +94,7 @@ func Build[T Number](rows [][]T, opt BuildOptions) (*Forest, []Plane[T], error) 
 
 func (opt BuildOptions) withDefaults() BuildOptions {
 	opt.Trees = cmp.Or(opt.Trees, 10)
-	opt.Top = cmp.Or(opt.Top, 5)
+	opt.Top = cmp.Or(opt.Top, 10)
 	opt.Sample = cmp.Or(opt.Sample, 100)
 	return opt
 }
@@ -98,6 +125,9 @@ func pick[T Number](rows [][]T, opt BuildOptions) ([][]T, error) {
 	if opt.Trees < 1 || opt.Top < 1 || opt.Sample < 2 {
 		return nil, fmt.Errorf("%w: building %d trees, splitting on the %d best dimensions of %d records",
 			ErrInput, opt.Trees, opt.Top, opt.Sample)
+	}
+	if opt.Draw > DrawEvenly || opt.Split > SplitMedian {
+		return nil, fmt.Errorf("%w: building with draw %d, split %d", ErrInput, opt.Draw, opt.Split)
 	}
 	if opt.Dims == nil {
 		return rows, nil

@@ -84,7 +84,7 @@ func TestBuildPutsRecordsOnTheirSides(t *testing.T) {
 	f, planes := mustBuild(t, rows, BuildOptions{})
 	checkPlanes(t, rows, f, planes)
 	for i, tree := range f.Trees {
-		if d := depth(tree); d > 13 { // log2(1000) is 10; coordinates tie now and then
+		if d := depth(tree); d > 18 { // log2(1000) is 10; means are not medians
 			t.Errorf("tree %d has depth %d", i, d)
 		}
 	}
@@ -117,7 +117,7 @@ func TestBuildDrawsFromTheTop(t *testing.T) {
 		}
 	}
 	for _, top := range []int{1, 5} {
-		f, planes := mustBuild(t, rows, BuildOptions{Trees: 200, Top: top, Sample: 1000})
+		f, planes := mustBuild(t, rows, BuildOptions{Trees: 200, Top: top, Sample: 1000, Draw: DrawEvenly, Split: SplitMedian})
 		drawn := map[int]int{}
 		for i, tree := range f.Trees {
 			p := planes[tree[0].Plane]
@@ -137,6 +137,72 @@ func TestBuildDrawsFromTheTop(t *testing.T) {
 				t.Errorf("top %d: dimension %d was drawn %d times of 200", top, d, drawn[d])
 			}
 		}
+	}
+}
+
+// Variances of 4, 2, 1, 1 and a fifth that is not of the top.
+func TestBuildDrawsByVariance(t *testing.T) {
+	var rows [][]float64
+	for i := range 256 { // every combination of ±: no chance involved
+		row := []float64{2, math.Sqrt2, 1, 1, 0.9}
+		for j := range row {
+			if i>>j&1 == 1 {
+				row[j] = -row[j]
+			}
+		}
+		rows = append(rows, row)
+	}
+	f, planes := mustBuild(t, rows, BuildOptions{Trees: 1600, Top: 4, Sample: 256})
+	drawn := make([]int, 5)
+	for _, tree := range f.Trees {
+		drawn[planes[tree[0].Plane].Dim]++
+	}
+	for d, want := range []int{800, 400, 200, 200, 0} {
+		if got := drawn[d]; got < want-want/5 || got > want+want/5 { // 0.2·200 is three deviations
+			t.Errorf("dimension %d was drawn %d times, want about %d", d, got, want)
+		}
+	}
+}
+
+func TestBuildSplitsNearTheMean(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		values []float64
+		want   float64
+	}{
+		{"mean 4.4", []float64{0, 1, 1, 2, 3, 4, 5, 8, 10, 10}, 4},
+		{"mean −3.6", []float64{-10, -9, -8, -3, -2, -2, -1, -1, 0, 0}, -3},
+		{"half way between 1 and 3", []float64{0, 1, 3, 4}, 1},
+		// Two of 17 at least on either side: the 15th value, not the last.
+		{"an outlier", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 1e9}, 15},
+		{"an outlier below", []float64{-1e9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, 2},
+		{"ties that cannot be kept apart", []float64{3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 9}, 3},
+		{"no mean in float64", []float64{-math.MaxFloat64, 0, math.MaxFloat64}, -math.MaxFloat64},
+	} {
+		var rows [][]float64
+		for _, x := range c.values {
+			rows = append(rows, []float64{x})
+		}
+		g := newGrower(rows, BuildOptions{}.withDefaults(), 0)
+		if got, _ := g.splitValue(g.records, 0); got != c.want {
+			t.Errorf("%s: split at %v, want %v", c.name, got, c.want)
+		}
+		f, planes := mustBuild(t, rows, BuildOptions{})
+		checkPlanes(t, rows, f, planes)
+	}
+}
+
+// Each value is far beyond all before it: the mean alone would split them off
+// one at a time.
+func TestBuildSkewedStaysShallow(t *testing.T) {
+	rows := make([][]float64, 1000)
+	for i := range rows {
+		rows[i] = []float64{math.Exp2(float64(i))}
+	}
+	f, planes := mustBuild(t, rows, BuildOptions{Trees: 2})
+	checkPlanes(t, rows, f, planes)
+	if d := depth(f.Trees[0]); d > 52 { // log2(1000)/log2(8/7)
+		t.Errorf("depth %d", d)
 	}
 }
 
@@ -257,7 +323,7 @@ func TestBuildPinned(t *testing.T) {
 	for _, p := range planes {
 		binary.Write(h, binary.LittleEndian, []uint32{uint32(p.Dim), uint32(p.Value)})
 	}
-	const want = "38268c50cbdb2c96"
+	const want = "c863f9942c5cea07"
 	if got := hex.EncodeToString(h.Sum(nil)[:8]); got != want {
 		t.Errorf("forest %s, want %s", got, want)
 	}
@@ -277,6 +343,8 @@ func TestBuildRefuses(t *testing.T) {
 		{"Inf", [][]float64{{1}, {math.Inf(-1)}}, BuildOptions{}, "not finite"},
 		{"trees", ok, BuildOptions{Trees: -1}, "-1 trees"},
 		{"top", ok, BuildOptions{Top: -1}, "-1 best"},
+		{"draw", ok, BuildOptions{Draw: 2}, "draw 2"},
+		{"split", ok, BuildOptions{Split: 2}, "split 2"},
 		{"sample", ok, BuildOptions{Sample: 1}, "1 records"},
 		{"no dims", ok, BuildOptions{Dims: []int{}}, "no dimension"},
 		{"dims range", ok, BuildOptions{Dims: []int{2}}, "dimension 2"},

@@ -2,6 +2,7 @@ package kdforest
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -96,7 +97,7 @@ func (g *grower[T]) divide(s subtree) (own int, plane Plane[T], equal bool) {
 		return middle, noPlane, true
 	}
 	records := g.records[s.first:s.last]
-	value, ties := g.bestValue(records, dim)
+	value, ties := g.splitValue(records, dim)
 	own = s.first + g.group(records, dim, value, g.rng.IntN(ties))
 	return own, Plane[T]{Dim: dim, Value: value}, false
 }
@@ -121,7 +122,21 @@ func (g *grower[T]) drawDimension(s subtree) (dim int, ok bool) {
 	if len(g.top) == 0 {
 		return 0, false
 	}
-	return g.top[g.rng.IntN(len(g.top))].dim, true
+	if g.opt.Draw == DrawEvenly {
+		return g.top[g.rng.IntN(len(g.top))].dim, true
+	}
+	total := 0.0
+	for _, d := range g.top {
+		total += d.variance
+	}
+	// Converted, lest a machine fuse the product with the subtraction.
+	at := float64(g.rng.Float64() * total)
+	for _, d := range g.top {
+		if at -= d.variance; at < 0 {
+			return d.dim, true
+		}
+	}
+	return g.top[len(g.top)-1].dim, true // rounding
 }
 
 // rankDimensions sets g.top to the dimensions of greatest variance over the
@@ -162,29 +177,51 @@ func (g *grower[T]) rankDimensions(records []uint32) {
 	}
 }
 
-// bestValue returns the value of a dimension that divides the records most
-// evenly, the node's own record counted on neither side, and how many records
-// have that value. Of two equally good values the smaller is taken.
-func (g *grower[T]) bestValue(records []uint32, dim int) (value T, ties int) {
+// splitValue returns the value of a dimension that a node's records are divided
+// at, and how many records have it. Of two equally good values the smaller is
+// taken.
+func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
 	g.values = g.values[:0]
 	for _, r := range records {
 		g.values = append(g.values, g.points[r][dim])
 	}
 	slices.Sort(g.values)
 	m := len(g.values)
-	best := m
+	mean := g.mean()
+	// SplitMedian takes the least skew there is. SplitMean takes the value
+	// nearest the mean of those that leave no side with less than an eighth, and
+	// is content with the least skew if no value does.
+	allowed := -1
+	if g.opt.Split == SplitMean {
+		allowed = m - 1 - 2*((m-1)/8)
+	}
+	skewed, off := m, math.Inf(1)
 	for first := 0; first < m; {
 		last := first // of the run of equal values
 		for last+1 < m && g.values[last+1] == g.values[first] {
 			last++
 		}
-		// last records go left and m−1−last go right.
-		if skew := max(2*last-(m-1), m-1-2*last); skew < best {
-			best, value, ties = skew, g.values[first], last-first+1
+		// last records go left and m−1−last go right, the node's own on neither side.
+		skew, away := max(2*last-(m-1), m-1-2*last), 0.0
+		if skew <= allowed {
+			skew, away = allowed, math.Abs(float64(g.values[first])-mean)
+		}
+		if skew < skewed || skew == skewed && away < off {
+			skewed, off, value, ties = skew, away, g.values[first], last-first+1
 		}
 		first = last + 1
 	}
 	return value, ties
+}
+
+// mean returns the mean of g.values, which are sorted: equal sets of values
+// have the same mean to the last bit.
+func (g *grower[T]) mean() float64 {
+	origin, sum := float64(g.values[0]), 0.0
+	for _, x := range g.values {
+		sum += float64(x) - origin
+	}
+	return origin + sum/float64(len(g.values))
 }
 
 // group reorders the records of a node: those with a coordinate ≤ value, then

@@ -19,7 +19,7 @@ func TestSearchMatchesRecursion(t *testing.T) {
 		rows := coarse(rng, n, 1+rng.IntN(6), 1+rng.IntN(20))
 		f, planes := mustBuild(t, rows, BuildOptions{Trees: 1 + rng.IntN(10), Seed: [32]byte{byte(trial)}})
 		space := &plainSpace{rows: rows, planes: planes, request: coarse(rng, 1, len(rows[0]), 22)[0]}
-		for _, order := range []Order{BottomUp, TopDown} {
+		for _, order := range []Order{BottomUp, TopDown, ByRank} {
 			for _, prune := range []bool{false, true} {
 				opt := Options{Visits: 1 + rng.IntN(n), L: 1 + rng.IntN(12), Prune: prune, Order: order}
 				var visits []Visit
@@ -94,7 +94,7 @@ func TestOpaqueSpaceVisitsInTheSameOrder(t *testing.T) {
 			if rng.IntN(2) == 0 {
 				request = rows[rng.IntN(len(rows))]
 			}
-			opt := Options{Visits: 1 + rng.IntN(100), L: 10}
+			opt := Options{Visits: 1 + rng.IntN(100), L: 10, Order: Order(rng.IntN(3))}
 			var visits [2][]Visit
 			for i, space := range []Space{
 				&plainSpace{rows: rows, planes: planes, request: request},
@@ -192,7 +192,7 @@ func TestPruningIsSound(t *testing.T) {
 				space.request = rows[rng.IntN(len(rows))]
 			}
 			l := 1 + rng.IntN(10)
-			for _, order := range []Order{BottomUp, TopDown} {
+			for _, order := range []Order{BottomUp, TopDown, ByRank} {
 				got, stats := f.search(space, Options{Visits: len(rows), L: l, Prune: true, Order: order})
 				want, err := Scan(space, len(rows), l, 0)
 				if err != nil {
@@ -235,7 +235,7 @@ func TestSearchEdges(t *testing.T) {
 		f, planes := mustBuild(t, rows, BuildOptions{})
 		space := &plainSpace{rows: rows, planes: planes, request: []uint16{11}}
 		for _, l := range []int{1, 2, 100, math.MaxInt} {
-			for _, order := range []Order{BottomUp, TopDown} {
+			for _, order := range []Order{BottomUp, TopDown, ByRank} {
 				hits, stats, err := f.Search(space, Options{Visits: math.MaxInt, L: l, Order: order})
 				if err != nil {
 					t.Fatal(err)
@@ -260,11 +260,36 @@ func TestSearchEdges(t *testing.T) {
 
 func TestSearchRefuses(t *testing.T) {
 	f, space := sevenRecords(1)
-	for _, opt := range []Options{{Visits: 0, L: 1}, {Visits: 1, L: 0}, {Visits: -1, L: 1}, {Visits: 1, L: 1, Order: 2}} {
+	for _, opt := range []Options{{Visits: 0, L: 1}, {Visits: 1, L: 0}, {Visits: -1, L: 1}, {Visits: 1, L: 1, Order: 3}} {
 		if _, _, err := f.Search(space, opt); !errors.Is(err, ErrInput) {
 			t.Errorf("%+v: %v", opt, err)
 		}
 	}
+}
+
+// A space without ranks serves the paper's search and no other.
+func TestSearchByRankNeedsRanks(t *testing.T) {
+	f, space := sevenRecords(1)
+	unranked := struct{ Space }{space}
+	if _, _, err := f.Search(unranked, Options{Visits: 7, L: 1}); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := f.Search(unranked, Options{Visits: 7, L: 1, Order: ByRank}); !errors.Is(err, ErrInput) {
+		t.Errorf("by rank: %v", err)
+	}
+}
+
+// Nearest to the leaf is a plane two ranks away in a field of two, √2; the root
+// is one away in a field of one, 1. Depth first turns at the former.
+func TestByRankTurnsAtTheNearestPlane(t *testing.T) {
+	f, space := sevenRecords(1)
+	space.planes = []Plane[uint16]{{1, 10}, {0, 40}, {1, 20}}
+	space.request = []uint16{39, 25}
+	for i, row := range space.rows {
+		space.rows[i] = append(row, 0)
+	}
+	wantOrder(t, visitOrder(t, f, space, Options{Visits: 7, L: 1}), 2, 1, 0, 3, 6, 5, 4)
+	wantOrder(t, visitOrder(t, f, space, Options{Visits: 7, L: 1, Order: ByRank}), 2, 3, 6, 1, 0, 5, 4)
 }
 
 func TestVisits(t *testing.T) {
@@ -307,7 +332,7 @@ func TestSearchesAtOnce(t *testing.T) {
 	var works []work
 	for i := range 24 {
 		w := work{rows: coarse(rng, rng.IntN(300), 5, 50), at: coarse(rng, 1, 5, 50)[0]}
-		w.opt = Options{Visits: 1 + rng.IntN(200), L: 1 + rng.IntN(30), Order: Order(i % 2), Prune: i%3 == 0}
+		w.opt = Options{Visits: 1 + rng.IntN(200), L: 1 + rng.IntN(30), Order: Order(i % 3), Prune: i%2 == 0}
 		w.f, w.p = mustBuild(t, w.rows, BuildOptions{Trees: 1 + rng.IntN(12)})
 		opt := w.opt
 		opt.Visits = min(opt.Visits, len(w.rows))
@@ -340,7 +365,7 @@ func TestVisitsDoNotAllocate(t *testing.T) {
 	space := &silentSpace{plainSpace{rows: rows, planes: planes, request: rows[5]}}
 	s := new(searcher) // of our own: the pool may drop one at any time
 	for _, visits := range []int{10, 1000, 2000} {
-		for _, order := range []Order{BottomUp, TopDown} {
+		for _, order := range []Order{BottomUp, TopDown, ByRank} {
 			opt := Options{Visits: visits, L: 10, Order: order}
 			if allocs := testing.AllocsPerRun(20, func() { s.run(f, space, opt) }); allocs != 1 {
 				t.Errorf("%v allocations at %d visits", allocs, visits)

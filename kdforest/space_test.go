@@ -1,8 +1,11 @@
 package kdforest
 
 import (
+	"cmp"
 	"iter"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -33,6 +36,21 @@ func (s *plainSpace) Beyond(p uint32, worst int64) bool {
 	return -bound > worst
 }
 
+// Gap counts.
+func (s *plainSpace) Gap(p uint32) (between, of uint32) {
+	x, end := s.request[s.planes[p].Dim], s.planes[p].Value
+	for _, plane := range s.planes {
+		if plane.Dim != s.planes[p].Dim {
+			continue
+		}
+		of++
+		if x <= plane.Value && plane.Value < end || end < plane.Value && plane.Value < x {
+			between++
+		}
+	}
+	return between, of
+}
+
 func l1(a, b []uint16) int64 {
 	var sum int64
 	for j, x := range a {
@@ -49,17 +67,18 @@ type opaqueSpace struct {
 	place []int // by dimension: how many of its planes the request is beyond
 	rank  []int // by plane: its place among the planes of its dimension
 	dim   []int // by plane
+	count []int // by dimension: its planes
 }
 
 func newOpaque(rows [][]uint16, planes []Plane[uint16], request []uint16) *opaqueSpace {
 	s := &opaqueSpace{plain: plainSpace{rows: rows, request: request}, place: make([]int, len(request))}
-	count := make([]int, len(request))
+	s.count = make([]int, len(request))
 	for _, p := range planes { // ascending
 		s.dim = append(s.dim, p.Dim)
-		s.rank = append(s.rank, count[p.Dim])
-		count[p.Dim]++
+		s.rank = append(s.rank, s.count[p.Dim])
+		s.count[p.Dim]++
 		if request[p.Dim] > p.Value {
-			s.place[p.Dim] = count[p.Dim]
+			s.place[p.Dim] = s.count[p.Dim]
 		}
 	}
 	return s
@@ -75,6 +94,14 @@ func (s *opaqueSpace) Score(records []uint32, scores []int64) {
 }
 
 func (s *opaqueSpace) Beyond(uint32, int64) bool { return false }
+
+func (s *opaqueSpace) Gap(p uint32) (between, of uint32) {
+	gap := s.rank[p] - s.place[s.dim[p]]
+	if gap < 0 {
+		gap = -gap - 1
+	}
+	return uint32(gap), uint32(s.count[s.dim[p]])
+}
 
 // stretch is strictly increasing for distances.
 func stretch(x int64) int64 { return 3*x*x + x - 1<<40 }
@@ -110,6 +137,44 @@ func recursion(tree Tree, order Order, left func(plane uint32) bool, pruned func
 	}
 }
 
+// byRank yields the nodes of a tree as ByRank visits them, from a list.
+func byRank(tree Tree, space Ranker, pruned func(plane uint32) bool) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		var list []step
+		enter := func(k uint32, ranks float64) {
+			for k != None {
+				s := step{node: k, far: tree[k].Right, ranks: ranks}
+				next := tree[k].Left
+				if p := tree[k].Plane; p != None {
+					if !space.Left(p) {
+						next, s.far = s.far, next
+					}
+					between, of := space.Gap(p)
+					s.ranks += (float64(between) + 1) / math.Sqrt(float64(of))
+				}
+				list = append(list, s)
+				k = next
+			}
+		}
+		if len(tree) > 0 {
+			enter(0, 0)
+		}
+		for len(list) > 0 {
+			slices.SortFunc(list, func(a, b step) int {
+				return cmp.Or(cmp.Compare(b.ranks, a.ranks), cmp.Compare(a.node, b.node))
+			})
+			s := list[len(list)-1]
+			list = list[:len(list)-1]
+			if !yield(tree[s.node].Record) {
+				return
+			}
+			if p := tree[s.node].Plane; p == None || !pruned(p) {
+				enter(s.far, s.ranks)
+			}
+		}
+	}
+}
+
 // searchRecursively is the twin of search: coroutines, maps and a sorted list.
 func searchRecursively(f *Forest, space Space, opt Options) (hits []Hit, visits []Visit) {
 	visited := map[uint32]bool{}
@@ -118,7 +183,11 @@ func searchRecursively(f *Forest, space Space, opt Options) (hits []Hit, visits 
 	}
 	var nexts []func() (uint32, bool)
 	for _, tree := range f.Trees {
-		next, stop := iter.Pull(recursion(tree, opt.Order, space.Left, pruned))
+		nodes := recursion(tree, opt.Order, space.Left, pruned)
+		if opt.Order == ByRank {
+			nodes = byRank(tree, space.(Ranker), pruned)
+		}
+		next, stop := iter.Pull(nodes)
 		defer stop()
 		nexts = append(nexts, next)
 	}

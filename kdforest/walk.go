@@ -18,21 +18,23 @@ package kdforest
 //	visited: turn back                    visited: not scored again, but searched below
 type walk struct {
 	nodes Tree
-	path  []step // Path of Algorithm 1: the way back, root first
-	ahead uint32 // the subtree to enter next, or None
-	plane uint32 // that must be crossed to enter it, or None
+	path  []step  // Path of Algorithm 1: the way back, root first; a heap for ByRank
+	ahead uint32  // the subtree to enter next, or None
+	plane uint32  // that must be crossed to enter it, or None
+	ranks float64 // ByRank: from the request to all planes crossed to get there
 }
 
 // step is a node on the way back and the child that its descent left aside.
 type step struct {
-	node uint32
-	far  uint32
+	node  uint32
+	far   uint32
+	ranks float64 // ByRank: walk.ranks of the far child
 }
 
 func (w *walk) start(tree Tree) {
 	w.nodes = tree
 	w.path = w.path[:0]
-	w.ahead, w.plane = None, None
+	w.ahead, w.plane, w.ranks = None, None, 0
 	if len(tree) > 0 {
 		w.ahead = 0
 	}
@@ -49,7 +51,11 @@ func (w *walk) next(s *searcher) (record uint32, ok bool) {
 		// node was visited: by now the node's own score is in the queue.
 		if ahead := w.ahead; ahead != None {
 			w.ahead = None
-			if !s.prunes(w.plane) {
+			switch {
+			case s.prunes(w.plane):
+			case s.order == ByRank:
+				w.descendByRank(ahead, s)
+			default:
 				w.descend(ahead, s)
 			}
 		}
@@ -57,9 +63,14 @@ func (w *walk) next(s *searcher) (record uint32, ok bool) {
 		if len(w.path) == 0 {
 			return 0, false
 		}
-		last := w.pop()
+		var last step
+		if s.order == ByRank {
+			last = w.popNearest()
+		} else {
+			last = w.pop()
+		}
 		node := &w.nodes[last.node]
-		w.ahead, w.plane = last.far, node.Plane
+		w.ahead, w.plane, w.ranks = last.far, node.Plane, last.ranks
 		// Algorithm 1, Vis: a record met in another tree is not scored again,
 		// but the far side of this node is still entered.
 		if !s.visited.add(node.Record) {

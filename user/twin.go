@@ -55,7 +55,11 @@ func (t *Twin) Search(v *vector.Vector, pending *Pending, trace func(kdforest.Vi
 	if err != nil {
 		return nil, err
 	}
-	hits, _, err := t.forest.Search(space, kdforest.Options{Visits: visits, L: int(p.L), Prune: p.UsesPlanes(), Trace: trace})
+	order := kdforest.BottomUp
+	if p.Search == cpar.SearchByRank {
+		order = kdforest.ByRank
+	}
+	hits, _, err := t.forest.Search(space, kdforest.Options{Visits: visits, L: int(p.L), Prune: p.UsesPlanes(), Order: order, Trace: trace})
 	return hits, err
 }
 
@@ -86,6 +90,26 @@ func (s *plainSpace) Score(records []uint32, scores []int64) {
 	for i, r := range records {
 		scores[i] = b.PlainScore(s.twin.records[int(r)*dim:(int(r)+1)*dim], s.request)
 	}
+}
+
+// Gap counts the planes of a field between the request's level and a plane.
+func (s *plainSpace) Gap(plane uint32) (between, of uint32) {
+	planes := s.twin.owner.profile.planes
+	c := planes[plane]
+	level := s.levels[c.Dim]
+	for i := plane; i > 0 && planes[i-1].Dim == c.Dim; i-- {
+		of++
+		if level <= planes[i-1].Value {
+			between++
+		}
+	}
+	for i := plane + 1; int(i) < len(planes) && planes[i].Dim == c.Dim; i++ {
+		of++
+		if level > planes[i].Value {
+			between++
+		}
+	}
+	return between, of + 1
 }
 
 // Beyond is the plain type-2 comparison: three quarters of the distance to

@@ -29,6 +29,9 @@ type Index struct {
 	perChunk int
 	planes   []uint64
 	keywords []byte
+	// firstCut[f] is the number of the first plane of field f, and
+	// firstCut[f+1] that of the first plane beyond.
+	firstCut []uint32
 }
 
 type chunk struct {
@@ -66,6 +69,13 @@ func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 				return nil, fmt.Errorf("loading index %v: %w", m.ID, err)
 			}
 			x.Forest = f
+			x.firstCut = make([]uint32, m.Fields+1)
+			for _, c := range f.Cuts {
+				x.firstCut[c.Field+1]++
+			}
+			for i := range m.Fields {
+				x.firstCut[i+1] += x.firstCut[i]
+			}
 		}
 	}
 	x.perChunk = len(x.chunks[0].rows) / int(m.Dim)

@@ -3,6 +3,7 @@ package score
 import (
 	"fmt"
 	"math/bits"
+	"sort"
 
 	"cpar"
 	"cpar/internal/modq"
@@ -16,6 +17,9 @@ type Space struct {
 	// planeScore holds |r_p·(V_s[f] − split)| of the planes asked for so far,
 	// plus 1; 0 is not asked yet. Nodes share planes, so most are asked often.
 	planeScore []uint64
+	// beyond holds, for each field, one more than the number of its planes that
+	// the request lies beyond; 0 is not counted yet.
+	beyond []uint32
 	// Touched counts the bytes of ciphertext read.
 	Touched uint64
 }
@@ -49,6 +53,9 @@ func NewSpace(x *Index, q *cpar.Request) (*Space, error) {
 		return fail("its plane vector has %d words, the index has %d", len(q.Planes.Vector), m.Fields+1)
 	}
 	s := &Space{index: x, q: q}
+	if q.Params.Search == cpar.SearchByRank {
+		s.beyond = make([]uint32, fields)
+	}
 	if q.Planes != nil {
 		s.planeScore = make([]uint64, m.Planes)
 	}
@@ -60,6 +67,23 @@ func NewSpace(x *Index, q *cpar.Request) (*Space, error) {
 func (s *Space) Left(plane uint32) bool {
 	cut := s.index.Forest.Cuts[plane]
 	return s.q.Order[cut.Field] <= cut.Order
+}
+
+// Gap returns how many planes of a plane's field lie between the request and
+// the plane, and how many planes the field has: order comparisons, counted.
+func (s *Space) Gap(plane uint32) (between, of uint32) {
+	x := s.index
+	field := x.Forest.Cuts[plane].Field
+	first, last := x.firstCut[field], x.firstCut[field+1]
+	if s.beyond[field] == 0 {
+		cuts := x.Forest.Cuts[first:last]
+		s.beyond[field] = 1 + uint32(sort.Search(len(cuts), func(i int) bool { return s.q.Order[field] <= cuts[i].Order }))
+	}
+	at, request := plane-first, s.beyond[field]-1
+	if request <= at {
+		return at - request, last - first
+	}
+	return request - at - 1, last - first
 }
 
 // Score sets scores[i] to Comp of records[i]; smaller is nearer.

@@ -42,6 +42,7 @@ func AnnotateTraced(x *score.Index, q *cpar.Request, trace func(kdforest.Visit))
 			Visits: visits,
 			L:      l,
 			Prune:  q.Params.UsesPlanes(),
+			Order:  Order(q.Params.Search),
 			Trace:  trace,
 		})
 		reply.Visited = uint32(stats.Visited)
@@ -54,4 +55,12 @@ func AnnotateTraced(x *score.Index, q *cpar.Request, trace func(kdforest.Visit))
 	}
 	reply.Touched = space.Touched
 	return reply, nil
+}
+
+// Order is how package kdforest calls a search.
+func Order(s cpar.Search) kdforest.Order {
+	if s == cpar.SearchByRank {
+		return kdforest.ByRank
+	}
+	return kdforest.BottomUp
 }

@@ -184,6 +184,7 @@ func BenchmarkAnnotate(b *testing.B) {
 			{"cpar@20", params(cpar.SchemeCPAR, 200)},
 			{"cpar@10", params(cpar.SchemeCPAR, 100)},
 			{"cpar@2.5", params(cpar.SchemeCPAR, 25)},
+			{"cpar@10,rank", cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: 10, Approx: 100}},
 		} {
 			b.Run(fmt.Sprintf("n=%d/%s", n, c.name), func(b *testing.B) {
 				// Several requests in turn: one alone would leave its records in
