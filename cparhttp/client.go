@@ -148,7 +148,12 @@ func (m *marking) Write(p []byte) (int, error) {
 
 // Delete removes an index from the cloud.
 func (c *Client) Delete(ctx context.Context, id cpar.IndexID) error {
-	if _, err := c.do(ctx, call{method: http.MethodDelete, path: route(PathIndex, id)}); err != nil {
+	made := 0
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: route(PathIndex, id), attempts: &made})
+	if made > 1 && errors.Is(err, ErrNotFound) {
+		return nil // by the attempt whose answer was lost
+	}
+	if err != nil {
 		return fmt.Errorf("deleting index %v: %w", id, err)
 	}
 	return nil

@@ -26,6 +26,7 @@ type call struct {
 	want         string      // content type of a good answer, "" where none is expected
 	limit        int64       // bytes of a good answer
 	patience     time.Duration
+	attempts     *int // counted up, if not nil
 	// take reads a good answer where it is not to be held in memory.
 	take func(r io.Reader) error
 }
@@ -46,6 +47,9 @@ func (c *Client) do(ctx context.Context, k call) ([]byte, error) {
 			case <-ctx.Done():
 				return nil, c.explain(ctx, err)
 			}
+		}
+		if k.attempts != nil {
+			*k.attempts++
 		}
 		var body []byte
 		var again bool

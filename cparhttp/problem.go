@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 	"strings"
 	"unicode"
@@ -29,11 +28,15 @@ const (
 
 // A Problem is the body of every answer that is not a success.
 type Problem struct {
-	Title  string `json:"title" doc:"The HTTP status in words"`
-	Status int    `json:"status" doc:"The HTTP status code"`
-	Code   string `json:"code" enum:"input,corrupt,version,storage,not_found,incomplete,too_large,forbidden,busy,internal" doc:"What went wrong, for programs; stable"`
-	Detail string `json:"detail,omitempty" doc:"What went wrong, for people"`
+	Title  string `json:"title"`            // the HTTP status in words
+	Status int    `json:"status"`           // the HTTP status code
+	Code   string `json:"code"`             // for programs
+	Detail string `json:"detail,omitempty"` // for people
 }
+
+// Codes lists all of them.
+var Codes = []string{CodeInput, CodeCorrupt, CodeVersion, CodeStorage, CodeNotFound,
+	CodeIncomplete, CodeTooLarge, CodeForbidden, CodeBusy, CodeInternal}
 
 // ErrNotFound: the cloud has no such index. It comes wrapped with cpar.ErrInput.
 var ErrNotFound = errors.New("the cloud does not have it")
@@ -82,8 +85,8 @@ func notCpard(err error) error {
 }
 
 func contentType(r *http.Response) string {
-	t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return t
+	t, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(t))
 }
 
 // printable keeps a terminal safe from what a stranger wrote.

@@ -2,6 +2,7 @@ package user
 
 import (
 	"fmt"
+	"math"
 
 	"cpar"
 	"cpar/kdforest"
@@ -72,6 +73,12 @@ func (t *Twin) Projection() *embed.Projection { return t.owner.projection }
 // Baselines returns the levels that the projection counts from.
 func (t *Twin) Baselines() []uint16 { return t.owner.profile.baselines }
 
+// PlaneDistance returns how many levels beyond a plane a photo lies.
+func (t *Twin) PlaneDistance(v *vector.Vector, plane uint32) int64 {
+	c := t.owner.profile.planes[plane]
+	return int64(v.Levels[c.Dim]) - int64(c.Value)
+}
+
 // plainSpace is one request in the clear.
 type plainSpace struct {
 	twin    *Twin
@@ -116,10 +123,7 @@ func (s *plainSpace) Gap(plane uint32) (between, of uint32) {
 // the plane, in squared JL units, against a record's score.
 func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
 	c := s.twin.owner.profile.planes[plane]
-	levels := float64(s.levels[c.Dim]) - float64(c.Value)
-	if levels < 0 {
-		levels = -levels
-	}
+	levels := math.Abs(float64(s.levels[c.Dim]) - float64(c.Value))
 	far := planeShare * float64(s.twin.owner.projection.MHat()) * levels * float64(s.scale)
 	return far-float64(s.scale*s.twin.owner.budget.Offset()) > float64(worst)
 }

@@ -12,8 +12,8 @@ import (
 	"cpar/cloud/store"
 )
 
-// A body is an input that gets hold of the request's body as a stream. huma
-// reads whole bodies, under a deadline that it does not lift afterwards.
+// A body is an input that gets hold of the request's body as a stream, which
+// huma would read whole.
 type body struct {
 	reader  io.Reader
 	control func(time.Time) error
@@ -40,13 +40,8 @@ type stream struct {
 func (s *stream) Read(p []byte) (int, error) {
 	s.control(time.Now().Add(s.silence))
 	n, err := s.reader.Read(p)
-	if err != nil {
-		// The server watches the connection while a handler works, and would
-		// take a deadline that passes then for a client that has gone.
-		s.control(time.Time{})
-		if err != io.EOF {
-			err = fmt.Errorf("%w: %w", errBodyCut, err)
-		}
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("%w: %w", errBodyCut, err)
 	}
 	return n, err
 }
@@ -61,6 +56,5 @@ func (b *body) readAll(limit int64, silence time.Duration) ([]byte, error) {
 	if err == nil && int64(len(all)) > limit {
 		err = tooLarge
 	}
-	b.control(time.Time{})
 	return all, err
 }

@@ -32,7 +32,10 @@ func (s *server) guard(next http.Handler) http.Handler {
 					p = nil
 				}
 			}
-			w.control.SetWriteDeadline(time.Time{}) // it would outlive this request
+			// A write deadline would outlive this request. What is left of a
+			// body is drained by the server, which must come to an end too.
+			w.control.SetWriteDeadline(time.Time{})
+			w.control.SetReadDeadline(time.Now().Add(s.o.Silence))
 			s.log(r, w, time.Since(start))
 			if p != nil {
 				// Half an answer must not look like a whole one.
@@ -62,7 +65,7 @@ func (s *server) log(r *http.Request, w *recorder, took time.Duration) {
 	if id, err := cpar.ParseIndexID(r.PathValue("id")); err == nil {
 		index = id.String()
 	}
-	_, route, _ := strings.Cut(r.Pattern, " ")
+	route := r.Pattern[strings.Index(r.Pattern, " ")+1:] // without the method
 	method := r.Method
 	if len(method) > 10 {
 		method = "-"

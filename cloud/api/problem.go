@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -23,7 +22,23 @@ var (
 // A problem is an error that huma writes as it is.
 type problem struct{ cparhttp.Problem }
 
-var problemType = reflect.TypeFor[cparhttp.Problem]()
+// problemSchema describes cparhttp.Problem in the OpenAPI document.
+func problemSchema() *huma.Schema {
+	codes := make([]any, len(cparhttp.Codes))
+	for i, c := range cparhttp.Codes {
+		codes[i] = c
+	}
+	return &huma.Schema{
+		Type:     huma.TypeObject,
+		Required: []string{"title", "status", "code"},
+		Properties: map[string]*huma.Schema{
+			"title":  {Type: huma.TypeString, Description: "The HTTP status in words"},
+			"status": {Type: huma.TypeInteger, Description: "The HTTP status code"},
+			"code":   {Type: huma.TypeString, Enum: codes, Description: "What went wrong, for programs; stable"},
+			"detail": {Type: huma.TypeString, Description: "What went wrong, for people"},
+		},
+	}
+}
 
 func (p *problem) Error() string             { return p.Detail }
 func (p *problem) GetStatus() int            { return p.Status }

@@ -15,19 +15,22 @@ import (
 
 type none struct{}
 
-type indexInput struct {
+// An IndexPath is the part of a path that names an index. It is exported since
+// huma looks into embedded structs only where they are.
+type IndexPath struct {
 	ID string `path:"id" pattern:"^[0-9a-f]{32}$" doc:"The index: 32 lower-case hexadecimal digits"`
 }
 
 // id cannot fail on what the pattern let through.
-func (in *indexInput) id() (cpar.IndexID, error) { return cpar.ParseIndexID(in.ID) }
+func (in *IndexPath) id() (cpar.IndexID, error) { return cpar.ParseIndexID(in.ID) }
 
-type segmentInput struct {
-	indexInput
+// A SegmentPath names a segment of an index.
+type SegmentPath struct {
+	IndexPath
 	Digest string `path:"digest" pattern:"^[0-9a-f]{64}$" doc:"The segment's SHA-256: 64 lower-case hexadecimal digits"`
 }
 
-func (in *segmentInput) name() (id cpar.IndexID, d cpar.Digest, err error) {
+func (in *SegmentPath) name() (id cpar.IndexID, d cpar.Digest, err error) {
 	if id, err = in.id(); err == nil {
 		d, err = cpar.ParseDigest(in.Digest)
 	}
@@ -35,12 +38,12 @@ func (in *segmentInput) name() (id cpar.IndexID, d cpar.Digest, err error) {
 }
 
 type manifestInput struct {
-	indexInput
+	IndexPath
 	body
 }
 
 type uploadInput struct {
-	segmentInput
+	SegmentPath
 	body
 }
 
@@ -63,7 +66,8 @@ type sizeOutput struct {
 }
 
 func (s *server) register(h huma.API) {
-	problem := h.OpenAPI().Components.Schemas.Schema(problemType, true, "Problem")
+	h.OpenAPI().Components.Schemas.Map()["Problem"] = problemSchema()
+	problem := &huma.Schema{Ref: "#/components/schemas/Problem"}
 	binary := map[string]*huma.MediaType{cparhttp.TypeBinary: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}
 	operation := func(name, method, path, summary string, set ...func(*huma.Operation)) huma.Operation {
 		op := huma.Operation{OperationID: name, Method: method, Path: path, Summary: summary,
@@ -118,7 +122,7 @@ func (s *server) list(context.Context, *none) (*listOutput, error) {
 	return out, nil
 }
 
-func (s *server) delete(_ context.Context, in *indexInput) (*none, error) {
+func (s *server) delete(_ context.Context, in *IndexPath) (*none, error) {
 	id, err := in.id()
 	if err == nil {
 		err = s.store.Delete(id)
@@ -126,7 +130,7 @@ func (s *server) delete(_ context.Context, in *indexInput) (*none, error) {
 	return nil, s.problem(err)
 }
 
-func (s *server) manifest(_ context.Context, in *indexInput) (*binaryOutput, error) {
+func (s *server) manifest(_ context.Context, in *IndexPath) (*binaryOutput, error) {
 	id, err := in.id()
 	if err != nil {
 		return nil, s.problem(err)
@@ -168,7 +172,7 @@ func (s *server) missing(_ context.Context, in *manifestInput) (*missingOutput, 
 	return out, s.problem(err)
 }
 
-func (s *server) hasSegment(_ context.Context, in *segmentInput) (*sizeOutput, error) {
+func (s *server) hasSegment(_ context.Context, in *SegmentPath) (*sizeOutput, error) {
 	id, d, err := in.name()
 	if err != nil {
 		return nil, s.problem(err)
@@ -180,7 +184,7 @@ func (s *server) hasSegment(_ context.Context, in *segmentInput) (*sizeOutput, e
 	return &sizeOutput{fmt.Sprint(size), cparhttp.TypeBinary}, s.problem(err)
 }
 
-func (s *server) segment(_ context.Context, in *segmentInput) (*streamOutput, error) {
+func (s *server) segment(_ context.Context, in *SegmentPath) (*streamOutput, error) {
 	id, d, err := in.name()
 	if err != nil {
 		return nil, s.problem(err)

@@ -100,7 +100,7 @@ func (s *Space) Score(records []uint32, scores []int64) {
 // 0.75 of itself, since the projection can fall below L1.
 func (s *Space) Beyond(plane uint32, worst int64) bool {
 	if s.planeScore[plane] == 0 {
-		p := modq.RoundShift(modq.Dot(s.index.planeRow(plane), s.q.Planes.Vector), uint(s.index.Manifest.PlaneShift))
+		p := s.plane(plane)
 		if p < 0 {
 			p = -p
 		}
@@ -121,4 +121,26 @@ func (s *Space) Beyond(plane uint32, worst int64) bool {
 		return false
 	}
 	return int64(far-offset) > worst
+}
+
+// plane is r_p·(V_s[f] − split).
+func (s *Space) plane(plane uint32) int64 {
+	return modq.RoundShift(modq.Dot(s.index.planeRow(plane), s.q.Planes.Vector), uint(s.index.Manifest.PlaneShift))
+}
+
+// PlaneScores returns the signed score of every plane, for a request that
+// carries a plane vector: what such a request shows a cloud.
+func (x *Index) PlaneScores(q *cpar.Request) ([]int64, error) {
+	s, err := NewSpace(x, q)
+	if err != nil {
+		return nil, err
+	}
+	if q.Planes == nil {
+		return nil, fmt.Errorf("%w: the request carries no plane vector", cpar.ErrInput)
+	}
+	scores := make([]int64, x.Manifest.Planes)
+	for i := range scores {
+		scores[i] = s.plane(uint32(i))
+	}
+	return scores, nil
 }

@@ -471,7 +471,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	s.Close()
 	total := int(a2.m.Bytes()) + len(a2.bytes)
-	for left := 0; left <= total; left += 31 {
+	for left := 0; left <= total; left += 67 {
 		// Every round starts without the uploads of the last.
 		s := open(t, data, store.Options{FS: &crash.Full{FS: durable.OS, Left: left}, KeepPending: time.Nanosecond})
 		if err := a2.push(s); !errors.Is(err, cpar.ErrStorage) {
@@ -481,6 +481,10 @@ func TestFullDisk(t *testing.T) {
 			t.Fatalf("%d bytes left: the old index is not served", left)
 		}
 		s.Close()
+	}
+	// What was mapped for an activation that failed must be unmapped.
+	if maps, err := os.ReadFile("/proc/self/maps"); err == nil && bytes.Contains(maps, []byte(data)) {
+		t.Error("segments are still mapped")
 	}
 }
 

@@ -1,0 +1,108 @@
+// Package daemon runs a cloud as a process does: it opens the data folder,
+// listens on a loopback address, serves until it is told to stop, lets the
+// requests under way end, and closes the folder.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"cpar"
+	"cpar/cloud"
+	"cpar/cloud/api"
+	"cpar/cloud/store"
+	"cpar/internal/hint"
+)
+
+// Options of Run.
+type Options struct {
+	// Data is the data folder; it is made if it does not exist.
+	Data string
+	// Listen is the address, host:port; port 0 takes a free one.
+	Listen string
+	// Log takes what happens; nil discards it.
+	Log *slog.Logger
+	// Ready is told the real address when requests are taken.
+	Ready func(addr net.Addr)
+	// Grace is how long requests under way may take after the stop; ten
+	// seconds where 0.
+	Grace time.Duration
+}
+
+// Run serves until ctx is done and then returns nil.
+func Run(ctx context.Context, o Options) error {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Grace == 0 {
+		o.Grace = 10 * time.Second
+	}
+	if err := checkListen(o.Listen); err != nil {
+		return err
+	}
+	c, err := cloud.New(o.Data, store.Options{Log: o.Log})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	handler, err := api.New(c.Store, c, api.Options{Log: o.Log})
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		return hint.Add(fmt.Errorf("listening on %s: %w: %w", o.Listen, cpar.ErrInput, err), "pass another port, or port 0 for a free one")
+	}
+	// What a name resolves to is looked at too: localhost is one by custom only.
+	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+		l.Close()
+		return notLoopback(o.Listen)
+	}
+	srv := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	o.Log.Info("serving", "address", l.Addr().String())
+	if o.Ready != nil {
+		o.Ready(l.Addr())
+	}
+	select {
+	case err := <-served:
+		return fmt.Errorf("serving on %s: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	o.Log.Info("stopping")
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.Grace)
+	defer cancel()
+	if err := srv.Shutdown(stop); errors.Is(err, context.DeadlineExceeded) {
+		o.Log.Warn("requests were cut off")
+		srv.Close()
+	}
+	return nil
+}
+
+func checkListen(listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return hint.Add(fmt.Errorf("%w: %q is not an address to listen on", cpar.ErrInput, listen), "write it like 127.0.0.1:8080")
+	}
+	if !api.IsLoopback(host) {
+		return notLoopback(listen)
+	}
+	return nil
+}
+
+func notLoopback(listen string) error {
+	err := fmt.Errorf("%w: %s is not a loopback address; tokens and TLS, without which nobody else should reach a cloud, come in a later version", cpar.ErrInput, listen)
+	return hint.Add(err, "listen on 127.0.0.1, ::1 or localhost, and reach it from elsewhere through a tunnel such as ssh -L")
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/cloud/daemon"
+	"cpar/cloud/store"
+	"cpar/cparhttp"
+	"cpar/internal/exitcode"
+)
+
+const session = `  $ cpard serve --data ./cloud --listen 127.0.0.1:8080
+  listening on http://127.0.0.1:8080
+
+  $ cpard list --data ./cloud
+  INDEX                             SCHEME  RECORDS    BYTES
+  9f6067c4caa7a19a9c8939024892e324  cpar    5          704`
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "cpard",
+		Short: "keep encrypted image indexes and answer encrypted requests",
+		Long: `cpard is the cloud of cpar. It keeps encrypted image indexes in a data folder
+and answers encrypted requests. It holds no key and cannot read either.
+
+It listens on loopback addresses only. Its HTTP interface describes itself at
+/openapi.json.
+
+Exit codes: 0 done, 1 another failure, 2 usage, 3 unusable input, 5 damaged
+data, 6 unknown format version, 8 storage failure.`,
+		Example:       session,
+		Args:          noArguments,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
+	root.AddCommand(newServe(), newList(), newVersion())
+	return root
+}
+
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return exitcode.UsageError(fmt.Errorf("%s does not know what to do with %q", c.CommandPath(), args[0]))
+	}
+	return nil
+}
+
+func newServe() *cobra.Command {
+	var o daemon.Options
+	var level string
+	c := &cobra.Command{
+		Use:   "serve --data DIR",
+		Short: "serve a data folder until interrupted",
+		Long: `serve opens a data folder, makes it if it does not exist, and answers on a
+loopback address until it is interrupted. Requests under way are let end.
+
+The log goes to standard error. At level debug it has a line for each request:
+method, route, index, status, bytes and duration; never what was sent.`,
+		Example: "  $ cpard serve --data ./cloud --listen 127.0.0.1:8080\n  listening on http://127.0.0.1:8080",
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := needData(o.Data); err != nil {
+				return err
+			}
+			log, err := newLog(c.ErrOrStderr(), level)
+			if err != nil {
+				return err
+			}
+			o.Log = log
+			o.Ready = func(a net.Addr) { fmt.Fprintf(c.OutOrStdout(), "listening on http://%s\n", a) }
+			return daemon.Run(c.Context(), o)
+		},
+	}
+	c.Flags().StringVar(&o.Data, "data", "", "data folder")
+	c.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:8080", "loopback address and port; port 0 takes a free one")
+	c.Flags().StringVar(&level, "log-level", "warn", "debug, info, warn or error")
+	return c
+}
+
+func needData(data string) error {
+	if data == "" {
+		return exitcode.UsageError(fmt.Errorf("which folder? pass --data DIR"))
+	}
+	return nil
+}
+
+func newLog(w io.Writer, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, exitcode.UsageError(fmt.Errorf("no log level %q; there are debug, info, warn and error", level))
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})), nil
+}
+
+func newList() *cobra.Command {
+	var data string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "list --data DIR",
+		Short:   "list the indexes in a data folder",
+		Long:    "list shows the indexes in a data folder, which may be served meanwhile.",
+		Example: "  $ cpard list --data ./cloud\n  INDEX                             SCHEME  RECORDS    BYTES\n  9f6067c4caa7a19a9c8939024892e324  cpar    5          704",
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := needData(data); err != nil {
+				return err
+			}
+			list, err := store.List(data)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(c.OutOrStdout(), list)
+			}
+			return printTable(c.OutOrStdout(), list)
+		},
+	}
+	c.Flags().StringVar(&data, "data", "", "data folder")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, as the HTTP interface does")
+	return c
+}
+
+func printJSON(w io.Writer, list []store.Info) error {
+	out := cparhttp.IndexList{Indexes: []cparhttp.IndexInfo{}}
+	for _, x := range list {
+		info := cparhttp.IndexInfo{ID: x.ID, Scheme: x.Scheme.String(), Records: x.Records, Bytes: x.Bytes}
+		if x.Err != nil {
+			info.Scheme, info.Damaged = "", x.Err.Error()
+		}
+		out.Indexes = append(out.Indexes, info)
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(out)
+}
+
+func printTable(w io.Writer, list []store.Info) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "no indexes")
+		return err
+	}
+	const row = "%-32v  %-6v  %-9v  %v\n"
+	_, err := fmt.Fprintf(w, row, "INDEX", "SCHEME", "RECORDS", "BYTES")
+	for _, x := range list {
+		if x.Err != nil {
+			_, err = fmt.Fprintf(w, "%v  damaged: %v\n", x.ID, x.Err)
+		} else {
+			_, err = fmt.Fprintf(w, row, x.ID, x.Scheme, x.Records, x.Bytes)
+		}
+	}
+	return err
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "print the version",
+		Args:  noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			version := "unknown"
+			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+				version = info.Main.Version
+			}
+			_, err := fmt.Fprintf(c.OutOrStdout(), "cpard %s, format %d, %s %s/%s\n", version, cpar.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"cpar/cparhttp"
+	"cpar/internal/indexdir/sample"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"cpard": func() { os.Exit(run()) }})
+}
+
+// The stories know some commands more:
+//
+//	sample N FOLDER  make an index of random bytes, as an owner has it
+//	start ARGS…      start `cpard serve ARGS…` and take its address into $URL
+//	stop SIGNAL      send it INT or TERM; it must exit with code 0, having said no more
+//	push FOLDER      push an index to $URL
+//	get PATH         print what $URL answers
+//	exits N COMMAND  run a command that must exit with code N
+func TestStories(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:   "testdata",
+		Setup: func(e *testscript.Env) error { e.Values["daemon"] = new(process); return nil },
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"sample": makeSample, "start": start, "stop": stop, "push": push, "get": get, "exits": exits,
+		},
+	})
+}
+
+type process struct {
+	cmd  *exec.Cmd
+	rest io.Reader
+}
+
+// command finds a program as the story would, on the story's PATH.
+func command(ts *testscript.TestScript, name string, args []string) *exec.Cmd {
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		if path := filepath.Join(dir, name); exec.Command(path).Err == nil {
+			cmd := exec.Command(path, args...)
+			cmd.Dir = ts.MkAbs(".")
+			return cmd
+		}
+	}
+	ts.Fatalf("%s is not on the path", name)
+	return nil
+}
+
+func start(ts *testscript.TestScript, _ bool, args []string) {
+	cmd := command(ts, "cpard", append([]string{"serve"}, args...))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	ts.Defer(func() { cmd.Process.Kill() })
+	p := ts.Value("daemon").(*process)
+	r := bufio.NewReader(out)
+	p.cmd, p.rest = cmd, r
+	line, err := r.ReadString('\n')
+	ts.Check(err)
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if !ok || !strings.HasPrefix(url, "http://127.0.0.1:") {
+		ts.Fatalf("it says %q", line)
+	}
+	ts.Setenv("URL", url)
+}
+
+func stop(ts *testscript.TestScript, _ bool, args []string) {
+	p := ts.Value("daemon").(*process)
+	ts.Check(p.cmd.Process.Signal(map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[args[0]]))
+	rest, err := io.ReadAll(p.rest)
+	ts.Check(err)
+	if err := p.cmd.Wait(); err != nil || len(rest) > 0 {
+		ts.Fatalf("stopped with %v, having said %q", err, rest)
+	}
+}
+
+func makeSample(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.ParseUint(args[0], 10, 64)
+	ts.Check(err)
+	_, err = sample.Build(ts.MkAbs(args[1]), n, n)
+	ts.Check(err)
+}
+
+func push(ts *testscript.TestScript, neg bool, args []string) {
+	c, err := cparhttp.New(ts.Getenv("URL"), nil)
+	ts.Check(err)
+	_, err = c.Push(context.Background(), ts.MkAbs(args[0]), nil)
+	if neg {
+		if err == nil {
+			ts.Fatalf("pushed")
+		}
+		fmt.Fprintln(ts.Stdout(), err)
+		return
+	}
+	ts.Check(err)
+}
+
+func get(ts *testscript.TestScript, _ bool, args []string) {
+	resp, err := http.Get(ts.Getenv("URL") + args[0])
+	ts.Check(err)
+	defer resp.Body.Close()
+	fmt.Fprintln(ts.Stdout(), resp.Status)
+	_, err = io.Copy(ts.Stdout(), resp.Body)
+	ts.Check(err)
+}
+
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	cmd := command(ts, args[1], args[2:])
+	cmd.Stdout, cmd.Stderr = ts.Stdout(), ts.Stderr()
+	err := cmd.Run()
+	code := 0
+	if e := (*exec.ExitError)(nil); errors.As(err, &e) {
+		code = e.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}

@@ -1,0 +1,478 @@
+package cparhttp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir/sample"
+)
+
+func client(t testing.TB, h http.Handler) *Client {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	c, err := New(srv.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.retryDelay = time.Millisecond
+	return c
+}
+
+func request(l uint16) *cpar.Request {
+	p := cpar.DefaultParams()
+	p.L = l
+	return &cpar.Request{Index: cpar.IndexID{1}, Params: p, Vector: []uint64{1}}
+}
+
+func reply(n int) *cpar.Reply {
+	a := &cpar.Reply{Index: cpar.IndexID{1}}
+	for i := range n {
+		a.Matches = append(a.Matches, cpar.Match{Record: uint32(i), Score: int64(i), Keywords: []byte("0123456789")})
+	}
+	return a
+}
+
+func encoded(t testing.TB, v interface{ MarshalBinary() ([]byte, error) }) []byte {
+	t.Helper()
+	b, err := v.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func answers(kind string, b []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", kind)
+		w.Write(b)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, bad := range []string{"", "127.0.0.1:80", "ftp://x", "http://", "http://:80", "https://user:secret@x", "http://x/?q=1", "http://x/?", "http://x/#f", "http://a b", "file:///etc", "http:x"} {
+		_, err := New(bad, nil)
+		if !errors.Is(err, cpar.ErrInput) || hint.Of(err) == "" {
+			t.Errorf("%q: %v", bad, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("a password is shown: %v", err)
+		}
+	}
+	for _, good := range []string{"http://127.0.0.1:8080", "https://cloud.example/below/", "http://[::1]:1"} {
+		if _, err := New(good, nil); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+}
+
+func TestBasePathIsKept(t *testing.T) {
+	var path string
+	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path = r.URL.Path
+		answers(TypeJSON, []byte(`{"status":"ok","format":1}`))(w, r)
+	}))
+	c, err := New(c.URL()+"/below/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Health(t.Context()); err != nil || path != "/below/v1/health" {
+		t.Errorf("%q: %v", path, err)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	c, _ := New("http://"+l.Addr().String(), nil)
+	c.retryDelay = time.Millisecond
+	for what, err := range map[string]error{
+		"health":   c.Health(t.Context()),
+		"annotate": func() error { _, _, err := c.Annotate(t.Context(), request(1)); return err }(),
+		"delete":   c.Delete(t.Context(), cpar.IndexID{}),
+	} {
+		if !errors.Is(err, cpar.ErrCloud) || hint.Of(err) != "is cpard running at "+c.URL()+"?" {
+			t.Errorf("%s: %v (hint %q)", what, err, hint.Of(err))
+		}
+	}
+}
+
+// Every way in which a reply can be wrong, and what an owner is told.
+func TestGarbageReplies(t *testing.T) {
+	good := encoded(t, reply(2))
+	other := reply(1)
+	other.Index[0] = 2
+	twice := reply(2)
+	twice.Matches[1].Record = 0
+	long := &cpar.Reply{Index: cpar.IndexID{1}, Matches: []cpar.Match{{Keywords: make([]byte, maxReply(2))}}}
+	newer := bytes.Clone(good)
+	newer[6]++
+	problem := func(code string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", TypeProblem)
+			w.WriteHeader(422)
+			fmt.Fprintf(w, `{"title":"t","status":200,"code":%q,"detail":"a\u001b[31mred\nline%s"}`, code, strings.Repeat("x", 5000))
+		}
+	}
+	hijack := func(answer string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			io.WriteString(conn, answer)
+			conn.Close()
+		}
+	}
+	for what, k := range map[string]struct {
+		h    http.HandlerFunc
+		want error
+	}{
+		"html":             {answers("text/html", []byte("<html>")), cpar.ErrCloud},
+		"html as binary":   {answers(TypeBinary, []byte("<html>")), cpar.ErrCloud},
+		"nothing":          {answers(TypeBinary, nil), cpar.ErrCloud},
+		"no type":          {answers("", good), cpar.ErrCloud},
+		"cut":              {answers(TypeBinary, good[:len(good)-1]), cpar.ErrCloud},
+		"one more":         {answers(TypeBinary, append(bytes.Clone(good), 0)), cpar.ErrCloud},
+		"another version":  {answers(TypeBinary, newer), cpar.ErrVersion},
+		"another index":    {answers(TypeBinary, encoded(t, other)), cpar.ErrCloud},
+		"too many":         {answers(TypeBinary, encoded(t, reply(3))), cpar.ErrCloud},
+		"a record twice":   {answers(TypeBinary, encoded(t, twice)), cpar.ErrCloud},
+		"oversized":        {answers(TypeBinary, encoded(t, long)), cpar.ErrCloud},
+		"a bare 500":       {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", 500) }, cpar.ErrCloud},
+		"a problem of 1MB": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(400); w.Write(make([]byte, 1<<20)) }, cpar.ErrCloud},
+		"input":            {problem(CodeInput), cpar.ErrInput},
+		"corrupt":          {problem(CodeCorrupt), cpar.ErrCorrupt},
+		"version":          {problem(CodeVersion), cpar.ErrVersion},
+		"storage":          {problem(CodeStorage), cpar.ErrStorage},
+		"not found":        {problem(CodeNotFound), ErrNotFound},
+		"internal":         {problem(CodeInternal), cpar.ErrCloud},
+		"no code of ours":  {problem("fire"), cpar.ErrCloud},
+		"closed at once":   {hijack(""), cpar.ErrCloud},
+		"no HTTP":          {hijack("SSH-2.0-x\r\n"), cpar.ErrCloud},
+		"closed half way":  {hijack("HTTP/1.1 200 OK\r\nContent-Type: " + TypeBinary + "\r\nContent-Length: 100\r\n\r\nCPAR"), cpar.ErrCloud},
+		"chunks cut":       {hijack("HTTP/1.1 200 OK\r\nContent-Type: " + TypeBinary + "\r\nTransfer-Encoding: chunked\r\n\r\n10\r\nCPAR"), cpar.ErrCloud},
+		"endless headers":  {hijack("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: "+strings.Repeat("y", 1000)+"\r\n", 20000)), cpar.ErrCloud},
+	} {
+		c := client(t, k.h)
+		_, _, err := c.Annotate(t.Context(), request(2))
+		if !errors.Is(err, k.want) {
+			t.Errorf("%s: %v; want %v", what, err, k.want)
+			continue
+		}
+		if k.want == cpar.ErrCloud && errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%s: the cloud's garbage is called damage of ours: %v", what, err)
+		}
+		if what == "oversized" && !strings.Contains(err.Error(), "longer than") {
+			t.Errorf("%s: %v", what, err)
+		}
+		if s := err.Error(); len(s) > 700 || strings.ContainsAny(s, "\x1b\n") || !strings.Contains(s, c.URL()) {
+			t.Errorf("%s: %d bytes: %.200q", what, len(s), s)
+		}
+	}
+	c := client(t, answers(TypeBinary, good))
+	if got, _, err := c.Annotate(t.Context(), request(2)); err != nil || len(got.Matches) != 2 {
+		t.Errorf("a good reply: %v", err)
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	var reached atomic.Bool
+	there := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) }))
+	defer there.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		c := client(t, http.RedirectHandler(there.URL+"/v1/health", status))
+		if err := c.Health(t.Context()); !errors.Is(err, cpar.ErrCloud) || !strings.Contains(err.Error(), "redirects") {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+	if reached.Load() {
+		t.Error("a redirect was followed")
+	}
+}
+
+func TestRetries(t *testing.T) {
+	var calls atomic.Int32
+	failing := func(times int32, then http.Handler) http.HandlerFunc {
+		calls.Store(0)
+		return func(w http.ResponseWriter, r *http.Request) {
+			if calls.Add(1) <= times {
+				io.CopyN(io.Discard, r.Body, 10)
+				panic(http.ErrAbortHandler)
+			}
+			then.ServeHTTP(w, r)
+		}
+	}
+	good := answers(TypeBinary, encoded(t, reply(2)))
+	if _, _, err := client(t, failing(2, good)).Annotate(t.Context(), request(2)); err != nil {
+		t.Errorf("two broken connections: %v", err)
+	}
+	if _, _, err := client(t, failing(1000, good)).Annotate(t.Context(), request(2)); !errors.Is(err, cpar.ErrCloud) || calls.Load() != attempts {
+		t.Errorf("all broken: %d attempts, %v", calls.Load(), err)
+	}
+	if err := client(t, failing(0, http.NotFoundHandler())).Health(t.Context()); err == nil || calls.Load() != 1 {
+		t.Errorf("an answer was asked for again: %d attempts, %v", calls.Load(), err)
+	}
+	// The first attempt deleted, and its answer was lost.
+	if err := client(t, failing(1, http.HandlerFunc(notFound))).Delete(t.Context(), cpar.IndexID{}); err != nil {
+		t.Errorf("deleting twice: %v", err)
+	}
+	if err := client(t, failing(0, http.HandlerFunc(notFound))).Delete(t.Context(), cpar.IndexID{}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("deleting nothing: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	c := client(t, failing(1000, good))
+	c.retryDelay = time.Hour
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if err := c.Health(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled between attempts: %v", err)
+	}
+}
+
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", TypeProblem)
+	w.WriteHeader(404)
+	io.WriteString(w, `{"title":"t","status":404,"code":"not_found","detail":"d"}`)
+}
+
+func TestSlowClouds(t *testing.T) {
+	gone := make(chan struct{})
+	defer close(gone)
+	dead := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-gone:
+		}
+	}))
+	dead.Patience = 30 * time.Millisecond
+	if err := dead.Health(t.Context()); !errors.Is(err, cpar.ErrCloud) || !strings.Contains(err.Error(), "nothing was heard") {
+		t.Errorf("silence: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	dead.Patience = time.Hour
+	if err := dead.Health(ctx); !errors.Is(err, cpar.ErrCloud) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("out of time: %v", err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if err := dead.Health(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, cpar.ErrCloud) {
+		t.Errorf("cancelled: %v", err)
+	}
+	// Slow but steady, for longer than the patience.
+	b := encoded(t, reply(2))
+	steady := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", TypeBinary)
+		for i := range b {
+			w.Write(b[i : i+1])
+			http.NewResponseController(w).Flush()
+			time.Sleep(10 * time.Millisecond)
+		}
+	}))
+	steady.Patience = 300 * time.Millisecond
+	if _, _, err := steady.Annotate(t.Context(), request(2)); err != nil {
+		t.Errorf("steady: %v", err)
+	}
+}
+
+// A segment that goes up twice counts once.
+func TestProgressOfRetries(t *testing.T) {
+	folder := t.TempDir()
+	if _, err := sample.Build(folder, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	var broken atomic.Bool
+	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		if r.Method == http.MethodPost {
+			m, _ := cpar.DecodeManifest(b)
+			answers(TypeJSON, fmt.Appendf(nil, `{"missing":[%q]}`, m.Segments[0].Digest))(w, r)
+		} else if !broken.Swap(true) {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	var done, total, most int64
+	if _, err := c.Push(t.Context(), folder, func(d, n int64) { done, total, most = d, n, max(most, d) }); err != nil {
+		t.Fatal(err)
+	}
+	if done != total || most != total || !broken.Load() {
+		t.Errorf("progress ended at %d of %d, at most %d", done, total, most)
+	}
+}
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, cpar.ErrStorage }
+
+func TestSegment(t *testing.T) {
+	m := sample.Manifest(1)
+	kinds, segments := sample.Segments(m, 1)
+	b := segments[0]
+	s := cpar.Segment{Kind: kinds[0], Bytes: uint64(len(b))}
+	folder := t.TempDir()
+	built, err := sample.Build(folder, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Digest = built.Segments[0].Digest
+	for what, k := range map[string]struct {
+		body []byte
+		want error
+	}{
+		"good": {b, nil}, "cut": {b[:9], cpar.ErrCloud}, "more": {append(bytes.Clone(b), 1), cpar.ErrCloud}, "other": {make([]byte, len(b)), cpar.ErrCloud},
+	} {
+		var out bytes.Buffer
+		err := client(t, answers(TypeBinary, k.body)).Segment(t.Context(), m.ID, s, &out)
+		if !errors.Is(err, k.want) || out.Len() > len(b) {
+			t.Errorf("%s: %v, %d bytes written", what, err, out.Len())
+		}
+	}
+	err = client(t, answers(TypeBinary, b)).Segment(t.Context(), m.ID, s, failingWriter{})
+	if !errors.Is(err, cpar.ErrStorage) || errors.Is(err, cpar.ErrCloud) {
+		t.Errorf("the caller's disk is full: %v", err)
+	}
+}
+
+// A transport may read on after the answer; the bytes may be gone by then.
+func TestUploadIsTakenAway(t *testing.T) {
+	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(507) // before the body was read
+	}))
+	rt := &keeping{}
+	c.http.Transport = rt
+	_, err := c.do(t.Context(), call{method: "PUT", path: "/x", body: make([]byte, 4<<20)})
+	if err == nil {
+		t.Fatal("an answer of 507 passed")
+	}
+	if n, err := rt.body.Read(make([]byte, 1)); n != 0 || err == nil || err == io.EOF {
+		t.Errorf("the body can still be read: %d, %v", n, err)
+	}
+}
+
+type keeping struct{ body io.ReadCloser }
+
+func (k *keeping) RoundTrip(r *http.Request) (*http.Response, error) {
+	k.body = r.Body
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func TestPushToGarbage(t *testing.T) {
+	folder := t.TempDir()
+	if _, err := sample.Build(folder, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	for what, k := range map[string]struct {
+		h    http.HandlerFunc
+		want error
+	}{
+		"html":      {answers("text/html", []byte("<html>")), cpar.ErrCloud},
+		"not JSON":  {answers(TypeJSON, []byte("<html>")), cpar.ErrCloud},
+		"full disk": {full, cpar.ErrStorage},
+		"forgetful": {forgetful, cpar.ErrInput},
+	} {
+		if _, err := client(t, k.h).Push(t.Context(), folder, nil); !errors.Is(err, k.want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := client(t, http.NotFoundHandler()).Push(t.Context(), t.TempDir(), nil); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("no index to push: %v", err)
+	}
+}
+
+// full misses everything and can take nothing.
+func full(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost {
+		b, _ := io.ReadAll(r.Body)
+		m, err := cpar.DecodeManifest(b)
+		if err != nil {
+			panic(err)
+		}
+		w.Header().Set("Content-Type", TypeJSON)
+		fmt.Fprintf(w, `{"missing":[%q]}`, m.Segments[0].Digest)
+		return
+	}
+	w.Header().Set("Content-Type", TypeProblem)
+	w.WriteHeader(507)
+	io.WriteString(w, `{"title":"t","status":507,"code":"storage","detail":"d"}`)
+}
+
+// forgetful has everything until it is to be activated.
+func forgetful(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost {
+		w.Header().Set("Content-Type", TypeJSON)
+		io.WriteString(w, `{"missing":[]}`)
+		return
+	}
+	w.Header().Set("Content-Type", TypeProblem)
+	w.WriteHeader(409)
+	io.WriteString(w, `{"title":"t","status":409,"code":"incomplete","detail":"d"}`)
+}
+
+func TestOtherAnswersAreChecked(t *testing.T) {
+	m, err := sample.Build(t.TempDir(), 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := encoded(t, m)
+	if _, err := client(t, answers(TypeBinary, b)).Manifest(t.Context(), cpar.IndexID{9}); !errors.Is(err, cpar.ErrCloud) {
+		t.Errorf("the manifest of another index: %v", err)
+	}
+	if _, err := client(t, answers(TypeBinary, b[:50])).Manifest(t.Context(), m.ID); !errors.Is(err, cpar.ErrCloud) {
+		t.Errorf("half a manifest: %v", err)
+	}
+	if err := client(t, answers(TypeJSON, []byte(`{"status":"ok","format":2}`))).Health(t.Context()); !errors.Is(err, cpar.ErrVersion) {
+		t.Errorf("another version: %v", err)
+	}
+	if err := client(t, answers(TypeJSON, []byte(`{}`))).Health(t.Context()); !errors.Is(err, cpar.ErrCloud) {
+		t.Errorf("no health: %v", err)
+	}
+	if _, err := client(t, answers(TypeJSON, []byte(`{"indexes":[{"id":"x"}]}`))).List(t.Context()); !errors.Is(err, cpar.ErrCloud) {
+		t.Errorf("a list with an id that is none: %v", err)
+	}
+}
+
+func FuzzReply(f *testing.F) {
+	f.Add(encoded(f, reply(2)))
+	f.Add([]byte("<html>"))
+	var b []byte
+	c := client(f, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answers(TypeBinary, b)(w, r) }))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		b = body
+		a, _, err := c.Annotate(t.Context(), request(2))
+		if err == nil && (a.Index != cpar.IndexID{1} || len(a.Matches) > 2) {
+			t.Errorf("taken: %+v", a)
+		}
+		if err != nil && !errors.Is(err, cpar.ErrCloud) && !errors.Is(err, cpar.ErrVersion) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func FuzzProblem(f *testing.F) {
+	f.Add([]byte(`{"title":"t","status":409,"code":"incomplete","detail":"d"}`))
+	f.Add([]byte(`{"code":5}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := &http.Response{StatusCode: 400, Header: http.Header{"Content-Type": {TypeProblem}}}
+		if err := statusError(r, body); err == nil || strings.ContainsAny(err.Error(), "\x1b\n\r") || len(err.Error()) > 8000 {
+			t.Errorf("%v", err)
+		}
+	})
+}

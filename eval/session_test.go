@@ -1,0 +1,196 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"cpar"
+	"cpar/cloud/search"
+	"cpar/user"
+)
+
+func session(t testing.TB, c *Corpus, opt user.Options) *Session {
+	t.Helper()
+	s, err := NewSession(context.Background(), c, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestEncryptedSearchIsItsTwin: whatever the parameters, the encrypted search
+// visits the same records in the same order as the search in the clear, and
+// AP-100 returns what the scan of the same ciphertext returns.
+func TestEncryptedSearchIsItsTwin(t *testing.T) {
+	c := syntheticCorpus(1, 300, 20)
+	for name, opt := range map[string]user.Options{
+		"default":    {},
+		"ope":        {Order: user.OrderOPE},
+		"PCA-8":      {PCA: 8, Trees: 3},
+		"PCA-128":    {PCA: 128, Trees: 1},
+		"more trees": {Trees: 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := session(t, c, opt)
+			for _, p := range []cpar.Params{
+				{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000},
+				{Scheme: cpar.SchemeCPAR, L: 10, Approx: 1000},
+				{Scheme: cpar.SchemeCPAR, L: 10, Approx: 100},
+				{Scheme: cpar.SchemeCPAR, L: 3, Approx: 25},
+				{Scheme: cpar.SchemeCPAR, L: 10, Approx: 200, Search: cpar.SearchByRank},
+			} {
+				run, err := s.runAll(context.Background(), p, nil, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, o := range run {
+					if fmt.Sprint(o.encryptedPath) != fmt.Sprint(o.plainPath) {
+						t.Fatalf("%+v: request %d visits %v encrypted, %v in the clear", p, i, o.encryptedPath, o.plainPath)
+					}
+					if p.Scheme == cpar.SchemeCPAR && (len(o.encryptedPath) == 0 || p.Approx == 1000 && !o.sameAsScan) {
+						t.Fatalf("%+v: request %d: %d visits, equals the scan: %v", p, i, len(o.encryptedPath), o.sameAsScan)
+					}
+				}
+				if got := run.places(); got < 0.99 {
+					t.Errorf("%+v: %.3f of the places agree, want 0.99", p, got)
+				}
+			}
+		})
+	}
+}
+
+// TestPruningIsItsTwin: with pruning on, the encrypted planes decide as the
+// planes in the clear do. Photographs never prune (no plane is as far as the
+// tenth neighbour), so these images differ along one line only. A far side
+// whose bound lies within the noise of the worst score could fall either way;
+// on these images none does.
+func TestPruningIsItsTwin(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 3))
+	base := randomFeatures(rng, nil)
+	image := func() user.Image {
+		v := *base
+		share := rng.Float32()
+		v.RGB = make([]float32, 48)
+		v.RGB[3], v.RGB[7] = share, 1-share
+		return user.Image{Vectors: &v, Keywords: []string{"line"}}
+	}
+	c := new(Corpus)
+	for i := range 320 {
+		if i < 300 {
+			c.Train = append(c.Train, image())
+		} else {
+			c.Test = append(c.Test, image())
+		}
+	}
+	s := session(t, c, user.Options{})
+	p := cpar.Params{Scheme: cpar.SchemeCPAR, L: 2, Approx: 900}
+	all, err := s.runAll(context.Background(), p, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Prune = true
+	run, err := s.runAll(context.Background(), p, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	visits := 0
+	for i, o := range run {
+		if fmt.Sprint(o.encryptedPath) != fmt.Sprint(o.plainPath) {
+			t.Errorf("request %d visits another way encrypted", i)
+		}
+		visits += len(o.plainPath)
+	}
+	if visits > 300*len(run)/2 {
+		t.Errorf("pruning left %d visits a request of 270: it prunes next to nothing", visits/len(run))
+	}
+	if got := run.recallOf(all); got < 0.95 {
+		t.Errorf("pruned, the search finds %.2f of what it finds otherwise", got)
+	}
+}
+
+// TestPlanesAreExact: the plane scores that the cloud computes are
+// r_p·(level − split) to the last bit, for every plane and request.
+func TestPlanesAreExact(t *testing.T) {
+	s := session(t, syntheticCorpus(1, 200, 20), user.Options{})
+	for i, v := range s.Requests {
+		_, q, err := s.Builder.RequestVector(v, cpar.Params{Scheme: cpar.SchemeCPAR, L: 1, Approx: 100, Prune: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores, err := s.Cloud.PlaneScores(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// r_p is the owner's secret: it must be one number for all planes.
+		scale := int64(0)
+		for j, got := range scores {
+			d := s.Twin.PlaneDistance(v, uint32(j))
+			if d == 0 {
+				if got != 0 {
+					t.Fatalf("request %d lies on plane %d, score %d", i, j, got)
+				}
+				continue
+			}
+			if scale == 0 {
+				scale = got / d
+			}
+			if got != scale*d || scale < 128 || scale > 255 {
+				t.Fatalf("request %d, plane %d: score %d at %d levels, r_p %d", i, j, got, d, scale)
+			}
+		}
+	}
+}
+
+// TestKeywordsComeBack: the whole walk finds the keywords of the image's kind.
+func TestKeywordsComeBack(t *testing.T) {
+	c := syntheticCorpus(1, 200, 20)
+	s := session(t, c, user.Options{})
+	for i, im := range c.Test {
+		for _, p := range []cpar.Params{cpar.DefaultParams(), {Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}} {
+			pending, q, err := s.Builder.Request(im.Vectors, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reply, err := search.Annotate(s.Cloud, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			words, err := pending.Keywords(reply, 1)
+			if err != nil || len(words) != 1 || words[0].Word != im.Keywords[0] {
+				t.Errorf("image %d, %v: %v, %v; want %s", i, p.Scheme, words, err, im.Keywords[0])
+			}
+		}
+	}
+}
+
+// TestDistancesComeBack: the owner reads distances off the scores as exactly
+// as the noise allows, and in no other unit than D_L1 + D_KL.
+func TestDistancesComeBack(t *testing.T) {
+	s := session(t, syntheticCorpus(1, 200, 20), user.Options{})
+	approx, err := s.projectedDistances(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := s.runAll(context.Background(), cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range run {
+		for _, near := range o.near {
+			if want := approx[i][near.Record]; near.Dis < want-2e-3 || near.Dis > want+2e-3 {
+				t.Errorf("request %d, record %d: distance %.5f, in the clear %.5f", i, near.Record, near.Dis, want)
+			}
+		}
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	got := Measure([][]string{{"sea", "sky"}, {"sea", "car"}}, [][]string{{"sea"}, {"sky", "car"}})
+	// sea: 1 of 2 said, 1 of 1 found; sky: 0 of 1, 0 of 1; car: 1 of 1, 1 of 1.
+	if want := (Quality{P: 50, R: round(200.0/3, 2), Nplus: 2}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
