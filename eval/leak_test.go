@@ -2,7 +2,6 @@ package eval
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"cpar"
 	"cpar/cloud/score"
-	"cpar/internal/modq"
 	"cpar/user"
 	"cpar/user/feature"
 	"cpar/user/ope"
@@ -218,14 +216,16 @@ func TestLeakPruningRevealsScaleAndOffset(t *testing.T) {
 	m := s.Cloud.Manifest
 	mHat := float64(m.Dim) - 48 - 3 // the profile is public
 	unit := mHat * 999 / 2
-	rows := s.files.Segment(cpar.SegmentPlanes)
 	prune := cpar.DefaultParams()
 	prune.Prune = true
 	var offsets []float64
 	var levels [2][]int64 // of two requests, relative to every plane
 	for i := range s.Requests {
 		q := mustAsk(t, s, i, prune)
-		planes := planeScores(q, m, rows)
+		planes, err := s.Cloud.PlaneScores(q)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var rp int64 // every plane score is a multiple of r_p
 		for _, p := range planes {
 			rp = gcd(rp, p)
@@ -257,19 +257,6 @@ func TestLeakPruningRevealsScaleAndOffset(t *testing.T) {
 			t.Fatalf("planes %d and %d are %d levels apart, or %d", p-1, p, a, b)
 		}
 	}
-}
-
-// planeScores is r_p·(V_s[f] − split) of every plane.
-func planeScores(q *cpar.Request, m *cpar.Manifest, rows []byte) []int64 {
-	out := make([]int64, m.Planes)
-	row := make([]uint64, m.Fields+1)
-	for p := range out {
-		for i := range row {
-			row[i] = binary.LittleEndian.Uint64(rows[8*(p*len(row)+i):])
-		}
-		out[p] = modq.RoundShift(modq.Dot(row, q.Planes.Vector), uint(m.PlaneShift))
-	}
-	return out
 }
 
 func gcd(a, b int64) int64 {

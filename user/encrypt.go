@@ -25,6 +25,8 @@ type Builder struct {
 	keywords [][]string
 	// forest is nil for scheme capia.
 	forest *kdforest.Forest
+	// encrypted is set by the first Encrypt.
+	encrypted bool
 	// Clamped counts the records whose vector was moved towards the baseline
 	// so that no score can wrap; 0 for photographs.
 	Clamped int
@@ -51,7 +53,15 @@ func (b *Builder) levels() [][]uint16 {
 // an index that the folder held before stays whole until then. Everything
 // random in it is fresh: building twice gives two indexes with nothing in
 // common.
+//
+// A Builder encrypts once: its keys belong to one index id, and one vector
+// encrypted twice under one key shows S⁻¹ times a difference of noise. Whoever
+// wants another index sets another one up.
 func (b *Builder) Encrypt(ctx context.Context, folder string) (*cpar.Manifest, error) {
+	if b.encrypted {
+		return nil, fmt.Errorf("encrypting the index: %w: index %v was encrypted before; set up a new one", cpar.ErrInput, b.ID())
+	}
+	b.encrypted = true
 	w, err := indexdir.Create(folder, indexdir.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("encrypting the index: %w", err)

@@ -221,19 +221,26 @@ func TestRepliesThatDoNotAnswer(t *testing.T) {
 }
 
 func TestOldIndexStaysWhole(t *testing.T) {
-	b, err := Setup(context.Background(), NewKey(), madeImages(30, 2), Options{})
-	if err != nil {
-		t.Fatal(err)
+	setup := func() *Builder {
+		b, err := Setup(context.Background(), NewKey(), madeImages(30, 2), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
 	}
 	folder := filepath.Join(t.TempDir(), "index")
+	b := setup()
 	first, err := b.Encrypt(context.Background(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := b.Encrypt(context.Background(), folder); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("encrypted twice under one id: %v", err)
+	}
 	stopped, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := b.Encrypt(stopped, folder); !errors.Is(err, context.Canceled) {
-		t.Fatalf("stopped: %v", err)
+	if _, err := setup().Encrypt(stopped, folder); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
 	}
 	x, err := indexdir.Open(folder)
 	if err != nil {

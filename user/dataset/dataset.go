@@ -36,6 +36,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"cpar"
+	"cpar/internal/hint"
 )
 
 // The two files that make a folder a collection of its own.
@@ -71,7 +72,7 @@ type Options struct {
 
 // Open reads the collection in the folder dir: through its manifest.csv if it
 // has one, else from the keywords inside its JPEG files. It fails when there is
-// no usable image at all; errors wrap cpar.ErrInput and end in a line "hint: …".
+// no usable image at all; errors wrap cpar.ErrInput and carry a hint (package hint).
 func Open(dir string, opts Options) (*Collection, error) {
 	abs, root, err := openFolder(dir)
 	if err != nil {
@@ -100,7 +101,7 @@ func Open(dir string, opts Options) (*Collection, error) {
 		return nil, c.splitErr
 	}
 	if opts.Strict && len(c.Warnings) > 0 {
-		return nil, &StrictError{Dir: dir, Warnings: c.Warnings}
+		return nil, hint.Add(&StrictError{Dir: dir, Warnings: c.Warnings}, "repair these, or read the collection without --strict")
 	}
 	return c, nil
 }
@@ -145,8 +146,8 @@ func (c *Collection) nothingFound(dir string) error {
 		return inputError("put a "+ManifestName+" with the columns path,keywords beside the images, or JPEG files that carry keywords",
 			"reading the collection %s: it holds no annotated image", shown)
 	}
-	return fmt.Errorf("reading the collection %s: no usable image: %w\n%s\nhint: repair these first",
-		shown, cpar.ErrInput, c.Summary())
+	return hint.Add(fmt.Errorf("reading the collection %s: no usable image: %w\n%s",
+		shown, cpar.ErrInput, c.Summary()), "repair these first")
 }
 
 // readManifestFile fills Items from manifest.csv and checks each file it names.
@@ -230,7 +231,7 @@ func cause(err error) error {
 	return err
 }
 
-// inputError is an ErrInput whose message ends with what to do about it.
-func inputError(hint, format string, args ...any) error {
-	return fmt.Errorf("%w: %w\nhint: %s", fmt.Errorf(format, args...), cpar.ErrInput, hint)
+// inputError is an ErrInput with advice.
+func inputError(advice, format string, args ...any) error {
+	return hint.Add(fmt.Errorf("%w: %w", fmt.Errorf(format, args...), cpar.ErrInput), "%s", advice)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/internal/hint"
 )
 
 func TestSplit(t *testing.T) {
@@ -37,7 +38,7 @@ func TestSplit(t *testing.T) {
 			}
 			train, test, ok, err := c.Split()
 			if tc.err != "" {
-				if ok || !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), tc.err) || !strings.Contains(err.Error(), "\nhint: ") {
+				if ok || !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), tc.err) || hint.Of(err) == "" {
 					t.Errorf("want %q and a hint in %v", tc.err, err)
 				}
 				if len(c.Items) != 4 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/internal/hint"
 )
 
 func TestOpenReadsEmbeddedKeywords(t *testing.T) {
@@ -165,7 +166,7 @@ func TestOpenRefusesFolders(t *testing.T) {
 			t.Errorf("%q: %v is no ErrInput", dir, err)
 			continue
 		}
-		if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "\nhint: ") {
+		if !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
 			t.Errorf("%q: want %q and a hint in\n%v", dir, want, err)
 		}
 	}

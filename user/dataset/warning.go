@@ -101,7 +101,7 @@ type StrictError struct {
 }
 
 func (e *StrictError) Error() string {
-	return fmt.Sprintf("reading the collection %s strictly: %v\n%s\nhint: repair these, or read the collection without the strict option",
+	return fmt.Sprintf("reading the collection %s strictly: %v\n%s",
 		printable(e.Dir), cpar.ErrInput, Summary(e.Warnings))
 }
 

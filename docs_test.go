@@ -1,0 +1,142 @@
+package cpar
+
+import (
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// What the documents name must exist.
+
+// walkFiles calls f with every file of the module whose name ends in suffix.
+func walkFiles(t *testing.T, suffix string, f func(name string, b []byte)) {
+	t.Helper()
+	fsys := os.DirFS(".")
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && name != "." || d.Name() == "results") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(name, suffix) {
+			return nil
+		}
+		b, err := fs.ReadFile(fsys, name)
+		if err == nil {
+			f(name, b)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var (
+	// testName is a test, fuzz target or benchmark in backticks.
+	testName = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)`")
+	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)\(`)
+	// identifier is a place in backticks, file:identifier.
+	identifier = regexp.MustCompile("`([a-z0-9_/]+\\.go):([A-Za-z0-9_.]+)`")
+	link       = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+)
+
+func TestDocumentsNameWhatExists(t *testing.T) {
+	tests := map[string]bool{}
+	errata := map[string]string{}
+	walkFiles(t, "_test.go", func(name string, b []byte) {
+		for _, m := range testFunc.FindAllSubmatch(b, -1) {
+			tests[string(m[1])] = true
+			if strings.HasPrefix(string(m[1]), "TestErratum") {
+				errata[string(m[1])] = name
+			}
+		}
+	})
+	walkFiles(t, ".md", func(name string, b []byte) {
+		for _, m := range testName.FindAllSubmatch(b, -1) {
+			if !tests[string(m[1])] {
+				t.Errorf("%s names %s, which does not exist", name, m[1])
+			}
+			if name == "PAPER.md" {
+				delete(errata, string(m[1]))
+			}
+		}
+		for _, m := range identifier.FindAllSubmatch(b, -1) {
+			checkIdentifier(t, name, string(m[1]), string(m[2]))
+		}
+		for _, m := range link.FindAllSubmatch(b, -1) {
+			checkLink(t, name, string(m[1]))
+		}
+	})
+	for test, file := range errata {
+		t.Errorf("%s: PAPER.md does not name %s", file, test)
+	}
+}
+
+// checkIdentifier finds a declaration: a function, method, type, field, constant
+// or variable of the name's last part.
+func checkIdentifier(t *testing.T, doc, file, name string) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Errorf("%s names %s:%s: %v", doc, file, name, err)
+		return
+	}
+	parts := strings.Split(name, ".")
+	declared := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|type |var |const |\t|\t[A-Za-z, ]+, )` + regexp.QuoteMeta(parts[len(parts)-1]) + `\b`)
+	if !declared.Match(b) || len(parts) > 1 && !regexp.MustCompile(`\b`+regexp.QuoteMeta(parts[0])+`\b`).Match(b) {
+		t.Errorf("%s names %s:%s, which is not declared there", doc, file, name)
+	}
+}
+
+var heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
+
+// checkLink follows a relative link, and its anchor where it has one.
+func checkLink(t *testing.T, doc, target string) {
+	u, err := url.Parse(target)
+	if err != nil || u.Scheme != "" {
+		if err != nil {
+			t.Errorf("%s links to %q: %v", doc, target, err)
+		}
+		return
+	}
+	file := doc
+	if u.Path != "" {
+		file = path.Join(path.Dir(doc), u.Path)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		if info, e := os.Stat(file); e != nil || !info.IsDir() || u.Fragment != "" {
+			t.Errorf("%s links to %s: %v", doc, target, err)
+		}
+		return
+	}
+	if u.Fragment == "" {
+		return
+	}
+	for _, m := range heading.FindAllSubmatch(b, -1) {
+		if anchor(string(m[1])) == u.Fragment {
+			return
+		}
+	}
+	t.Errorf("%s links to %s: no such heading", doc, target)
+}
+
+// anchor is how a heading is linked to: lower case, hyphens for spaces, no
+// punctuation.
+func anchor(heading string) string {
+	keep := func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z':
+			return r
+		}
+		return -1
+	}
+	return strings.Map(keep, strings.ToLower(strings.TrimSpace(heading)))
+}

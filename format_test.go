@@ -1,0 +1,122 @@
+package cpar
+
+import (
+	"bytes"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"strings"
+	"testing"
+
+	"cpar/kdforest"
+)
+
+// FORMAT.md is what other people's clients are written from: its examples are
+// what the encoders write.
+
+// formatExamples maps the name of each example of FORMAT.md to its bytes. One
+// is a fenced block that starts "```hex NAME"; a line is bytes, then a remark.
+func formatExamples(t *testing.T) map[string][]byte {
+	t.Helper()
+	page, err := os.ReadFile("FORMAT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]byte{}
+	name := ""
+	for line := range strings.Lines(string(page)) {
+		switch {
+		case strings.HasPrefix(line, "```hex "):
+			name = strings.TrimSpace(strings.TrimPrefix(line, "```hex "))
+			out[name] = []byte{}
+		case strings.HasPrefix(line, "```"):
+			name = ""
+		case name != "":
+			digits, _, _ := strings.Cut(line, "#")
+			b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
+			if err != nil {
+				t.Fatalf("%s: %q: %v", name, line, err)
+			}
+			out[name] = append(out[name], b...)
+		}
+	}
+	return out
+}
+
+func exampleID() (id IndexID) {
+	for i := range id {
+		id[i] = byte(i)
+	}
+	return id
+}
+
+func TestFormatExamples(t *testing.T) {
+	forest := &Forest{
+		Forest: kdforest.Forest{Records: 3, Planes: 1, Trees: []kdforest.Tree{{
+			{Record: 1, Plane: 0, Left: 1, Right: 2},
+			{Record: 0, Plane: kdforest.None, Left: kdforest.None, Right: kdforest.None},
+			{Record: 2, Plane: kdforest.None, Left: kdforest.None, Right: kdforest.None},
+		}}},
+		Cuts: []Plane{{Field: 0, Order: 0}},
+	}
+	forestBytes, err := forest.AppendBinary(nil, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var digest Digest
+	for i := range digest {
+		digest[i] = 0xd0 | byte(i&15)
+	}
+	segment := func(k SegmentKind, bytes uint64) Segment { return Segment{Kind: k, Bytes: bytes, Digest: digest} }
+	want := map[string][]byte{
+		"request": marshal(t, &Request{
+			Index:  exampleID(),
+			Params: Params{Scheme: SchemeCPAR, L: 2, Approx: 100, Search: SearchByRank, Prune: true},
+			Vector: []uint64{1, 1<<64 - 2},
+			Order:  []OrderCiphertext{3},
+			Planes: &PlaneRequest{Vector: []uint64{5, 6}, Scale: 7, Offset: 8},
+		}),
+		"reply": marshal(t, &Reply{Index: exampleID(), Visited: 3, Touched: 48, Matches: []Match{
+			{Record: 2, Score: -5, Keywords: []byte{0xaa, 0xbb}},
+			{Record: 0, Score: 9, Keywords: []byte{0xcc, 0xdd}},
+		}}),
+		"forest": forestBytes,
+		"manifest": marshal(t, &Manifest{
+			Scheme: SchemeCAPIA, ID: exampleID(), Records: 3, Dim: 2, Shift: 28, KeywordBytes: 92,
+			Segments: []Segment{segment(SegmentVectors, 48), segment(SegmentKeywords, 276), segment(SegmentProfile, 1000)},
+		}),
+		"derivation": exampleDerivation(t),
+	}
+	got := formatExamples(t)
+	for name, bytes := range want {
+		if hex.EncodeToString(got[name]) != hex.EncodeToString(bytes) {
+			t.Errorf("%s: FORMAT.md has\n%x\nit is\n%x", name, got[name], bytes)
+		}
+	}
+	for name := range got {
+		if want[name] == nil {
+			t.Errorf("FORMAT.md has an example %q that is not checked", name)
+		}
+	}
+}
+
+// exampleDerivation follows FORMAT.md to the letter. Package seed has the same
+// bytes in a test of its own.
+func exampleDerivation(t *testing.T) []byte {
+	var secret [32]byte
+	for i := range secret {
+		secret[i] = byte(i)
+	}
+	var info bytes.Buffer
+	info.WriteString("cpar/v1/")
+	for _, field := range []string{"label", "context", "\x00\x00\x00\x00\x00\x00\x00\x07"} {
+		info.Write([]byte{0, 0, 0, byte(len(field))})
+		info.WriteString(field)
+	}
+	out, err := hkdf.Key(sha256.New, secret[:], nil, info.String(), 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
