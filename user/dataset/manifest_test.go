@@ -98,7 +98,7 @@ func TestManifestThatIsNone(t *testing.T) {
 		"\x00\x01\x02\x1b[2J,\x1b]": `"\x00\x01\x02\x1b[2J,\x1b]"`,
 	} {
 		_, err := Open(manifestFolder(t, content, "a.jpg"), Options{})
-		if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
+		if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error()+"\n"+hint.Of(err), want) || hint.Of(err) == "" {
 			t.Errorf("%q: want %q and a hint in\n%v", content, want, err)
 		}
 	}

@@ -38,7 +38,7 @@ func TestSplit(t *testing.T) {
 			}
 			train, test, ok, err := c.Split()
 			if tc.err != "" {
-				if ok || !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), tc.err) || hint.Of(err) == "" {
+				if ok || !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error()+"\n"+hint.Of(err), tc.err) || hint.Of(err) == "" {
 					t.Errorf("want %q and a hint in %v", tc.err, err)
 				}
 				if len(c.Items) != 4 {

@@ -166,7 +166,7 @@ func TestOpenRefusesFolders(t *testing.T) {
 			t.Errorf("%q: %v is no ErrInput", dir, err)
 			continue
 		}
-		if !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
+		if !strings.Contains(err.Error()+"\n"+hint.Of(err), want) || hint.Of(err) == "" {
 			t.Errorf("%q: want %q and a hint in\n%v", dir, want, err)
 		}
 	}
