@@ -37,6 +37,7 @@ type annotateFlags struct {
 // searchFlags are the owner's side of cpar.Params.
 type searchFlags struct {
 	scheme     string
+	order      string
 	neighbours int
 	approx     float64
 	prune      bool
@@ -46,16 +47,22 @@ func (f *searchFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.scheme, "scheme", "", "cpar (forest) or capia (scan of all); by default what the index was built for")
 	c.Flags().IntVar(&f.neighbours, "neighbours", 10, "nearest photos whose keywords count")
 	c.Flags().Float64Var(&f.approx, "approx", 10, "approximation power AP-X: percent of the photos that a forest search may visit, 0.1 to 100")
+	c.Flags().StringVar(&f.order, "search", "depth", "order of a forest search: depth (the paper's Algorithm 1) or rank (finds more with as many visits)")
 	c.Flags().BoolVar(&f.prune, "prune", false, "skip subtrees by plane distance; shows the cloud more (SECURITY.md)")
 }
 
-func (f *searchFlags) params(m *cpar.Manifest) (cpar.Params, error) {
-	p := cpar.Params{Scheme: m.Scheme, Prune: f.prune}
+// params are the search of an index of some scheme.
+func (f *searchFlags) params(scheme cpar.Scheme) (cpar.Params, error) {
+	p := cpar.Params{Scheme: scheme, Prune: f.prune}
 	if f.scheme != "" {
 		var err error
 		if p.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
 			return p, err
 		}
+	}
+	var err error
+	if p.Search, err = cpar.ParseSearch(f.order); err != nil {
+		return p, err
 	}
 	tenths := math.Round(f.approx * 10)
 	if math.Abs(tenths-f.approx*10) > 1e-6 || tenths < 1 || tenths > 1000 {
@@ -91,12 +98,12 @@ of the nearest photos of your collection, which are decrypted here and ranked.
 
 The number beside a keyword is its weight W_t: of ten neighbours that all have
 the keyword the sum is near 9. On a second device the key is all you need.`,
-		Example: `  $ cpar annotate new/beach.jpg --key family.key --cloud http://127.0.0.1:7177
+		Example: `  $ cpar annotate new/beach.jpg --key family.key --cloud http://127.0.0.1:8080
   new/beach.jpg
     sea     6.31
     beach   4.52
     sky     3.60`,
-		Args: someArgs,
+		Args: someArgs("a photo, or a folder of photos"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.keys.add(c)
@@ -111,7 +118,10 @@ the keyword the sum is near 9. On a second device the key is all you need.`,
 
 func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if f.keywords < 1 {
-		return fmt.Errorf("%w: --keywords %d", cpar.ErrInput, f.keywords)
+		return fmt.Errorf("%w: --keywords %d; 1 is the least", cpar.ErrInput, f.keywords)
+	}
+	if _, err := f.search.params(cpar.SchemeCPAR); err != nil {
+		return err // before a passphrase is asked for
 	}
 	photos, err := findPhotos(args)
 	if err != nil {
@@ -133,7 +143,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	params, err := f.search.params(m)
+	params, err := f.search.params(m.Scheme)
 	if err != nil {
 		return err
 	}
@@ -229,7 +239,7 @@ func findPhotos(args []string) ([]string, error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if err != nil {
-			return nil, fmt.Errorf("looking for photos: %w: %w", cpar.ErrInput, err)
+			return nil, fmt.Errorf("looking for photos: %w: %s: %w", cpar.ErrInput, arg, bare(err))
 		}
 		if !info.IsDir() {
 			photos = append(photos, arg)
@@ -250,4 +260,12 @@ func findPhotos(args []string) ([]string, error) {
 			"files ending in %s count", strings.Join(photoEndings, " "))
 	}
 	return photos, nil
+}
+
+// bare is an error of the system's without the call and path in front.
+func bare(err error) error {
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }

@@ -7,11 +7,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"cpar"
+	"cpar/internal/exitcode"
 	"cpar/internal/hint"
+	"cpar/internal/indexdir"
 	"cpar/internal/progress"
 	"cpar/user"
 	"cpar/user/dataset"
@@ -59,7 +62,7 @@ it stopped. An index that --out holds already stays whole until the new one is.`
 		Example: `  $ cpar build photos/ --key family.key --out family.index
   encrypted 4500 photos with 371 keywords into family.index (86 MB)
   note: schemes cpar and capia protect a collection that the cloud knows nothing of…`,
-		Args: oneArg,
+		Args: oneArg("the folder of a collection"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	f.keys.add(c)
@@ -90,6 +93,12 @@ func (f *buildFlags) options(w io.Writer) (user.BuildOptions, error) {
 	if opt.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
 		return opt, err
 	}
+	if !slices.Contains(user.PCAFactors, f.pca) {
+		return opt, fmt.Errorf("%w: --pca %d; there are %v", cpar.ErrInput, f.pca, user.PCAFactors)
+	}
+	if f.trees < 1 || f.trees > 64 {
+		return opt, fmt.Errorf("%w: --trees %d; 1 to 64 are possible", cpar.ErrInput, f.trees)
+	}
 	switch f.order {
 	case "rank":
 		opt.Order = user.OrderRank
@@ -108,7 +117,7 @@ func (f *buildFlags) options(w io.Writer) (user.BuildOptions, error) {
 
 func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	if f.out == "" && !f.dryRun {
-		return hint.Add(fmt.Errorf("building: %w: no folder for the index", cpar.ErrInput), "pass --out FOLDER")
+		return hint.Add(exitcode.UsageError(fmt.Errorf("building: no folder for the index was named")), "pass --out FOLDER")
 	}
 	opt, err := f.options(cmd.ErrOrStderr())
 	if err != nil {
@@ -122,11 +131,32 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	if err != nil && !(f.dryRun && errors.Is(err, cpar.ErrKey)) {
 		return err
 	}
+	if err := f.checkOut(); err != nil {
+		return err
+	}
 	result, err := buildIndex(cmd.Context(), key, collection, f.out, opt, f.dryRun)
 	if err != nil {
 		return err
 	}
-	return output(cmd, f.asJSON, result, func() { result.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), collection) })
+	return output(cmd, f.asJSON, result, func() {
+		result.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), collection)
+		if !f.dryRun {
+			next(cmd, "cpar push %s --cloud http://127.0.0.1:8080, where cpard serves", f.out)
+		}
+	})
+}
+
+// checkOut finds out before the long work whether an index can go to --out. A
+// folder that does not exist is left to the end.
+func (f *buildFlags) checkOut() error {
+	if info, err := os.Stat(f.out); f.dryRun || err != nil || !info.IsDir() {
+		return nil
+	}
+	w, err := indexdir.Create(f.out, indexdir.Options{})
+	if err != nil {
+		return fmt.Errorf("building into %s: %w", f.out, err)
+	}
+	return w.Close()
 }
 
 func buildIndex(ctx context.Context, key *user.Key, collection *dataset.Collection, out string, opt user.BuildOptions, dryRun bool) (*built, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"cpar"
 	"cpar/cparhttp"
 	"cpar/internal/durable"
+	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/user"
 )
@@ -26,7 +28,7 @@ func (f *cloudFlags) add(c *cobra.Command) {
 
 func (f *cloudFlags) client() (*cparhttp.Client, error) {
 	if f.url == "" {
-		return nil, hint.Add(fmt.Errorf("%w: no cloud was named", cpar.ErrInput), "pass --cloud http://127.0.0.1:7177, where cpard serves")
+		return nil, hint.Add(exitcode.UsageError(errors.New("no cloud was named")), "pass --cloud http://127.0.0.1:8080, where cpard serves")
 	}
 	return cparhttp.New(f.url, nil)
 }

@@ -20,7 +20,7 @@ PCA and normalisation. Nothing leaves this machine.
 
 With --json it prints one object keyed by the file names as given.`,
 		Example: `  $ cpar features beach.jpg --json | jq '.["beach.jpg"].rgb'`,
-		Args:    someArgs,
+		Args:    someArgs("a photo"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := map[string]*feature.Vectors{}
 			for _, path := range args {

@@ -28,7 +28,7 @@ func (k *keyFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&k.passphraseFile, "passphrase-file", "", "read the passphrase from this `file` instead of the terminal")
 }
 
-// file is the key's path; its folder is made only for the default one.
+// file is the key's path, the default one where none was given.
 func (k *keyFlags) file() (string, error) {
 	if k.path != "" {
 		return k.path, nil
@@ -37,11 +37,22 @@ func (k *keyFlags) file() (string, error) {
 	if err != nil {
 		return "", hint.Add(fmt.Errorf("finding your configuration folder: %w: %w", cpar.ErrInput, err), "pass --key FILE")
 	}
-	dir = filepath.Join(dir, "cpar")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("making the folder of the key: %w: %w", cpar.ErrStorage, err)
+	return filepath.Join(dir, "cpar", "key"), nil
+}
+
+// makeFolder makes the folder of the default key. One that was named must be
+// there: a misspelt name should not become a folder.
+func (k *keyFlags) makeFolder(path string) error {
+	dir := filepath.Dir(path)
+	if k.path == "" {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("making the folder of the key: %w: %w", cpar.ErrStorage, err)
+		}
 	}
-	return filepath.Join(dir, "key"), nil
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return hint.Add(fmt.Errorf("writing key file %s: %w: there is no folder %s", path, cpar.ErrInput, dir), "make the folder first, or name another file")
+	}
+	return nil
 }
 
 func (k *keyFlags) read() (*user.Key, error) {
@@ -49,12 +60,29 @@ func (k *keyFlags) read() (*user.Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	return user.ReadKeyFile(path, func() (string, error) {
+	key, err := user.ReadKeyFile(path, func() (string, error) {
 		if k.passphraseFile != "" {
 			return k.fromFile()
 		}
-		return prompt("passphrase: ")
+		return prompt("passphrase of " + path + ": ")
 	})
+	if err != nil && k.path == "" {
+		err = hint.Add(err, "pass --key FILE, or set CPAR_KEY, if your key is elsewhere")
+	}
+	return key, err
+}
+
+// again is the flag as it was given, for a command to type next.
+func (k *keyFlags) again() string {
+	if k.path == "" {
+		return ""
+	}
+	return " --key " + k.path
+}
+
+// next tells a person what to do next, on standard error.
+func next(cmd *cobra.Command, format string, args ...any) {
+	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", args...)
 }
 
 // newPassphrase asks twice, since nobody sees what is typed.
@@ -132,17 +160,36 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// noArgs, someArgs and oneArg make a wrong number of arguments a usage error.
+// usageError is a mistake on the command line, with where to read on.
+func usageError(c *cobra.Command, err error) error {
+	return hint.Add(exitcode.UsageError(err), "see: %s --help", c.CommandPath())
+}
+
+// noArgs, oneArg and someArgs check the number of arguments; what names what
+// is missing.
 func noArgs(c *cobra.Command, args []string) error {
-	return exitcode.UsageError(cobra.NoArgs(c, args))
+	if len(args) > 0 {
+		return usageError(c, fmt.Errorf("%s takes no %q", c.CommandPath(), args[0]))
+	}
+	return nil
 }
 
-func oneArg(c *cobra.Command, args []string) error {
-	return exitcode.UsageError(cobra.ExactArgs(1)(c, args))
+func oneArg(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usageError(c, fmt.Errorf("%s needs %s, and has %d arguments", c.CommandPath(), what, len(args)))
+		}
+		return nil
+	}
 }
 
-func someArgs(c *cobra.Command, args []string) error {
-	return exitcode.UsageError(cobra.MinimumNArgs(1)(c, args))
+func someArgs(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usageError(c, fmt.Errorf("%s needs %s", c.CommandPath(), what))
+		}
+		return nil
+	}
 }
 
 func version() string {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
+	"cpar"
+	"cpar/internal/hint"
 	"cpar/user"
 )
 
@@ -30,6 +33,16 @@ you ask otherwise.`,
 			if err != nil {
 				return err
 			}
+			// Asked first: nobody likes to type a passphrase for nothing.
+			if _, err := os.Lstat(path); err == nil {
+				return hint.Add(fmt.Errorf("making a key: %w: %s exists, and a key is never overwritten", cpar.ErrInput, path),
+					"use it as it is, or name another file with --key")
+			}
+			if !dryRun {
+				if err := keys.makeFolder(path); err != nil {
+					return err
+				}
+			}
 			passphrase := ""
 			if !noPassphrase && !dryRun {
 				if passphrase, err = keys.newPassphrase(); err != nil {
@@ -47,6 +60,7 @@ you ask otherwise.`,
 					verb = "would write"
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s %s; keep a copy in a safe place\n", verb, path)
+				next(cmd, "cpar build FOLDER%s --out FOLDER.index", keys.again())
 			})
 		},
 	}

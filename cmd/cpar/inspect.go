@@ -42,7 +42,7 @@ without a key, as the cloud does, and says in plain words what is there, how man
 bytes it has, and what can be learnt from it.`,
 		Example: `  $ cpar inspect family.index
   $ cpar annotate beach.jpg --save-requests sent/ … && cpar inspect sent/request-0001`,
-		Args: oneArg,
+		Args: oneArg("an index folder, or a file with a request or reply"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := inspect(args[0])
 			if err != nil {
@@ -63,7 +63,7 @@ func inspect(path string) (*inspected, error) {
 	if info.IsDir() {
 		x, err := indexdir.Open(path)
 		if err != nil {
-			return nil, err
+			return nil, hint.Add(err, "name the folder that cpar build --out made")
 		}
 		defer x.Release()
 		return inspectIndex(x.Manifest(), x.Segments())
@@ -81,6 +81,9 @@ func inspect(path string) (*inspected, error) {
 		return inspectRequest(q, b), nil
 	} else if bytes.HasPrefix(b, []byte("CPARQ")) {
 		return nil, fmt.Errorf("inspecting %s: %w", path, err)
+	}
+	if bytes.HasPrefix(b, []byte("CPARM")) {
+		return nil, hint.Add(fmt.Errorf("inspecting %s: %w: it is the manifest of an index", path, cpar.ErrInput), "name the folder that it lies in")
 	}
 	if a, err := cpar.DecodeReply(b); err == nil {
 		return inspectReply(a, b), nil
@@ -147,7 +150,11 @@ func inspectRequest(q *cpar.Request, b []byte) *inspected {
 		add(fmt.Sprintf("the encrypted plane vector, %d words", len(q.Planes.Vector)),
 			"the signed distance to every plane, hence the spacing of the split values", 8*len(q.Planes.Vector)+20, nil)
 	}
-	r.add(seen{What: fmt.Sprintf("the header: %d neighbours, AP-%g", q.Params.L, float64(q.Params.Approx)/10), Bytes: uint64(rest), Start: start(b),
+	how := fmt.Sprintf("the header: %d neighbours", q.Params.L)
+	if q.Params.Scheme == cpar.SchemeCPAR {
+		how += fmt.Sprintf(", AP-%g, search by %v", float64(q.Params.Approx)/10, q.Params.Search)
+	}
+	r.add(seen{What: how, Bytes: uint64(rest), Start: start(b),
 		Learns: "which index is asked, how many records are wanted, and when"})
 	return r
 }

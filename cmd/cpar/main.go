@@ -5,6 +5,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -12,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/internal/exitcode"
+	"cpar/internal/hint"
 )
 
 const long = `cpar gives your photos keywords with the help of a cloud that must not see them.
@@ -25,9 +28,9 @@ A session:
 
   $ cpar init --key family.key
   $ cpar build photos/ --key family.key --out family.index
-  $ cpard serve --data cloud/ --listen 127.0.0.1:7177 &
-  $ cpar push family.index --cloud http://127.0.0.1:7177
-  $ cpar annotate new/beach.jpg --key family.key --cloud http://127.0.0.1:7177
+  $ cpard serve --data cloud/ --listen 127.0.0.1:8080 &
+  $ cpar push family.index --cloud http://127.0.0.1:8080
+  $ cpar annotate new/beach.jpg --key family.key --cloud http://127.0.0.1:8080
   new/beach.jpg
     sea     6.31
     beach   4.52
@@ -51,9 +54,30 @@ func run() int {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version(),
+		Args:          knownCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
+	root.SuggestionsMinimumDistance = 2
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError(c, err) })
 	root.AddCommand(initCommand(), buildCommand(), pushCommand(), annotateCommand(),
 		inspectCommand(), featuresCommand(), demoCommand(), cloudCommand())
-	return exitcode.Report(os.Stderr, "cpar", root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		err = errInterrupted
+	}
+	return exitcode.Report(os.Stderr, "cpar", err)
+}
+
+var errInterrupted = errors.New("interrupted; nothing was left half done")
+
+// knownCommand makes of a word that is no command a usage error.
+func knownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("there is no command %q", args[0])
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		return hint.Add(exitcode.UsageError(err), "did you mean: cpar %s", near[0])
+	}
+	return usageError(c, err)
 }

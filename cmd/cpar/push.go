@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/progress"
 )
@@ -18,13 +19,13 @@ func pushCommand() *cobra.Command {
 		Long: `push sends an index that build made to a cloud and makes it active there in one
 step. No key is needed: all that is sent is encrypted. What the cloud has already
 is not sent again, so a push that was broken off goes on where it was.`,
-		Example: `  $ cpar push family.index --cloud http://127.0.0.1:7177
-  pushed index 0f3c… (86 MB) to http://127.0.0.1:7177`,
-		Args: oneArg,
+		Example: `  $ cpar push family.index --cloud http://127.0.0.1:8080
+  pushed index 0f3c… (86 MB) to http://127.0.0.1:8080`,
+		Args: oneArg("the folder of an index"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := indexdir.ReadManifest(args[0])
 			if err != nil {
-				return err
+				return hint.Add(err, "name the folder that cpar build --out made")
 			}
 			client, err := cloud.client()
 			if err != nil {
@@ -47,6 +48,9 @@ is not sent again, so a push that was broken off goes on where it was.`,
 					verb = "would push"
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s index %v (%s) to %s\n", verb, m.ID, size(m.Bytes()), client.URL())
+				if !dryRun {
+					next(cmd, "cpar annotate PHOTO --cloud %s", client.URL())
+				}
 			})
 		},
 	}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/cmd/cpar/internal/demo"
+	"cpar/internal/hint"
+	"cpar/internal/progress"
+	"cpar/user/feature"
+)
+
+func demoCommand() *cobra.Command {
+	var o demo.Options
+	var page, cache string
+	var dryRun, asJSON bool
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "show the whole of cpar, with pictures of its own",
+		Long: `demo shows everything once and needs nothing: it paints 360 pictures that have
+keywords, makes a key, encrypts the pictures into an index, starts a cloud as a
+process of its own without the key, and gives keywords to 8 new pictures over
+HTTP. Then it says what that cost beside the paper's figures, and what the cloud
+saw. The same is written as one page for a browser.
+
+It takes ten to twenty seconds. Temporary files are removed and the cloud is ended,
+also on ^C. Nothing leaves this machine.
+
+With --data it does the same with a collection of yours: the pictures that its
+split.csv calls test are new ones, or else a tenth is held out.`,
+		Example: `  $ cpar demo
+  $ cpar demo --data photos/ --out photos.html
+  $ cpar demo --keep demo/ && cpar inspect demo/index`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Keywords < 1 {
+				return fmt.Errorf("%w: --keywords %d", cpar.ErrInput, o.Keywords)
+			}
+			out := cmd.OutOrStdout()
+			if dryRun {
+				return output(cmd, asJSON, map[string]any{"page": page, "data": o.Data, "keep": o.Keep, "dry_run": true}, func() {
+					what := "paint pictures"
+					if o.Data != "" {
+						what = "read " + o.Data
+					}
+					fmt.Fprintf(out, "would %s, encrypt them, start a cloud on loopback, annotate new pictures and write %s; nothing was done\n", what, page)
+				})
+			}
+			if o.Data != "" && cache != "" {
+				var err error
+				if o.Cache, err = feature.OpenCache(cache); err != nil {
+					return hint.Add(err, "pass --cache FOLDER, or --cache= for none")
+				}
+			}
+			o.Progress = progress.Bar(cmd.ErrOrStderr())
+			if !asJSON {
+				fmt.Fprintf(out, "cpar demo: a collection is encrypted, and a cloud that cannot read it finds keywords for new pictures\n\n")
+				o.Step = func(what string, took time.Duration) {
+					fmt.Fprintf(out, "  %-60s %9s\n", what, demo.Duration(float64(took.Microseconds())/1000))
+				}
+			}
+			r, err := demo.Run(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			if r.Page, err = filepath.Abs(page); err != nil {
+				r.Page = page
+			}
+			if err := r.WritePage(page); err != nil {
+				return err
+			}
+			return output(cmd, asJSON, r, func() {
+				r.Print(out)
+				if r.Kept != "" {
+					fmt.Fprintf(out, "\nKept in %s: key, index, the cloud's folder and its log.\n", r.Kept)
+				}
+				fmt.Fprintf(out, "\nThe same with pictures, for a browser: %s\n", r.Page)
+			})
+		},
+	}
+	c.Flags().StringVar(&o.Data, "data", "", "use the annotated collection in this `folder`")
+	c.Flags().StringVar(&page, "out", "cpar-demo.html", "write the page to this `file`")
+	c.Flags().StringVar(&o.Keep, "keep", "", "keep key, index, the cloud's data and log in this `folder`")
+	c.Flags().IntVar(&o.Keywords, "keywords", 5, "keywords for each picture, at most")
+	c.Flags().StringVar(&cache, "cache", defaultCache(), "`folder` that keeps the features of --data between runs; empty for none")
+	dryRunFlag(c, &dryRun)
+	jsonFlag(c, &asJSON)
+	return c
+}

@@ -1,0 +1,157 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/user"
+	"cpar/user/dataset"
+	"cpar/user/dataset/scene"
+	"cpar/user/feature"
+)
+
+// sceneSeed is an arbitrary choice; every run shows the same pictures.
+const sceneSeed = 1
+
+// An item is one picture with its keywords and features.
+type item struct {
+	dataset.Item
+	title   string
+	vectors *feature.Vectors
+}
+
+// readCollection fills records and asked: pictures to index and new ones.
+func (s *session) readCollection(ctx context.Context) error {
+	s.clock = clock{}
+	train, test, err := s.divide(ctx)
+	if err != nil {
+		return err
+	}
+	total := len(train) + len(test)
+	_, err = s.step(func() string {
+		return fmt.Sprintf("extract the features of %d pictures", total)
+	}, func() error {
+		if s.records, err = s.extract(ctx, train); err != nil {
+			return err
+		}
+		s.asked, err = s.extract(ctx, test)
+		s.asked = s.asked[:min(len(s.asked), shown)]
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	words := map[string]bool{}
+	for _, it := range s.records {
+		for _, w := range it.Keywords {
+			words[w] = true
+		}
+	}
+	s.result.Records, s.result.Words = len(s.records), len(words)
+	return nil
+}
+
+// divide opens the collection, or paints one, and chooses the new pictures.
+// It may choose more than are shown, in case some cannot be decoded.
+func (s *session) divide(ctx context.Context) (train, test []dataset.Item, err error) {
+	if s.Data == "" {
+		return s.paint(ctx)
+	}
+	s.result.Collection = filepath.Base(s.Data)
+	c, err := dataset.Open(s.Data, dataset.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	train, test, ok, err := c.Split()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !ok {
+		train, test = dataset.HeldOut(c, 10)
+	}
+	if len(train) == 0 || len(test) == 0 {
+		return nil, nil, hint.Add(fmt.Errorf("reading the collection: %w: it has %d annotated image; one to index and one to ask for are the least", cpar.ErrInput, len(c.Items)),
+			"leave --data away to see painted pictures")
+	}
+	return train, spread(test, 2*shown), nil
+}
+
+// spread chooses at most n items from all over the list, in an order of which
+// every beginning is spread as well.
+func spread(items []dataset.Item, n int) []dataset.Item {
+	n = min(n, len(items))
+	var out []dataset.Item
+	for start := range 2 {
+		for i := start; i < n; i += 2 {
+			out = append(out, items[i*len(items)/n])
+		}
+	}
+	return out
+}
+
+func (s *session) paint(ctx context.Context) (train, test []dataset.Item, err error) {
+	n := s.Scenes
+	if n == 0 {
+		n = scene.DefaultCount
+	}
+	s.result.Collection = "painted scenes"
+	folder := s.path("pictures")
+	_, err = s.step(func() string {
+		return fmt.Sprintf("paint %d scenes", n+shown)
+	}, func() error {
+		return scene.WriteCollection(folder, sceneSeed, n+shown, func(done, total int) { s.tell("paint", done, total) })
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	c, err := dataset.Open(folder, dataset.Options{Strict: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.Items[:n], c.Items[n:], nil
+}
+
+// extract returns the items whose features could be extracted, in order.
+func (s *session) extract(ctx context.Context, items []dataset.Item) ([]item, error) {
+	images, skipped, err := user.ReadImages(ctx, items, user.BuildOptions{Options: user.Options{Progress: s.tell}, Cache: s.Cache})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]item, 0, len(images))
+	for _, it := range items {
+		if slices.ContainsFunc(skipped, func(x user.Skipped) bool { return x.Name == it.Name }) {
+			continue
+		}
+		out = append(out, item{Item: it, title: s.title(it), vectors: images[len(out)].Vectors})
+	}
+	return out, nil
+}
+
+// title is what a person calls a picture: a scene has a kind.
+func (s *session) title(it dataset.Item) string {
+	var i int
+	if _, err := fmt.Sscanf(path.Base(it.Name), "%04d.jpg", &i); s.Data == "" && err == nil {
+		return scene.Kind(sceneSeed, i)
+	}
+	return it.Name
+}
+
+var telling sync.Mutex // paint reports from several goroutines
+
+func (s *session) tell(stage string, done, total int) {
+	telling.Lock()
+	defer telling.Unlock()
+	s.clock.report(stage, done, total)
+	if s.Progress != nil {
+		s.Progress(stage, done, total)
+	}
+}

@@ -1,0 +1,144 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Print writes a result for people.
+func (r *Result) Print(w io.Writer) {
+	r.printPhotos(w)
+	r.printCosts(w)
+	r.printAgreement(w)
+	r.printSaw(w)
+}
+
+func (r *Result) printPhotos(w io.Writer) {
+	fmt.Fprintf(w, "\nKeywords of the new pictures, with the weight W_t of each; ✓ marks those that are true.\n")
+	for _, p := range r.Photos {
+		name := p.Title
+		if p.Title != p.Name {
+			name += " (" + p.Name + ")"
+		}
+		fmt.Fprintf(w, "\n  %s\n", name)
+		fmt.Fprintf(w, "    %-12s%s\n", "truth", strings.Join(p.Truth, ", "))
+		for _, a := range p.Answers[:withKeywords] {
+			var words []string
+			for _, k := range a.Keywords {
+				mark := " "
+				if k.Correct {
+					mark = "✓"
+				}
+				words = append(words, fmt.Sprintf("%s%s %.2f", mark, k.Word, k.Weight))
+			}
+			fmt.Fprintf(w, "    %-10s %s\n", a.Search, strings.Join(words, "  "))
+		}
+	}
+	fmt.Fprintln(w)
+	for i := range withKeywords {
+		hit, said := r.Hits(i)
+		fmt.Fprintf(w, "  %-10s %d of %d keywords are true\n", searches[i].name, hit, said)
+	}
+}
+
+// Hits counts the keywords of a search that are true, and all.
+func (r *Result) Hits(search int) (hit, said int) {
+	for _, p := range r.Photos {
+		for _, k := range p.Answers[search].Keywords {
+			said++
+			if k.Correct {
+				hit++
+			}
+		}
+	}
+	return hit, said
+}
+
+func (r *Result) printCosts(w io.Writer) {
+	fmt.Fprintln(w)
+	row := func(a, b, c string) { fmt.Fprintf(w, "  %s %s  %s\n", pad(a, 36), pad(b, 18), c) }
+	row("Costs", "here, n = "+count(r.Records), "the paper, n = "+count(PaperRecords))
+	for _, c := range r.Costs {
+		row(c.Stage, c.HereText(), c.PaperText())
+	}
+	fmt.Fprintln(w, "\n  "+strings.ReplaceAll(r.Caveat(), "\n", "\n  "))
+}
+
+// Caveat says how the two columns compare.
+func (r *Result) Caveat() string {
+	return fmt.Sprintf("The paper's figures are for %s images on its machine, these for %s on this one.\n"+
+		"Figures of one record or one request compare; forest and search grow with n.\n"+
+		"Search is the whole HTTP round trip, the median of %d requests.", count(PaperRecords), count(r.Records), len(r.Photos))
+}
+
+func (r *Result) printAgreement(w io.Writer) {
+	fmt.Fprintf(w, "\nThe encrypted top %d and the top %d computed in the clear, place by place:\n\n", neighbours, neighbours)
+	for _, g := range r.Agreement {
+		fmt.Fprintf(w, "  %-12s %d of %d alike\n", g.Search, g.Same, g.Places)
+	}
+}
+
+func (r *Result) printSaw(w io.Writer) {
+	fmt.Fprintf(w, "\nWhat the cloud saw:\n\n")
+	for _, line := range r.SawLines() {
+		fmt.Fprintf(w, "  - %s\n", wrap(line, 76, "    "))
+	}
+	fmt.Fprintf(w, "\n  two lines of its log, at level debug:\n\n")
+	for _, line := range r.Saw.Log {
+		fmt.Fprintf(w, "    %s\n", line)
+	}
+	fmt.Fprintf(w, "\n  It learns how near records are to each request, and can tell when a picture is\n"+
+		"  asked for twice. It cannot read pictures or keywords; but a cloud that knows\n"+
+		"  some of the pictures already can work out others. See SECURITY.md.\n")
+}
+
+// SawLines says in plain words what the cloud saw.
+func (r *Result) SawLines() []string {
+	saw := r.Saw
+	first := r.Photos[0].Answers[0]
+	records := make([]string, len(saw.Returned))
+	for i, x := range saw.Returned {
+		records[i] = fmt.Sprint(x)
+	}
+	lines := []string{
+		fmt.Sprintf("%s of ciphertext: %s records, their keywords, the shape of %d trees", Bytes(float64(saw.Stored)), count(r.Records), trees),
+		fmt.Sprintf("%d HTTP requests; %d of them asked for neighbours, %s in all", saw.Requests, saw.Annotations, Bytes(float64(saw.Received))),
+		fmt.Sprintf("of the first photo: %s of request, and that these records are near it: %s", Bytes(float64(first.Sent)), strings.Join(records, ", ")),
+		fmt.Sprintf("the keywords of these, as %s that it cannot open", Bytes(float64(first.Received))),
+	}
+	if len(saw.Found) == 0 {
+		lines = append(lines, fmt.Sprintf("no word of yours: of %s keywords and file names, none is in the %s of its folder, log and requests", count(saw.Searched), Bytes(float64(saw.Haystack))))
+	} else {
+		lines = append(lines, fmt.Sprintf("of %s keywords and file names, these are in the %s of its folder, log and requests: %s",
+			count(saw.Searched), Bytes(float64(saw.Haystack)), strings.Join(saw.Found, ", ")))
+	}
+	return lines
+}
+
+// wrap breaks a line at spaces; all but the first line are indented.
+func wrap(s string, width int, indent string) string {
+	var b strings.Builder
+	at := 0
+	for i, word := range strings.Fields(s) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case at+1+n > width:
+			b.WriteString("\n" + indent)
+			at = 0
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += n
+	}
+	return b.String()
+}
+
+// pad fills up by characters, not bytes as fmt does with %-*s of "…".
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
+}

@@ -1,0 +1,144 @@
+package demo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"cpar"
+)
+
+// Saw is what the cloud's process has seen, from its log and its folder.
+type Saw struct {
+	// Stored are the bytes in its folder, Requests the HTTP requests that its
+	// log tells of, Annotations those that asked for neighbours, Received the
+	// bytes of the latter.
+	Stored      int64 `json:"bytes_stored"`
+	Requests    int   `json:"requests"`
+	Annotations int   `json:"annotations"`
+	Received    int   `json:"bytes_received"`
+	// Log holds its lines on two of the annotations, as they are.
+	Log []string `json:"log"`
+	// Returned are the record numbers that it returned for the first photo.
+	Returned []uint32 `json:"returned"`
+	// Searched is how many of the owner's words and names were searched for in
+	// Haystack bytes: its folder, its log and all requests. Found are those
+	// that were there.
+	Searched int      `json:"words_searched"`
+	Haystack int64    `json:"bytes_searched"`
+	Found    []string `json:"words_found"`
+}
+
+// shortest is the length in bytes of the words that are searched for: shorter
+// ones turn up in megabytes of ciphertext by chance.
+const shortest = 6
+
+// logWords are the log's own, which a keyword may happen to be.
+const logWords = "request manifest segments annotate missing health indexes serving stopping received address method status"
+
+func (s *session) lookAtCloud() error {
+	saw := &s.result.Saw
+	var secrets []string
+	for _, list := range [][]item{s.records, s.asked} {
+		for _, it := range list {
+			secrets = append(secrets, it.Keywords...)
+			secrets = append(secrets, it.Path, path.Base(it.Name))
+		}
+	}
+	needles := newNeedles(secrets)
+	saw.Searched = needles.count
+	err := filepath.WalkDir(s.path("cloud"), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		saw.Stored += int64(len(b))
+		saw.Haystack += int64(len(b))
+		needles.search(b)
+		needles.search([]byte(filepath.Base(p)))
+		return err
+	})
+	log, err2 := os.ReadFile(s.path("cloud.log"))
+	if err := errors.Join(err, err2); err != nil {
+		return fmt.Errorf("looking at what the cloud saw: %w: %w", cpar.ErrStorage, err)
+	}
+	needles.search(log)
+	saw.Haystack += int64(len(log))
+	for line := range strings.Lines(string(log)) {
+		if !strings.Contains(line, "msg=request") {
+			continue
+		}
+		saw.Requests++
+		if strings.Contains(line, "/annotate") {
+			if saw.Annotations++; len(saw.Log) < 2 {
+				saw.Log = append(saw.Log, strings.TrimSpace(line))
+			}
+		}
+	}
+	for _, b := range s.sent {
+		needles.search(b)
+		saw.Haystack += int64(len(b))
+		saw.Received += len(b)
+	}
+	for _, near := range s.result.Photos[0].Answers[0].Nearest {
+		saw.Returned = append(saw.Returned, near.Record)
+	}
+	saw.Found = needles.found()
+	return nil
+}
+
+// needles are many words to be found in many bytes, in one pass.
+type needles struct {
+	count int
+	by    map[[4]byte][]string
+	first [1 << 16]bool // first two bytes of any word
+	there map[string]bool
+}
+
+func newNeedles(words []string) *needles {
+	n := &needles{by: map[[4]byte][]string{}, there: map[string]bool{}}
+	known := map[string]bool{}
+	for _, w := range strings.Fields(logWords) {
+		known[w] = true
+	}
+	for _, w := range words {
+		if len(w) < shortest || !utf8.ValidString(w) || known[w] {
+			continue
+		}
+		known[w] = true
+		n.count++
+		start := [4]byte([]byte(w))
+		n.by[start] = append(n.by[start], w)
+		n.first[int(w[0])<<8|int(w[1])] = true
+	}
+	return n
+}
+
+func (n *needles) search(b []byte) {
+	for i := 0; i+shortest <= len(b); i++ {
+		if !n.first[int(b[i])<<8|int(b[i+1])] {
+			continue
+		}
+		for _, w := range n.by[[4]byte(b[i:])] {
+			if bytes.HasPrefix(b[i:], []byte(w)) {
+				n.there[w] = true
+			}
+		}
+	}
+}
+
+func (n *needles) found() []string {
+	out := []string{}
+	for w := range n.there {
+		out = append(out, w)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"cpar/cloud/daemon"
+	"cpar/internal/exitcode"
+)
+
+// The programs of the stories: cpar as it is, and a cloud as cpard is.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"cpar":  func() { os.Exit(run()) },
+		"cpard": func() { os.Exit(runCloud()) },
+	})
+}
+
+// runCloud is `cpard serve`, whose package is a main one too.
+func runCloud() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	data := flag.String("data", "", "")
+	flag.Parse()
+	return exitcode.Report(os.Stderr, "cpard", daemon.Run(ctx, daemon.Options{
+		Data: *data, Listen: "127.0.0.1:0",
+		Log:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Ready: func(a net.Addr) { fmt.Printf("listening on http://%v\n", a) },
+	}))
+}
+
+// Each file of testdata is one story. They know some commands more:
+//
+//	exits N COMMAND…            run a command that must exit with code N
+//	serve DATA LOG              start a cloud and set $CLOUD to its address
+//	servelimited BLOCKS DATA LOG  the same, under ulimit -f
+//	shutdown                    end the cloud (stop ends a story)
+//	scenes FOLDER N [FIRST]     paint a collection of N scenes, from number FIRST
+//	flip FILE [OFFSET]          change one bit, at the end or at an offset from it
+//	cut FILE N                  drop the last N bytes
+//	version FILE N              write another version into a header
+//	claim FILE W H              write a PNG header that claims a size
+//	answers MODE                start a server that is no cloud, in $CLOUD
+//	limited BLOCKS COMMAND…     run a command that can write no larger files, as exits 8
+//	json FILE PATH…             print what is at a path of a JSON file
+//	interrupt SIGNAL ARGS…      start cpar demo and end it half way
+//	manifests DATA FOLDER       copy the manifests of a cloud's indexes
+//	emptydir FOLDER             fail if it holds anything
+//	leaks CANARIES PATH…        fail unless a canary is in a file, name or folder; ! leaks the other way
+func TestStories(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "LocalAppData", "AppData"} {
+				e.Setenv(v, filepath.Join(e.WorkDir, "home"))
+			}
+			e.Setenv("TMPDIR", filepath.Join(e.WorkDir, "temp"))
+			e.Values["cloud"] = new(process)
+			return os.MkdirAll(filepath.Join(e.WorkDir, "temp"), 0o700)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "serve": serve, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
+			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "json": jsonPath, "leaks": leaks,
+			"manifests": manifests, "interrupt": interrupt, "emptydir": emptyDir,
+		},
+	})
+}
+
+// command finds a program as the story would, on the story's PATH.
+func command(ts *testscript.TestScript, name string, args ...string) *exec.Cmd {
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			cmd := exec.Command(path, args...)
+			cmd.Dir = ts.MkAbs(".")
+			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "SYSTEMROOT", "LocalAppData", "AppData"} {
+				if x := ts.Getenv(v); x != "" {
+					cmd.Env = append(cmd.Env, v+"="+x)
+				}
+			}
+			return cmd
+		}
+	}
+	ts.Fatalf("%s is not on the path", name)
+	return nil
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits N COMMAND")
+	}
+	cmd := command(ts, args[1], args[2:]...)
+	cmd.Stdout, cmd.Stderr = ts.Stdout(), ts.Stderr()
+	if code := exitOf(ts, cmd.Run()); fmt.Sprint(code) != args[0] {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}
+
+func exitOf(ts *testscript.TestScript, err error) int {
+	if e := (*exec.ExitError)(nil); errors.As(err, &e) {
+		return e.ExitCode()
+	}
+	ts.Check(err)
+	return 0
+}
+
+// jsonPath prints one value, so that a story can match it.
+func jsonPath(ts *testscript.TestScript, _ bool, args []string) {
+	var v any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &v))
+	for _, step := range args[1:] {
+		switch x := v.(type) {
+		case map[string]any:
+			next, ok := x[step]
+			if !ok {
+				ts.Fatalf("there is no %q, but %v", step, keys(x))
+			}
+			v = next
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(step, &i); step == "length" {
+				v = len(x)
+			} else if err != nil || i >= len(x) {
+				ts.Fatalf("no element %s of %d", step, len(x))
+			} else {
+				v = x[i]
+			}
+		default:
+			ts.Fatalf("nothing at %q in %v", step, v)
+		}
+	}
+	b, err := json.Marshal(v)
+	ts.Check(err)
+	fmt.Fprintln(ts.Stdout(), strings.Trim(string(b), `"`))
+}
+
+func keys(m map[string]any) (out []string) {
+	for k := range m {
+		out = append(out, k)
+	}
+	return out
+}

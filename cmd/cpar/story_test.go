@@ -1,0 +1,337 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"cpar/user/dataset"
+	"cpar/user/dataset/scene"
+)
+
+// versionAt is where the version is in the header of everything of ours.
+const versionAt = 6
+
+type process struct {
+	cmd *exec.Cmd
+	log *os.File
+}
+
+func serve(ts *testscript.TestScript, _ bool, args []string) {
+	startCloud(ts, command(ts, "cpard", "-data", args[0]), args[1])
+}
+
+func serveLimited(ts *testscript.TestScript, _ bool, args []string) {
+	startCloud(ts, underLimit(args[0], command(ts, "cpard", "-data", args[1])), args[2])
+}
+
+func startCloud(ts *testscript.TestScript, cmd *exec.Cmd, log string) {
+	p := ts.Value("cloud").(*process)
+	p.cmd = cmd
+	// Nothing of the story's environment: its folders may be canaries.
+	p.cmd.Env = []string{"LANG=C"}
+	var err error
+	p.log, err = os.Create(ts.MkAbs(log))
+	ts.Check(err)
+	p.cmd.Stderr = p.log
+	out, err := p.cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(p.cmd.Start())
+	ts.Defer(func() {
+		if p.cmd != nil {
+			p.cmd.Process.Kill()
+			p.cmd.Wait()
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	ts.Check(err)
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if !ok {
+		ts.Fatalf("the cloud says %q", line)
+	}
+	ts.Setenv("CLOUD", url)
+}
+
+func shutdown(ts *testscript.TestScript, _ bool, _ []string) {
+	p := ts.Value("cloud").(*process)
+	ts.Check(p.cmd.Process.Signal(os.Interrupt))
+	ts.Check(p.cmd.Wait())
+	ts.Check(p.log.Close())
+	p.cmd = nil
+}
+
+// The stories share their scenes: painting is what costs.
+var painted = struct {
+	sync.Mutex
+	jpegs    map[int][]byte
+	keywords map[int][]string
+}{jpegs: map[int][]byte{}, keywords: map[int][]string{}}
+
+func paintOnce(i int) ([]byte, []string, error) {
+	painted.Lock()
+	defer painted.Unlock()
+	if painted.jpegs[i] == nil {
+		jpg, words, err := scene.RenderJPEG(7, i)
+		if err != nil {
+			return nil, nil, err
+		}
+		painted.jpegs[i], painted.keywords[i] = jpg, words
+	}
+	return painted.jpegs[i], painted.keywords[i], nil
+}
+
+func scenes(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	n, first := number(ts, args[1]), 0
+	if len(args) > 2 {
+		first = number(ts, args[2])
+	}
+	ts.Check(os.MkdirAll(dir, 0o755))
+	var items []dataset.Item
+	for i := first; i < first+n; i++ {
+		jpg, words, err := paintOnce(i)
+		ts.Check(err)
+		name := fmt.Sprintf("%02d.jpg", i)
+		ts.Check(os.WriteFile(filepath.Join(dir, name), jpg, 0o644))
+		items = append(items, dataset.Item{Name: name, Keywords: words})
+	}
+	ts.Check(dataset.WriteManifestFile(dir, items))
+}
+
+func number(ts *testscript.TestScript, s string) int {
+	n, err := strconv.Atoi(s)
+	ts.Check(err)
+	return n
+}
+
+func flip(ts *testscript.TestScript, _ bool, args []string) {
+	path := only(ts, args[0])
+	b, err := os.ReadFile(path)
+	ts.Check(err)
+	at := 1
+	if len(args) > 1 {
+		at = number(ts, args[1])
+	}
+	b[len(b)-at] ^= 0x10
+	ts.Check(os.WriteFile(path, b, 0o600))
+}
+
+func cut(ts *testscript.TestScript, _ bool, args []string) {
+	path := only(ts, args[0])
+	info, err := os.Stat(path)
+	ts.Check(err)
+	ts.Check(os.Truncate(path, info.Size()-int64(number(ts, args[1]))))
+}
+
+// only is the largest file that a pattern names: segments have digests for names.
+func only(ts *testscript.TestScript, pattern string) string {
+	all, err := filepath.Glob(ts.MkAbs(pattern))
+	ts.Check(err)
+	var largest string
+	var size int64 = -1
+	for _, path := range all {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > size {
+			largest, size = path, info.Size()
+		}
+	}
+	if largest == "" {
+		ts.Fatalf("no file is called %s", pattern)
+	}
+	return largest
+}
+
+func claim(ts *testscript.TestScript, _ bool, args []string) {
+	head := []byte("IHDR")
+	head = binary.BigEndian.AppendUint32(head, uint32(number(ts, args[1])))
+	head = binary.BigEndian.AppendUint32(head, uint32(number(ts, args[2])))
+	head = append(head, 8, 2, 0, 0, 0)
+	b := append([]byte("\x89PNG\r\n\x1a\n"), 0, 0, 0, 13)
+	b = append(b, head...)
+	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(head))
+	b = append(b, 0, 0, 0, 4, 'I', 'D', 'A', 'T', 1, 2, 3, 4, 0, 0, 0, 0)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o644))
+}
+
+// answers starts a server that is no cloud, or one that breaks.
+func answers(ts *testscript.TestScript, _ bool, args []string) {
+	real := ts.Getenv("CLOUD")
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/annotate") {
+			if args[0] == "html" {
+				io.WriteString(w, "<html>welcome</html>")
+				return
+			}
+			passOn(w, real+r.URL.Path)
+			return
+		}
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/octet-stream")
+		switch args[0] {
+		case "garbage":
+			io.WriteString(w, strings.Repeat("garbage ", 100))
+		case "half":
+			w.Header().Set("Content-Length", "1000")
+			io.WriteString(w, "CPAR")
+		}
+	}))
+	ts.Defer(s.Close)
+	ts.Setenv("BROKEN", s.URL)
+	if args[0] == "nobody" {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		ts.Check(err)
+		ts.Setenv("BROKEN", "http://"+l.Addr().String())
+		ts.Check(l.Close())
+	}
+}
+
+func passOn(w http.ResponseWriter, url string) {
+	resp, err := http.Get(url)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	defer resp.Body.Close()
+	w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
+	w.WriteHeader(resp.StatusCode)
+	io.Copy(w, resp.Body)
+}
+
+// limited runs a command whose files hit a wall as on a full disk, and wants
+// exit code 8.
+func limited(ts *testscript.TestScript, _ bool, args []string) {
+	cmd := underLimit(args[0], command(ts, args[1], args[2:]...))
+	cmd.Stdout, cmd.Stderr = ts.Stdout(), ts.Stderr()
+	if code := exitOf(ts, cmd.Run()); code != 8 {
+		ts.Fatalf("exit code %d, want 8", code)
+	}
+}
+
+// underLimit lets a command write files of so many blocks and no more.
+func underLimit(blocks string, cmd *exec.Cmd) *exec.Cmd {
+	sh := exec.Command("/bin/sh", append([]string{"-c", `ulimit -f "$0" && exec "$@"`, blocks, cmd.Path}, cmd.Args[1:]...)...)
+	sh.Dir, sh.Env = cmd.Dir, cmd.Env
+	return sh
+}
+
+// setVersion writes a version number into the header of a file of ours, and a
+// new digest behind a manifest, so that nothing but the version is wrong.
+func setVersion(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	b, err := os.ReadFile(path)
+	ts.Check(err)
+	b[versionAt] = byte(number(ts, args[1]))
+	if filepath.Base(path) == "manifest" {
+		sum := sha256.Sum256(b[:len(b)-sha256.Size])
+		copy(b[len(b)-sha256.Size:], sum[:])
+	}
+	ts.Check(os.WriteFile(path, b, 0o600))
+}
+
+// leaks searches every byte of files, and their names, for each word of a
+// file, whatever its case; of long words also the hexadecimal, base64 and
+// UTF-16 forms.
+func leaks(ts *testscript.TestScript, neg bool, args []string) {
+	words := strings.Fields(ts.ReadFile(args[0]))
+	if len(words) == 0 {
+		ts.Fatalf("no canaries")
+	}
+	var found []string
+	searched := 0
+	look := func(where string, b []byte) {
+		searched += len(b)
+		low := bytes.ToLower(b)
+		for _, w := range words {
+			for _, form := range forms(w) {
+				if bytes.Contains(low, form) {
+					found = append(found, fmt.Sprintf("%q in %s", w, where))
+				}
+			}
+		}
+	}
+	for _, arg := range args[1:] {
+		root := ts.MkAbs(arg)
+		ts.Check(filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			name, _ := filepath.Rel(root, path)
+			look("the name "+name, []byte(name))
+			if !d.Type().IsRegular() {
+				return nil
+			}
+			b, err := os.ReadFile(path)
+			look(filepath.Join(arg, name), b)
+			return err
+		}))
+	}
+	switch {
+	case searched < 500:
+		ts.Fatalf("only %d bytes to search in", searched)
+	case neg && len(found) > 0:
+		ts.Fatalf("leaked:\n%s", strings.Join(found, "\n"))
+	case !neg && len(found) == 0:
+		ts.Fatalf("no canary is there")
+	}
+	ts.Logf("searched %d bytes for %d words", searched, len(words))
+}
+
+func manifests(ts *testscript.TestScript, _ bool, args []string) {
+	all, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "indexes", "*", "manifest"))
+	ts.Check(err)
+	if len(all) == 0 {
+		ts.Fatalf("no manifest in %s", args[0])
+	}
+	for i, path := range all {
+		b, err := os.ReadFile(path)
+		ts.Check(err)
+		ts.Check(os.WriteFile(filepath.Join(ts.MkAbs(args[1]), fmt.Sprint("manifest", i)), b, 0o600))
+	}
+}
+
+func emptyDir(ts *testscript.TestScript, _ bool, args []string) {
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	for _, e := range entries {
+		ts.Fatalf("%s holds %s", args[0], e.Name())
+	}
+}
+
+// forms are spellings of a word, in lower case. Base64 is looked for in all
+// three alignments, without the digits that depend on the neighbours; its
+// case is lost, which makes the search sharper, not blunter.
+func forms(word string) [][]byte {
+	w := []byte(strings.ToLower(word))
+	if len(w) < 12 {
+		return [][]byte{w} // parts of a short word are everywhere
+	}
+	out := [][]byte{w, []byte(hex.EncodeToString([]byte(word)))}
+	var wide []byte
+	for _, c := range w {
+		wide = append(wide, c, 0)
+	}
+	out = append(out, wide[:len(wide)-1])
+	for shift := range 3 {
+		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, shift), word...))
+		skip := (shift*8 + 5) / 6
+		out = append(out, []byte(strings.ToLower(text[skip:len(text)-1])))
+	}
+	return out
+}
