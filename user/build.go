@@ -2,6 +2,7 @@ package user
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"cpar/internal/hint"
 	"cpar/user/dataset"
 	"cpar/user/feature"
+	"cpar/user/internal/seed"
 )
 
 // BuildOptions say how a collection becomes an index.
@@ -81,4 +83,18 @@ func readImage(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
 	}
 	return b, nil
+}
+
+// Shuffle puts images into a random order. Record i of an index is image i, so
+// without it the cloud would know the order of the collection: which photos
+// were taken one after the other, or stand next to each other in a folder.
+func Shuffle(images []Image) {
+	var secret [seed.Size]byte
+	rand.Read(secret[:])
+	order := seed.New(secret).Perm(len(images))
+	shuffled := make([]Image, len(images))
+	for i, j := range order {
+		shuffled[i] = images[j]
+	}
+	copy(images, shuffled)
 }

@@ -16,6 +16,7 @@ import (
 
 	"cpar"
 	"cpar/internal/indexdir"
+	"cpar/user/feature"
 )
 
 func build(t *testing.T, key *Key, images []Image, opt Options) (*Builder, *indexdir.Index) {
@@ -352,5 +353,36 @@ func TestKeyFile(t *testing.T) {
 	}
 	if _, err := ReadKeyFile(filepath.Join(dir, "absent"), nil); !errors.Is(err, cpar.ErrKey) {
 		t.Errorf("absent: %v", err)
+	}
+}
+
+func TestShuffleKeepsEveryImage(t *testing.T) {
+	images := madeImages(50, 1)
+	before := map[*feature.Vectors]string{}
+	for _, im := range images {
+		before[im.Vectors] = fmt.Sprint(im.Keywords)
+	}
+	first := images[0].Vectors
+	moved := 0
+	for range 5 {
+		Shuffle(images)
+		for _, im := range images {
+			if before[im.Vectors] != fmt.Sprint(im.Keywords) {
+				t.Fatal("an image lost its keywords")
+			}
+		}
+		seen := map[*feature.Vectors]bool{}
+		for _, im := range images {
+			seen[im.Vectors] = true
+		}
+		if len(seen) != 50 {
+			t.Fatalf("%d of 50 images are left", len(seen))
+		}
+		if images[0].Vectors != first {
+			moved++
+		}
+	}
+	if moved == 0 {
+		t.Error("the first image stayed first five times")
 	}
 }

@@ -95,6 +95,8 @@ func (o Options) withDefaults() (Options, error) {
 // baselines, the forest and its split values, the keyword dictionary, and a
 // random id. Nothing is encrypted yet; Encrypt of the result does that.
 //
+// Record i of the index is image i: see Shuffle.
+//
 // It keeps the images' vectors (864 levels and 48 floats an image) until
 // Encrypt, but not the raw features.
 func Setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder, error) {

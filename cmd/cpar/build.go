@@ -175,6 +175,7 @@ func buildIndex(ctx context.Context, key *user.Key, collection *dataset.Collecti
 	if dryRun {
 		return r, nil
 	}
+	user.Shuffle(images)
 	b, err := user.Setup(ctx, key, images, opt.Options)
 	if err != nil {
 		return nil, err

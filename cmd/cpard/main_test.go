@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 //
 //	sample N FOLDER  make an index of random bytes, as an owner has it
 //	start ARGS…      start `cpard serve ARGS…` and take its address into $URL
-//	stop SIGNAL      send it INT or TERM; it must exit with code 0, having said no more
+//	shutdown SIGNAL  send it INT or TERM; it must exit with code 0, having said no more
 //	push FOLDER      push an index to $URL
 //	get PATH         print what $URL answers
 //	exits N COMMAND  run a command that must exit with code N
@@ -38,7 +38,7 @@ func TestStories(t *testing.T) {
 		Dir:   "testdata",
 		Setup: func(e *testscript.Env) error { e.Values["daemon"] = new(process); return nil },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"sample": makeSample, "start": start, "stop": stop, "push": push, "get": get, "exits": exits,
+			"sample": makeSample, "start": start, "shutdown": shutdown, "push": push, "get": get, "exits": exits,
 		},
 	})
 }
@@ -80,7 +80,7 @@ func start(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("URL", url)
 }
 
-func stop(ts *testscript.TestScript, _ bool, args []string) {
+func shutdown(ts *testscript.TestScript, _ bool, args []string) {
 	p := ts.Value("daemon").(*process)
 	ts.Check(p.cmd.Process.Signal(map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[args[0]]))
 	rest, err := io.ReadAll(p.rest)

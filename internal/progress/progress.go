@@ -24,7 +24,6 @@ func Bar(w io.Writer) func(stage string, done, total int) {
 	var (
 		mu    sync.Mutex
 		stage string
-		since time.Time
 		bar   *progressbar.ProgressBar
 	)
 	return func(name string, done, total int) {
@@ -34,11 +33,10 @@ func Bar(w io.Writer) func(stage string, done, total int) {
 			if bar != nil {
 				bar.Clear()
 			}
-			stage, since, bar = name, time.Now(), nil
-		}
-		if bar == nil && done < total && time.Since(since) > showAfter {
+			// The bar counts its rate from the start of the stage, unseen at first.
+			stage = name
 			bar = progressbar.NewOptions(total,
-				progressbar.OptionSetWriter(w),
+				progressbar.OptionSetWriter(&late{w: w, from: time.Now().Add(showAfter)}),
 				progressbar.OptionSetDescription(name),
 				progressbar.OptionShowCount(),
 				progressbar.OptionShowIts(),
@@ -47,8 +45,19 @@ func Bar(w io.Writer) func(stage string, done, total int) {
 				progressbar.OptionClearOnFinish(),
 			)
 		}
-		if bar != nil {
-			bar.Set(done)
-		}
+		bar.Set(done)
 	}
+}
+
+// late drops what is written to it before a time.
+type late struct {
+	w    io.Writer
+	from time.Time
+}
+
+func (l *late) Write(p []byte) (int, error) {
+	if time.Now().Before(l.from) {
+		return len(p), nil
+	}
+	return l.w.Write(p)
 }
