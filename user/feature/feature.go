@@ -34,7 +34,7 @@ import (
 
 // Version names the definition of the vectors. It changes whenever a vector of
 // some image could change by more than rounding, and with it every cache key.
-const Version = 1
+const Version = 2
 
 // The lengths of the vectors.
 const (

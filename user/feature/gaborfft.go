@@ -23,7 +23,7 @@ func gaborSpectrum(wavelength float64, orientation, half, n int) []float64 {
 			kernel[(dy+n)%n*n+(dx+n)%n] = complex(re-mean, im)
 		}
 	}
-	f := newFFT(n)
+	f := newFFT(n, newWave(n))
 	for y := 0; y < n; y += fftLanes {
 		f.runRows(kernel[y*n:])
 	}
@@ -68,14 +68,20 @@ func (f *fft) runColumns(matrix []complex128, u, filled int) {
 
 // spectral is the workspace for filtering in the frequency domain.
 type spectral struct {
-	n     int
-	fft   *fft
-	image []complex128 // n×n: the spectrum of the padded image
-	rows  []complex128 // 128×n: filtered, back from the y direction
+	n          int
+	wave       []complex128
+	full, half *fft         // of n and of n/2 elements
+	image      []complex128 // n×n: the spectrum of the padded image
+	rows       []complex128 // 128×n: filtered, back from the y direction
 }
 
 func newSpectral(n int) *spectral {
-	return &spectral{n: n, fft: newFFT(n), image: make([]complex128, n*n), rows: make([]complex128, gaborSide*n)}
+	wave := newWave(n)
+	return &spectral{
+		n: n, wave: wave,
+		full: newFFT(n, wave), half: newFFT(n/2, wave),
+		image: make([]complex128, n*n), rows: make([]complex128, gaborSide*n),
+	}
 }
 
 // forward transforms a real stride×stride image, zeros beyond it. Of a real
@@ -83,42 +89,31 @@ func newSpectral(n int) *spectral {
 // transform is enough.
 func (s *spectral) forward(img []float64, stride int) {
 	n := s.n
-	const reals = 2 * fftLanes // two real rows travel as one complex row
-	for y := 0; y < stride; y += reals {
-		clear(s.fft.x)
-		for k := range reals / 2 {
-			if y+2*k+1 >= stride { // stride is even
-				break
+	for y := 0; y < stride; y += fftLanes {
+		s.forwardRows(img[y*stride:], stride, min(fftLanes, stride-y), s.image[y*n:])
+	}
+	for u := 0; u <= n/2; u += fftLanes {
+		s.full.runColumns(s.image, u, stride)
+	}
+	// The other half: S(−u, −v) = conj S(u, v). It holds for the lower halves of
+	// columns 0 and n/2 as well, whose entries at v = 0 and n/2 are real.
+	for _, u := range [2]int{0, n / 2} {
+		for v := range n/2 + 1 {
+			c := s.image[v*n+u]
+			if v%(n/2) == 0 {
+				s.image[v*n+u] = complex(real(c), 0)
+				continue
 			}
-			a, b := img[(y+2*k)*stride:][:stride], img[(y+2*k+1)*stride:][:stride]
-			for x := range a {
-				s.fft.x[fftLanes*x+k] = complex(a[x], b[x])
-			}
-		}
-		out := s.fft.run()
-		for k := range reals / 2 {
-			if y+2*k+1 >= stride {
-				break
-			}
-			a, b := s.image[(y+2*k)*n:][:n], s.image[(y+2*k+1)*n:][:n]
-			for u := range s.half() {
-				p, q := out[fftLanes*u+k], out[fftLanes*((n-u)%n)+k]
-				pr, pi, qr, qi := real(p), imag(p), real(q), -imag(q)
-				a[u] = complex((pr+qr)/2, (pi+qi)/2)
-				b[u] = complex((pi-qi)/2, (qr-pr)/2)
-			}
+			s.image[(n-v)*n+u] = complex(real(c), -imag(c))
 		}
 	}
-	for u := 0; u < s.half(); u += fftLanes {
-		s.fft.runColumns(s.image, u, stride)
-	}
-	// The conjugation, and the other half: S(−u, −v) = conj S(u, v).
 	for v := range n {
 		row, mirror := s.image[v*n:][:n], s.image[(n-v)%n*n:][:n]
 		for u := n/2 + 1; u < n; u++ {
 			row[u] = mirror[n-u]
 		}
 	}
+	// The conjugation.
 	for v := range n {
 		row := s.image[v*n:][:n/2+1]
 		for u, c := range row {
@@ -127,15 +122,76 @@ func (s *spectral) forward(img []float64, stride int) {
 	}
 }
 
-// half is the columns that are transformed: 0 … n/2, in whole batches.
-func (s *spectral) half() int { return (s.n/2 + fftLanes) / fftLanes * fftLanes }
+// forwardRows transforms up to fftLanes real rows, Σ x[j]·e^{+iω·j}, to n/2+1
+// elements each. A row travels as n/2 complex numbers, even elements and
+// negated odd ones; what belongs to the even ones and what to the odd ones is
+// told apart afterwards by their symmetry, for k and n/2−k together.
+func (s *spectral) forwardRows(rows []float64, stride, count int, out []complex128) {
+	n, m := s.n, s.n/2
+	x := s.half.x
+	clear(x)
+	for lane := range count {
+		row := rows[lane*stride:][:stride]
+		for j := range stride / 2 {
+			x[fftLanes*j+lane] = complex(row[2*j], -row[2*j+1])
+		}
+		if stride%2 == 1 {
+			x[fftLanes*(stride/2)+lane] = complex(row[stride-1], 0)
+		}
+	}
+	z := s.half.run()
+	for lane := range count {
+		dst := out[lane*n:][:m+1]
+		c := z[lane]
+		dst[0], dst[m] = complex(real(c)-imag(c), 0), complex(real(c)+imag(c), 0)
+		for k := 1; 2*k < m; k++ {
+			c, d := z[fftLanes*k+lane], z[fftLanes*(m-k)+lane]
+			d = complex(real(d), -imag(d))
+			even, odd := scaled(c+d, 0.5), scaled(turn(c-d), 0.5)*s.wave[k]
+			dst[k] = even + odd
+			even -= odd
+			dst[m-k] = complex(real(even), -imag(even))
+		}
+		if m%2 == 0 {
+			c := z[fftLanes*(m/2)+lane]
+			dst[m/2] = complex(real(c), -imag(c))
+		}
+	}
+}
+
+// inverseRow transforms n/2+1 elements, of which the first and the last count
+// as real, to n reals, Σ x[k]·e^{+iω·k} with x[n−k] = conj x[k].
+func (s *spectral) inverseRow(in []complex128, out []float64) {
+	m := s.n / 2
+	x := s.half.x
+	clear(x)
+	a, b := real(in[0]), real(in[m])
+	x[0] = complex(a+b, a-b)
+	for k := 1; 2*k < m; k++ {
+		c, d := in[k], in[m-k]
+		d = complex(real(d), -imag(d))
+		even, odd := c+d, turn((c-d)*s.wave[k])
+		x[fftLanes*k] = even + odd
+		even -= odd
+		x[fftLanes*(m-k)] = complex(real(even), -imag(even))
+	}
+	if m%2 == 0 {
+		c := in[m/2]
+		x[fftLanes*(m/2)] = complex(2*real(c), -2*imag(c))
+	}
+	z := s.half.run()
+	for j := range m {
+		c := z[fftLanes*j]
+		out[2*j], out[2*j+1] = real(c), imag(c)
+	}
+}
 
 // filter multiplies by a real spectrum and returns to the 128×128 pixels that
 // begin at (margin, margin); the rest of the transform is wrapped around.
 func (s *spectral) filter(spectrum []float64, margin int, re, im []float64) {
 	n := s.n
 	for u := 0; u < n; u += fftLanes {
-		x := s.fft.x
+		x := s.full.x
 		for v := range n {
 			c, h := s.image[v*n+u:][:fftLanes], spectrum[v*n+u:][:fftLanes]
 			lanes := x[fftLanes*v:][:fftLanes]
@@ -144,19 +200,19 @@ func (s *spectral) filter(spectrum []float64, margin int, re, im []float64) {
 			lanes[2] = scaled(c[2], h[2])
 			lanes[3] = scaled(c[3], h[3])
 		}
-		out := s.fft.run()[fftLanes*margin:]
+		out := s.full.run()[fftLanes*margin:]
 		for y := range gaborSide {
 			copy(s.rows[y*n+u:][:fftLanes], out[fftLanes*y:][:fftLanes])
 		}
 	}
 	for y := 0; y < gaborSide; y += fftLanes {
 		rows := s.rows[y*n:][:fftLanes*n]
-		x := s.fft.x
+		x := s.full.x
 		for u := range n {
 			lanes := x[fftLanes*u:][:fftLanes]
 			lanes[0], lanes[1], lanes[2], lanes[3] = rows[u], rows[n+u], rows[2*n+u], rows[3*n+u]
 		}
-		out := s.fft.run()[fftLanes*margin:]
+		out := s.full.run()[fftLanes*margin:]
 		for k := range fftLanes {
 			outRe, outIm := re[(y+k)*gaborSide:][:gaborSide], im[(y+k)*gaborSide:][:gaborSide]
 			for i := range outRe {

@@ -24,7 +24,8 @@ func (s *gaborSpace) collect(orientation int) {
 // A response on the cut, real part negative and imaginary part nothing but
 // noise, has angle +π as much as −π and counts as their mean, 0. So does a
 // response that is itself noise. Both occur in flat and in striped areas, and
-// the noise of another machine must not show.
+// the noise of another machine must not show. The outermost lines, where the
+// cut is the rule, have been settled before.
 func blockRow(re, im *[gaborBlock]float64) (magnitude, angle float64) {
 	const run = 8 // 1e-11 to the 8th is well inside a float64
 	turns := 0

@@ -45,30 +45,10 @@ func readOrientation(format string, data []byte) orientation {
 
 // jpegExif returns the TIFF block in the first Exif segment before the scan.
 func jpegExif(data []byte) []byte {
-	for i := 2; i+4 <= len(data); {
-		if data[i] != 0xff {
-			return nil
-		}
-		marker := data[i+1]
-		if marker == 0xff { // fill byte
-			i++
-			continue
-		}
-		if marker == 0xda || marker == 0xd9 {
-			return nil
-		}
-		if marker == 0x01 || marker >= 0xd0 && marker <= 0xd7 { // no length
-			i += 2
-			continue
-		}
-		n := int(binary.BigEndian.Uint16(data[i+2:]))
-		if n < 2 || i+2+n > len(data) {
-			return nil
-		}
-		if body, ok := bytes.CutPrefix(data[i+4:i+2+n], []byte("Exif\x00\x00")); ok && marker == 0xe1 {
+	for marker, segment := range jpegSegments(data) {
+		if body, ok := bytes.CutPrefix(segment, []byte("Exif\x00\x00")); ok && marker == 0xe1 {
 			return body
 		}
-		i += 2 + n
 	}
 	return nil
 }
