@@ -3,9 +3,7 @@ package user
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"os"
 
 	"cpar"
 	"cpar/internal/hint"
@@ -34,7 +32,7 @@ type Skipped struct {
 // ReadImages extracts the features of a collection's images. Images that
 // cannot be decoded are returned by name, or stop the reading if strict.
 func ReadImages(ctx context.Context, items []dataset.Item, opt BuildOptions) ([]Image, []Skipped, error) {
-	results, err := feature.All(ctx, len(items), func(i int) ([]byte, error) { return readImage(items[i].Path) }, feature.Options{
+	results, err := feature.All(ctx, len(items), func(i int) ([]byte, error) { return feature.ReadFile(items[i].Path) }, feature.Options{
 		Cache:    opt.Cache,
 		Progress: func(done, total int) { opt.Progress.report("features", done, total) },
 	})
@@ -64,25 +62,6 @@ func firstReason(skipped []Skipped) string {
 		return "there is none"
 	}
 	return skipped[0].Name + ": " + skipped[0].Reason
-}
-
-// maxImageBytes bounds one image file; the largest photographs have a tenth
-// of it.
-const maxImageBytes = 512 << 20
-
-func readImage(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxImageBytes) {
-		err = errors.New("it is not a file of a photo's size")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
-	}
-	return b, nil
 }
 
 // Shuffle puts images into a random order. Record i of an index is image i, so

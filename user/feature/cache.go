@@ -78,7 +78,7 @@ func escapeGlob(path string) string {
 // FromFile is FromFile with the cache in front. A cache that cannot be written
 // is no reason to fail: the vectors are returned all the same.
 func (c *Cache) FromFile(path string) (*Vectors, error) {
-	data, err := readImageFile(path)
+	data, err := ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

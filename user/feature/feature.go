@@ -198,7 +198,7 @@ func FromBytes(data []byte) (*Vectors, error) { return NewExtractor().FromBytes(
 
 // FromFile reads an image file and computes its vectors.
 func FromFile(path string) (*Vectors, error) {
-	data, err := readImageFile(path)
+	data, err := ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -209,9 +209,9 @@ func FromFile(path string) (*Vectors, error) {
 	return v, nil
 }
 
-// readImageFile reads a file after a look at its size, so that a path to
+// ReadFile reads an image file after a look at its size, so that a path to
 // something that is not a photo at all does not fill the memory.
-func readImageFile(path string) ([]byte, error) {
+func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading image: %w: %w", cpar.ErrInput, err)
