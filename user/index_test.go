@@ -386,3 +386,86 @@ func TestShuffleKeepsEveryImage(t *testing.T) {
 		t.Error("the first image stayed first five times")
 	}
 }
+
+// TestCopiesWeighTheSame: between copies of the photo that is asked for, only
+// noise differs, and noise must not make weights.
+func TestCopiesWeighTheSame(t *testing.T) {
+	b, x := build(t, NewKey(), madeImages(30, 2), Options{})
+	pending, _, err := b.Request(madeImages(1, 9)[0].Vectors, cpar.Params{Scheme: cpar.SchemeCAPIA, L: 4, Approx: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := int(x.Manifest().KeywordBytes)
+	a := &cpar.Reply{Index: b.ID()}
+	for i := range 4 {
+		// Dis of −5·10⁻⁴ to 10⁻³: within what noise and ε can make of 0.
+		dis := float64(i-1) * 5e-4
+		score := int64(float64(pending.scale) * (b.budget.Unit()*dis - float64(b.budget.Offset())))
+		a.Matches = append(a.Matches, cpar.Match{Record: uint32(i), Score: score, Keywords: x.Segment(cpar.SegmentKeywords)[i*size : (i+1)*size]})
+	}
+	near, err := pending.Neighbours(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range near {
+		if n.Dis != 0 {
+			t.Errorf("record %d: distance %g, want 0", n.Record, n.Dis)
+		}
+	}
+	words, err := pending.Keywords(a, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 0.75; words[len(words)-1].Weight != want {
+		t.Errorf("a keyword of one of four copies weighs %g, want %g", words[len(words)-1].Weight, want)
+	}
+}
+
+// TestFarPhotosAreClamped: photos unlike all others are moved towards the
+// baseline, on both sides, and nothing wraps.
+func TestFarPhotosAreClamped(t *testing.T) {
+	flat := func(at int) *feature.Vectors {
+		v := *madeImages(1, 1)[0].Vectors
+		for _, part := range []*[]float32{&v.RGB, &v.HSV, &v.Gabor, &v.GaborQ} {
+			one := make([]float32, len(*part))
+			one[at] = 1
+			*part = one
+		}
+		v.Haar, v.HaarQ = make([]float32, haarDim), make([]float32, haarDim)
+		v.Haar[at], v.HaarQ[at] = 1000, 1
+		return &v
+	}
+	var images []Image
+	for i := range 30 {
+		at := 0
+		if i >= 18 {
+			at = 1 + i%3
+		}
+		images = append(images, Image{Vectors: flat(at), Keywords: []string{fmt.Sprint("at ", at)}})
+	}
+	b, _ := build(t, NewKey(), images, Options{})
+	if b.Clamped == 0 {
+		t.Error("no record was clamped")
+	}
+	for at := range 10 {
+		if _, _, err := b.Request(flat(at), cpar.DefaultParams()); err != nil {
+			t.Errorf("request at %d: %v", at, err)
+		}
+	}
+}
+
+func TestKeywordsThatCouldNotBeReadAgain(t *testing.T) {
+	many := make([]string, 32)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	for name, words := range map[string][]string{
+		"not UTF-8": {"a\xff"}, "empty": {""}, "too long": {strings.Repeat("a", 70000)}, "32 of them": many,
+	} {
+		images := madeImages(3, 1)
+		images[1].Keywords = words
+		if _, err := Setup(context.Background(), NewKey(), images, Options{}); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%s: %v, want ErrInput", name, err)
+		}
+	}
+}

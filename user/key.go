@@ -9,12 +9,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"filippo.io/age"
 	"filippo.io/age/armor"
 
 	"cpar"
+	"cpar/internal/durable"
 	"cpar/user/internal/seed"
 )
 
@@ -67,6 +69,9 @@ func (k *Key) WriteFile(path, passphrase string) error {
 	}
 	if e := f.Close(); err == nil {
 		err = e
+	}
+	if err == nil {
+		err = durable.OS.SyncDir(filepath.Dir(path))
 	}
 	if err != nil {
 		os.Remove(path) // half a key would only mislead

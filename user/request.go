@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"cpar"
+	"cpar/user/combined"
 	"cpar/user/feature"
 	"cpar/user/internal/seed"
 	"cpar/user/ive"
@@ -160,7 +161,12 @@ func (p *Pending) Neighbours(a *cpar.Reply) ([]Neighbour, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the reply: %w", err)
 		}
-		out[i] = Neighbour{Record: m.Record, Dis: max(0, o.budget.Dis(m.Score, p.scale)), Keywords: words}
+		out[i] = Neighbour{Record: m.Record, Dis: o.budget.Dis(m.Score, p.scale), Keywords: words}
+		// Below what noise and ε can make, a distance says nothing: copies of
+		// one photo must weigh the same.
+		if out[i].Dis < combined.MaxError {
+			out[i].Dis = 0
+		}
 	}
 	return out, nil
 }

@@ -7,11 +7,13 @@ import (
 	"io"
 	"runtime"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
 	"cpar"
 	"cpar/kdforest"
+	"cpar/user/dataset"
 	"cpar/user/embed"
 	"cpar/user/feature"
 	"cpar/user/internal/keyword"
@@ -38,7 +40,8 @@ type Image struct {
 	Keywords []string
 }
 
-// Progress is told how far a stage has come. It may be nil.
+// Progress is told how far a stage has come. It may be nil, and is called by
+// several goroutines at once.
 type Progress func(stage string, done, total int)
 
 func (p Progress) report(stage string, done, total int) {
@@ -113,6 +116,9 @@ func Setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 	}
 	keywords := make([][]string, len(images))
 	for i, im := range images {
+		if err := checkKeywords(im.Keywords); err != nil {
+			return nil, fmt.Errorf("setting up an index: image %d: %w", i, err)
+		}
 		keywords[i] = im.Keywords
 	}
 	if p.dict, err = keyword.NewDictionary(keywords); err != nil {
@@ -145,6 +151,19 @@ func Setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 		return nil, fmt.Errorf("setting up an index: %w", err)
 	}
 	return b, nil
+}
+
+// checkKeywords refuses what could be encrypted and never read again.
+func checkKeywords(words []string) error {
+	if len(words) > keyword.Max {
+		return fmt.Errorf("%w: %d keywords; a record holds at most %d", cpar.ErrInput, len(words), keyword.Max)
+	}
+	for i, w := range words {
+		if w == "" || len(w) > dataset.MaxKeywordBytes || !utf8.ValidString(w) {
+			return fmt.Errorf("%w: keyword %d is not 1 to %d bytes of UTF-8", cpar.ErrInput, i, dataset.MaxKeywordBytes)
+		}
+	}
+	return nil
 }
 
 // fitPCA fits the bases of haar and haarq on the collection.

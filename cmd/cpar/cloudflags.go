@@ -59,45 +59,41 @@ func openAt(ctx context.Context, client *cparhttp.Client, key *user.Key, id cpar
 		return nil, nil, err
 	}
 	s, ok := m.Segment(cpar.SegmentProfile)
-	if !ok {
-		return nil, nil, fmt.Errorf("opening index %v: %w: it has no profile", id, cpar.ErrCorrupt)
+	if !ok || s.Bytes > maxProfileBytes {
+		return nil, nil, fmt.Errorf("opening index %v: %w: it has no profile, or one of %d bytes", id, cpar.ErrCorrupt, s.Bytes)
 	}
-	sealed, err := cachedSegment(ctx, client, id, s)
-	if err != nil {
-		return nil, nil, err
+	copied := profileCopy(id)
+	sealed, err := os.ReadFile(copied)
+	fresh := err != nil || uint64(len(sealed)) != s.Bytes || sha256.Sum256(sealed) != s.Digest
+	if fresh {
+		var b bytes.Buffer
+		if err := client.Segment(ctx, id, s, &b); err != nil {
+			return nil, nil, err
+		}
+		sealed = b.Bytes()
 	}
 	o, err := user.Open(key, m, sealed)
 	if err != nil {
 		return nil, nil, hint.Add(err, "pass the key file it was built with")
 	}
+	// Kept only now that the key has shown whose it is, one an index: a cloud
+	// must not fill this machine. A copy that cannot be written costs another
+	// download, nothing else.
+	if fresh && copied != "" && os.MkdirAll(filepath.Dir(copied), 0o700) == nil {
+		_ = durable.WriteFile(copied, sealed, 0o600)
+	}
 	return o, m, nil
 }
 
-func cachedSegment(ctx context.Context, client *cparhttp.Client, id cpar.IndexID, s cpar.Segment) ([]byte, error) {
-	path := ""
-	if dir, err := os.UserCacheDir(); err == nil {
-		path = filepath.Join(dir, "cpar", "profiles", s.Digest.String())
-		if b, err := os.ReadFile(path); err == nil && digestFits(b, s) {
-			return b, nil
-		}
-	}
-	var b bytes.Buffer
-	if err := client.Segment(ctx, id, s, &b); err != nil {
-		return nil, err
-	}
-	if path != "" {
-		// A cache that cannot be written costs a download, nothing else.
-		keepCopy(path, b.Bytes())
-	}
-	return b.Bytes(), nil
-}
+// maxProfileBytes bounds a profile: one of PCA-8 has 20 MB, and the largest
+// list of keywords adds 8.
+const maxProfileBytes = 64 << 20
 
-func digestFits(b []byte, s cpar.Segment) bool {
-	return uint64(len(b)) == s.Bytes && sha256.Sum256(b) == s.Digest
-}
-
-func keepCopy(path string, b []byte) {
-	if os.MkdirAll(filepath.Dir(path), 0o700) == nil {
-		_ = durable.WriteFile(path, b, 0o600)
+// profileCopy is where the profile of an index is kept, "" if nowhere.
+func profileCopy(id cpar.IndexID) string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
 	}
+	return filepath.Join(dir, "cpar", "profiles", id.String())
 }

@@ -53,9 +53,10 @@ const (
 
 // Budget is a shape with its scales, checked: no score made under it can wrap.
 type Budget struct {
-	params Params
-	unit   float64 // F
-	offset int64   // r
+	seed.Redacted // r is a secret
+	params        Params
+	unit          float64 // F
+	offset        int64   // r
 	// room is the greatest ‖z_a − z_b‖² whose score certainly fits.
 	room float64
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/user/internal/seed"
 	"cpar/user/ive"
 )
 
@@ -27,7 +28,7 @@ import (
 //
 // A field's centre makes its level small, and small levels are what makes room.
 // Six L1-normalised vectors and their means have Σ|x| ≤ 6 each: with 499.5 levels
-// a unit and rounding of both, Σ ≤ 12·499.5 + 864 = 6,858. Coordinate-wise medians
+// a unit and 1.5 levels of rounding a field, Σ ≤ 12·499.5 + 1296 = 7,290. Coordinate-wise medians
 // have Σ|x| ≤ 12 only (|median| ≤ 2·mean|x|): Σ ≤ 18·499.5 + 864 = 9,855. So either
 // will do for every photo; for centres of another kind the sum is checked.
 //
@@ -43,9 +44,10 @@ const (
 
 // PlaneBudget is the shape of planes, checked.
 type PlaneBudget struct {
-	centres []int // one for each split field; planes and requests must share them
-	beta    int
-	limit   int64
+	seed.Redacted       // centres are learnt from the collection
+	centres       []int // one for each split field; planes and requests must share them
+	beta          int
+	limit         int64
 }
 
 // NewPlanes makes the budget for planes over the split fields whose centres these

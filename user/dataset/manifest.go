@@ -188,6 +188,9 @@ func WriteManifest(w io.Writer, items []Item) error {
 		return fmt.Errorf("writing %s: %w", ManifestName, err)
 	}
 	for _, it := range items {
+		if it.Name != strings.TrimSpace(it.Name) || strings.Contains(it.Name, `\`) {
+			return fmt.Errorf("writing %s: %w: it cannot name %q: a name there has no backslash and no space at its ends", ManifestName, cpar.ErrInput, it.Name)
+		}
 		if err := cw.Write([]string{it.Name, strings.Join(it.Keywords, separator)}); err != nil {
 			return fmt.Errorf("writing %s: %w", ManifestName, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -252,5 +253,14 @@ func BenchmarkReadManifest(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/row")
 		})
+	}
+}
+
+func TestManifestNamesThatWouldNotReadBack(t *testing.T) {
+	for _, name := range []string{" a.jpg", "a.jpg ", `b\c.jpg`} {
+		err := WriteManifest(io.Discard, []Item{{Name: name, Keywords: []string{"sea"}}})
+		if !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%q: %v, want ErrInput", name, err)
+		}
 	}
 }

@@ -57,10 +57,12 @@ func OpenCache(dir string) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening feature cache: %w: %w", cpar.ErrStorage, err)
 	}
-	stale, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "*", cacheTemp+"*"))
+	// Only in the folders that entries go to: somebody may name a folder that
+	// holds other things too.
+	stale, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "[0-9a-f][0-9a-f]", cacheTemp+"*"))
 	for _, path := range stale {
 		// A young one may belong to a process that is still writing.
-		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > staleAfter {
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleAfter {
 			os.Remove(path)
 		}
 	}

@@ -246,3 +246,34 @@ func TestCacheShared(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// TestOpenCacheRemovesItsOwnOnly: a folder that holds other things loses none.
+func TestOpenCacheRemovesItsOwnOnly(t *testing.T) {
+	dir := t.TempDir()
+	old := time.Now().Add(-2 * staleAfter)
+	kept := []string{"project/tmp-results.csv", "tmp-notes", "ab/notes"}
+	ours := filepath.Join(dir, "ab", cacheTemp+"123")
+	for _, name := range append(kept, "ab/"+cacheTemp+"123") {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := OpenCache(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range kept {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			t.Errorf("%s is gone: %v", name, err)
+		}
+	}
+	if _, err := os.Stat(ours); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a stale file of ours is still there: %v", err)
+	}
+}

@@ -17,8 +17,8 @@ import (
 // a matrix: S⁻¹x multiplies by the triangles, Sᵀy solves with their transposes.
 // Both take m² multiplications and read the factors row by row.
 //
-// Without the permutations the first element of V would meet every word of C and
-// the last one only some; with them no slot is special.
+// The permutations keep the order of slots, which is public, apart from the order
+// of elimination.
 //
 // A Key holds 8·m² bytes, is safe for concurrent use and prints redacted.
 type Key struct {

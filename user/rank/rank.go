@@ -55,8 +55,7 @@ func Keywords(near []Neighbour, n int) []Keyword {
 			sorted = append(sorted, i)
 		}
 	}
-	// By the distances before clamping: noise included, they are the best
-	// guess at which of two near-equal photos is nearer.
+	// Stable: photos at equal distances stay in the order given.
 	slices.SortStableFunc(sorted, func(a, b Neighbour) int { return cmp.Compare(a.Dis, b.Dis) })
 	weights := neighbourWeights(sorted)
 
