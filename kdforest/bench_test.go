@@ -23,6 +23,11 @@ func BenchmarkBuild(b *testing.B) {
 			rows[i][j] = float32(rng.NormFloat64())
 		}
 	}
+	b.Run("leaves/20000x64", func(b *testing.B) {
+		for b.Loop() {
+			mustBuild(b, rows, BuildOptions{Place: PlaceLeaf})
+		}
+	})
 	b.Run("float32/20000x64", func(b *testing.B) {
 		for b.Loop() {
 			mustBuild(b, rows, BuildOptions{})
@@ -54,6 +59,9 @@ func (s *freeSpace) Score(records []uint32, scores []int64) {
 }
 
 func (s *freeSpace) Gap(p uint32) (between, of uint32) { return p % 64, 128 }
+
+func (s *freeSpace) Distance(p uint32) float64 { return float64(p % 64) }
+func (s *freeSpace) Reach(int64) float64       { return 1 << 20 }
 
 func newFree(rng *rand.Rand, f *Forest) *freeSpace {
 	s := &freeSpace{}
@@ -96,6 +104,20 @@ func BenchmarkSearch(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*visits), "ns/visit")
 	})
+	for place, name := range []string{"nodes", "leaves"} {
+		f, _ := mustBuild(b, rows, BuildOptions{Place: Place(place)})
+		space := newFree(testRand(43), f)
+		b.Run("AP-10.0 best bin, records at "+name, func(b *testing.B) {
+			visits := len(rows) / 10
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := f.Search(space, Options{Visits: visits, L: 10, Order: BestBin}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*visits), "ns/visit")
+		})
+	}
 	b.Run("scan", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := Scan(space, len(rows), 10, 0); err != nil {

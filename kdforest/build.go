@@ -23,6 +23,7 @@ type BuildOptions struct {
 	Dims   []int // dimensions that may split, ascending; nil: all
 	Draw   Draw
 	Split  Split
+	Place  Place
 
 	// Seed is all the randomness there is: equal rows, options and seed make
 	// equal forests on every machine. Where the split dimensions shall not be
@@ -51,6 +52,20 @@ const (
 	SplitMean Split = iota
 	// SplitMedian splits as evenly as ties let it.
 	SplitMedian
+)
+
+// Place is where the records of a tree are.
+type Place uint8
+
+const (
+	// PlaceNode puts a record at every node, as Bentley and the paper do, and
+	// splits at its value: n nodes, and every plane goes through a record.
+	PlaceNode Place = iota
+	// PlaceLeaf puts records in leaves only, one each, as FLANN does, and splits
+	// between values: 2n−1 nodes. No record is met before its cell is. With
+	// Top 5, Sample 101 and DrawEvenly it is FLANN's own forest, but for ties
+	// (they go left here) and the bound on lopsided splits (SplitMean).
+	PlaceLeaf
 )
 
 // Build grows a forest over rows (n×d; only read) and returns it with what its
@@ -126,8 +141,8 @@ func pick[T Number](rows [][]T, opt BuildOptions) ([][]T, error) {
 		return nil, fmt.Errorf("%w: building %d trees, splitting on the %d best dimensions of %d records",
 			ErrInput, opt.Trees, opt.Top, opt.Sample)
 	}
-	if opt.Draw > DrawEvenly || opt.Split > SplitMedian {
-		return nil, fmt.Errorf("%w: building with draw %d, split %d", ErrInput, opt.Draw, opt.Split)
+	if opt.Draw > DrawEvenly || opt.Split > SplitMedian || opt.Place > PlaceLeaf {
+		return nil, fmt.Errorf("%w: building with draw %d, split %d, place %d", ErrInput, opt.Draw, opt.Split, opt.Place)
 	}
 	if opt.Dims == nil {
 		return rows, nil

@@ -5,7 +5,8 @@ import "math"
 // The order ByRank is Algorithm 1 with a heap for its Path: the node that is
 // gone back to is the one whose plane is nearest, not the one met last. As
 // there, a node's record is visited when the search comes back to it, for the
-// record lies on the plane: it is as near as the far side begins.
+// record lies on the plane: it is as near as the far side begins. A leaf is as
+// near as its cell, so the search turns to it at once.
 //
 // Nearness is counted in ranks. The number of planes that lie between is a
 // quantile where records are dense, but a field that is split often has more
@@ -25,50 +26,7 @@ func (w *walk) descendByRank(k uint32, s *searcher) {
 			// Converted: the same sum on every machine.
 			ranks += float64((float64(between) + 1) / math.Sqrt(float64(max(of, 1))))
 		}
-		w.push(step{node: k, far: far, ranks: ranks})
+		w.bins.push(bin{step: step{node: k, far: far}, away: ranks})
 		k = near
 	}
-}
-
-// before orders steps for going back: fewest ranks first and, with equal ranks,
-// the node further down (it has the greater number), as BottomUp would.
-func (a step) before(b step) bool {
-	return a.ranks < b.ranks || a.ranks == b.ranks && a.node > b.node
-}
-
-func (w *walk) push(a step) {
-	w.path = append(w.path, a)
-	h := w.path
-	i := len(h) - 1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !a.before(h[parent]) {
-			break
-		}
-		h[i] = h[parent]
-		i = parent
-	}
-	h[i] = a
-}
-
-func (w *walk) popNearest() step {
-	nearest := w.path[0]
-	last := w.pop()
-	h := w.path
-	if len(h) == 0 {
-		return nearest
-	}
-	i := 0
-	for child := 1; child < len(h); child = 2*i + 1 {
-		if child+1 < len(h) && h[child+1].before(h[child]) {
-			child++
-		}
-		if !h[child].before(last) {
-			break
-		}
-		h[i] = h[child]
-		i = child
-	}
-	h[i] = last
-	return nearest
 }

@@ -1,6 +1,7 @@
 package kdforest
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
@@ -160,3 +161,5 @@ func TestErratumTiesGoLeft(t *testing.T) {
 type alwaysBeyond struct{ *plainSpace }
 
 func (alwaysBeyond) Beyond(uint32, int64) bool { return true }
+
+func (alwaysBeyond) Reach(int64) float64 { return math.Inf(-1) }

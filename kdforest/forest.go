@@ -11,7 +11,7 @@ var (
 	ErrCorrupt = errors.New("kdforest: damaged forest")
 )
 
-// None stands for the absent child or plane of a Node.
+// None stands for the absent child, plane or record of a Node.
 const None = ^uint32(0)
 
 // Node is one record of a tree and the plane that divides the records below
@@ -19,19 +19,23 @@ const None = ^uint32(0)
 // subtree, records beyond it in the right one; the node's own record lies
 // exactly on the plane.
 //
+// In a forest built with PlaceLeaf only leaves hold a record; every other node
+// has two children, and None for its record.
+//
 // Two kinds of node have no plane: leaves, and nodes whose records are all
 // equal in every dimension that may split. The latter divide their records in
 // halves, so that n identical records make a tree of depth log2(n) and not a
 // chain of length n; a search takes their left side first and never prunes.
 type Node struct {
-	Record uint32
+	Record uint32 // or None
 	Plane  uint32 // number of a shared plane, or None
 	Left   uint32 // index into the Tree, or None
 	Right  uint32
 }
 
 // Tree holds the nodes of one tree in preorder: the root is node 0 and a
-// child comes after its parent. A tree over n records has n nodes.
+// child comes after its parent. A tree over n records has n nodes, or 2n−1 where
+// only leaves hold records.
 type Tree []Node
 
 // Forest is a set of trees over the same records, which share their planes:

@@ -20,7 +20,7 @@ type grower[T Number] struct {
 
 	records []uint32 // the records, grouped by subtree
 	todo    []subtree
-	values  []T       // a node's coordinates in its split dimension
+	values  []T       // a node's coordinates in its split dimension, ascending
 	beyond  []uint32  // a node's records on the right, while dividing
 	sum     []float64 // by dimension
 	square  []float64
@@ -43,8 +43,12 @@ type dimension struct {
 func newGrower[T Number](points [][]T, opt BuildOptions, tree int) *grower[T] {
 	g := &grower[T]{points: points, opt: opt, rng: newRand(opt.Seed, tree)}
 	n := len(points)
-	g.tree = make(Tree, 0, n)
-	g.planes = make([]Plane[T], 0, n)
+	nodes := n
+	if opt.Place == PlaceLeaf {
+		nodes = max(2*n-1, 0)
+	}
+	g.tree = make(Tree, 0, nodes)
+	g.planes = make([]Plane[T], 0, nodes)
 	g.records = make([]uint32, n)
 	for i := range g.records {
 		g.records[i] = uint32(i)
@@ -71,14 +75,31 @@ func (g *grower[T]) grow() {
 		default:
 			g.tree[s.parent].Left = k
 		}
-		own, plane, equal := g.divide(s)
-		g.tree = append(g.tree, Node{Record: g.records[own], Plane: None, Left: None, Right: None})
-		g.planes = append(g.planes, plane)
-		if own+1 < s.last {
-			g.todo = append(g.todo, subtree{first: own + 1, last: s.last, parent: k, right: true, equal: equal})
+		var left, right int // records[first:left] and records[right:last] go below
+		var plane Plane[T]
+		var equal bool
+		record := None
+		if g.opt.Place == PlaceLeaf {
+			left, plane, equal = g.cut(s)
+			right = left
+		} else {
+			left, plane, equal = g.divide(s)
+			right = left + 1
+			record = g.records[left]
 		}
-		if s.first < own {
-			g.todo = append(g.todo, subtree{first: s.first, last: own, parent: k, equal: equal})
+		if s.last-s.first == 1 {
+			record = g.records[s.first]
+		}
+		g.tree = append(g.tree, Node{Record: record, Plane: None, Left: None, Right: None})
+		g.planes = append(g.planes, plane)
+		if s.last-s.first == 1 {
+			continue
+		}
+		if right < s.last {
+			g.todo = append(g.todo, subtree{first: right, last: s.last, parent: k, right: true, equal: equal})
+		}
+		if s.first < left {
+			g.todo = append(g.todo, subtree{first: s.first, last: left, parent: k, equal: equal})
 		}
 	}
 }
@@ -181,11 +202,7 @@ func (g *grower[T]) rankDimensions(records []uint32) {
 // at, and how many records have it. Of two equally good values the smaller is
 // taken.
 func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
-	g.values = g.values[:0]
-	for _, r := range records {
-		g.values = append(g.values, g.points[r][dim])
-	}
-	slices.Sort(g.values)
+	g.sortValues(records, dim)
 	m := len(g.values)
 	mean := g.mean()
 	// SplitMedian takes the least skew there is. SplitMean takes the value
@@ -212,6 +229,15 @@ func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
 		first = last + 1
 	}
 	return value, ties
+}
+
+// sortValues sets g.values.
+func (g *grower[T]) sortValues(records []uint32, dim int) {
+	g.values = g.values[:0]
+	for _, r := range records {
+		g.values = append(g.values, g.points[r][dim])
+	}
+	slices.Sort(g.values)
 }
 
 // mean returns the mean of g.values, which are sorted: equal sets of values

@@ -39,6 +39,10 @@ const (
 	// aside, that the request is fewest ranks away from, summed over the planes
 	// crossed on the way there. Needs a Ranker. doc.go says what it finds.
 	ByRank
+	// BestBin is FLANN's: best bin first, over one heap shared by all trees, the
+	// bin next to be entered being the one whose planes add up to the least
+	// distance. Needs a Metric. bestbin.go says what Prune means here.
+	BestBin
 )
 
 // Ranker is a Space that can also tell how many planes of a field lie between
@@ -56,11 +60,26 @@ type Ranker interface {
 	Gap(plane uint32) (between, of uint32)
 }
 
+// Metric is a Space that can also tell how far its planes are.
+type Metric interface {
+	Space
+
+	// Distance returns how far the request is from the plane, 0 or more, in a
+	// unit in which the distances of several planes may be added up: the squared
+	// distance where scores are squared L2, the distance itself for L1.
+	Distance(plane uint32) float64
+
+	// Reach converts a score into that unit: planes that add up to more than
+	// Reach(worst) have nothing of score worst or less behind them. It does not
+	// fall as the score grows, and is only called if Options.Prune is set.
+	Reach(worst int64) float64
+}
+
 // Options bound a search.
 type Options struct {
 	Visits int   // distinct records to visit over all trees; see Visits
 	L      int   // hits to return
-	Prune  bool  // skip far sides that Space.Beyond gives up, once L hits are there
+	Prune  bool  // skip far sides that Space.Beyond (BestBin: Metric.Reach) gives up, once L hits are there
 	Order  Order // of visits in a tree
 
 	// Trace, if set, is told of every visit in the order of visits, after the
@@ -80,7 +99,7 @@ type Stats struct {
 	Visited      int // distinct records scored
 	Rounds       int // batches they were scored in
 	PlanesAsked  int // calls of Space.Left
-	PlanesPruned int // far sides that Space.Beyond gave up
+	PlanesPruned int // far sides that Space.Beyond or Metric.Reach gave up
 }
 
 // Visits is the paper's AP-X: the number of distinct records that a search at
@@ -105,9 +124,10 @@ func Visits(tenths, n, l int) (int, error) {
 //
 // The trees advance in lock step. In every round each tree in turn, tree 0
 // first, goes on to its next record that no tree has visited; the records of
-// the round, at most one a tree, are scored as one batch. The search ends when
-// the visits are spent, or when no tree has anything left. All of this is
-// decided by the Space's answers alone.
+// the round, at most one a tree, are scored as one batch. (In the order BestBin
+// a round is the next few records of all trees, as many as there are trees.)
+// The search ends when the visits are spent, or when no tree has anything left.
+// All of this is decided by the Space's answers alone.
 //
 // With opt.Visits ≥ n (AP-100) every record is visited and the result is that
 // of Scan; opt.Prune is then ignored, because the Space's bounds may be
@@ -118,11 +138,14 @@ func (f *Forest) Search(space Space, opt Options) ([]Hit, Stats, error) {
 		return nil, Stats{}, fmt.Errorf("%w: searching with %d visits", ErrInput, opt.Visits)
 	case opt.L < 1:
 		return nil, Stats{}, fmt.Errorf("%w: searching for the nearest %d", ErrInput, opt.L)
-	case opt.Order > ByRank:
+	case opt.Order > BestBin:
 		return nil, Stats{}, fmt.Errorf("%w: searching in order %d", ErrInput, opt.Order)
 	}
 	if _, ok := space.(Ranker); opt.Order == ByRank && !ok {
 		return nil, Stats{}, fmt.Errorf("%w: searching by rank a space without ranks", ErrInput)
+	}
+	if _, ok := space.(Metric); opt.Order == BestBin && !ok {
+		return nil, Stats{}, fmt.Errorf("%w: searching best bin first a space without distances", ErrInput)
 	}
 	if uint64(opt.Visits) >= uint64(f.Records) {
 		opt.Visits = int(f.Records)
@@ -144,11 +167,15 @@ func (f *Forest) search(space Space, opt Options) ([]Hit, Stats) {
 type searcher struct {
 	space   Space
 	ranker  Ranker // the space once more, for ByRank
+	metric  Metric // and for BestBin
 	order   Order
 	prune   bool
 	visited bitset // Vis of Algorithm 1: records, whatever tree they were met in
 	queue   Queue
 	walks   []walk // one a tree
+	bins    bins   // BestBin: of all trees
+	ahead   bin    // BestBin: its far child is entered next
+	fresh   int    // BestBin: trees not yet descended, the first of them
 	stats   Stats
 
 	// The batch of the round.
@@ -163,7 +190,11 @@ func (s *searcher) run(f *Forest, space Space, opt Options) ([]Hit, Stats) {
 	s.start(f, space, opt)
 	defer s.release()
 	for s.stats.Visited < opt.Visits {
-		s.collect(opt.Visits - s.stats.Visited)
+		if room := opt.Visits - s.stats.Visited; s.order == BestBin {
+			s.collectBestBin(room)
+		} else {
+			s.collect(room)
+		}
 		if len(s.records) == 0 {
 			break
 		}
@@ -175,6 +206,7 @@ func (s *searcher) run(f *Forest, space Space, opt Options) ([]Hit, Stats) {
 func (s *searcher) start(f *Forest, space Space, opt Options) {
 	s.space, s.order, s.prune = space, opt.Order, opt.Prune
 	s.ranker, _ = space.(Ranker)
+	s.metric, _ = space.(Metric)
 	s.stats = Stats{}
 	s.visited.reset(int(f.Records))
 	s.queue.reset(opt.L)
@@ -184,11 +216,14 @@ func (s *searcher) start(f *Forest, space Space, opt Options) {
 	for t, tree := range f.Trees {
 		s.walks[t].start(tree)
 	}
+	if s.order == BestBin {
+		s.startBestBin()
+	}
 }
 
 // release lets go of the caller's things before the searcher is pooled.
 func (s *searcher) release() {
-	s.space, s.ranker = nil, nil
+	s.space, s.ranker, s.metric = nil, nil, nil
 	for t := range s.walks {
 		s.walks[t].nodes = nil
 	}

@@ -13,13 +13,15 @@ import (
 // mode, on data with and without ties.
 func TestSearchMatchesRecursion(t *testing.T) {
 	rng := testRand(20)
-	pruned := 0
+	pruned := make([]int, len(everyOrder))
 	for trial := range 400 {
 		n := 1 + rng.IntN(120)
 		rows := coarse(rng, n, 1+rng.IntN(6), 1+rng.IntN(20))
-		f, planes := mustBuild(t, rows, BuildOptions{Trees: 1 + rng.IntN(10), Seed: [32]byte{byte(trial)}})
+		f, planes := mustBuild(t, rows, BuildOptions{
+			Trees: 1 + rng.IntN(10), Seed: [32]byte{byte(trial)}, Place: Place(trial % 2), Split: Split(trial / 2 % 2),
+		})
 		space := &plainSpace{rows: rows, planes: planes, request: coarse(rng, 1, len(rows[0]), 22)[0]}
-		for _, order := range []Order{BottomUp, TopDown, ByRank} {
+		for _, order := range everyOrder {
 			for _, prune := range []bool{false, true} {
 				opt := Options{Visits: 1 + rng.IntN(n), L: 1 + rng.IntN(12), Prune: prune, Order: order}
 				var visits []Visit
@@ -32,17 +34,21 @@ func TestSearchMatchesRecursion(t *testing.T) {
 				if !slices.Equal(hits, wantHits) {
 					t.Fatalf("n %d, %+v: found %v, want %v", n, opt, hits, wantHits)
 				}
-				if stats.Visited != len(visits) || stats.Rounds != visits[len(visits)-1].Round+1 {
+				if opt.Visits < 1 || len(visits) == 0 || stats.Visited != len(visits) || stats.Rounds != visits[len(visits)-1].Round+1 {
 					t.Fatalf("n %d: %+v of %d visits", n, stats, len(visits))
 				}
-				pruned += stats.PlanesPruned
+				pruned[order] += stats.PlanesPruned
 			}
 		}
 	}
-	if pruned == 0 {
-		t.Error("nothing was ever pruned; the test is too weak")
+	for order, planes := range pruned {
+		if planes == 0 {
+			t.Errorf("order %d: nothing was ever pruned; the test is too weak", order)
+		}
 	}
 }
+
+var everyOrder = []Order{BottomUp, TopDown, ByRank, BestBin}
 
 // AP-100 is the linear scan, ties included, and says so whatever Prune is.
 func TestAP100EqualsScan(t *testing.T) {
@@ -52,9 +58,15 @@ func TestAP100EqualsScan(t *testing.T) {
 		"ties":      coarse(rng, 300, 3, 4),
 		"identical": coarse(rng, 100, 3, 1),
 	} {
-		f, planes := mustBuild(t, rows, BuildOptions{})
-		space := &plainSpace{rows: rows, planes: planes}
-		for range 1500 {
+		var forests [2]*Forest
+		var planes [2][]Plane[uint16]
+		for place := range forests {
+			forests[place], planes[place] = mustBuild(t, rows, BuildOptions{Place: Place(place)})
+		}
+		space := &plainSpace{rows: rows}
+		for i := range 2000 {
+			f := forests[i%2]
+			space.planes = planes[i%2]
 			space.request = rows[rng.IntN(len(rows))]
 			if rng.IntN(2) == 0 {
 				space.request = coarse(rng, 1, len(rows[0]), 1000)[0]
@@ -65,7 +77,7 @@ func TestAP100EqualsScan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, stats, err := f.Search(alwaysBeyond{space}, Options{Visits: visits, L: l, Prune: true})
+			got, stats, err := f.Search(alwaysBeyond{space}, Options{Visits: visits, L: l, Prune: true, Order: everyOrder[i/2%4]})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,14 +99,14 @@ func TestAP100EqualsScan(t *testing.T) {
 // records in the same order as who sees the values.
 func TestOpaqueSpaceVisitsInTheSameOrder(t *testing.T) {
 	rng := testRand(22)
-	for _, rows := range [][][]uint16{clustered(rng, 400, 20, 10), coarse(rng, 400, 4, 8)} {
-		f, planes := mustBuild(t, rows, BuildOptions{})
+	for i, rows := range [][][]uint16{clustered(rng, 400, 20, 10), coarse(rng, 400, 4, 8), clustered(rng, 400, 20, 10)} {
+		f, planes := mustBuild(t, rows, BuildOptions{Place: Place(i / 2)})
 		for range 500 {
 			request := coarse(rng, 1, len(rows[0]), 1000)[0]
 			if rng.IntN(2) == 0 {
 				request = rows[rng.IntN(len(rows))]
 			}
-			opt := Options{Visits: 1 + rng.IntN(100), L: 10, Order: Order(rng.IntN(3))}
+			opt := Options{Visits: 1 + rng.IntN(100), L: 10, Order: everyOrder[rng.IntN(4)]}
 			var visits [2][]Visit
 			for i, space := range []Space{
 				&plainSpace{rows: rows, planes: planes, request: request},
@@ -232,10 +244,11 @@ func TestSearchEdges(t *testing.T) {
 		for i := range rows {
 			rows[i] = []uint16{uint16(10 * i)}
 		}
-		f, planes := mustBuild(t, rows, BuildOptions{})
-		space := &plainSpace{rows: rows, planes: planes, request: []uint16{11}}
 		for _, l := range []int{1, 2, 100, math.MaxInt} {
-			for _, order := range []Order{BottomUp, TopDown, ByRank} {
+			for i := range 2 * len(everyOrder) {
+				f, planes := mustBuild(t, rows, BuildOptions{Place: Place(i % 2)})
+				space := &plainSpace{rows: rows, planes: planes, request: []uint16{11}}
+				order := everyOrder[i/2]
 				hits, stats, err := f.Search(space, Options{Visits: math.MaxInt, L: l, Order: order})
 				if err != nil {
 					t.Fatal(err)
@@ -260,7 +273,7 @@ func TestSearchEdges(t *testing.T) {
 
 func TestSearchRefuses(t *testing.T) {
 	f, space := sevenRecords(1)
-	for _, opt := range []Options{{Visits: 0, L: 1}, {Visits: 1, L: 0}, {Visits: -1, L: 1}, {Visits: 1, L: 1, Order: 3}} {
+	for _, opt := range []Options{{Visits: 0, L: 1}, {Visits: 1, L: 0}, {Visits: -1, L: 1}, {Visits: 1, L: 1, Order: 4}} {
 		if _, _, err := f.Search(space, opt); !errors.Is(err, ErrInput) {
 			t.Errorf("%+v: %v", opt, err)
 		}
@@ -276,6 +289,9 @@ func TestSearchByRankNeedsRanks(t *testing.T) {
 	}
 	if _, _, err := f.Search(unranked, Options{Visits: 7, L: 1, Order: ByRank}); !errors.Is(err, ErrInput) {
 		t.Errorf("by rank: %v", err)
+	}
+	if _, _, err := f.Search(unranked, Options{Visits: 7, L: 1, Order: BestBin}); !errors.Is(err, ErrInput) {
+		t.Errorf("best bin first: %v", err)
 	}
 }
 
@@ -332,8 +348,8 @@ func TestSearchesAtOnce(t *testing.T) {
 	var works []work
 	for i := range 24 {
 		w := work{rows: coarse(rng, rng.IntN(300), 5, 50), at: coarse(rng, 1, 5, 50)[0]}
-		w.opt = Options{Visits: 1 + rng.IntN(200), L: 1 + rng.IntN(30), Order: Order(i % 3), Prune: i%2 == 0}
-		w.f, w.p = mustBuild(t, w.rows, BuildOptions{Trees: 1 + rng.IntN(12)})
+		w.opt = Options{Visits: 1 + rng.IntN(200), L: 1 + rng.IntN(30), Order: everyOrder[i%4], Prune: i%3 == 0}
+		w.f, w.p = mustBuild(t, w.rows, BuildOptions{Trees: 1 + rng.IntN(12), Place: Place(i / 4 % 2)})
 		opt := w.opt
 		opt.Visits = min(opt.Visits, len(w.rows))
 		opt.Prune = opt.Prune && opt.Visits < len(w.rows)
@@ -365,7 +381,7 @@ func TestVisitsDoNotAllocate(t *testing.T) {
 	space := &silentSpace{plainSpace{rows: rows, planes: planes, request: rows[5]}}
 	s := new(searcher) // of our own: the pool may drop one at any time
 	for _, visits := range []int{10, 1000, 2000} {
-		for _, order := range []Order{BottomUp, TopDown, ByRank} {
+		for _, order := range everyOrder {
 			opt := Options{Visits: visits, L: 10, Order: order}
 			if allocs := testing.AllocsPerRun(20, func() { s.run(f, space, opt) }); allocs != 1 {
 				t.Errorf("%v allocations at %d visits", allocs, visits)

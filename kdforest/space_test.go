@@ -51,6 +51,14 @@ func (s *plainSpace) Gap(p uint32) (between, of uint32) {
 	return between, of
 }
 
+// Distance is L1's. Planes of one dimension add up, as BestBin has it.
+func (s *plainSpace) Distance(p uint32) float64 {
+	d := float64(s.request[s.planes[p].Dim]) - float64(s.planes[p].Value)
+	return math.Abs(d)
+}
+
+func (s *plainSpace) Reach(worst int64) float64 { return float64(worst) }
+
 func l1(a, b []uint16) int64 {
 	var sum int64
 	for j, x := range a {
@@ -71,7 +79,7 @@ type opaqueSpace struct {
 }
 
 func newOpaque(rows [][]uint16, planes []Plane[uint16], request []uint16) *opaqueSpace {
-	s := &opaqueSpace{plain: plainSpace{rows: rows, request: request}, place: make([]int, len(request))}
+	s := &opaqueSpace{plain: plainSpace{rows: rows, planes: planes, request: request}, place: make([]int, len(request))}
 	s.count = make([]int, len(request))
 	for _, p := range planes { // ascending
 		s.dim = append(s.dim, p.Dim)
@@ -102,6 +110,11 @@ func (s *opaqueSpace) Gap(p uint32) (between, of uint32) {
 	}
 	return uint32(gap), uint32(s.count[s.dim[p]])
 }
+
+// Distance in another unit: a power of two, so that sums round alike.
+func (s *opaqueSpace) Distance(p uint32) float64 { return 16 * s.plain.Distance(p) }
+
+func (s *opaqueSpace) Reach(int64) float64 { return math.Inf(1) }
 
 // stretch is strictly increasing for distances.
 func stretch(x int64) int64 { return 3*x*x + x - 1<<40 }
@@ -140,17 +153,17 @@ func recursion(tree Tree, order Order, left func(plane uint32) bool, pruned func
 // byRank yields the nodes of a tree as ByRank visits them, from a list.
 func byRank(tree Tree, space Ranker, pruned func(plane uint32) bool) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
-		var list []step
+		var list []bin
 		enter := func(k uint32, ranks float64) {
 			for k != None {
-				s := step{node: k, far: tree[k].Right, ranks: ranks}
+				s := bin{step: step{node: k, far: tree[k].Right}, away: ranks}
 				next := tree[k].Left
 				if p := tree[k].Plane; p != None {
 					if !space.Left(p) {
 						next, s.far = s.far, next
 					}
 					between, of := space.Gap(p)
-					s.ranks += (float64(between) + 1) / math.Sqrt(float64(of))
+					s.away += (float64(between) + 1) / math.Sqrt(float64(of))
 				}
 				list = append(list, s)
 				k = next
@@ -160,8 +173,8 @@ func byRank(tree Tree, space Ranker, pruned func(plane uint32) bool) iter.Seq[ui
 			enter(0, 0)
 		}
 		for len(list) > 0 {
-			slices.SortFunc(list, func(a, b step) int {
-				return cmp.Or(cmp.Compare(b.ranks, a.ranks), cmp.Compare(a.node, b.node))
+			slices.SortFunc(list, func(a, b bin) int {
+				return cmp.Or(cmp.Compare(b.away, a.away), cmp.Compare(a.node, b.node))
 			})
 			s := list[len(list)-1]
 			list = list[:len(list)-1]
@@ -169,7 +182,51 @@ func byRank(tree Tree, space Ranker, pruned func(plane uint32) bool) iter.Seq[ui
 				return
 			}
 			if p := tree[s.node].Plane; p == None || !pruned(p) {
-				enter(s.far, s.ranks)
+				enter(s.far, s.away)
+			}
+		}
+	}
+}
+
+// bestBin yields trees and records as BestBin visits them, from a list.
+func bestBin(trees []Tree, space Metric, beyond func(away float64) bool) iter.Seq2[int, uint32] {
+	return func(yield func(int, uint32) bool) {
+		var list []bin
+		enter := func(t int, k uint32, away float64) bool {
+			if k != None && beyond(away) {
+				return false
+			}
+			for k != None {
+				node := trees[t][k]
+				if node.Left == None && node.Right == None {
+					return yield(t, node.Record)
+				}
+				b := bin{step: step{node: k, far: node.Right}, tree: uint32(t), away: away}
+				next := node.Left
+				if node.Plane != None {
+					b.away += space.Distance(node.Plane)
+					if !space.Left(node.Plane) {
+						next, b.far = b.far, next
+					}
+				}
+				list = append(list, b)
+				k = next
+			}
+			return true
+		}
+		for t, tree := range trees {
+			if len(tree) > 0 && !enter(t, 0, 0) {
+				return
+			}
+		}
+		for len(list) > 0 {
+			least := slices.MinFunc(list, func(a, b bin) int {
+				return cmp.Or(cmp.Compare(a.away, b.away), cmp.Compare(a.tree, b.tree), -cmp.Compare(a.node, b.node))
+			})
+			list = slices.DeleteFunc(list, func(b bin) bool { return b == least })
+			t := int(least.tree)
+			if beyond(least.away) || !yield(t, trees[t][least.node].Record) || !enter(t, least.far, least.away) {
+				return
 			}
 		}
 	}
@@ -177,7 +234,37 @@ func byRank(tree Tree, space Ranker, pruned func(plane uint32) bool) iter.Seq[ui
 
 // searchRecursively is the twin of search: coroutines, maps and a sorted list.
 func searchRecursively(f *Forest, space Space, opt Options) (hits []Hit, visits []Visit) {
-	visited := map[uint32]bool{}
+	visited := map[uint32]bool{None: true} // no record is never new
+	visitsLeft := func() bool { return len(visited)-1 < opt.Visits }
+	score := func(batch []Visit) {
+		for i := range batch {
+			var score [1]int64
+			space.Score([]uint32{batch[i].Record}, score[:])
+			batch[i].Score = score[0]
+			hits = insertHit(hits, batch[i].Hit, opt.L)
+		}
+		visits = append(visits, batch...)
+	}
+	if opt.Order == BestBin {
+		next, stop := iter.Pull2(bestBin(f.Trees, space.(Metric), func(away float64) bool {
+			return opt.Prune && len(hits) >= opt.L && away > space.(Metric).Reach(hits[len(hits)-1].Score)
+		}))
+		defer stop()
+		more := true
+		for round := 0; more && visitsLeft(); round++ {
+			var batch []Visit
+			for more && visitsLeft() && len(batch) < len(f.Trees) {
+				var t int
+				var r uint32
+				if t, r, more = next(); more && !visited[r] {
+					visited[r] = true
+					batch = append(batch, Visit{Round: round, Tree: t, Hit: Hit{Record: r}})
+				}
+			}
+			score(batch)
+		}
+		return hits, visits
+	}
 	pruned := func(plane uint32) bool {
 		return opt.Prune && len(hits) >= opt.L && space.Beyond(plane, hits[len(hits)-1].Score)
 	}
@@ -191,10 +278,10 @@ func searchRecursively(f *Forest, space Space, opt Options) (hits []Hit, visits 
 		defer stop()
 		nexts = append(nexts, next)
 	}
-	for round := 0; len(visited) < opt.Visits; round++ {
+	for round := 0; visitsLeft(); round++ {
 		var batch []Visit
 		for t, next := range nexts {
-			for len(visited) < opt.Visits {
+			for visitsLeft() {
 				r, ok := next()
 				if !ok {
 					break
@@ -209,13 +296,7 @@ func searchRecursively(f *Forest, space Space, opt Options) (hits []Hit, visits 
 		if len(batch) == 0 {
 			break
 		}
-		for i := range batch {
-			var score [1]int64
-			space.Score([]uint32{batch[i].Record}, score[:])
-			batch[i].Score = score[0]
-			hits = insertHit(hits, batch[i].Hit, opt.L)
-		}
-		visits = append(visits, batch...)
+		score(batch)
 	}
 	return hits, visits
 }
@@ -271,7 +352,7 @@ func mustBuild[T Number](t testing.TB, rows [][]T, opt BuildOptions) (*Forest, [
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Validate(); err != nil {
+	if err := f.validate(opt.Place); err != nil {
 		t.Fatal(err)
 	}
 	return f, planes

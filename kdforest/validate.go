@@ -11,9 +11,19 @@ import "fmt"
 // Whether records lie on the right side of their planes is beyond a checker
 // without values; a forest that lies about that finds wrong records, no worse.
 //
+// Forests whose records are in leaves only are refused: ValidateLeaves takes
+// those and no others.
+//
 // Linear in the number of nodes; the memory it takes is a fraction of what the
 // trees take already, whatever Records claims.
-func (f *Forest) Validate() error {
+func (f *Forest) Validate() error { return f.validate(PlaceNode) }
+
+// ValidateLeaves is Validate for a forest built with PlaceLeaf: every record is
+// in exactly one leaf of every tree, and every other node has no record and two
+// children.
+func (f *Forest) ValidateLeaves() error { return f.validate(PlaceLeaf) }
+
+func (f *Forest) validate(place Place) error {
 	if f.Records == None {
 		return fmt.Errorf("%w: %d records are too many", ErrCorrupt, f.Records)
 	}
@@ -21,32 +31,47 @@ func (f *Forest) Validate() error {
 		return fmt.Errorf("%w: no trees", ErrCorrupt)
 	}
 	// Lengths first: after this, allocating Records bits is harmless.
+	nodes := uint64(f.Records)
+	if place == PlaceLeaf && nodes > 0 {
+		nodes = 2*nodes - 1
+	}
+	if nodes >= uint64(None) {
+		return fmt.Errorf("%w: %d records are too many", ErrCorrupt, f.Records)
+	}
 	for t, tree := range f.Trees {
-		if uint64(len(tree)) != uint64(f.Records) {
+		if uint64(len(tree)) != nodes {
 			return fmt.Errorf("%w: tree %d has %d nodes for %d records", ErrCorrupt, t, len(tree), f.Records)
 		}
 	}
 	var records, children bitset
 	for t, tree := range f.Trees {
-		records.reset(len(tree))
+		records.reset(int(f.Records))
 		children.reset(len(tree))
-		if err := tree.validate(f.Planes, &records, &children); err != nil {
+		if err := tree.validate(place, f, &records, &children); err != nil {
 			return fmt.Errorf("%w: tree %d: %w", ErrCorrupt, t, err)
 		}
 	}
 	return nil
 }
 
-func (t Tree) validate(planes uint32, records, children *bitset) error {
+func (t Tree) validate(place Place, f *Forest, records, children *bitset) error {
 	n := uint32(len(t))
 	links := 0
 	for i, node := range t {
+		inner := place == PlaceLeaf && (node.Left != None || node.Right != None)
 		switch {
-		case node.Record >= n:
+		case inner && node.Record != None:
+			return fmt.Errorf("node %d: record %d is not in a leaf", i, node.Record)
+		case inner && (node.Left == None || node.Right == None):
+			return fmt.Errorf("node %d: one child only", i)
+		case inner:
+		case node.Record >= f.Records:
 			return fmt.Errorf("node %d: no record %d", i, node.Record)
 		case records.add(node.Record):
 			return fmt.Errorf("node %d: record %d again", i, node.Record)
-		case node.Plane != None && node.Plane >= planes:
+		}
+		switch {
+		case node.Plane != None && node.Plane >= f.Planes:
 			return fmt.Errorf("node %d: no plane %d", i, node.Plane)
 		case node.Plane != None && node.Left == None && node.Right == None:
 			return fmt.Errorf("node %d: a leaf with plane %d", i, node.Plane)

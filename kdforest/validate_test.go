@@ -79,43 +79,61 @@ func FuzzValidate(f *testing.F) {
 	f.Add([]byte{3, 2, 0, 0, 1, 2, 1, 255, 255, 255, 2, 255, 255, 255})
 	f.Add([]byte{3, 2, 0, 0, 1, 1, 1, 255, 255, 255, 2, 255, 0, 255})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) < 2 || len(data) > 1000 || data[0] > 20 {
+		forest := forestFromBytes(data, PlaceNode)
+		if forest == nil {
 			return
-		}
-		forest := &Forest{Records: uint32(data[0]), Planes: uint32(data[1])}
-		var nodes Tree
-		number := func(b byte) uint32 {
-			if b == 255 {
-				return None
-			}
-			return uint32(b)
-		}
-		for rest := data[2:]; len(rest) >= 4; rest = rest[4:] {
-			nodes = append(nodes, Node{number(rest[0]), number(rest[1]), number(rest[2]), number(rest[3])})
-		}
-		n := max(int(forest.Records), 1)
-		for first := 0; first < len(nodes); first += n {
-			forest.Trees = append(forest.Trees, nodes[first:min(first+n, len(nodes))])
 		}
 		err := forest.Validate()
 		if (err == nil) != isForest(forest) {
 			t.Fatalf("%+v: %v", forest, err)
 		}
-		if err != nil {
-			return
-		}
-		for _, order := range []Order{BottomUp, TopDown} {
-			hits, stats, err := forest.Search(parity{}, Options{Visits: 1000, L: 1000, Order: order})
-			if err != nil || len(hits) != int(forest.Records) || stats.Visited != len(hits) {
-				t.Fatalf("%+v: %d hits, %+v, %v", forest, len(hits), stats, err)
-			}
-			for i, h := range hits {
-				if h.Record != uint32(i) {
-					t.Fatalf("hits %v", hits)
-				}
-			}
+		if err == nil {
+			wantAllFound(t, forest)
 		}
 	})
+}
+
+// forestFromBytes reads a number of records, a number of planes, and nodes of
+// four bytes, 255 for None; nil if that is too much or too little.
+func forestFromBytes(data []byte, place Place) *Forest {
+	if len(data) < 2 || len(data) > 1000 || data[0] > 20 {
+		return nil
+	}
+	forest := &Forest{Records: uint32(data[0]), Planes: uint32(data[1])}
+	var nodes Tree
+	number := func(b byte) uint32 {
+		if b == 255 {
+			return None
+		}
+		return uint32(b)
+	}
+	for rest := data[2:]; len(rest) >= 4; rest = rest[4:] {
+		nodes = append(nodes, Node{number(rest[0]), number(rest[1]), number(rest[2]), number(rest[3])})
+	}
+	n := max(int(forest.Records), 1)
+	if place == PlaceLeaf {
+		n = 2*n - 1
+	}
+	for first := 0; first < len(nodes); first += n {
+		forest.Trees = append(forest.Trees, nodes[first:min(first+n, len(nodes))])
+	}
+	return forest
+}
+
+// wantAllFound searches a valid forest to its last record, in every order.
+func wantAllFound(t *testing.T, f *Forest) {
+	t.Helper()
+	for _, order := range everyOrder {
+		hits, stats, err := f.Search(parity{}, Options{Visits: 1000, L: 1000, Order: order})
+		if err != nil || len(hits) != int(f.Records) || stats.Visited != len(hits) {
+			t.Fatalf("%+v, order %d: %d hits, %+v, %v", f, order, len(hits), stats, err)
+		}
+		for i, h := range hits {
+			if h.Record != uint32(i) {
+				t.Fatalf("hits %v", hits)
+			}
+		}
+	}
 }
 
 // parity is a space of no dimensions at all.
@@ -124,6 +142,9 @@ type parity struct{}
 func (parity) Left(plane uint32) bool            { return plane%2 == 0 }
 func (parity) Beyond(uint32, int64) bool         { return false }
 func (parity) Score(records []uint32, s []int64) { clear(s) }
+func (parity) Gap(plane uint32) (uint32, uint32) { return plane % 3, 3 }
+func (parity) Distance(plane uint32) float64     { return float64(plane % 5) }
+func (parity) Reach(int64) float64               { return -1 }
 
 // A tree as deep as it is large is searched on the heap, not on the stack.
 func TestSearchDeepChain(t *testing.T) {
@@ -137,7 +158,7 @@ func TestSearchDeepChain(t *testing.T) {
 	if err := f.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	for _, order := range []Order{BottomUp, TopDown} {
+	for _, order := range everyOrder {
 		hits, stats, err := f.Search(parity{}, Options{Visits: n, L: 3, Order: order})
 		if err != nil || stats.Visited != n || len(hits) != 3 {
 			t.Errorf("%v, %+v, %v", hits, stats, err)

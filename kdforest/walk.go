@@ -18,7 +18,8 @@ package kdforest
 //	visited: turn back                    visited: not scored again, but searched below
 type walk struct {
 	nodes Tree
-	path  []step  // Path of Algorithm 1: the way back, root first; a heap for ByRank
+	path  []step  // Path of Algorithm 1: the way back, root first
+	bins  bins    // ByRank: the way back, nearest first
 	ahead uint32  // the subtree to enter next, or None
 	plane uint32  // that must be crossed to enter it, or None
 	ranks float64 // ByRank: from the request to all planes crossed to get there
@@ -26,14 +27,13 @@ type walk struct {
 
 // step is a node on the way back and the child that its descent left aside.
 type step struct {
-	node  uint32
-	far   uint32
-	ranks float64 // ByRank: walk.ranks of the far child
+	node uint32
+	far  uint32
 }
 
 func (w *walk) start(tree Tree) {
 	w.nodes = tree
-	w.path = w.path[:0]
+	w.path, w.bins = w.path[:0], w.bins[:0]
 	w.ahead, w.plane, w.ranks = None, None, 0
 	if len(tree) > 0 {
 		w.ahead = 0
@@ -60,20 +60,21 @@ func (w *walk) next(s *searcher) (record uint32, ok bool) {
 			}
 		}
 		// Algorithm 1, backtracking. An empty path has the root behind it.
-		if len(w.path) == 0 {
+		var last step
+		switch {
+		case s.order == ByRank && len(w.bins) > 0:
+			nearest := w.bins.pop()
+			last, w.ranks = nearest.step, nearest.away
+		case s.order != ByRank && len(w.path) > 0:
+			last = w.pop()
+		default:
 			return 0, false
 		}
-		var last step
-		if s.order == ByRank {
-			last = w.popNearest()
-		} else {
-			last = w.pop()
-		}
 		node := &w.nodes[last.node]
-		w.ahead, w.plane, w.ranks = last.far, node.Plane, last.ranks
+		w.ahead, w.plane = last.far, node.Plane
 		// Algorithm 1, Vis: a record met in another tree is not scored again,
 		// but the far side of this node is still entered.
-		if !s.visited.add(node.Record) {
+		if node.Record != None && !s.visited.add(node.Record) {
 			return node.Record, true
 		}
 	}
@@ -110,7 +111,7 @@ func (w *walk) nextDown(s *searcher) (record uint32, ok bool) {
 			w.path = append(w.path, step{node: k, far: far})
 		}
 		w.ahead = near
-		if !s.visited.add(node.Record) {
+		if node.Record != None && !s.visited.add(node.Record) {
 			return node.Record, true
 		}
 	}

@@ -1,0 +1,65 @@
+package kdforest
+
+// bin is a step of a search that goes back to the nearest and not to the last.
+type bin struct {
+	step
+	tree uint32
+	// away is how far the far child is: ranks (ByRank) or distances (BestBin)
+	// of the planes crossed to get there, added up.
+	away float64
+}
+
+// before orders bins for going back: the nearest first and, with equal
+// distances, the first tree's, and in a tree the node further down (it has the
+// greater number), as BottomUp would.
+func (a bin) before(b bin) bool {
+	switch {
+	case a.away != b.away:
+		return a.away < b.away
+	case a.tree != b.tree:
+		return a.tree < b.tree
+	}
+	return a.node > b.node
+}
+
+// bins is a heap, nearest first.
+type bins []bin
+
+func (b *bins) push(a bin) {
+	*b = append(*b, a)
+	h := *b
+	i := len(h) - 1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !a.before(h[parent]) {
+			break
+		}
+		h[i] = h[parent]
+		i = parent
+	}
+	h[i] = a
+}
+
+// pop takes the nearest out of a heap that is not empty.
+func (b *bins) pop() bin {
+	h := *b
+	nearest, last := h[0], h[len(h)-1]
+	h = h[:len(h)-1]
+	*b = h
+	if len(h) == 0 {
+		return nearest
+	}
+	i := 0
+	for child := 1; child < len(h); child = 2*i + 1 {
+		if child+1 < len(h) && h[child+1].before(h[child]) {
+			child++
+		}
+		if !h[child].before(last) {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = last
+	return nearest
+}

@@ -1,0 +1,79 @@
+package kdforest
+
+import "math"
+
+// cut is divide for PlaceLeaf: it groups the records of s so that those on the
+// plane or short of it come before records[at] and those beyond it from there
+// on. Neither side is empty. Records that are equal in all dimensions have no
+// plane and are halved.
+func (g *grower[T]) cut(s subtree) (at int, plane Plane[T], equal bool) {
+	middle := s.first + (s.last-s.first)/2
+	noPlane := Plane[T]{Dim: -1}
+	if s.equal || s.last-s.first == 1 {
+		return middle, noPlane, s.equal
+	}
+	dim, ok := g.drawDimension(s)
+	if !ok {
+		return middle, noPlane, true
+	}
+	records := g.records[s.first:s.last]
+	value := g.cutValue(records, dim)
+	g.beyond = g.beyond[:0]
+	left := 0
+	for _, r := range records {
+		if g.points[r][dim] > value {
+			g.beyond = append(g.beyond, r)
+			continue
+		}
+		records[left] = r // Ties go left.
+		left++
+	}
+	copy(records[left:], g.beyond)
+	return s.first + left, Plane[T]{Dim: dim, Value: value}, false
+}
+
+// cutValue returns a value that at least one of the records is on or short of
+// and at least one beyond. The records must differ in dim.
+//
+// SplitMean takes the mean, as FLANN does (which takes it over a sample), unless
+// that leaves one side less than an eighth; then the nearest value that does
+// not, or the least skewed of all if ties leave none. SplitMedian takes the
+// middle of the gap that divides most evenly.
+func (g *grower[T]) cutValue(records []uint32, dim int) T {
+	g.sortValues(records, dim)
+	m := len(g.values)
+	mean := g.mean()
+	allowed := -1
+	if g.opt.Split == SplitMean {
+		allowed = m - 2*(m/8)
+	}
+	best, skewed, off := 0, m+1, math.Inf(1)
+	for k := 1; k < m; k++ { // k records go left
+		short, beyond := g.values[k-1], g.values[k]
+		if short == beyond {
+			continue
+		}
+		skew, away := max(2*k-m, m-2*k), 0.0
+		if skew <= allowed {
+			skew = allowed
+			away = max(float64(short)-mean, mean-float64(beyond), 0)
+		}
+		// At equal distance the gap that begins at the mean, not the one before.
+		holds := skew == allowed && float64(short) <= mean
+		if skew < skewed || skew == skewed && (away < off || away == off && holds) {
+			best, skewed, off = k, skew, away
+		}
+	}
+	short, beyond := g.values[best-1], g.values[best]
+	target := mean
+	if g.opt.Split == SplitMedian || mean < float64(short) || mean >= float64(beyond) {
+		target = float64(short)/2 + float64(beyond)/2
+	}
+	// Within the gap, whatever the conversions round: short ≤ value < beyond.
+	if target >= float64(short) && target < float64(beyond) {
+		if value := T(target); value >= short && value < beyond {
+			return value
+		}
+	}
+	return short
+}
