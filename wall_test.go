@@ -1,16 +1,12 @@
 package cpar
 
 import (
-	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
+	"encoding/json"
 	"os"
-	"path"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -19,18 +15,30 @@ import (
 // The wall: what may be linked into which room, and why. Every file is parsed
 // whatever its build tags; only test files are left out, since no product
 // links them. The files are read by the test itself, so that the test cache
-// notices a change to any of them.
+// notices a change to any of them. The walker is in wall_walk_test.go.
 
-// A room is a part of the module whose packages must keep to one list.
+const module = "cpar"
+
+// A room is a part of the module whose packages, and all that they import
+// within the module, must keep to its lists.
 type room struct {
 	name string
 	in   func(pkg string) bool
-	// may lists what the room's packages may import besides the packages of
-	// open; a trailing slash stands for everything below.
-	may []string
+	// except is a file that the room does not answer for.
+	except string
+	// may lists all that may be imported; a trailing slash stands for
+	// everything below. A room with such a list is closed: what could link or
+	// run code without an import is refused too (refusedNames,
+	// refusedDirectives, foreignSuffixes). Without one anything may be
+	// imported but never.
+	may   []string
+	never []ban
 }
 
-const module = "cpar"
+// A ban refuses a package and all below it. Where the room has a list of what
+// it may import, a ban repeats what that implies for the reason's sake, and
+// because what other modules link is held to bans alone.
+type ban struct{ pkg, why string }
 
 // open packages see no key and no plaintext; every room may use them.
 var open = []string{
@@ -38,8 +46,6 @@ var open = []string{
 	module + "/internal/modq", module + "/internal/wire",
 	module + "/internal/durable", module + "/internal/hint", module + "/internal/indexdir", module + "/internal/exitcode",
 }
-
-func under(pkg, dir string) bool { return pkg == dir || strings.HasPrefix(pkg, dir+"/") }
 
 // cloudMay is everything from outside the module that code without a key may
 // use, each with its reason.
@@ -55,278 +61,298 @@ var cloudMay = []string{
 	"crypto/sha256", "crypto/rand",
 	// a daemon: files, network, logs, signals
 	"log/slog", "net", "net/http", "net/netip", "net/url", "os", "os/signal", "syscall", "flag",
-	"golang.org/x/sys/", "github.com/gofrs/flock", "github.com/edsrzf/mmap-go", "golang.org/x/sync/",
+	// by name, since golang.org/x/sys/execabs runs programs
+	"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/sys/cpu",
+	"github.com/gofrs/flock", "github.com/edsrzf/mmap-go", "golang.org/x/sync/",
 	"github.com/danielgtaylor/huma/v2", "github.com/danielgtaylor/huma/v2/", "github.com/spf13/cobra",
-	// files that were left by a killed process
 	"github.com/spf13/pflag",
 }
 
+var cloudRoom = room{
+	name: "the cloud, and all that crosses the wall",
+	in: func(pkg string) bool {
+		return under(pkg, module+"/cloud") || under(pkg, module+"/cmd/cpard") || slices.Contains(open, pkg)
+	},
+	may: slices.Concat([]string{module + "/cloud", module + "/cloud/"}, open, cloudMay),
+	never: []ban{
+		{module + "/user", "package user has seen a key or plaintext"},
+		{"image", "the cloud has no picture to decode"},
+		{"golang.org/x/image", "the cloud has no picture to decode"},
+		{"filippo.io/age", "the cloud has no key file to open"},
+		{"github.com/tuneinsight/lattigo/v6/core/rlwe", "it holds secret keys"},
+		{"os/exec", "the cloud runs no other program"},
+		{"plugin", "it links what is not there to be read"},
+		{"C", "nobody sees what C calls"},
+	},
+}
+
 var rooms = []room{
+	cloudRoom,
 	{
-		name: "the cloud, and all that crosses the wall",
+		name:  "the owner",
+		in:    func(pkg string) bool { return under(pkg, module+"/user") },
+		never: []ban{{module + "/cloud", "the owner talks to a cloud over HTTP only"}},
+	},
+	{
+		name:   "the owner's program",
+		in:     func(pkg string) bool { return under(pkg, module+"/cmd/cpar") },
+		except: "cmd/cpar/demo_cloud.go",
+		never:  []ban{{module + "/cloud", "only cmd/cpar/demo_cloud.go may, which runs as a process of its own"}},
+	},
+	{
+		name: "all but the evaluation",
 		in: func(pkg string) bool {
-			return under(pkg, module+"/cloud") || under(pkg, module+"/cmd/cpard") || slices.Contains(open, pkg)
+			return !under(pkg, module+"/eval") && !under(pkg, module+"/cmd/cpar-eval")
 		},
-		may: append([]string{module + "/cloud", module + "/cloud/"}, cloudMay...),
-	},
-	{
-		name: "the owner",
-		in:   func(pkg string) bool { return under(pkg, module+"/user") },
-		may:  nil, // anything but the cloud, see forbidden
+		never: []ban{{module + "/eval", "eval links both sides; nothing else imports it"}},
 	},
 }
 
-// forbidden imports, each with the packages it is forbidden to and a reason.
-// It repeats what the allow-list implies where the reason is worth reading.
-var forbidden = []struct {
-	imported string
-	to       func(file, pkg string) bool
-	why      string
+// refusedNames are identifiers of other packages that a closed room may not
+// name, though it may import the package (any, where pkg is empty).
+var refusedNames = []struct {
+	pkg   string
+	ident *regexp.Regexp
+	why   string
 }{
-	{module + "/user", func(_, pkg string) bool { return rooms[0].in(pkg) }, "package user has seen a key or plaintext"},
-	{"image", func(_, pkg string) bool { return rooms[0].in(pkg) }, "the cloud has no picture to decode"},
-	{"golang.org/x/image", func(_, pkg string) bool { return rooms[0].in(pkg) }, "the cloud has no picture to decode"},
-	{"filippo.io/age", func(_, pkg string) bool { return rooms[0].in(pkg) }, "the cloud has no key file to open"},
-	{"github.com/tuneinsight/lattigo/v6/core/rlwe", func(_, pkg string) bool { return rooms[0].in(pkg) }, "it holds secret keys"},
-	{module + "/cloud", func(_, pkg string) bool { return rooms[1].in(pkg) }, "the owner talks to a cloud over HTTP only"},
-	{module + "/cloud", func(file, _ string) bool {
-		return strings.HasPrefix(file, "cmd/cpar/") && file != "cmd/cpar/demo_cloud.go"
-	}, "only cmd/cpar/demo_cloud.go may, which runs as a process of its own"},
-	{module + "/eval", func(file, _ string) bool {
-		return !strings.HasPrefix(file, "eval/") && !strings.HasPrefix(file, "cmd/cpar-eval/")
-	}, "eval links both sides; nothing else imports it"},
+	{"", regexp.MustCompile(`(?i)secret|privatekey|keygen|sampler|passphrase|decrypt`),
+		"it stands for a secret key, its making, or the sampling of one"},
+	{"os", regexp.MustCompile(`^StartProcess$`), runsPrograms},
+	{"syscall", runsOrLoads, runsPrograms},
+	{"golang.org/x/sys", runsOrLoads, runsPrograms},
 }
 
-// secretName matches identifiers of other packages that stand for a secret
-// key, its making, or the sampling of one. The cloud may not name them, even
-// of packages that it may link (a lattice library has both sides in one).
-var secretName = regexp.MustCompile(`(?i)secret|privatekey|keygen|sampler|passphrase|decrypt`)
+const runsPrograms = "the cloud runs no other program and loads no code"
 
-type violation struct {
-	file, what string
-	chain      []string
-}
+// runsOrLoads matches the system calls that start a program, load code, or
+// write into another process, and the raw calls that can make any of these.
+var runsOrLoads = regexp.MustCompile(`^(Exec|Fork|ForkExec|StartProcess|StartService|CreateProcess.*|ShellExecute.*|` +
+	`Load(Library|DLL).*|MustLoadDLL|New(Lazy|LazySystem)DLL|LazyDLL|DLL|Ptrace.*|WriteProcessMemory|` +
+	`(Raw|AllThreads)?Syscall.*)$`)
 
-func (v violation) String() string {
-	return fmt.Sprintf("%s: %s (linked through %s)", v.file, v.what, strings.Join(v.chain, " → "))
-}
+// refusedDirectives link a function of another package, or of a library of
+// the system, that no import shows.
+var refusedDirectives = []string{"//go:linkname", "//go:cgo_"}
 
-type source struct {
-	name    string
-	imports []string
-	dots    []string
-	secrets []string
-}
-
-// readModule parses every non-test Go file of fsys, by package path.
-func readModule(fsys fs.FS) (map[string][]source, error) {
-	packages := map[string][]source{}
-	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && name != "." || d.Name() == "testdata" || d.Name() == "results") {
-			return fs.SkipDir
-		}
-		if d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			return nil
-		}
-		b, err := fs.ReadFile(fsys, name)
-		if err != nil {
-			return err
-		}
-		s, err := readSource(name, b)
-		if err != nil {
-			return err
-		}
-		pkg := path.Join(module, path.Dir(name))
-		packages[pkg] = append(packages[pkg], s)
-		return nil
-	})
-	return packages, err
-}
-
-func readSource(name string, b []byte) (source, error) {
-	s := source{name: name}
-	f, err := parser.ParseFile(token.NewFileSet(), name, b, parser.SkipObjectResolution)
-	if err != nil {
-		return s, err
-	}
-	local := map[string]string{}
-	for _, spec := range f.Imports {
-		p, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			return s, err
-		}
-		s.imports = append(s.imports, p)
-		as := path.Base(p)
-		if regexp.MustCompile(`^v[0-9]+$`).MatchString(as) {
-			as = path.Base(path.Dir(p))
-		}
-		if spec.Name != nil {
-			as = spec.Name.Name
-		}
-		if as == "." {
-			s.dots = append(s.dots, p)
-		}
-		local[as] = p
-	}
-	ast.Inspect(f, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok {
-			if id, ok := sel.X.(*ast.Ident); ok && local[id.Name] != "" && secretName.MatchString(sel.Sel.Name) {
-				s.secrets = append(s.secrets, local[id.Name]+"."+sel.Sel.Name)
-			}
-		}
-		return true
-	})
-	return s, nil
-}
-
-// checkWall returns every breach in the module's files.
-func checkWall(packages map[string][]source) []violation {
-	var out []violation
-	for file, pkg := range files(packages) {
-		for _, imp := range file.imports {
-			for _, f := range forbidden {
-				if under(imp, f.imported) && f.to(file.name, pkg) {
-					out = append(out, violation{file.name, fmt.Sprintf("imports %s: %s", imp, f.why), []string{pkg, imp}})
-				}
-			}
-		}
-	}
-	cloud := rooms[0]
-	for _, root := range sortedKeys(packages) {
-		if cloud.in(root) {
-			out = append(out, walkRoom(packages, cloud, root)...)
-		}
-	}
-	return out
-}
-
-func files(packages map[string][]source) map[*source]string {
-	out := map[*source]string{}
-	for pkg, list := range packages {
-		for i := range list {
-			out[&list[i]] = pkg
-		}
-	}
-	return out
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// walkRoom follows the imports of root within the module and holds every file
-// on the way to the room's list.
-func walkRoom(packages map[string][]source, r room, root string) (out []violation) {
-	seen := map[string]bool{root: true}
-	var visit func(pkg string, chain []string)
-	visit = func(pkg string, chain []string) {
-		for _, f := range packages[pkg] {
-			for _, p := range f.dots {
-				out = append(out, violation{f.name, "dot import of " + p + ": it hides what is named", chain})
-			}
-			for _, name := range f.secrets {
-				out = append(out, violation{f.name, "names " + name, chain})
-			}
-			for _, imp := range f.imports {
-				next := append(slices.Clone(chain), imp)
-				if !allowed(imp, r.may) && !slices.Contains(open, imp) {
-					out = append(out, violation{f.name, "imports " + imp + ", which is not on the list of " + r.name, next})
-				}
-				if _, ours := packages[imp]; ours && !seen[imp] {
-					seen[imp] = true
-					visit(imp, next)
-				}
-			}
-		}
-	}
-	visit(root, []string{root})
-	return out
-}
-
-func allowed(imp string, may []string) bool {
-	for _, m := range may {
-		if imp == m || strings.HasSuffix(m, "/") && strings.HasPrefix(imp, m) {
-			return true
-		}
-	}
-	return false
+// foreignSuffixes are of the files that the go command builds beside the Go
+// files of a package. A closed room has none. Kernels in assembly, once the
+// project generates some, are to be allowed file by file.
+var foreignSuffixes = []string{
+	".s", ".S", ".sx", ".syso", ".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx",
+	".m", ".f", ".F", ".for", ".f90", ".swig", ".swigcxx",
 }
 
 func TestWall(t *testing.T) {
-	packages, err := readModule(os.DirFS("."))
+	tree, err := readModule(os.DirFS("."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, need := range []string{module, module + "/kdforest", module + "/cloud/score", module + "/cmd/cpard", module + "/user"} {
-		if len(packages[need]) == 0 {
+	if tree.name != module {
+		t.Errorf("go.mod names the module %q: the wall guards %q", tree.name, module)
+	}
+	needed := append([]string{module + "/cloud/score", module + "/cmd/cpard", module + "/cmd/cpar", module + "/user"}, open...)
+	for _, need := range needed {
+		if len(tree.packages[need]) == 0 {
 			t.Errorf("package %s is not there: the wall guards nothing", need)
 		}
 	}
-	for _, v := range checkWall(packages) {
+	for _, v := range tree.check() {
 		t.Error(v)
 	}
+	// Only now, when the test has read all that go list will: else the test
+	// cache would not notice a change.
+	t.Run("as the go command links", func(t *testing.T) {
+		needGo(t)
+		by, err := daemonLinks()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, need := range []string{module + "/cloud/score", "github.com/spf13/cobra", "net/http"} {
+			if _, linked := by[need]; !linked {
+				t.Errorf("the daemon does not link %s: the go command was asked for something else", need)
+			}
+		}
+		for _, v := range checkLinks(by, cloudRoom) {
+			t.Error(v)
+		}
+	})
+}
+
+func needGo(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go command to ask: ", err)
+	}
+}
+
+// helpers are packages that lie in the module with every plant. By themselves
+// they breach nothing: it takes a room that imports them.
+var helpers = map[string]string{
+	"plant/plant.go":                    "package plant\nimport _ \"cpar/user/rank\"\n",
+	"internal/plant/plant.go":           "package plant\nimport _ \"cpar/cloud/store\"\n",
+	"plant/score/score.go":              "package score\nimport _ \"cpar/cloud/score\"\n",
+	"cloud/score/testdata/evil/evil.go": "package evil\nimport _ \"cpar/user/rank\"\n",
+	"cloud/results/evil/evil.go":        "package evil\nimport _ \"cpar/user/rank\"\n",
+}
+
+var plants = []struct{ name, file, text, want string }{
+	// imports
+	{"cloud imports a package of user", "cloud/score/plant.go",
+		"package score\nimport _ \"cpar/user/rank\"\n", "cpar/cloud/score → cpar/user/rank"},
+	{"cloud imports one transitively", "internal/wire/plant.go",
+		"package wire\nimport _ \"cpar/user/rank\"\n", "cpar/internal/wire → cpar/user/rank"},
+	{"kdforest imports one transitively", "kdforest/plant.go",
+		"package kdforest\nimport _ \"cpar/plant\"\n", "cpar/kdforest → cpar/plant → cpar/user/rank"},
+	{"a file behind a build tag does", "cloud/search/plant_windows.go",
+		"//go:build never\n\npackage search\nimport _ \"cpar/user/ive\"\n", "cpar/user/ive"},
+	{"the daemon decodes an image", "cmd/cpard/plant.go",
+		"package main\nimport _ \"image/png\"\n", "imports image/png"},
+	{"the daemon decodes an image of another module", "cloud/api/plant.go",
+		"package api\nimport _ \"golang.org/x/image/webp\"\n", "imports golang.org/x/image/webp"},
+	{"the owner links the cloud", "user/plant.go",
+		"package user\nimport _ \"cpar/cloud/score\"\n", "imports cpar/cloud/score: the owner talks"},
+	{"the owner links the cloud through a package of neither", "user/plant.go",
+		"package user\nimport _ \"cpar/plant/score\"\n", "over HTTP only (linked through cpar/user → cpar/plant/score → cpar/cloud/score)"},
+	{"another file of the command links the cloud", "cmd/cpar/plant.go",
+		"package main\nimport _ \"cpar/cloud/search\"\n", "imports cpar/cloud/search: only cmd/cpar/demo_cloud.go"},
+	{"it does through a package of neither", "cmd/cpar/plant.go",
+		"package main\nimport _ \"cpar/internal/plant\"\n", "cpar/cmd/cpar → cpar/internal/plant → cpar/cloud/store"},
+	{"the demo does", "cmd/cpar/internal/demo/plant.go",
+		"package demo\nimport _ \"cpar/internal/plant\"\n", "cpar/internal/plant → cpar/cloud/store"},
+	{"a product links the evaluation", "user/plant.go",
+		"package user\nimport _ \"cpar/eval\"\n", "imports cpar/eval: eval links both"},
+
+	// packages that the wall does not read
+	{"cloud imports from testdata", "cloud/score/plant.go",
+		"package score\nimport _ \"cpar/cloud/score/testdata/evil\"\n", "imports cpar/cloud/score/testdata/evil: no package"},
+	{"cloud imports from results", "cloud/score/plant.go",
+		"package score\nimport _ \"cpar/cloud/results/evil\"\n", "imports cpar/cloud/results/evil: no package"},
+	{"the owner imports from testdata", "user/plant.go",
+		"package user\nimport _ \"cpar/user/testdata/evil\"\n", "imports cpar/user/testdata/evil: no package"},
+	{"the command imports from testdata", "cmd/cpar/plant.go",
+		"package main\nimport _ \"cpar/cmd/cpar/testdata/evil\"\n", "imports cpar/cmd/cpar/testdata/evil: no package"},
+	{"cloud imports by a detour", "cloud/score/plant.go",
+		"package score\nimport _ \"cpar/cloud/../plant\"\n", "imports cpar/cloud/../plant: no package"},
+	{"cloud imports what is not there", "cloud/score/plant.go",
+		"package score\nimport _ \"cpar/cloud/nowhere\"\n", "imports cpar/cloud/nowhere: no package"},
+
+	// files other than those of the module and of go.sum
+	{"a module replaced", "go.mod",
+		"module cpar\n\nreplace golang.org/x/sys => ./plant\n", "go.mod: has a replace directive"},
+	{"modules replaced in a block", "go.mod",
+		"module cpar\n\nreplace(\n\tgolang.org/x/sys v0.1.0 => ./plant // as it was\n)\n", "go.mod: has a replace directive"},
+	{"a workspace", "go.work", "go 1.26.0\n\nuse .\nuse ../other\n", "go.work: is a workspace"},
+	{"a vendor folder", "vendor/modules.txt", "# golang.org/x/sys v0.1.0\n", "vendor: is a vendor folder"},
+
+	// programs and code from elsewhere
+	{"cloud starts a program", "cloud/store/plant.go",
+		"package store\nimport _ \"os/exec\"\n", "imports os/exec: the cloud runs no other program"},
+	{"it does by another package's name", "cloud/store/plant.go",
+		"package store\nimport _ \"golang.org/x/sys/execabs\"\n", "imports golang.org/x/sys/execabs: not on the list"},
+	{"os.StartProcess", "cloud/store/plant.go",
+		"package store\nimport \"os\"\nvar _ = os.StartProcess\n", "names os.StartProcess"},
+	{"syscall.ForkExec", "cloud/store/plant_unix.go",
+		"//go:build unix\n\npackage store\nimport \"syscall\"\nvar _ = syscall.ForkExec\n", "names syscall.ForkExec"},
+	{"syscall.Exec", "internal/durable/plant.go",
+		"package durable\nimport \"syscall\"\nvar _ = syscall.Exec\n", "names syscall.Exec"},
+	{"syscall.StartProcess, renamed", "cmd/cpard/plant.go",
+		"package main\nimport harmless \"syscall\"\nvar _ = harmless.StartProcess\n", "names syscall.StartProcess"},
+	{"unix.Exec", "cloud/store/plant.go",
+		"package store\nimport \"golang.org/x/sys/unix\"\nvar _ = unix.Exec\n", "names golang.org/x/sys/unix.Exec"},
+	{"a raw system call", "cloud/store/plant.go",
+		"package store\nimport \"golang.org/x/sys/unix\"\nvar _ = unix.RawSyscall6\n", "names golang.org/x/sys/unix.RawSyscall6"},
+	{"a library loaded", "cloud/store/plant_windows.go",
+		"package store\nimport \"golang.org/x/sys/windows\"\nvar _ = windows.NewLazyDLL\n", "names golang.org/x/sys/windows.NewLazyDLL"},
+
+	// code that is not Go, or not imported
+	{"assembly", "cloud/score/plant_amd64.s", "TEXT ·f(SB), $0\n\tRET\n", "cloud/score/plant_amd64.s: is built"},
+	{"an object file", "kdforest/plant.syso", "\x7fELF", "kdforest/plant.syso: is built"},
+	{"a C file", "internal/wire/plant.c", "int f;\n", "internal/wire/plant.c: is built"},
+	{"a C header", "plant.h", "int f;\n", "plant.h: is built"},
+	{"cgo", "cloud/score/plant.go", "package score\n\n// int f;\nimport \"C\"\n", "imports C: nobody sees"},
+	{"a function linked by name", "cloud/score/plant.go",
+		"package score\nimport _ \"unsafe\"\n\n//go:linkname f cpar/user/rank.f\nfunc f()\n", "//go:linkname f cpar/user/rank.f"},
+	{"one of a system library", "cloud/score/plant.go",
+		"package score\n\n//go:cgo_import_dynamic f f \"libf.so\"\n", "//go:cgo_import_dynamic f"},
+
+	// names
+	{"a dot import", "cloud/score/plant.go",
+		"package score\nimport . \"math\"\nvar _ = Pi\n", "dot import of math"},
+	{"a renamed import of a sampler", "cloud/score/plant.go",
+		"package score\nimport harmless \"math/rand/v2\"\nvar _ = harmless.NewGaussianSampler\n", "math/rand/v2.NewGaussianSampler"},
+	{"a package that is not called as its folder", "cloud/store/plant.go",
+		"package store\nimport \"github.com/edsrzf/mmap-go\"\nvar _ = mmap.Decrypt\n", "mmap-go.Decrypt"},
 }
 
 // TestWallPlants plants each kind of breach in the real module and sees that
 // it is found, with the chain of imports that led there.
 func TestWallPlants(t *testing.T) {
-	plants := []struct {
-		name, file, text, want string
-	}{
-		{"cloud imports a package of user", "cloud/score/plant.go",
-			"package score\nimport _ \"cpar/user/rank\"\n", "cpar/cloud/score → cpar/user/rank"},
-		{"cloud imports one transitively", "internal/wire/plant.go",
-			"package wire\nimport _ \"cpar/user/rank\"\n", "cpar/internal/wire → cpar/user/rank"},
-		{"kdforest imports one transitively", "kdforest/plant.go",
-			"package kdforest\nimport _ \"cpar/plant\"\n", "cpar/kdforest → cpar/plant → cpar/user/rank"},
-		{"a file behind a build tag does", "cloud/search/plant_windows.go",
-			"//go:build never\n\npackage search\nimport _ \"cpar/user/ive\"\n", "cpar/user/ive"},
-		{"a dot import", "cloud/score/plant.go",
-			"package score\nimport . \"math\"\nvar _ = Pi\n", "dot import of math"},
-		{"a renamed import of a sampler", "cloud/score/plant.go",
-			"package score\nimport harmless \"math/rand/v2\"\nvar _ = harmless.NewGaussianSampler\n", "math/rand/v2.NewGaussianSampler"},
-		{"the daemon decodes an image", "cmd/cpard/plant.go",
-			"package main\nimport _ \"image/png\"\n", "imports image/png"},
-		{"the daemon decodes an image through another package", "cloud/api/plant.go",
-			"package api\nimport _ \"golang.org/x/image/webp\"\n", "imports golang.org/x/image/webp"},
-		{"the owner links the cloud", "user/plant.go",
-			"package user\nimport _ \"cpar/cloud/score\"\n", "imports cpar/cloud/score"},
-		{"another file of the command links the cloud", "cmd/cpar/plant.go",
-			"package main\nimport _ \"cpar/cloud/search\"\n", "imports cpar/cloud/search"},
-		{"a product links the evaluation", "user/plant.go",
-			"package user\nimport _ \"cpar/eval\"\n", "imports cpar/eval"},
-	}
 	clean, err := readModule(os.DirFS("."))
 	if err != nil {
 		t.Fatal(err)
 	}
+	// found returns what the wall finds in the module with one more file.
+	found := func(t *testing.T, file, text string) string {
+		t.Helper()
+		fsys := fstest.MapFS{file: {Data: []byte(text)}}
+		for name, text := range helpers {
+			fsys[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		tree, err := readModule(fsys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for pkg, list := range clean.packages {
+			tree.packages[pkg] = append(tree.packages[pkg], list...)
+		}
+		var got []string
+		for _, v := range tree.check() {
+			got = append(got, v.String())
+		}
+		return strings.Join(got, "\n")
+	}
+	if got := found(t, "plant/harmless.go", "package plant\n"); got != "" {
+		t.Fatalf("with nothing planted, found %s", got)
+	}
 	for _, p := range plants {
 		t.Run(p.name, func(t *testing.T) {
-			packages, err := readModule(fstest.MapFS{
-				p.file:           {Data: []byte(p.text)},
-				"plant/plant.go": {Data: []byte("package plant\nimport _ \"cpar/user/rank\"\n")},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for pkg, list := range clean {
-				packages[pkg] = append(packages[pkg], list...)
-			}
-			var got []string
-			for _, v := range checkWall(packages) {
-				got = append(got, v.String())
-			}
-			if !strings.Contains(strings.Join(got, "\n"), p.want) {
+			if got := found(t, p.file, p.text); !strings.Contains(got, p.want) {
 				t.Errorf("planted %q in %s; found only %q", p.text, p.file, got)
 			}
 		})
 	}
+	t.Run("as the go command links", func(t *testing.T) {
+		needGo(t)
+		plant := filepath.Join(t.TempDir(), "plant.go")
+		text := "package main\nimport _ \"golang.org/x/image/webp\"\nimport _ \"os/exec\"\n"
+		if err := os.WriteFile(plant, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		there, err := filepath.Abs("cmd/cpard/plant.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal(map[string]any{"Replace": map[string]string{there: plant}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		overlay := filepath.Join(filepath.Dir(plant), "overlay.json")
+		if err := os.WriteFile(overlay, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		by, err := daemonLinks("-overlay", overlay)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, v := range checkLinks(by, cloudRoom) {
+			got = append(got, v.what)
+		}
+		// image/color is linked by the other module alone.
+		for _, want := range []string{"links golang.org/x/image/webp", "links image/color", "links os/exec"} {
+			if !strings.Contains(strings.Join(got, "\n"), want) {
+				t.Errorf("planted %q; found only %q, not %q", text, got, want)
+			}
+		}
+	})
 }
