@@ -145,12 +145,43 @@ func TestManifestValidate(t *testing.T) {
 		"unknown kind":            func(m *Manifest) { m.Segments[5].Kind = 77 },
 		"shift":                   func(m *Manifest) { m.Shift = 63 },
 		"order bytes":             func(m *Manifest) { m.OrderBytes = 3 },
+		"one digest for two":      func(m *Manifest) { m.Segments[1].Digest = m.Segments[0].Digest },
 	} {
 		m := sampleManifest()
 		spoil(m)
 		if _, err := m.MarshalBinary(); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v, want ErrCorrupt", name, err)
 		}
+	}
+}
+
+// TestOneDigestOneSegment: one small file must not count as 60,000 segments;
+// only nothing may be named twice.
+func TestOneDigestOneSegment(t *testing.T) {
+	m := sampleManifest()
+	m.Planes = 0
+	m.Segments[3].Bytes, m.Segments[4].Bytes = 2*3*16, 0
+	m.Segments[5].Digest = m.Segments[4].Digest
+	if err := m.Validate(); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "digest of another") {
+		t.Errorf("a profile with the digest of no planes: %v", err)
+	}
+	m.Segments[5].Bytes = 0
+	if err := m.Validate(); err != nil {
+		t.Errorf("two empty segments: %v", err)
+	}
+	m = &Manifest{Scheme: SchemeCAPIA, Records: 60000, Dim: 1, KeywordBytes: 1}
+	for range m.Records {
+		m.Segments = append(m.Segments, Segment{Kind: SegmentVectors, Bytes: 8, Digest: Digest{1}})
+	}
+	m.Segments = append(m.Segments, Segment{Kind: SegmentKeywords, Bytes: 60000, Digest: Digest{2}}, Segment{Kind: SegmentProfile, Bytes: 1, Digest: Digest{3}})
+	if err := m.Validate(); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("one row named 60000 times: %v", err)
+	}
+	for i := range m.Records {
+		m.Segments[i].Digest = Digest{4, byte(i), byte(i >> 8)}
+	}
+	if err := m.Validate(); err != nil {
+		t.Errorf("60000 rows: %v", err)
 	}
 }
 

@@ -64,11 +64,13 @@ func TestFormatExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var digest Digest
-	for i := range digest {
-		digest[i] = 0xd0 | byte(i&15)
+	segment := func(k SegmentKind, bytes uint64, high byte) Segment {
+		s := Segment{Kind: k, Bytes: bytes}
+		for i := range s.Digest {
+			s.Digest[i] = high | byte(i&15)
+		}
+		return s
 	}
-	segment := func(k SegmentKind, bytes uint64) Segment { return Segment{Kind: k, Bytes: bytes, Digest: digest} }
 	want := map[string][]byte{
 		"request": marshal(t, &Request{
 			Index:  exampleID(),
@@ -84,7 +86,7 @@ func TestFormatExamples(t *testing.T) {
 		"forest": forestBytes,
 		"manifest": marshal(t, &Manifest{
 			Scheme: SchemeCAPIA, ID: exampleID(), Records: 3, Dim: 2, Shift: 28, KeywordBytes: 92,
-			Segments: []Segment{segment(SegmentVectors, 48), segment(SegmentKeywords, 276), segment(SegmentProfile, 1000)},
+			Segments: []Segment{segment(SegmentVectors, 48, 0xd0), segment(SegmentKeywords, 276, 0xe0), segment(SegmentProfile, 1000, 0xf0)},
 		}),
 		"derivation": exampleDerivation(t),
 	}

@@ -198,6 +198,8 @@ func (m *Manifest) validateSegments(fail func(string, ...any) error) error {
 	row := 8 * uint64(m.Dim)
 	var vectors uint64
 	count := map[SegmentKind]int{}
+	// One file named many times would be read through and mapped many times.
+	sizes := map[Digest]uint64{}
 	want := map[SegmentKind]uint64{SegmentKeywords: uint64(m.Records) * uint64(m.KeywordBytes)}
 	if m.Scheme == SchemeCPAR {
 		want[SegmentForest] = uint64(m.Planes)*(2+uint64(m.OrderBytes)) + uint64(m.Trees)*uint64(m.Records)*nodeSize
@@ -222,6 +224,10 @@ func (m *Manifest) validateSegments(fail func(string, ...any) error) error {
 		if s.Kind != SegmentVectors && count[s.Kind] > 1 {
 			return fail("two segments of %v", s.Kind)
 		}
+		if other, twice := sizes[s.Digest]; twice && (other != 0 || s.Bytes != 0) {
+			return fail("segment %d (%v) has the digest of another", i, s.Kind)
+		}
+		sizes[s.Digest] = s.Bytes
 	}
 	want[SegmentProfile] = 0
 	for k := range want {

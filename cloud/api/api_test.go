@@ -46,6 +46,7 @@ func load(m *cpar.Manifest, _ [][]byte) (bool, error) { return true, nil }
 
 type cloud struct {
 	url   string
+	data  string
 	store *store.Store[bool]
 	fake  *fake
 	log   *lockedBuffer
@@ -66,12 +67,17 @@ func (l *lockedBuffer) String() string { l.mu.Lock(); defer l.mu.Unlock(); retur
 
 func start(t testing.TB, o api.Options) *cloud {
 	t.Helper()
-	s, err := store.Open(t.TempDir(), load, store.Options{})
+	return startIn(t, t.TempDir(), load, o)
+}
+
+func startIn(t testing.TB, data string, load store.Loader[bool], o api.Options) *cloud {
+	t.Helper()
+	s, err := store.Open(data, load, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	c := &cloud{store: s, fake: new(fake), log: new(lockedBuffer)}
+	c := &cloud{data: data, store: s, fake: new(fake), log: new(lockedBuffer)}
 	o.Log = slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	h, err := api.New(s, c.fake, o)
 	if err != nil {

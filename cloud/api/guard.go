@@ -23,10 +23,19 @@ func (s *server) guard(next http.Handler) http.Handler {
 		// The mux writes the pattern into the request it is given.
 		r = r.WithContext(r.Context())
 		start := time.Now()
+		// A disk that fails under a memory map, or a file cut short there, is a
+		// fault. As a panic it ends this request and not the process, since all
+		// that reads a map stays on this goroutine: loading, searching, sending.
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		defer func() {
 			p := recover()
 			if p != nil && p != http.ErrAbortHandler {
-				s.o.Log.Error("panic", "route", r.Pattern, "value", fmt.Sprint(p), "stack", string(debug.Stack()))
+				value := fmt.Sprint(p)
+				if _, ok := p.(interface{ Addr() uintptr }); ok {
+					// Go's words for it are those of a nil pointer.
+					value = "a fault, as of a file cut short under a memory map: " + value
+				}
+				s.o.Log.Error("panic", "route", r.Pattern, "value", value, "stack", string(debug.Stack()))
 				if w.status == 0 {
 					writeProblem(w, http.StatusInternalServerError, cparhttp.CodeInternal, "an error of the cloud's own; its log tells more")
 					p = nil

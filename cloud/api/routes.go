@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime/debug"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -235,9 +234,6 @@ func (s *server) annotate(ctx context.Context, in *manifestInput) (*binaryOutput
 	case <-ctx.Done():
 		return nil, s.problem(fmt.Errorf("%w: %w", errBusy, ctx.Err()))
 	}
-	// A disk that fails under a memory map is a fault. As a panic it ends this
-	// request, not the process, as far as the search stays on this goroutine.
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	reply, err := s.annotator.Annotate(ctx, id, q)
 	if err != nil {
 		return nil, s.problem(err)

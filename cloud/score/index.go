@@ -80,8 +80,9 @@ func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	}
 	x.perChunk = len(x.chunks[0].rows) / int(m.Dim)
 	for i, c := range x.chunks {
-		// Equal chunks let a record be found by one division.
-		if int(c.first) != i*x.perChunk {
+		// Equal chunks let a record be found by one division; only the last may
+		// be smaller.
+		if int(c.first) != i*x.perChunk || len(c.rows) > x.perChunk*int(m.Dim) {
 			return nil, fmt.Errorf("loading index %v: %w: vector segments of unequal size", m.ID, cpar.ErrCorrupt)
 		}
 	}

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -46,9 +47,12 @@ func made(t testing.TB, n, dim, fields int) *score.Index {
 	}
 	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, ID: cpar.IndexID{1}, Records: uint32(n), Dim: uint32(dim), Shift: 28,
 		Trees: uint8(len(forest.Trees)), PlaneShift: 45, OrderBytes: 2, Fields: uint32(fields), Planes: forest.Planes, KeywordBytes: 92}
-	segments := [][]byte{words(n * dim), make([]byte, n*92), enc, words(int(forest.Planes) * (fields + 1)), {0}}
+	rowsOfPlanes := words(int(forest.Planes) * (fields + 1))
+	// Plane 0 has a score that a test can choose: the first word of the request.
+	copy(rowsOfPlanes, wire.AppendWords(nil, append([]uint64{1}, make([]uint64, fields)...)))
+	segments := [][]byte{words(n * dim), make([]byte, n*92), enc, rowsOfPlanes, {0}}
 	for i, k := range []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentForest, cpar.SegmentPlanes, cpar.SegmentProfile} {
-		m.Segments = append(m.Segments, cpar.Segment{Kind: k, Bytes: uint64(len(segments[i]))})
+		m.Segments = append(m.Segments, cpar.Segment{Kind: k, Bytes: uint64(len(segments[i])), Digest: sha256.Sum256(segments[i])})
 	}
 	x, err := score.Load(m, segments)
 	if err != nil {
@@ -148,8 +152,9 @@ func TestRequestThatDoesNotFit(t *testing.T) {
 func TestBeyondCannotWrap(t *testing.T) {
 	x := made(t, 50, 20, 8)
 	q := request(x, cpar.Params{Scheme: cpar.SchemeCPAR, L: 10, Approx: 500, Prune: true}, 1)
-	for i := range q.Planes.Vector {
-		q.Planes.Vector[i] = ^uint64(0) >> 1
+	q.Planes.Vector[0] = 1 << 62 // plane 0 scores 2¹⁷, at a plane shift of 45
+	if scores, err := x.PlaneScores(q); err != nil || scores[0] != 1<<17 {
+		t.Fatalf("plane 0 scores %d, %v", scores[0], err)
 	}
 	for _, c := range []struct {
 		scale, offset uint64
@@ -158,6 +163,10 @@ func TestBeyondCannotWrap(t *testing.T) {
 	}{
 		{0, 0, -1, true}, {0, 0, 0, false}, {0, 1, -2, true}, {0, 1, -1, false},
 		{0, ^uint64(0), -1 << 63, false}, {^uint64(0), 0, 1 << 40, true},
+		// 2¹⁷·2⁶³/2¹⁶ is 2⁶⁴, one bit more than a word has, and 0 in a word.
+		{1 << 63, 0, 0, true}, {1 << 63, 1, 1<<63 - 1, true}, {1<<63 - 1, 1<<63 - 2, 1<<63 - 1, true},
+		// The largest that fits: 2⁶⁴ − 2.
+		{1<<63 - 1, 1<<63 - 1, 1<<63 - 1, false}, {1<<63 - 1, 1<<64 - 1, -1, false}, {1<<63 - 1, 1<<64 - 1, -2, true},
 	} {
 		q.Planes.Scale, q.Planes.Offset = c.scale, c.offset
 		s, err := score.NewSpace(x, q)

@@ -58,7 +58,7 @@ func (s *Store[T]) Get(id cpar.IndexID) (*Handle[T], error) {
 			e.forget()
 			err = hint.Add(err, "push the index again")
 		}
-		return nil, err
+		return nil, fmt.Errorf("index %v: %w", id, err)
 	}
 	e.exchange(open)
 	return e.handle(), nil
@@ -87,7 +87,7 @@ func (s *Store[T]) loadIndex(e *entry[T], m *cpar.Manifest) (open *opened[T], er
 	}()
 	value, err := s.load(m, x.Segments())
 	if err != nil {
-		return nil, fmt.Errorf("loading index %v: %w", e.id, err)
+		return nil, err
 	}
 	return &opened[T]{x, value}, nil
 }

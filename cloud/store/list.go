@@ -8,6 +8,7 @@ import (
 
 	"cpar"
 	"cpar/internal/durable"
+	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 )
 
@@ -45,7 +46,14 @@ func List(data string) ([]Info, error) {
 }
 
 // List describes the active indexes in order of their ids.
-func (s *Store[T]) List() ([]Info, error) { return List(s.data) }
+func (s *Store[T]) List() ([]Info, error) {
+	list, err := List(s.data)
+	if errors.Is(err, cpar.ErrInput) {
+		// The folder was one when it was opened: no mistake of who asks.
+		err = fmt.Errorf("%w: %v", cpar.ErrStorage, err)
+	}
+	return list, err
+}
 
 // Manifest returns the canonical bytes of an index's active manifest.
 func (s *Store[T]) Manifest(id cpar.IndexID) ([]byte, error) {
@@ -57,12 +65,20 @@ func (s *Store[T]) Manifest(id cpar.IndexID) ([]byte, error) {
 }
 
 func readManifest(folder string, id cpar.IndexID) (*cpar.Manifest, error) {
-	m, err := indexdir.ReadManifest(folder)
-	switch {
-	case errors.Is(err, indexdir.ErrNoIndex):
+	b, err := indexdir.ReadManifestBytes(folder)
+	if errors.Is(err, indexdir.ErrNoIndex) {
 		return nil, notFound(id)
+	}
+	var m *cpar.Manifest
+	if err == nil {
+		m, err = cpar.DecodeManifest(b)
+	}
+	if errors.Is(err, cpar.ErrCorrupt) {
+		err = hint.Add(err, "push the index again")
+	}
+	switch {
 	case err != nil:
-		return nil, err
+		return nil, fmt.Errorf("index %v: %w", id, err)
 	case m.ID != id:
 		return nil, fmt.Errorf("index %v: %w: its manifest is that of index %v", id, cpar.ErrCorrupt, m.ID)
 	}

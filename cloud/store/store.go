@@ -92,6 +92,7 @@ type entry[T any] struct {
 	gone     bool       // deleted or closed: look the entry up again
 	open     *opened[T]
 	writer   *indexdir.Writer
+	uploads  int                  // under way; grows only with work held
 	verified map[cpar.Digest]bool // read through or written by this process
 }
 
@@ -139,21 +140,31 @@ func (s *Store[T]) cleanUp() {
 		return
 	}
 	for _, id := range ids {
-		w, err := indexdir.Create(s.folder(id), indexdir.Options{FS: s.o.FS, KeepPending: s.o.KeepPending})
+		w, err := indexdir.Create(s.folder(id), s.dirOptions())
 		if err != nil {
 			s.o.Log.Warn("cleaning up", "index", id.String(), "error", err)
 			continue
 		}
 		w.Close()
 		// An upload that was given up leaves an empty index behind.
-		pending, err := os.ReadDir(filepath.Join(s.folder(id), "segments"))
-		if err != nil || len(pending) > 0 {
-			continue
-		}
-		if _, err := indexdir.ReadManifestBytes(s.folder(id)); errors.Is(err, indexdir.ErrNoIndex) {
+		if s.hollow(id) {
 			s.discard(id)
 		}
 	}
+}
+
+// dirOptions of the folders below indexes, which are nobody else's.
+func (s *Store[T]) dirOptions() indexdir.Options {
+	return indexdir.Options{FS: s.o.FS, KeepPending: s.o.KeepPending, Ours: true}
+}
+
+// hollow reports whether an index has neither manifest nor segments.
+func (s *Store[T]) hollow(id cpar.IndexID) bool {
+	if _, err := indexdir.ReadManifestBytes(s.folder(id)); !errors.Is(err, indexdir.ErrNoIndex) {
+		return false
+	}
+	segments, err := os.ReadDir(filepath.Join(s.folder(id), "segments"))
+	return len(segments) == 0 && (err == nil || errors.Is(err, os.ErrNotExist))
 }
 
 // Close lets the folder go. Handles that are out stay good until released.
@@ -251,13 +262,23 @@ func (s *Store[T]) Delete(id cpar.IndexID) error {
 	if _, err := os.Lstat(e.folder); err != nil {
 		return notFound(id)
 	}
-	e.closeWriter()
-	if err := s.discard(id); err != nil {
+	if err := s.remove(e); err != nil {
 		return fmt.Errorf("deleting index %v: %w", id, err)
+	}
+	return nil
+}
+
+// remove takes an index and its entry away; the caller holds e.work.
+func (s *Store[T]) remove(e *entry[T]) error {
+	e.closeWriter()
+	if _, err := os.Lstat(e.folder); err == nil {
+		if err := s.discard(e.id); err != nil {
+			return err
+		}
 	}
 	// Only now, when whoever waits for e finds no folder to make a new entry of.
 	s.mu.Lock()
-	delete(s.entries, id)
+	delete(s.entries, e.id)
 	s.mu.Unlock()
 	e.retire()
 	return nil

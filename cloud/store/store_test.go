@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -231,10 +232,10 @@ func TestActivationIsRefused(t *testing.T) {
 		t.Error("the old index is not served")
 	}
 	for seed := uint64(3); ; seed++ { // one that the loader refuses
-		bad := built(t, 1, seed)
-		if bad.segments[len(bad.segments)-1][0] != 0 {
+		if _, segments := sample.Segments(sample.Manifest(1), seed); segments[len(segments)-1][0] != 0 {
 			continue
 		}
+		bad := built(t, 1, seed)
 		if err := bad.push(s); !errors.Is(err, errRefused) {
 			t.Errorf("refused by the loader: %v", err)
 		}
@@ -286,6 +287,210 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// Ids are free to invent, so an upload that fails leaves nothing of an index
+// that there was not before: no folder, no open file.
+func TestFailedUploadsLeaveNothing(t *testing.T) {
+	data := t.TempDir()
+	s := open(t, data, store.Options{})
+	files := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			return 0 // not this system; the folders tell as well
+		}
+		return len(entries)
+	}
+	folders := func(of string) int {
+		entries, err := os.ReadDir(filepath.Join(data, of))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	before := files()
+	for i := range 20 {
+		if err := s.PutSegment(cpar.IndexID{byte(i), 9}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Fatal(err)
+		}
+	}
+	if n := files(); n > before+5 {
+		t.Errorf("%d open files; there were %d", n, before)
+	}
+	if n := folders("indexes") + folders("deleted"); n != 0 {
+		t.Errorf("%d folders are left", n)
+	}
+	// What is there stays: a segment, an index, an upload under way.
+	a := built(t, 1, 1)
+	spoil := func() {
+		t.Helper()
+		if err := s.PutSegment(a.m.ID, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Fatal(err)
+		}
+	}
+	reader, writer := io.Pipe()
+	uploaded := make(chan error)
+	go func() { uploaded <- s.PutSegment(a.m.ID, a.m.Segments[0].Digest, -1, reader) }()
+	writer.Write(a.segments[0][:5]) // returns when the upload has begun
+	spoil()
+	writer.Write(a.segments[0][5:])
+	writer.Close()
+	if err := <-uploaded; err != nil {
+		t.Fatalf("an upload beside one that failed: %v", err)
+	}
+	spoil()
+	if got, err := s.Missing(a.m.ID, a.m); err != nil || len(got) != len(a.segments)-1 {
+		t.Errorf("%d missing, %v; one is uploaded", len(got), err)
+	}
+	if err := a.push(s); err != nil {
+		t.Fatal(err)
+	}
+	spoil()
+	if !a.has(t, s) {
+		t.Error("the index is gone")
+	}
+}
+
+// meanwhile calls do once, just before the first file is made.
+type meanwhile struct {
+	durable.FS
+	do func()
+}
+
+func (m *meanwhile) Create(path string, perm fs.FileMode) (durable.File, error) {
+	if do := m.do; do != nil {
+		m.do = nil
+		do()
+	}
+	return m.FS.Create(path, perm)
+}
+
+// An upload that has the index's writer and no file yet keeps the index from
+// being taken for one of nothing.
+func TestAnUploadFailsWhileAnotherBegins(t *testing.T) {
+	a := built(t, 1, 1)
+	fsys := &meanwhile{FS: durable.OS}
+	s := open(t, t.TempDir(), store.Options{FS: fsys})
+	fsys.do = func() {
+		if err := s.PutSegment(a.m.ID, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("other bytes: %v", err)
+		}
+	}
+	if err := s.PutSegment(a.m.ID, a.m.Segments[0].Digest, -1, bytes.NewReader(a.segments[0])); err != nil {
+		t.Errorf("the upload that began before: %v", err)
+	}
+}
+
+// Many uploads that fail and one index that arrives, under one id, for the
+// race detector.
+func TestFailedUploadsBesideAPush(t *testing.T) {
+	s := open(t, t.TempDir(), store.Options{})
+	a := built(t, 1, 1)
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for range 10 {
+				if err := s.PutSegment(a.m.ID, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
+					t.Errorf("other bytes: %v", err)
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		if err := a.push(s); err != nil {
+			t.Errorf("pushing: %v", err)
+		}
+	})
+	wg.Wait()
+	if !a.has(t, s) {
+		t.Error("not there")
+	}
+}
+
+// unsynced fails to sync a folder as long as fail is set for it.
+type unsynced struct {
+	durable.FS
+	fail string // the folder's last name
+}
+
+func (u *unsynced) SyncDir(path string) error {
+	if u.fail != "" && filepath.Base(path) == u.fail {
+		return errors.New("the disk does not answer")
+	}
+	return u.FS.SyncDir(path)
+}
+
+// The manifest may be in place when its activation fails at the last step:
+// the next one must not take it for served, nor for safe.
+func TestActivationAfterAFailedSync(t *testing.T) {
+	for _, had := range []bool{true, false} {
+		data := t.TempDir()
+		fsys := &unsynced{FS: durable.OS}
+		s := open(t, data, store.Options{FS: fsys})
+		a, a2 := built(t, 1, 1), built(t, 1, 2)
+		if had {
+			if err := a.push(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, seg := range a2.m.Segments {
+			if err := s.PutSegment(a.m.ID, seg.Digest, -1, bytes.NewReader(a2.segments[i])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 { // as often as the disk fails
+			fsys.fail = a.m.ID.String()
+			if err := s.PutManifest(a.m.ID, a2.bytes); !errors.Is(err, cpar.ErrStorage) {
+				t.Errorf("not synced: %v", err)
+			}
+			if b, _ := s.Manifest(a.m.ID); !bytes.Equal(b, a2.bytes) {
+				t.Fatal("the manifest is not in place: the test tests nothing")
+			}
+			if had && !a.has(t, s) {
+				t.Error("the old index is not served")
+			}
+		}
+		fsys.fail = ""
+		if err := s.PutManifest(a.m.ID, a2.bytes); err != nil {
+			t.Fatal(err)
+		}
+		if !a2.has(t, s) {
+			t.Error("activated, and the old index is served")
+		}
+	}
+}
+
+// A segment that is named twice is looked for once.
+func TestMissingOnce(t *testing.T) {
+	s := open(t, t.TempDir(), store.Options{})
+	a := built(t, 1, 1)
+	twice := *a.m
+	twice.Segments = append(append([]cpar.Segment(nil), a.m.Segments...), a.m.Segments...)
+	if got, err := s.Missing(a.m.ID, &twice); err != nil || len(got) != len(a.segments) {
+		t.Errorf("%d missing of %d, %v", len(got), len(a.segments), err)
+	}
+}
+
+// The folders below indexes are the store's: whatever became of the manifest
+// there, pushing again repairs it.
+func TestPushingAgainRepairsTheManifest(t *testing.T) {
+	for name, damage := range map[string][]byte{"emptied": nil, "zeroed": make([]byte, 300)} {
+		data := t.TempDir()
+		s := open(t, data, store.Options{})
+		a := built(t, 1, 1)
+		if err := a.push(s); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		os.WriteFile(filepath.Join(data, "indexes", a.m.ID.String(), "manifest"), damage, 0o600)
+		s = open(t, data, store.Options{})
+		if _, err := s.Get(a.m.ID); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := a.push(s); err != nil || !a.has(t, s) {
+			t.Errorf("%s: not repaired: %v", name, err)
+		}
+	}
+}
 
 // A damaged segment counts as missing, so that pushing again repairs it.
 func TestPushingAgainRepairs(t *testing.T) {
@@ -349,7 +554,7 @@ func TestPendingUploads(t *testing.T) {
 	s.Close()
 	long := time.Now().Add(-2 * time.Hour)
 	os.Chtimes(path(0), long, long)
-	temp := filepath.Join(filepath.Dir(path(0)), "upload-x.tmp")
+	temp := filepath.Join(filepath.Dir(path(0)), "upload-ABCDEFGHIJKL.tmp")
 	os.WriteFile(temp, nil, 0o600)
 	s = open(t, data, store.Options{KeepPending: time.Hour})
 	if got, _ := s.Missing(a.m.ID, a.m); len(got) != len(a.segments)-1 {

@@ -54,20 +54,24 @@ func (s *Store[T]) Missing(id cpar.IndexID, m *cpar.Manifest) ([]cpar.Digest, er
 	var missing []cpar.Digest
 	seen := map[cpar.Digest]bool{}
 	for _, seg := range m.Segments {
+		if seen[seg.Digest] {
+			continue
+		}
+		seen[seg.Digest] = true
 		size, ok, err := s.HasSegment(id, seg.Digest)
 		if err != nil {
 			return nil, err
 		}
-		if (!ok || uint64(size) != seg.Bytes) && !seen[seg.Digest] {
+		if !ok || uint64(size) != seg.Bytes {
 			missing = append(missing, seg.Digest)
 		}
-		seen[seg.Digest] = true
 	}
 	return missing, nil
 }
 
 // PutSegment takes a segment of size bytes (-1 where not known) from r. One
-// that is there already is not read again. The bytes must have the digest d.
+// that is there already is not read again. The bytes must have the digest d. Of
+// an upload that fails nothing stays.
 func (s *Store[T]) PutSegment(id cpar.IndexID, d cpar.Digest, size int64, r io.Reader) error {
 	if size > s.o.MaxSegmentBytes {
 		return s.tooLarge(d, size)
@@ -75,10 +79,12 @@ func (s *Store[T]) PutSegment(id cpar.IndexID, d cpar.Digest, size int64, r io.R
 	if _, ok, err := s.HasSegment(id, d); err != nil || ok {
 		return err
 	}
-	e, w, err := s.writer(id)
+	e, w, err := s.startUpload(id)
 	if err != nil {
 		return err
 	}
+	done := false
+	defer func() { s.endUpload(e, done) }()
 	out, err := w.AddUpload(d, size)
 	if err != nil {
 		return err
@@ -97,6 +103,7 @@ func (s *Store[T]) PutSegment(id cpar.IndexID, d cpar.Digest, size int64, r io.R
 		return err
 	}
 	e.markVerified(d)
+	done = true
 	return nil
 }
 
@@ -110,16 +117,53 @@ func (e *entry[T]) markVerified(d cpar.Digest) {
 	e.verified[d] = true
 }
 
-// writer returns the index's writer, opened on the first upload and held until
-// the index goes. Uploads are streamed without any lock of the store.
-func (s *Store[T]) writer(id cpar.IndexID) (*entry[T], *indexdir.Writer, error) {
+// startUpload returns the index's writer, opened on the first upload and held
+// until the index goes. Uploads are streamed without any lock of the store.
+// Every one that starts must end by endUpload.
+func (s *Store[T]) startUpload(id cpar.IndexID) (*entry[T], *indexdir.Writer, error) {
 	e, err := s.working(id, s.entry)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer e.work.Unlock()
 	w, err := s.writerOf(e)
-	return e, w, err
+	if err != nil {
+		s.dropHollow(e)
+		return nil, nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.uploads++
+	return e, w, nil
+}
+
+// endUpload ends what startUpload started. Ids are free to invent: an upload
+// that failed must not leave an index of nothing, with a folder, an entry and
+// a lock, which is an open file.
+func (s *Store[T]) endUpload(e *entry[T], done bool) {
+	e.mu.Lock()
+	e.uploads--
+	e.mu.Unlock()
+	if done {
+		return
+	}
+	e.work.Lock()
+	defer e.work.Unlock()
+	s.dropHollow(e)
+}
+
+// dropHollow removes an index that holds nothing and that nobody uploads to;
+// the caller holds e.work.
+func (s *Store[T]) dropHollow(e *entry[T]) {
+	e.mu.Lock()
+	inUse := e.gone || e.open != nil || e.uploads > 0
+	e.mu.Unlock()
+	if inUse || !s.hollow(e.id) {
+		return
+	}
+	if err := s.remove(e); err != nil {
+		s.o.Log.Warn("removing what an upload left", "index", e.id.String(), "error", err)
+	}
 }
 
 // writerOf is writer for a caller that holds e.work.
@@ -127,7 +171,7 @@ func (s *Store[T]) writerOf(e *entry[T]) (*indexdir.Writer, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.writer == nil {
-		w, err := indexdir.Create(e.folder, indexdir.Options{FS: s.o.FS, KeepPending: s.o.KeepPending})
+		w, err := indexdir.Create(e.folder, s.dirOptions())
 		if err != nil {
 			return nil, err
 		}
@@ -138,8 +182,8 @@ func (s *Store[T]) writerOf(e *entry[T]) (*indexdir.Writer, error) {
 
 // PutManifest activates an index: every segment that it names is read through
 // and mapped, the Loader sees it, then the manifest goes into place, and from
-// then on Get returns the new index. Whatever fails, the old one stays. The
-// same manifest again changes nothing.
+// then on Get returns the new index. Whatever fails, Get returns the old one;
+// the same manifest again makes good what failed, or changes nothing.
 func (s *Store[T]) PutManifest(id cpar.IndexID, b []byte) error {
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {
@@ -157,8 +201,7 @@ func (s *Store[T]) PutManifest(id cpar.IndexID, b []byte) error {
 	}
 	defer e.work.Unlock()
 	active, err := indexdir.ReadManifestBytes(e.folder)
-	same := err == nil && bytes.Equal(active, b)
-	if same && e.current() {
+	if err == nil && bytes.Equal(active, b) && e.serves(b) {
 		return nil
 	}
 	next, err := s.loadIndex(e, m)
@@ -169,24 +212,28 @@ func (s *Store[T]) PutManifest(id cpar.IndexID, b []byte) error {
 		}
 		return fmt.Errorf("activating index %v: %w", id, err)
 	}
-	if !same {
-		w, err := s.writerOf(e)
-		if err == nil {
-			err = w.Activate(m)
-		}
-		if err != nil {
-			next.index.Release()
-			return err
-		}
+	// Even where the disk has this manifest: its name may not have been synced.
+	w, err := s.writerOf(e)
+	if err == nil {
+		err = w.Activate(m)
+	}
+	if err != nil {
+		next.index.Release()
+		return err
 	}
 	e.exchange(next)
 	return nil
 }
 
-func (e *entry[T]) current() bool {
+// serves reports whether the index that Get returns is that of manifest b.
+func (e *entry[T]) serves(b []byte) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.open != nil
+	if e.open == nil {
+		return false
+	}
+	open, err := e.open.index.Manifest().MarshalBinary()
+	return err == nil && bytes.Equal(open, b)
 }
 
 // forget makes every segment be read through again before it counts.

@@ -8,7 +8,7 @@
 // the power fails the instant after. At any instant before, the name leads to
 // what it led to earlier (nothing, or the old file, whole) or already to the
 // whole new file; never to a part. A temporary file may be left behind; its
-// name ends in ".tmp" and RemoveTemps removes it.
+// name is one that IsTemp knows, and RemoveTemps removes it.
 //
 // What it leans on: rename within a folder is atomic, fsync of a file makes
 // its bytes durable, and fsync of a folder its names. POSIX says the first;
@@ -33,7 +33,13 @@ import (
 	"time"
 )
 
-const tempSuffix = ".tmp"
+// A temporary file is called what-XXXXXXXXXXXX.tmp, with characters of
+// rand.Text: RFC 4648 base32.
+const (
+	tempSuffix = ".tmp"
+	tempRandom = 12
+	tempDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+)
 
 // A Writer writes one file that appears under its name at Commit.
 type Writer struct {
@@ -67,7 +73,7 @@ func WriteFileFS(fsys FS, path string, data []byte, perm fs.FileMode) error {
 // Create starts a file in folder. What names the temporary file, for a person
 // who finds one; it need not be the name that Commit gives.
 func Create(fsys FS, folder, what string, perm fs.FileMode) (*Writer, error) {
-	temp := filepath.Join(folder, what+"-"+rand.Text()[:12]+tempSuffix)
+	temp := filepath.Join(folder, what+"-"+rand.Text()[:tempRandom]+tempSuffix)
 	f, err := fsys.Create(temp, perm)
 	if err != nil {
 		return nil, StorageError("creating", temp, 0, err)
@@ -136,10 +142,24 @@ func (w *Writer) Abort() {
 	w.fsys.Remove(w.temp)
 }
 
+// IsTemp reports whether name is one that Create gives to a temporary file for
+// one of whats.
+func IsTemp(name string, whats ...string) bool {
+	for _, what := range whats {
+		rest, ok := strings.CutPrefix(name, what+"-")
+		random, isTemp := strings.CutSuffix(rest, tempSuffix)
+		if ok && isTemp && len(random) == tempRandom && strings.Trim(random, tempDigits) == "" {
+			return true
+		}
+	}
+	return false
+}
+
 // RemoveTemps removes the temporary files that a killed process left in
-// folder and that are older than age. The caller makes sure that no live
-// process is writing there: a lock, or an age beyond any write.
-func RemoveTemps(fsys FS, folder string, age time.Duration) error {
+// folder, made for one of whats, and that are older than age. Files of other
+// names are somebody's. The caller makes sure that no live process is writing
+// there: a lock, or an age beyond any write.
+func RemoveTemps(fsys FS, folder string, age time.Duration, whats ...string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -149,7 +169,7 @@ func RemoveTemps(fsys FS, folder string, age time.Duration) error {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || !strings.HasSuffix(e.Name(), tempSuffix) || !info.Mode().IsRegular() || time.Since(info.ModTime()) < age {
+		if err != nil || !IsTemp(e.Name(), whats...) || !info.Mode().IsRegular() || time.Since(info.ModTime()) < age {
 			continue
 		}
 		path := filepath.Join(folder, e.Name())

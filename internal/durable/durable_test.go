@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,7 +63,7 @@ func TestCutAtEveryStep(t *testing.T) {
 			if !bytes.Equal(got, newBytes) && (done || !bytes.Equal(got, oldBytes)) {
 				t.Errorf("done %v, and the file has %d bytes: %.20q", done, len(got), got)
 			}
-			if err := durable.RemoveTemps(durable.OS, root, 0); err != nil {
+			if err := durable.RemoveTemps(durable.OS, root, 0, "f"); err != nil {
 				t.Fatal(err)
 			}
 			if got := names(t, root); len(got) != 1 {
@@ -172,20 +173,42 @@ func TestErrors(t *testing.T) {
 
 func TestRemoveTempsSparesTheYoungAndOthers(t *testing.T) {
 	folder := t.TempDir()
-	for _, name := range []string{"a.tmp", "b.tmp", "c"} {
-		os.WriteFile(filepath.Join(folder, name), nil, 0o600)
-	}
-	os.Mkdir(filepath.Join(folder, "d.tmp"), 0o700)
 	old := time.Now().Add(-time.Hour)
-	os.Chtimes(filepath.Join(folder, "a.tmp"), old, old)
-	if err := durable.RemoveTemps(durable.OS, folder, time.Minute); err != nil {
+	spared := []string{
+		"f", "f-ABCDEFGHIJK1.tmp", "f-ABCDEFGHIJKL", "f-ABCDEFGHIJKL.tmp.jpg", "f-ABCDEFGHIJKLM.tmp", "f-abcdefghijkl.tmp",
+		"f.tmp", "fABCDEFGHIJKL.tmp", "g-ABCDEFGHIJKL.tmp", "my f-ABCDEFGHIJKL.tmp", "thesis.tmp",
+	}
+	for _, name := range append(spared, "f-ABCDEFGHIJKL.tmp", "e-MNOPQRSTUVWX.tmp") {
+		path := filepath.Join(folder, name)
+		os.WriteFile(path, nil, 0o600)
+		os.Chtimes(path, old, old)
+	}
+	os.WriteFile(filepath.Join(folder, "f-YZ2345676543.tmp"), nil, 0o600)
+	os.Mkdir(filepath.Join(folder, "f-AAAAAAAAAAAA.tmp"), 0o700)
+	spared = append(spared, "f-YZ2345676543.tmp", "f-AAAAAAAAAAAA.tmp")
+	if err := durable.RemoveTemps(durable.OS, folder, time.Minute, "f", "e"); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(names(t, folder), " "); got != "b.tmp c d.tmp" {
-		t.Errorf("left: %s", got)
+	slices.Sort(spared)
+	if got := names(t, folder); !slices.Equal(got, spared) {
+		t.Errorf("left: %q\nwant: %q", got, spared)
 	}
-	if err := durable.RemoveTemps(durable.OS, filepath.Join(folder, "none"), 0); err != nil {
+	if err := durable.RemoveTemps(durable.OS, filepath.Join(folder, "none"), 0, "f"); err != nil {
 		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
+// What Create makes is what IsTemp knows.
+func TestTempsAreKnown(t *testing.T) {
+	folder := t.TempDir()
+	w, err := durable.Create(durable.OS, folder, "manifest", 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	name := names(t, folder)[0]
+	if !durable.IsTemp(name, "vectors", "manifest") || durable.IsTemp(name, "vectors") || durable.IsTemp(name) {
+		t.Errorf("%q is taken for another", name)
 	}
 }
 

@@ -42,6 +42,11 @@ const (
 	folderMode = 0o700
 	fileMode   = 0o600
 
+	// uploadLabel names the temporary files of segments whose kind is not known.
+	uploadLabel = "upload"
+	// manifestMagic starts a manifest of any version.
+	manifestMagic = "CPARM"
+
 	// maxManifest bounds what is read before it can be checked: the largest
 	// manifest that package cpar writes has 65,536 segments of 41 bytes.
 	maxManifest = 4 << 20
@@ -70,36 +75,49 @@ func SegmentPath(folder string, d cpar.Digest) string {
 	return filepath.Join(folder, segmentsName, d.String())
 }
 
+// named adds the folder to an error that does not name it yet. Open and
+// ReadManifest, which owners call, do so; what the cloud calls does not, since
+// its folders are nothing that a client should hear of.
+func named(folder string, err error) error {
+	if err == nil || errors.Is(err, cpar.ErrStorage) {
+		return err // package durable has told the path
+	}
+	return fmt.Errorf("index %s: %w", folder, err)
+}
+
 // ReadManifest reads the active manifest of the index in folder.
 func ReadManifest(folder string) (*cpar.Manifest, error) {
 	b, err := ReadManifestBytes(folder)
 	if err != nil {
-		return nil, err
+		return nil, named(folder, err)
 	}
+	m, err := decodeManifest(b)
+	return m, named(folder, err)
+}
+
+func decodeManifest(b []byte) (*cpar.Manifest, error) {
 	m, err := cpar.DecodeManifest(b)
 	if errors.Is(err, cpar.ErrCorrupt) {
 		err = hint.Add(err, rebuild)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("index %s: %w", folder, err)
-	}
-	return m, nil
+	return m, err
 }
 
-// ReadManifestBytes reads the bytes of the active manifest, unchecked.
+// ReadManifestBytes reads the bytes of the active manifest, unchecked. Its
+// errors name the folder only where they wrap cpar.ErrStorage.
 func ReadManifestBytes(folder string) ([]byte, error) {
 	f, info, err := openRegular(filepath.Join(folder, manifestName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("index %s: %w: %w", folder, cpar.ErrInput, ErrNoIndex)
+		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, ErrNoIndex)
 	case errors.Is(err, ErrNotFile):
-		return nil, hint.Add(fmt.Errorf("index %s: manifest: %w: %w", folder, cpar.ErrCorrupt, err), rebuild)
+		return nil, hint.Add(fmt.Errorf("manifest: %w: %w", cpar.ErrCorrupt, err), rebuild)
 	case err != nil:
 		return nil, durable.StorageError("reading", filepath.Join(folder, manifestName), 0, err)
 	}
 	defer f.Close()
 	if info.Size() > maxManifest {
-		return nil, hint.Add(fmt.Errorf("index %s: manifest: %w: it has %d bytes", folder, cpar.ErrCorrupt, info.Size()), rebuild)
+		return nil, hint.Add(fmt.Errorf("manifest: %w: it has %d bytes", cpar.ErrCorrupt, info.Size()), rebuild)
 	}
 	b := make([]byte, info.Size())
 	if n, err := f.ReadAt(b, 0); n < len(b) {

@@ -331,6 +331,170 @@ func TestForeignFolderIsRefused(t *testing.T) {
 	}
 }
 
+// Nothing of the owner's is removed or overwritten because it has a name that
+// an index uses.
+func TestOwnFilesOfLikeNamesAreKept(t *testing.T) {
+	digest, temp := strings.Repeat("ab", 32), "vectors-ABCDEFGHIJKL.tmp"
+	for what, files := range map[string][]string{
+		"a thesis":                        {"thesis.tmp"},
+		"a like name":                     {"manifest-draft.tmp"},
+		"a like name, one letter more":    {"manifest-ABCDEFGHIJKLM.tmp"},
+		"a manifest of another program":   {"manifest"},
+		"the same with a photo and draft": {"manifest", "photo.jpg", "draft.tmp"},
+		"the same with segments":          {"manifest", "segments/" + digest},
+		"segments that are none":          {"segments/film.mp4"},
+		"segments and one that is none":   {"segments/" + digest, "segments/film.mp4"},
+		"a thesis among segments":         {"segments/" + digest, "segments/thesis.tmp"},
+		"segments that are a file":        {"segments"},
+		"a photo beside segments":         {"segments/" + digest, "photo.jpg"},
+		"a thesis beside segments":        {"segments/" + digest, "thesis.tmp"},
+	} {
+		folder := t.TempDir()
+		write(t, folder, files...)
+		w, err := indexdir.Create(folder, indexdir.Options{})
+		if err == nil {
+			w.Close()
+		}
+		if !errors.Is(err, cpar.ErrInput) || hint.Of(err) == "" {
+			t.Errorf("%s: %v", what, err)
+		}
+		for _, name := range files {
+			if b, err := os.ReadFile(filepath.Join(folder, name)); err != nil || string(b) != "mine" {
+				t.Errorf("%s: %s: %q, %v", what, name, b, err)
+			}
+		}
+	}
+	// What a killed build leaves, and no manifest yet.
+	for _, files := range [][]string{
+		{"lock"}, {"manifest-ABCDEFGHIJKL.tmp", "lock"}, {"segments/" + digest, "segments/" + temp}, {"segments/" + temp, "lock"},
+	} {
+		folder := t.TempDir()
+		write(t, folder, files...)
+		build(t, folder, 1)
+		for _, name := range files[:len(files)-1] {
+			if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
+				t.Errorf("%v: %s is left", files, name)
+			}
+		}
+	}
+	// Beside an index: only what this package made goes.
+	folder := t.TempDir()
+	build(t, folder, 1)
+	mine := []string{"thesis.tmp", "photo.jpg", "segments/draft.tmp", "segments/manifest.tmp"}
+	write(t, folder, append(mine, "manifest-ABCDEFGHIJKL.tmp", "segments/"+temp, "segments/upload-234567ABCDEF.tmp")...)
+	build(t, folder, 2)
+	for _, name := range mine {
+		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{"manifest-ABCDEFGHIJKL.tmp", "segments/" + temp, "segments/upload-234567ABCDEF.tmp"} {
+		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
+			t.Errorf("%s is left", name)
+		}
+	}
+}
+
+func write(t *testing.T, folder string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Every temporary name that a Writer uses is one that it cleans up.
+func TestEveryTempIsKnown(t *testing.T) {
+	folder := t.TempDir()
+	w, err := indexdir.Create(folder, indexdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind := cpar.SegmentVectors; kind <= cpar.SegmentProfile; kind++ {
+		if _, err := w.AddSegment(kind); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.AddUpload(cpar.Digest{}, -1); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(segmentFiles(t, folder)); n != 6 {
+		t.Fatalf("%d temporary files", n)
+	}
+	w.Close()
+	w, err = indexdir.Create(folder, indexdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if got := segmentFiles(t, folder); len(got) != 0 {
+		t.Errorf("left: %v", got)
+	}
+}
+
+// The folder is named to owners, and not in what the cloud may pass on.
+func TestWhoHearsOfTheFolder(t *testing.T) {
+	folder := t.TempDir()
+	bytesOf := func() error { _, err := indexdir.ReadManifestBytes(folder); return err }
+	read := func() error { _, err := indexdir.ReadManifest(folder); return err }
+	open := func() error { _, err := indexdir.Open(folder); return err }
+	check := func(when string, err error, want bool) {
+		t.Helper()
+		if err == nil || strings.Count(err.Error(), folder) != map[bool]int{true: 1}[want] {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	check("nothing, bytes", bytesOf(), false)
+	check("nothing, read", read(), true)
+	check("nothing, open", open(), true)
+	m := build(t, folder, 1)
+	for _, s := range m.Segments {
+		os.Remove(indexdir.SegmentPath(folder, s.Digest))
+	}
+	check("no segment, open", open(), true)
+	load := func() error { _, err := indexdir.Load(folder, m); return err }
+	check("no segment, load", load(), false)
+	manifest := filepath.Join(folder, "manifest")
+	os.WriteFile(manifest, []byte("x"), 0o600)
+	check("damaged, read", read(), true)
+	check("damaged, open", open(), true)
+	os.WriteFile(manifest, make([]byte, 5<<20), 0o600)
+	check("large, bytes", bytesOf(), false)
+	check("large, read", read(), true)
+	os.Remove(manifest)
+	os.Mkdir(manifest, 0o700)
+	check("a folder, bytes", bytesOf(), false)
+	check("a folder, open", open(), true)
+}
+
+// A segment whose folder could not be synced is in place and not safe; before
+// a manifest names it, it must be.
+func TestActivateSyncsTheSegments(t *testing.T) {
+	folder := t.TempDir()
+	synced := syncs{durable.OS, map[string]bool{}}
+	w, err := indexdir.Create(folder, indexdir.Options{FS: synced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	m := sample.Manifest(1)
+	if err := sample.Write(w, m, 1); err != nil {
+		t.Fatal(err)
+	}
+	clear(synced.seen)
+	if err := w.Activate(m); err != nil {
+		t.Fatal(err)
+	}
+	if !synced.seen[filepath.Join(folder, "segments")] {
+		t.Errorf("synced: %v", synced.seen)
+	}
+}
+
 func TestPendingSegmentsAreKeptForATime(t *testing.T) {
 	folder := t.TempDir()
 	w, _ := indexdir.Create(folder, indexdir.Options{})

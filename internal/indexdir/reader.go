@@ -37,26 +37,27 @@ func open(folder string, between func()) (*Index, error) {
 	for attempt := 0; ; attempt++ {
 		before, err := ReadManifestBytes(folder)
 		if err != nil {
-			return nil, err
+			return nil, named(folder, err)
 		}
-		m, err := ReadManifest(folder)
+		m, err := decodeManifest(before)
 		if err != nil {
-			return nil, err
+			return nil, named(folder, err)
 		}
 		between()
 		x, err := Load(folder, m)
 		if err == nil || !errors.Is(err, ErrMissing) || attempt == 10 {
-			return x, err
+			return x, named(folder, err)
 		}
 		// A newer index may have been activated meanwhile, and the segments
 		// of the one that was read removed. Then the manifest has changed.
 		if now, e := ReadManifestBytes(folder); e != nil || bytes.Equal(now, before) {
-			return nil, err
+			return nil, named(folder, err)
 		}
 	}
 }
 
-// Load maps the segments that m names, whether or not m is active.
+// Load maps the segments that m names, whether or not m is active. Its errors
+// name the folder only where they wrap cpar.ErrStorage.
 func Load(folder string, m *cpar.Manifest) (*Index, error) {
 	x := &Index{manifest: m, segments: make([][]byte, len(m.Segments)), maps: make([]mmap.MMap, len(m.Segments))}
 	x.refs.Store(1)
@@ -75,7 +76,7 @@ func Load(folder string, m *cpar.Manifest) (*Index, error) {
 	for _, err := range faults {
 		if err != nil {
 			x.Release()
-			return nil, fmt.Errorf("index %s: %w", folder, err)
+			return nil, err
 		}
 	}
 	return x, nil

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 
 	"cpar"
 	"cpar/internal/durable"
-	"cpar/internal/hint"
 )
 
 // Options of a Writer. The zero value is right for an owner's build.
@@ -27,6 +25,9 @@ type Options struct {
 	// KeepPending keeps segments that no manifest names if they are younger:
 	// uploads that may go on after a restart. A build starts anew: 0.
 	KeepPending time.Duration
+	// Ours says that the folder is an index's whatever it holds, so that one
+	// with a damaged manifest can be written anew; else Create looks first.
+	Ours bool
 }
 
 // A Writer makes the next index of a folder while the old one stays whole. Its
@@ -39,13 +40,16 @@ type Writer struct {
 }
 
 // Create makes folder if need be, locks it and removes what a killed process
-// left in it. It refuses a folder that holds other things than an index.
+// left in it. It refuses a folder that holds other things than an index, and
+// removes nothing that this package could not have made.
 func Create(folder string, o Options) (*Writer, error) {
 	if o.FS == nil {
 		o.FS = durable.OS
 	}
-	if err := refuseForeign(folder); err != nil {
-		return nil, err
+	if !o.Ours {
+		if err := refuseForeign(folder); err != nil {
+			return nil, err
+		}
 	}
 	if err := durable.MkdirAll(o.FS, folder, folderMode); err != nil {
 		return nil, err
@@ -62,28 +66,6 @@ func Create(folder string, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// refuseForeign protects a folder of photos from becoming an index.
-func refuseForeign(folder string) error {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil // not there, or MkdirAll and Lock will say what is wrong
-	}
-	var foreign string
-	for _, e := range entries {
-		switch name := e.Name(); {
-		case name == manifestName, name == segmentsName:
-			return nil
-		case name != lockName && !strings.HasSuffix(name, ".tmp"):
-			foreign = name
-		}
-	}
-	if foreign == "" {
-		return nil
-	}
-	err = fmt.Errorf("%w: folder %s holds other files (%s) and no index", cpar.ErrInput, folder, foreign)
-	return hint.Add(err, "name a folder that is empty or does not exist yet")
-}
-
 func (w *Writer) prepare(keep time.Duration) error {
 	segments := filepath.Join(w.folder, segmentsName)
 	if err := durable.MkdirAll(w.fsys, segments, folderMode); err != nil {
@@ -96,7 +78,7 @@ func (w *Writer) prepare(keep time.Duration) error {
 		}
 	}
 	for _, dir := range []string{w.folder, segments} {
-		if err := durable.RemoveTemps(w.fsys, dir, 0); err != nil {
+		if err := durable.RemoveTemps(w.fsys, dir, 0, tempsOf...); err != nil {
 			return err
 		}
 	}
@@ -157,6 +139,12 @@ func (w *Writer) Activate(m *cpar.Manifest) error {
 		}
 		f.Close()
 	}
+	// A segment whose name could not be synced when it was written is in place
+	// all the same, and nobody writes it again.
+	segments := filepath.Join(w.folder, segmentsName)
+	if err := w.fsys.SyncDir(segments); err != nil {
+		return fmt.Errorf("activating index %v: %w", m.ID, durable.StorageError("syncing folder", segments, 0, err))
+	}
 	if err := durable.WriteFileFS(w.fsys, filepath.Join(w.folder, manifestName), b, fileMode); err != nil {
 		return fmt.Errorf("activating index %v: %w", m.ID, err)
 	}
@@ -188,7 +176,7 @@ func (w *Writer) AddSegment(kind cpar.SegmentKind) (*SegmentWriter, error) {
 // AddUpload starts a segment whose digest is known and must fit; of size
 // bytes, where that is known (else -1).
 func (w *Writer) AddUpload(want cpar.Digest, size int64) (*SegmentWriter, error) {
-	return w.add(0, "upload", &want, size)
+	return w.add(0, uploadLabel, &want, size)
 }
 
 func (w *Writer) add(kind cpar.SegmentKind, label string, want *cpar.Digest, size int64) (*SegmentWriter, error) {

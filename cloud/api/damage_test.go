@@ -1,0 +1,197 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/cloud/api"
+	"cpar/internal/indexdir"
+	"cpar/internal/indexdir/sample"
+)
+
+// What a damaged data folder does to the cloud that serves it, and what a
+// client hears of it.
+
+func (c *cloud) folder(m *cpar.Manifest) string {
+	return filepath.Join(c.data, "indexes", m.ID.String())
+}
+
+// TestNoPathInAProblem: where the cloud keeps its data is nobody's business.
+func TestNoPathInAProblem(t *testing.T) {
+	_, m := build(t, 1, 1)
+	manifest, _ := m.MarshalBinary()
+	next := sample.Manifest(1)
+	kinds, segments := sample.Segments(next, 2)
+	for i, k := range kinds {
+		next.Segments = append(next.Segments, cpar.Segment{Kind: k, Bytes: uint64(len(segments[i])), Digest: cpar.Digest{byte(i + 1)}})
+	}
+	incomplete, _ := next.MarshalBinary()
+	req, _ := request(m.ID, 3).MarshalBinary()
+	index := "/v1/indexes/" + m.ID.String()
+	replace := func(path string, by []byte) {
+		os.RemoveAll(path)
+		os.WriteFile(path, by, 0o600)
+	}
+	for what, damage := range map[string]func(c *cloud){
+		"nothing":           func(c *cloud) {},
+		"no segment":        func(c *cloud) { os.Remove(indexdir.SegmentPath(c.folder(m), m.Segments[5].Digest)) },
+		"a shorter segment": func(c *cloud) { replace(indexdir.SegmentPath(c.folder(m), m.Segments[5].Digest), []byte("x")) },
+		"another segment":   func(c *cloud) { replace(indexdir.SegmentPath(c.folder(m), m.Segments[5].Digest), make([]byte, 40)) },
+		"a folder for a segment": func(c *cloud) {
+			os.Remove(indexdir.SegmentPath(c.folder(m), m.Segments[5].Digest))
+			os.Mkdir(indexdir.SegmentPath(c.folder(m), m.Segments[5].Digest), 0o700)
+		},
+		"no manifest":             func(c *cloud) { os.Remove(filepath.Join(c.folder(m), "manifest")) },
+		"a manifest that is none": func(c *cloud) { replace(filepath.Join(c.folder(m), "manifest"), []byte("mine")) },
+		"a huge manifest":         func(c *cloud) { replace(filepath.Join(c.folder(m), "manifest"), make([]byte, 5<<20)) },
+		"half a manifest":         func(c *cloud) { replace(filepath.Join(c.folder(m), "manifest"), manifest[:50]) },
+		"a later manifest": func(c *cloud) {
+			b := bytes.Clone(manifest)
+			b[6]++
+			replace(filepath.Join(c.folder(m), "manifest"), b)
+		},
+		"a folder for a manifest": func(c *cloud) {
+			os.Remove(filepath.Join(c.folder(m), "manifest"))
+			os.Mkdir(filepath.Join(c.folder(m), "manifest"), 0o700)
+		},
+		"a file for the segments": func(c *cloud) {
+			os.RemoveAll(filepath.Join(c.folder(m), "segments"))
+			replace(filepath.Join(c.folder(m), "segments"), nil)
+		},
+		"other files":        func(c *cloud) { replace(c.folder(m), nil) },
+		"no folder":          func(c *cloud) { os.RemoveAll(c.folder(m)) },
+		"no indexes":         func(c *cloud) { os.RemoveAll(filepath.Join(c.data, "indexes")) },
+		"a file for indexes": func(c *cloud) { replace(filepath.Join(c.data, "indexes"), nil) },
+		"a closed store":     func(c *cloud) { c.store.Close() },
+	} {
+		t.Run(what, func(t *testing.T) {
+			data := t.TempDir()
+			if _, err := sample.Build(filepath.Join(data, "indexes", m.ID.String()), 1, 1); err != nil {
+				t.Fatal(err)
+			}
+			// Not loaded yet: what the store has open needs no file.
+			c := startIn(t, data, load, api.Options{})
+			c.fake.do = func(_ context.Context, id cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
+				h, err := c.store.Get(id)
+				if err != nil {
+					return nil, err
+				}
+				h.Release()
+				return &cpar.Reply{Index: id}, nil
+			}
+			damage(c)
+			problems := 0
+			for _, k := range []struct {
+				method, path string
+				body         []byte
+			}{
+				{"GET", "/v1/indexes", nil},
+				{"GET", index + "/manifest", nil},
+				{"GET", index + "/segments/" + m.Segments[5].Digest.String(), nil},
+				{"HEAD", index + "/segments/" + m.Segments[5].Digest.String(), nil},
+				{"POST", index + "/annotate", req},
+				{"POST", index + "/missing", manifest},
+				{"PUT", index + "/manifest", incomplete},
+				{"PUT", index + "/manifest", manifest},
+				{"PUT", index + "/segments/" + strings.Repeat("0", 64), []byte("x")},
+				{"DELETE", index, nil},
+			} {
+				var body io.Reader
+				if k.body != nil {
+					body = bytes.NewReader(k.body)
+				}
+				resp, _, b := do(t, k.method, c.url+k.path, body)
+				if resp.StatusCode >= 400 {
+					problems++
+				}
+				for _, part := range []string{data, filepath.Dir(data), "indexes/", "indexes\\\\"} {
+					if strings.Contains(string(b), part) {
+						t.Errorf("%s %s: status %d: %s", k.method, k.path, resp.StatusCode, b)
+						break
+					}
+				}
+			}
+			// The incomplete manifest and the segment of another digest always fail.
+			if problems < 2 {
+				t.Errorf("%d problems", problems)
+			}
+		})
+	}
+}
+
+// cut makes a file of a served index empty: reading its memory map is then a
+// fault, which by default ends the process.
+func cut(t *testing.T, path string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("a mapped file cannot be cut short here")
+	}
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestASegmentCutShortEndsTheRequestOnly(t *testing.T) {
+	c := start(t, api.Options{})
+	folder, m := build(t, 1, 1)
+	if _, err := c.Push(t.Context(), folder, nil); err != nil {
+		t.Fatal(err)
+	}
+	s := m.Segments[0]
+	if err := c.Segment(t.Context(), m.ID, s, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	cut(t, indexdir.SegmentPath(c.folder(m), s.Digest))
+	for range 3 {
+		resp, err := http.Get(c.url + "/v1/indexes/" + m.ID.String() + "/segments/" + s.Digest.String())
+		if err != nil {
+			continue // cut off before the status was out
+		}
+		b, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err == nil && resp.StatusCode == http.StatusOK {
+			t.Errorf("status %d and %d bytes of a segment that is not there", resp.StatusCode, len(b))
+		}
+	}
+	if !strings.Contains(c.log.String(), "a fault, as of a file cut short") {
+		t.Errorf("the log does not tell:\n%s", c.log)
+	}
+	if err := c.Health(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := c.Segment(t.Context(), m.ID, m.Segments[1], io.Discard); err != nil {
+		t.Errorf("another segment: %v", err)
+	}
+}
+
+// The same while an index is being loaded: the Loader reads the map too.
+func TestASegmentCutShortWhileLoading(t *testing.T) {
+	data := t.TempDir()
+	folder, m := build(t, 1, 1)
+	short := true
+	c := startIn(t, data, func(m *cpar.Manifest, segments [][]byte) (bool, error) {
+		if short {
+			cut(t, indexdir.SegmentPath(filepath.Join(data, "indexes", m.ID.String()), m.Segments[0].Digest))
+		}
+		return segments[0][0]&1 == 0, nil
+	}, api.Options{})
+	if _, err := c.Push(t.Context(), folder, nil); !errors.Is(err, cpar.ErrCloud) {
+		t.Errorf("cut short while loading: %v", err)
+	}
+	short = false
+	if _, err := c.Push(t.Context(), folder, nil); err != nil {
+		t.Errorf("pushing again: %v", err)
+	}
+	if err := c.Segment(t.Context(), m.ID, m.Segments[0], io.Discard); err != nil {
+		t.Error(err)
+	}
+}

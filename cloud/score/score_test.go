@@ -1,0 +1,187 @@
+package score
+
+import (
+	"crypto/sha256"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/internal/wire"
+	"cpar/kdforest"
+)
+
+// parts are an index before it is loaded.
+type parts struct {
+	m        *cpar.Manifest
+	segments [][]byte
+}
+
+func (p *parts) add(kind cpar.SegmentKind, b []byte) {
+	p.m.Segments = append(p.m.Segments, cpar.Segment{Kind: kind, Bytes: uint64(len(b)), Digest: sha256.Sum256(b)})
+	p.segments = append(p.segments, b)
+}
+
+// numbered are n rows of dim words; the first word of row i is i, from first on.
+func numbered(first, n, dim int) (b []byte) {
+	for i := range n {
+		row := make([]uint64, dim)
+		row[0] = uint64(first + i)
+		b = wire.AppendWords(b, row)
+	}
+	return b
+}
+
+// capia is an index whose vector segments have so many rows each.
+func capia(rows ...int) *parts {
+	p := &parts{m: &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: cpar.IndexID{1}, Dim: 3, Shift: 4, KeywordBytes: 2}}
+	n := 0
+	for _, r := range rows {
+		p.add(cpar.SegmentVectors, numbered(n, r, 3))
+		n += r
+	}
+	p.m.Records = uint32(n)
+	keywords := make([]byte, 2*n)
+	for i := range n {
+		keywords[2*i] = byte(i)
+	}
+	p.add(cpar.SegmentKeywords, keywords)
+	p.add(cpar.SegmentProfile, []byte("profile"))
+	return p
+}
+
+// forest is an index of scheme cpar over rows that are often equal, so that
+// fields have few planes, and some none.
+func forest(t *testing.T) *parts {
+	t.Helper()
+	const n, fields = 60, 5
+	rng := rand.New(rand.NewPCG(3, 4))
+	rows := make([][]uint16, n)
+	for i := range rows {
+		rows[i] = make([]uint16, fields)
+		for j := range rows[i] {
+			rows[i][j] = 10 * uint16(rng.IntN(1+3*j))
+		}
+	}
+	built, planes, err := kdforest.Build(rows, kdforest.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &cpar.Forest{Forest: *built}
+	for _, p := range planes {
+		f.Cuts = append(f.Cuts, cpar.Plane{Field: uint16(p.Dim), Order: cpar.OrderCiphertext(p.Value)})
+	}
+	encoded, err := f.AppendBinary(nil, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &parts{m: &cpar.Manifest{Scheme: cpar.SchemeCPAR, ID: cpar.IndexID{2}, Records: n, Dim: 3, Shift: 4,
+		Trees: uint8(len(f.Trees)), PlaneShift: 4, OrderBytes: 2, Fields: fields, Planes: f.Planes, KeywordBytes: 2}}
+	p.add(cpar.SegmentVectors, numbered(0, n, 3))
+	p.add(cpar.SegmentKeywords, make([]byte, 2*n))
+	p.add(cpar.SegmentForest, encoded)
+	p.add(cpar.SegmentPlanes, numbered(0, int(f.Planes), fields+1))
+	p.add(cpar.SegmentProfile, []byte("profile"))
+	return p
+}
+
+// TestRows: every record is found, however the vectors are cut.
+func TestRows(t *testing.T) {
+	for _, rows := range [][]int{{6}, {3, 3}, {4, 2}, {2, 2, 2}, {1, 1, 1, 1, 1, 1}, {5, 1}} {
+		p := capia(rows...)
+		x, err := Load(p.m, p.segments)
+		if err != nil {
+			t.Errorf("%v: %v", rows, err)
+			continue
+		}
+		for r := range uint32(6) {
+			if row := x.row(r); len(row) != 3 || cap(row) != 3 || row[0] != uint64(r) {
+				t.Errorf("%v: row %d is %v", rows, r, row)
+			}
+			if k := x.Keywords(r); len(k) != 2 || cap(k) != 2 || k[0] != byte(r) {
+				t.Errorf("%v: keywords %d are %v", rows, r, k)
+			}
+		}
+	}
+	p := forest(t)
+	x, err := Load(p.m, p.segments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.m.Planes {
+		if row := x.planeRow(i); len(row) != int(p.m.Fields)+1 || row[0] != uint64(i) {
+			t.Errorf("plane %d is %v", i, row)
+		}
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		parts *parts
+		spoil func(*parts)
+		say   string
+	}{
+		"a last segment that is larger":    {capia(1, 5), nil, "unequal size"},
+		"a last one larger than two":       {capia(2, 2, 3), nil, "unequal size"},
+		"a smaller one in the middle":      {capia(3, 2, 3), nil, "unequal size"},
+		"a larger one in the middle":       {capia(2, 3, 1), nil, "unequal size"},
+		"an impossible manifest":           {capia(6), func(p *parts) { p.m.Records = 0 }, "0 records"},
+		"a segment too few":                {capia(6), func(p *parts) { p.segments = p.segments[:2] }, "2 segments"},
+		"a segment too many":               {capia(6), func(p *parts) { p.segments = append(p.segments, nil) }, "4 segments"},
+		"short vectors":                    {capia(6), func(p *parts) { p.segments[0] = p.segments[0][:8] }, "has 8 bytes"},
+		"long keywords":                    {capia(6), func(p *parts) { p.segments[1] = make([]byte, 13) }, "has 13 bytes"},
+		"a forest that is none":            {forest(t), func(p *parts) { clear(p.segments[2]) }, "reading forest"},
+		"a forest with a record not there": {forest(t), func(p *parts) { p.segments[2][4*p.m.Planes] = 200 }, "reading forest"},
+	} {
+		if c.spoil != nil {
+			c.spoil(c.parts)
+		}
+		if _, err := Load(c.parts.m, c.parts.segments); !errors.Is(err, cpar.ErrCorrupt) || !strings.Contains(err.Error(), c.say) {
+			t.Errorf("%s: %v; want ErrCorrupt and %q", name, err, c.say)
+		}
+	}
+}
+
+// TestLeftAndGap: against counting all planes one by one.
+func TestLeftAndGap(t *testing.T) {
+	p := forest(t)
+	x, err := Load(p.m, p.segments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &cpar.Request{Index: p.m.ID, Vector: make([]uint64, p.m.Dim), Order: make([]cpar.OrderCiphertext, p.m.Fields),
+		Params: cpar.Params{Scheme: cpar.SchemeCPAR, L: 1, Approx: 100, Search: cpar.SearchByRank}}
+	// Below all cuts, on and between them, above all.
+	for at := cpar.OrderCiphertext(0); at <= 130; at += 5 {
+		for f := range q.Order {
+			q.Order[f] = at
+		}
+		s, err := NewSpace(x, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range x.Forest.Cuts {
+			if got, want := s.Left(uint32(i)), at <= c.Order; got != want {
+				t.Errorf("request at %d, plane %d at %d: left %v", at, i, c.Order, got)
+			}
+			// Between are the planes that tell the request from the side of
+			// plane i that it is not on, without plane i.
+			var between, of uint32
+			for j, o := range x.Forest.Cuts {
+				if o.Field != c.Field {
+					continue
+				}
+				of++
+				if at <= c.Order && at <= o.Order && j < i || at > c.Order && at > o.Order && j > i {
+					between++
+				}
+			}
+			for range 2 { // the second time from what was counted
+				if gotBetween, gotOf := s.Gap(uint32(i)); gotBetween != between || gotOf != of {
+					t.Errorf("request at %d, plane %d at %d: gap %d of %d, want %d of %d", at, i, c.Order, gotBetween, gotOf, between, of)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package indexdir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+)
+
+// refuseForeign protects a folder of photos from becoming an index, and the
+// owner's own files, called manifest or something.tmp, from being taken for
+// ours.
+func refuseForeign(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil // not there, or MkdirAll and Lock will say what is wrong
+	}
+	foreign, err := foreignIn(folder, entries)
+	if err != nil || foreign == "" {
+		return err
+	}
+	err = fmt.Errorf("%w: folder %s holds other files (%s) and no index", cpar.ErrInput, folder, foreign)
+	return hint.Add(err, "name a folder that is empty or does not exist yet")
+}
+
+// foreignIn returns the name of something that is not of an index, or "". A
+// manifest of ours says what the folder is, whatever lies beside it; without
+// one there may be only what a killed process leaves.
+func foreignIn(folder string, entries []fs.DirEntry) (string, error) {
+	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == manifestName }) {
+		return foreignManifest(folder)
+	}
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == segmentsName:
+			if foreign, err := foreignSegment(folder, e); err != nil || foreign != "" {
+				return foreign, err
+			}
+		case name != lockName && !isTemp(name):
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// foreignManifest returns the name of a manifest that is not one of ours, of
+// any version, or "".
+func foreignManifest(folder string) (string, error) {
+	f, _, err := openRegular(filepath.Join(folder, manifestName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case errors.Is(err, ErrNotFile):
+		return manifestName, nil
+	case err != nil:
+		return "", durable.StorageError("reading", filepath.Join(folder, manifestName), 0, err)
+	}
+	defer f.Close()
+	start := make([]byte, len(manifestMagic))
+	if _, err := f.ReadAt(start, 0); err != nil && err != io.EOF {
+		return "", durable.StorageError("reading", f.Name(), 0, err)
+	}
+	if string(start) != manifestMagic {
+		return manifestName, nil
+	}
+	return "", nil
+}
+
+// foreignSegment returns the name of something in the segments' folder that
+// this package does not make, or "".
+func foreignSegment(folder string, segments fs.DirEntry) (string, error) {
+	if !segments.IsDir() {
+		return segmentsName, nil
+	}
+	path := filepath.Join(folder, segmentsName)
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return "", durable.StorageError("reading folder", path, 0, err)
+	}
+	for _, e := range entries {
+		if _, err := cpar.ParseDigest(e.Name()); err != nil && !isTemp(e.Name()) {
+			return filepath.Join(segmentsName, e.Name()), nil
+		}
+	}
+	return "", nil
+}
+
+// tempsOf are what this package writes under a temporary name first.
+var tempsOf = []string{manifestName, uploadLabel, cpar.SegmentVectors.String(), cpar.SegmentKeywords.String(),
+	cpar.SegmentForest.String(), cpar.SegmentPlanes.String(), cpar.SegmentProfile.String()}
+
+func isTemp(name string) bool { return durable.IsTemp(name, tempsOf...) }
