@@ -60,8 +60,8 @@ func MeasureCorel5k(ctx context.Context, s *Session, c *Corpus, progress user.Pr
 	}
 	for _, k := range []int{5, 10} {
 		r.Rows = append(r.Rows,
-			QualityRow{Scheme: "plain-exact", Neighbours: k, Quality: Measure(annotatePlain(exact, train, k), truth)},
-			QualityRow{Scheme: "plain-jl", Neighbours: k, Quality: Measure(annotatePlain(approx, train, k), truth)})
+			QualityRow{Scheme: "plain-exact", Neighbours: k, Quality: Measure(annotatePlain(exact, train, k, keywordsKept), truth)},
+			QualityRow{Scheme: "plain-jl", Neighbours: k, Quality: Measure(annotatePlain(approx, train, k, keywordsKept), truth)})
 		for _, p := range []cpar.Params{
 			{Scheme: cpar.SchemeCAPIA, L: uint16(k), Approx: 1000},
 			{Scheme: cpar.SchemeCPAR, L: uint16(k), Approx: 1000},
@@ -98,8 +98,9 @@ func words(list []rank.Keyword) []string {
 	return out
 }
 
-// annotatePlain ranks the keywords of the k nearest records of each row.
-func annotatePlain(dis [][]float64, keywords [][]string, k int) [][]string {
+// annotatePlain ranks the keywords of the k nearest records of each row and
+// keeps the first of them.
+func annotatePlain(dis [][]float64, keywords [][]string, k, kept int) [][]string {
 	out := make([][]string, len(dis))
 	for i, row := range dis {
 		order := make([]int, len(row))
@@ -111,7 +112,7 @@ func annotatePlain(dis [][]float64, keywords [][]string, k int) [][]string {
 		for _, j := range order[:min(k, len(order))] {
 			near = append(near, rank.Neighbour{Dis: row[j], Keywords: keywords[j]})
 		}
-		out[i] = words(rank.Keywords(near, keywordsKept))
+		out[i] = words(rank.Keywords(near, kept))
 	}
 	return out
 }

@@ -1,6 +1,10 @@
 // Package eval is the paper's evaluation: it runs the owner's side and the
 // cloud's side in one process and holds the encrypted search against its
-// plaintext twin. It links both sides of the wall; nothing imports it.
+// plaintext twin. It links both sides of the wall; nothing imports it but its
+// own report and cmd/cpar-eval.
+//
+//	collection ─▶ Lab (corpus, augmented images, indexes) ─▶ Measure… ─▶ a Result, its Tables
+//	Plan       ─▶ all of them as steps that are kept (step) ─▶ CSV, plots, page (report)
 package eval
 
 import (
@@ -8,6 +12,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"cpar"
 	"cpar/cloud/score"
@@ -22,6 +28,9 @@ import (
 // indexed and what is asked.
 type Corpus struct {
 	Train, Test []user.Image
+	// TrainItems and TestItems say which files they were read from; empty for a
+	// corpus that was not read from files.
+	TrainItems, TestItems []dataset.Item
 	// Skipped counts images that could not be decoded.
 	Skipped int
 }
@@ -54,15 +63,26 @@ func LoadCorpus(ctx context.Context, dir, cacheDir string, progress user.Progres
 	for _, part := range []struct {
 		items []dataset.Item
 		to    *[]user.Image
-	}{{train, &out.Train}, {test, &out.Test}} {
+		from  *[]dataset.Item
+	}{{train, &out.Train, &out.TrainItems}, {test, &out.Test, &out.TestItems}} {
 		images, skipped, err := user.ReadImages(ctx, part.items, opt)
 		if err != nil {
 			return nil, err
 		}
-		*part.to = images
+		*part.to, *part.from = images, without(part.items, skipped)
 		out.Skipped += len(skipped)
 	}
 	return out, nil
+}
+
+// without returns the items that were not skipped, which ReadImages returned
+// images of in this order.
+func without(items []dataset.Item, skipped []user.Skipped) []dataset.Item {
+	names := map[string]bool{}
+	for _, s := range skipped {
+		names[s.Name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(items), func(it dataset.Item) bool { return names[it.Name] })
 }
 
 // Keywords returns the keywords of images.
@@ -79,15 +99,31 @@ func Keywords(images []user.Image) [][]string {
 type Session struct {
 	Builder *user.Builder
 	Cloud   *score.Index
-	Twin    *user.Twin
+	// Twin is nil in a session that OpenSession made.
+	Twin *user.Twin
 	// Requests are the plaintext vectors of the test images.
 	Requests []*vector.Vector
 	files    *indexdir.Index
 	folder   string
+	// encryption is how long Encrypt took.
+	encryption time.Duration
 }
 
-// NewSession builds an index of the corpus's training images.
+// NewSession builds an index of the corpus's training images, and its twin.
 func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
+	s, err := OpenSession(ctx, c, opt)
+	if err != nil {
+		return nil, err
+	}
+	if s.Twin, err = s.Builder.Twin(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// OpenSession is NewSession without the twin, for large collections.
+func OpenSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
 	b, err := user.Setup(ctx, user.NewKey(), c.Train, opt)
 	if err != nil {
 		return nil, err
@@ -106,17 +142,16 @@ func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, err
 
 func (s *Session) load(ctx context.Context, c *Corpus) error {
 	index := filepath.Join(s.folder, "index")
+	begun := time.Now()
 	if _, err := s.Builder.Encrypt(ctx, index); err != nil {
 		return err
 	}
+	s.encryption = time.Since(begun)
 	var err error
 	if s.files, err = indexdir.Open(index); err != nil {
 		return err
 	}
 	if s.Cloud, err = score.Load(s.files.Manifest(), s.files.Segments()); err != nil {
-		return err
-	}
-	if s.Twin, err = s.Builder.Twin(); err != nil {
 		return err
 	}
 	for i, im := range c.Test {

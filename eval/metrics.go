@@ -7,10 +7,11 @@ import (
 
 // Quality is the standard protocol of image annotation: precision and recall
 // of each word of the test set, averaged over those words, in percent, and
-// how many of them were found at least once.
+// how many of them were found at least once. F1 is of the two averages.
 type Quality struct {
 	P     float64 `json:"P"`
 	R     float64 `json:"R"`
+	F1    float64 `json:"F1"`
 	Nplus int     `json:"Nplus"`
 }
 
@@ -45,6 +46,9 @@ func Measure(predicted, truth [][]string) Quality {
 		if hit[w] > 0 {
 			q.Nplus++
 		}
+	}
+	if q.P+q.R > 0 {
+		q.F1 = round(200*q.P*q.R/(q.P+q.R)/float64(len(words)), 2)
 	}
 	q.P = round(100*q.P/float64(len(words)), 2)
 	q.R = round(100*q.R/float64(len(words)), 2)

@@ -195,7 +195,7 @@ func TestDistancesComeBack(t *testing.T) {
 func TestMeasure(t *testing.T) {
 	got := Measure([][]string{{"sea", "sky"}, {"sea", "car"}}, [][]string{{"sea"}, {"sky", "car"}})
 	// sea: 1 of 2 said, 1 of 1 found; sky: 0 of 1, 0 of 1; car: 1 of 1, 1 of 1.
-	if want := (Quality{P: 50, R: round(200.0/3, 2), Nplus: 2}); got != want {
+	if want := (Quality{P: 50, R: round(200.0/3, 2), F1: round(400.0/7, 2), Nplus: 2}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/eval"
+	"cpar/eval/step"
+	"cpar/internal/exitcode"
+	"cpar/internal/progress"
+)
+
+type flags struct {
+	data, cache, out string
+	n, most          int
+	asJSON, anyBuild bool
+}
+
+func (f *flags) add(c *cobra.Command, out string) {
+	c.Flags().StringVar(&f.data, "data", "", "`folder` of the collection (required)")
+	c.Flags().StringVar(&f.cache, "cache", filepath.Join("results", "features"), "`folder` that keeps features between runs; empty for none")
+	c.Flags().StringVar(&f.out, "out", out, "`folder` that keeps results between runs; empty for none")
+	c.Flags().BoolVar(&f.anyBuild, "any-build", false, "take kept results of another build of this program, or of another machine, too")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON instead of text")
+	c.Args = func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) }
+}
+
+// addSize is for what is measured on collections made larger.
+func (f *flags) addSize(c *cobra.Command) {
+	c.Flags().IntVar(&f.n, "n", eval.DefaultN, "images in the index that cost is measured on")
+}
+
+func (f *flags) addMost(c *cobra.Command) {
+	c.Flags().IntVar(&f.most, "most", eval.DefaultMost, "images in the largest index of scaling")
+}
+
+// plan makes the plan of a run; the caller closes its lab.
+func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
+	if f.data == "" {
+		return nil, fmt.Errorf("%w: pass --data FOLDER", cpar.ErrInput)
+	}
+	if f.n < 0 || f.most < 0 || f.n > cpar.MaxRecords || f.most > cpar.MaxRecords {
+		return nil, fmt.Errorf("%w: sizes %d and %d", cpar.ErrInput, f.n, f.most)
+	}
+	identity, err := eval.Identity()
+	if err != nil {
+		return nil, err
+	}
+	return &eval.Plan{
+		Lab:    &eval.Lab{Data: f.data, Cache: f.cache, Progress: progress.Bar(cmd.ErrOrStderr())},
+		Runner: &step.Runner{Dir: f.out, Identity: identity, AnyIdentity: f.anyBuild},
+		N:      f.n, Most: f.most,
+	}, nil
+}
+
+// lines tells people of every step on w.
+func lines(w io.Writer) func(step.Record, error) {
+	return func(r step.Record, err error) {
+		took := time.Duration(r.Seconds * float64(time.Second)).Round(100 * time.Millisecond)
+		switch {
+		case errors.Is(err, context.Canceled):
+			fmt.Fprintf(w, "%-14s interrupted\n", r.Name)
+		case err != nil:
+			fmt.Fprintf(w, "%-14s failed: %v\n", r.Name, err)
+		case r.Reused:
+			fmt.Fprintf(w, "%-14s done before, in %v\n", r.Name, took)
+		default:
+			fmt.Fprintf(w, "%-14s %v\n", r.Name, took)
+		}
+	}
+}
+
+func printJSON(w io.Writer, x any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(x)
+}
+
+var (
+	errPartly      = errors.New("some steps failed")
+	errInterrupted = errors.New("interrupted")
+)

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"cpar/eval"
+)
+
+// oneCommands are the subcommands that measure one thing.
+func oneCommands() []*cobra.Command {
+	return []*cobra.Command{
+		one("agreement", "hold the encrypted search against its plaintext twin", 0, func(ctx context.Context, p *eval.Plan) (*eval.Agreement, error) {
+			r, _, err := p.Agreement(ctx)
+			return r, err
+		}),
+		one("corel5k", "measure annotation quality by the standard protocol", 0, func(ctx context.Context, p *eval.Plan) (*eval.Corel5k, error) {
+			r, _, err := p.Corel5k(ctx)
+			return r, err
+		}),
+		one("alphagamma", "measure the L1 approximation against α and γ", 0, func(ctx context.Context, p *eval.Plan) (*eval.AlphaGamma, error) {
+			r, _, err := p.AlphaGamma(ctx)
+			return r, err
+		}),
+		one("pca", "measure what PCA costs in accuracy", 0, func(ctx context.Context, p *eval.Plan) (*eval.PCALoss, error) {
+			r, _, err := p.PCA(ctx)
+			return r, err
+		}),
+		one("cost", "measure cloud time, build and request", sizeFlag, func(ctx context.Context, p *eval.Plan) (*eval.Cost, error) {
+			r, _, err := p.Cost(ctx)
+			return r, err
+		}),
+		sweep("speedup", "measure cpar over capia against AP"),
+		sweep("recall", "measure accuracy against AP"),
+		sweep("tradeoff", "measure speedup against accuracy"),
+		one("samples", "annotate a few test images", 0, func(ctx context.Context, p *eval.Plan) (*eval.Samples, error) {
+			r, _, err := p.Samples(ctx)
+			return r, err
+		}),
+		one("numbers", "lay the numbers of the paper's text beside ours", sizeFlag, func(ctx context.Context, p *eval.Plan) (*eval.Numbers, error) {
+			return p.Numbers(ctx)
+		}),
+		one("scaling", "measure growth with n", mostFlag, func(ctx context.Context, p *eval.Plan) (*eval.Scaling, error) {
+			r, _, err := p.Scaling(ctx)
+			return r, err
+		}),
+		one("flann", "hold the forests against FLANN's", 0, func(ctx context.Context, p *eval.Plan) (*eval.FLANN, error) {
+			r, _, err := p.FLANN(ctx)
+			return r, err
+		}),
+	}
+}
+
+// sweep is one of the three looks at one run.
+func sweep(name, short string) *cobra.Command {
+	return one(name, short, 0, func(ctx context.Context, p *eval.Plan) (sweepOf, error) {
+		r, _, err := p.Sweep(ctx)
+		return sweepOf{r, name}, err
+	})
+}
+
+// sweepOf is a sweep that prints one of its tables; as JSON it is whole.
+type sweepOf struct {
+	*eval.Sweep
+	table string
+}
+
+func (s sweepOf) Tables() []eval.Table { return s.Sweep.Only(s.table).Tables() }
+
+const (
+	sizeFlag = 1 << iota
+	mostFlag
+)
+
+// printer is a result with a text of its own.
+type printer interface{ Print(io.Writer) }
+
+func one[R eval.Result](name, short string, sizes int, measure func(context.Context, *eval.Plan) (R, error)) *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use:   name,
+		Short: short,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := f.plan(cmd)
+			if err != nil {
+				return err
+			}
+			defer p.Lab.Close()
+			result, err := measure(cmd.Context(), p)
+			if err != nil {
+				return err
+			}
+			w := cmd.OutOrStdout()
+			if f.asJSON {
+				return printJSON(w, result)
+			}
+			if own, ok := any(result).(printer); ok {
+				own.Print(w)
+				return nil
+			}
+			return eval.PrintTables(w, result)
+		},
+	}
+	f.add(c, "")
+	if sizes&sizeFlag != 0 {
+		f.addSize(c)
+		c.Example = fmt.Sprintf("  $ cpar-eval %s --data corel5k --n 20000 --json", name)
+	}
+	if sizes&mostFlag != 0 {
+		f.addMost(c)
+	}
+	return c
+}

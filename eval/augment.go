@@ -1,0 +1,196 @@
+package eval
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	_ "image/gif"
+	_ "image/jpeg"
+	_ "image/png"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync/atomic"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/draw"
+	_ "golang.org/x/image/tiff"
+	_ "golang.org/x/image/webp"
+	"golang.org/x/sync/errgroup"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/dataset"
+	"cpar/user/feature"
+)
+
+// Collections larger than the real one are made from it, for cost and scaling
+// only; accuracy is measured on untouched images always. Two ways:
+//
+//	pixels    a crop, a flip and a shift of colours of a real photo, whose
+//	          features are then extracted like any other's (up to pixelLimit)
+//	features  two images' features mixed and jittered, ten times as fast
+//	          (beyond that)
+//
+// Both are seeded: image i is the same in every run.
+const (
+	augmentSeed = 1
+	// pixelLimit is the n of the paper. Further images are mixed of features.
+	pixelLimit = 20000
+	// augmentSide bounds the longest side of an augmented photo: colours are
+	// counted at that size in any case (package feature).
+	augmentSide = 256
+)
+
+// shift is what is done to a photo.
+type shift struct {
+	left, top, width, height float64 // the crop, as shares
+	flip                     bool
+	gain, offset             [3]float64 // of red, green, blue
+}
+
+func drawShift(rng *rand.Rand) shift {
+	s := shift{width: 0.7 + 0.25*rng.Float64(), height: 0.7 + 0.25*rng.Float64(), flip: rng.IntN(2) == 1}
+	s.left, s.top = (1-s.width)*rng.Float64(), (1-s.height)*rng.Float64()
+	for c := range 3 {
+		s.gain[c], s.offset[c] = 0.85+0.3*rng.Float64(), 24*rng.Float64()-12
+	}
+	return s
+}
+
+// apply returns the shifted photo as a BMP file.
+func (s shift) apply(data []byte) ([]byte, error) {
+	src, _, err := image.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("decoding: %w: %w", cpar.ErrInput, err)
+	}
+	b := src.Bounds()
+	crop := image.Rect(
+		b.Min.X+int(s.left*float64(b.Dx())), b.Min.Y+int(s.top*float64(b.Dy())),
+		b.Min.X+int((s.left+s.width)*float64(b.Dx())), b.Min.Y+int((s.top+s.height)*float64(b.Dy())))
+	if crop.Empty() {
+		crop = b
+	}
+	w, h := crop.Dx(), crop.Dy()
+	if long := max(w, h); long > augmentSide {
+		w, h = max(1, w*augmentSide/long), max(1, h*augmentSide/long)
+	}
+	out := image.NewRGBA(image.Rect(0, 0, w, h))
+	draw.ApproxBiLinear.Scale(out, out.Bounds(), src, crop, draw.Src, nil)
+	s.colours(out)
+	var buf bytes.Buffer
+	if err := bmp.Encode(&buf, out); err != nil {
+		return nil, fmt.Errorf("encoding: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+// colours flips the picture and shifts its colours.
+func (s shift) colours(img *image.RGBA) {
+	var table [3][256]uint8
+	for c := range table {
+		for v := range table[c] {
+			table[c][v] = uint8(max(0, min(255, s.gain[c]*float64(v)+s.offset[c])))
+		}
+	}
+	w := img.Bounds().Dx()
+	for y := range img.Bounds().Dy() {
+		row := img.Pix[y*img.Stride:][:4*w]
+		for x := range w {
+			p := row[4*x:]
+			p[0], p[1], p[2], p[3] = table[0][p[0]], table[1][p[1]], table[2][p[2]], 255
+		}
+		if s.flip {
+			for x := range w / 2 {
+				a, b := img.RGBAAt(x, y), img.RGBAAt(w-1-x, y)
+				img.SetRGBA(x, y, color.RGBA(b))
+				img.SetRGBA(w-1-x, y, color.RGBA(a))
+			}
+		}
+	}
+}
+
+// augmentPixels makes images first to first+n of the series: of a photo each,
+// in turn, with its keywords.
+func augmentPixels(ctx context.Context, items []dataset.Item, first, n int, progress func(done int)) ([]user.Image, error) {
+	load := func(i int) ([]byte, error) {
+		rng := rand.New(rand.NewPCG(augmentSeed, uint64(first+i)))
+		data, err := os.ReadFile(items[(first+i)%len(items)].Path)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+		}
+		return drawShift(rng).apply(data)
+	}
+	results, err := feature.All(ctx, n, load, feature.Options{Progress: func(done, _ int) { progress(done) }})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]user.Image, n)
+	for i, r := range results {
+		it := items[(first+i)%len(items)]
+		if r.Err != nil {
+			return nil, fmt.Errorf("augmenting %s: %w", it.Name, r.Err)
+		}
+		out[i] = user.Image{Vectors: r.Vectors, Keywords: it.Keywords}
+	}
+	return out, nil
+}
+
+// mixFeatures makes n images, each of the features of two: a weighted mean for
+// magnitudes and histograms, with five per cent of jitter, and for phases and
+// signs the one's or the other's.
+func mixFeatures(ctx context.Context, images []user.Image, n int, progress user.Progress) ([]user.Image, error) {
+	out := make([]user.Image, n)
+	var done atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range out {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			rng := rand.New(rand.NewPCG(augmentSeed+1, uint64(i)))
+			a, b := images[rng.IntN(len(images))], images[rng.IntN(len(images))]
+			out[i] = user.Image{Vectors: mix(rng, a.Vectors, b.Vectors), Keywords: a.Keywords}
+			if k := int(done.Add(1)); progress != nil && (k%256 == 0 || k == n) {
+				progress("mixing features", k, n)
+			}
+			return nil
+		})
+	}
+	return out, group.Wait()
+}
+
+func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
+	share := float32(0.5 + 0.5*rng.Float64()) // of a, whose keywords the image gets
+	blend := func(x, y []float32, histogram bool) []float32 {
+		z := make([]float32, len(x))
+		sum := float32(0)
+		for i := range x {
+			z[i] = (share*x[i] + (1-share)*y[i]) * (0.95 + 0.1*rng.Float32())
+			sum += z[i]
+		}
+		if histogram && sum > 0 {
+			for i := range z {
+				z[i] /= sum
+			}
+		}
+		return z
+	}
+	choose := func(x, y []float32) []float32 {
+		z := make([]float32, len(x))
+		for i := range x {
+			if z[i] = x[i]; rng.Float32() > share {
+				z[i] = y[i]
+			}
+		}
+		return z
+	}
+	return &feature.Vectors{
+		RGB: blend(a.RGB, b.RGB, true), HSV: blend(a.HSV, b.HSV, true), Lab: blend(a.Lab, b.Lab, true),
+		Gabor: blend(a.Gabor, b.Gabor, false), GaborQ: choose(a.GaborQ, b.GaborQ),
+		Haar: blend(a.Haar, b.Haar, false), HaarQ: choose(a.HaarQ, b.HaarQ),
+	}
+}

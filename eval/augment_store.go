@@ -1,0 +1,185 @@
+package eval
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"os"
+	"path/filepath"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/user"
+	"cpar/user/feature"
+)
+
+// Features of augmented photos are kept in files of augmentChunk images, in the
+// folder of the feature cache; an interrupted run loses one of them at most.
+//
+//	augmented-DIGEST-00003.bin   magic "cparaug1" · images (4 bytes) · for each:
+//	                             rgb hsv lab gabor haar (largest value, float32; then 16 bits
+//	                             a value, as shares of it) · gaborq (bytes) · haarq (2 bits)
+//	                             · CRC-32C of all that; little-endian, 10,292 bytes an image
+//
+// DIGEST is of the photos' names and bytes, the seed and the version of package
+// feature. Sixteen bits are finer than the levels that features become.
+const (
+	augmentChunk = 500
+	augmentMagic = "cparaug1"
+	// augmentedSize is what an image takes.
+	augmentedSize = 5*4 + 2*(3*feature.ColorDim+feature.GaborDim+feature.HaarDim) + feature.GaborDim + feature.HaarDim/4
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// augmented returns the first n images of the series of augmented photos.
+func (l *Lab) augmented(ctx context.Context, c *Corpus, n int) ([]user.Image, error) {
+	if len(c.TrainItems) == 0 {
+		return nil, fmt.Errorf("augmenting photos: %w: the collection has no files", cpar.ErrInput)
+	}
+	digest, err := l.Digest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", digest, augmentSeed, feature.Version))
+	out := make([]user.Image, 0, n)
+	for chunk := 0; len(out) < n; chunk++ {
+		path := ""
+		if l.Cache != "" {
+			path = filepath.Join(l.Cache, fmt.Sprintf("augmented-%s-%05d.bin", hex.EncodeToString(sum[:8]), chunk))
+		}
+		images, err := l.augmentedChunk(ctx, c, path, chunk*augmentChunk, n)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, images[:min(len(images), n-len(out))]...)
+	}
+	return out, nil
+}
+
+// augmentedChunk reads a chunk or makes it. Fresh features pass through the
+// encoding too, so that a second run has the same ones.
+func (l *Lab) augmentedChunk(ctx context.Context, c *Corpus, path string, first, total int) ([]user.Image, error) {
+	if path != "" {
+		if b, err := os.ReadFile(path); err == nil {
+			if images, err := decodeAugmented(b); err == nil && len(images) == augmentChunk {
+				return withKeywords(images, c, first), nil
+			}
+		}
+	}
+	made, err := augmentPixels(ctx, c.TrainItems, first, augmentChunk, func(done int) {
+		if l.Progress != nil {
+			l.Progress("augmenting photos", min(first+done, total), total)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("augmenting photos: %w", err)
+	}
+	b, err := encodeAugmented(made)
+	if err != nil {
+		return nil, fmt.Errorf("augmenting photos: %w", err)
+	}
+	if path != "" {
+		if err := durable.WriteFile(path, b, 0o600); err != nil {
+			return nil, fmt.Errorf("keeping features of augmented photos: %w", err)
+		}
+	}
+	images, err := decodeAugmented(b)
+	if err != nil {
+		return nil, err
+	}
+	return withKeywords(images, c, first), nil
+}
+
+func withKeywords(vectors []*feature.Vectors, c *Corpus, first int) []user.Image {
+	out := make([]user.Image, len(vectors))
+	for i, v := range vectors {
+		out[i] = user.Image{Vectors: v, Keywords: c.TrainItems[(first+i)%len(c.TrainItems)].Keywords}
+	}
+	return out
+}
+
+func encodeAugmented(images []user.Image) ([]byte, error) {
+	b := make([]byte, 0, len(augmentMagic)+4+len(images)*augmentedSize+4)
+	b = append(b, augmentMagic...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(images)))
+	for _, im := range images {
+		v := im.Vectors
+		for _, part := range [][]float32{v.RGB, v.HSV, v.Lab, v.Gabor, v.Haar} {
+			largest := float32(0)
+			for _, x := range part {
+				if !(x >= 0 && x <= math.MaxFloat32) {
+					return nil, fmt.Errorf("%w: a feature is %v", cpar.ErrInput, x)
+				}
+				largest = max(largest, x)
+			}
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(largest))
+			for _, x := range part {
+				share := 0.0
+				if largest > 0 {
+					share = float64(x) / float64(largest)
+				}
+				b = binary.LittleEndian.AppendUint16(b, uint16(math.Round(share*math.MaxUint16)))
+			}
+		}
+		for _, x := range v.GaborQ {
+			b = append(b, byte(x))
+		}
+		for i := 0; i < len(v.HaarQ); i += 4 {
+			packed := byte(0)
+			for k, x := range v.HaarQ[i:][:4] {
+				packed |= byte(x+1) << (2 * k)
+			}
+			b = append(b, packed)
+		}
+	}
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
+}
+
+func decodeAugmented(b []byte) ([]*feature.Vectors, error) {
+	head := len(augmentMagic) + 4
+	fail := func(what string) ([]*feature.Vectors, error) {
+		return nil, fmt.Errorf("reading augmented features: %w: %s", cpar.ErrCorrupt, what)
+	}
+	if len(b) < head+4 || string(b[:len(augmentMagic)]) != augmentMagic {
+		return fail("this is no such file")
+	}
+	n := int(binary.LittleEndian.Uint32(b[len(augmentMagic):]))
+	if len(b)-head-4 != n*augmentedSize || crc32.Checksum(b[:len(b)-4], castagnoli) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
+		return fail("its length or checksum does not fit")
+	}
+	out := make([]*feature.Vectors, n)
+	b = b[head : len(b)-4]
+	for i := range out {
+		v := &feature.Vectors{GaborQ: make([]float32, feature.GaborDim), HaarQ: make([]float32, feature.HaarDim)}
+		for _, part := range []struct {
+			to *[]float32
+			n  int
+		}{{&v.RGB, feature.ColorDim}, {&v.HSV, feature.ColorDim}, {&v.Lab, feature.ColorDim}, {&v.Gabor, feature.GaborDim}, {&v.Haar, feature.HaarDim}} {
+			largest := float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+			if !(largest >= 0 && largest <= math.MaxFloat32) {
+				return fail("a feature is not finite")
+			}
+			b = b[4:]
+			x := make([]float32, part.n)
+			for j := range x {
+				x[j] = float32(largest * float64(binary.LittleEndian.Uint16(b[2*j:])) / math.MaxUint16)
+			}
+			*part.to, b = x, b[2*part.n:]
+		}
+		for j := range v.GaborQ {
+			v.GaborQ[j] = float32(b[j])
+		}
+		b = b[feature.GaborDim:]
+		for j := range v.HaarQ {
+			v.HaarQ[j] = float32(b[j/4]>>(2*(j%4))&3) - 1
+		}
+		b = b[feature.HaarDim/4:]
+		out[i] = v
+	}
+	return out, nil
+}

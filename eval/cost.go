@@ -1,0 +1,316 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"cpar"
+	"cpar/cloud/search"
+	"cpar/user"
+	"cpar/user/combined"
+	"cpar/user/feature"
+	"cpar/user/ive"
+	"cpar/user/ope"
+	"cpar/user/pl1c"
+)
+
+// A CostRow is one search on one core.
+type CostRow struct {
+	Name string `json:"name"`
+	// NS is the median time of a request in the cloud, Bytes the ciphertext
+	// read for it.
+	NS    int64 `json:"ns"`
+	Bytes int64 `json:"bytes"`
+	// StreamRatio is the time of a plain sequential read of as many bytes,
+	// measured in the same run, divided by NS.
+	StreamRatio float64 `json:"stream_ratio"`
+
+	Search  string  `json:"search,omitempty"`
+	Approx  float64 `json:"approx,omitempty"` // AP-X in percent
+	Visits  float64 `json:"visits"`
+	Speedup float64 `json:"speedup"` // over capia in this run
+	// Bound is what visits alone would allow, MemoryBound what memory leaves of
+	// it: capia's time over that of scoring the same records in the same order.
+	Bound       float64 `json:"bound"`
+	MemoryBound float64 `json:"memory_bound,omitempty"`
+}
+
+// A RequestCost is what the owner does and sends for a photo; milliseconds are
+// medians on one core.
+type RequestCost struct {
+	Features float64 `json:"features_ms"`
+	Encrypt  float64 `json:"encrypt_ms"`
+	Bytes    int     `json:"bytes"`
+	Reply    int     `json:"reply_bytes"`
+
+	// Vector and Order are parts of Bytes; Planes is what pruning would add.
+	Vector int `json:"vector_bytes"`
+	Order  int `json:"order_bytes"`
+	Planes int `json:"planes_bytes"`
+	// Select is decrypting the reply and ranking its keywords.
+	Select float64 `json:"select_ms"`
+}
+
+// A ToolCost is what the paper's single operations cost here, in milliseconds
+// on one core.
+type ToolCost struct {
+	// Vector encrypts a record's vector of VectorDim elements.
+	Vector    float64 `json:"vector_ms"`
+	VectorDim int     `json:"vector_dimension"`
+	// Plane encrypts a plane of |SF|+1 elements, BoxedPlane one of 2·m̂+2 as the
+	// paper boxes it.
+	Plane      float64 `json:"plane_ms"`
+	BoxedPlane float64 `json:"boxed_plane_ms"`
+	BoxedDim   int     `json:"boxed_plane_dimension"`
+	// OPE encrypts the |SF| split values of a request, order-preserving.
+	OPE float64 `json:"ope_ms"`
+}
+
+// A Cost is what one index costs.
+type Cost struct {
+	Records  int         `json:"n"`
+	Kind     string      `json:"images"`
+	Requests int         `json:"requests"`
+	Rows     []CostRow   `json:"rows"`
+	Build    BuildCost   `json:"build"`
+	Request  RequestCost `json:"request"`
+	Tools    ToolCost    `json:"tools"`
+}
+
+// costRequests is how many requests a median is of.
+const costRequests = 31
+
+// MeasureCost measures an index of n images: every search in the cloud, the
+// build, a request and its reply.
+func MeasureCost(ctx context.Context, l *Lab, n int) (*Cost, error) {
+	b, err := l.Large(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	c, err := l.Corpus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &Cost{Records: n, Kind: c.kind(n), Build: b.Cost}
+	if out.Rows, out.Requests, err = b.costRows(ctx, l.Progress); err != nil {
+		return nil, err
+	}
+	if out.Request, err = b.requestCost(ctx, c); err != nil {
+		return nil, fmt.Errorf("measuring a request: %w", err)
+	}
+	if out.Tools, err = toolCost(ctx, int(b.Cost.Fields)); err != nil {
+		return nil, fmt.Errorf("measuring the paper's operations: %w", err)
+	}
+	return out, nil
+}
+
+func (s *Session) costRows(ctx context.Context, progress user.Progress) ([]CostRow, int, error) {
+	configs := configurations()
+	n := min(costRequests, len(s.Requests))
+	prepared := make([][]asked, len(configs))
+	for j, conf := range configs {
+		var err error
+		if prepared[j], err = s.prepare(ctx, conf.p, n); err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", conf.name, err)
+		}
+	}
+	tell := func(done, total int) {
+		if progress != nil {
+			progress("searches", done, total)
+		}
+	}
+	times, err := s.timeSearches(ctx, prepared, tell, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	var rows []CostRow
+	base := median(times[0].ns)
+	for j, conf := range configs {
+		t := times[j]
+		row := CostRow{Name: conf.name, NS: median(t.ns), Bytes: int64(mean(t.bytes)), Visits: round(mean(t.visited), 1)}
+		row.StreamRatio = round(float64(s.streamTime(uint64(row.Bytes)))/float64(row.NS), 3)
+		row.Speedup = round(float64(base)/float64(row.NS), 3)
+		row.Bound = round(float64(s.Cloud.Manifest.Records)/row.Visits, 2)
+		if conf.p.Scheme == cpar.SchemeCPAR {
+			row.Search, row.Approx = conf.p.Search.String(), float64(conf.p.Approx)/10
+			if row.MemoryBound, err = s.memoryBound(prepared[j], base, n); err != nil {
+				return nil, 0, err
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows, n, nil
+}
+
+// streamTime is the median time of reading n bytes of the index in order. Each
+// read goes on where the last one stopped, so that a small one is no more in
+// the cache than a search would find it.
+func (s *Session) streamTime(n uint64) int64 {
+	t := s.stream()
+	t.read(s.Cloud.Manifest.Bytes() / 2)
+	ns := make([]int64, 15)
+	for i := range ns {
+		ns[i] = t.read(n).Nanoseconds()
+	}
+	return median(ns)
+}
+
+// clockMS is the median of n calls in milliseconds, after one that warms up.
+func clockMS(ctx context.Context, n int, f func(i int) error) (float64, error) {
+	var ns []int64
+	for i := range n + 1 {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		begun := time.Now()
+		if err := f(i); err != nil {
+			return 0, err
+		}
+		if i > 0 {
+			ns = append(ns, time.Since(begun).Nanoseconds())
+		}
+	}
+	return round(float64(median(ns))/1e6, 4), nil
+}
+
+func (b *Built) requestCost(ctx context.Context, c *Corpus) (r RequestCost, err error) {
+	const times = 25
+	p := cpar.DefaultParams()
+	if len(c.TestItems) > 0 {
+		data := make([][]byte, min(times+1, len(c.TestItems)))
+		for i := range data {
+			if data[i], err = os.ReadFile(c.TestItems[i].Path); err != nil {
+				return r, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+			}
+		}
+		e := feature.NewExtractor()
+		if r.Features, err = clockMS(ctx, times, func(i int) error { _, err := e.FromBytes(data[i%len(data)]); return err }); err != nil {
+			return r, err
+		}
+	}
+	var list []asked
+	if r.Encrypt, err = clockMS(ctx, times, func(i int) error {
+		pending, q, err := b.Builder.RequestVector(b.Requests[i%len(b.Requests)], p)
+		list = append(list, asked{pending, q})
+		return err
+	}); err != nil {
+		return r, err
+	}
+	replies := make([]*cpar.Reply, len(list))
+	for i, a := range list {
+		if replies[i], err = search.Annotate(b.Cloud, a.q); err != nil {
+			return r, err
+		}
+	}
+	if r.Select, err = clockMS(ctx, times, func(i int) error {
+		_, err := list[i%len(list)].pending.Keywords(replies[i%len(list)], keywordsKept)
+		return err
+	}); err != nil {
+		return r, err
+	}
+	q := list[0].q
+	request, err := q.MarshalBinary()
+	if err != nil {
+		return r, err
+	}
+	reply, err := replies[0].MarshalBinary()
+	if err != nil {
+		return r, err
+	}
+	r.Bytes, r.Reply = len(request), len(reply)
+	r.Vector, r.Order = 8*len(q.Vector), int(b.Cloud.Manifest.OrderBytes)*len(q.Order)
+	p.Prune = true
+	if _, q, err = b.Builder.RequestVector(b.Requests[0], p); err != nil {
+		return r, err
+	}
+	pruning, err := q.MarshalBinary()
+	r.Planes = len(pruning) - len(request)
+	return r, err
+}
+
+// toolCost times the paper's operations one by one, with random content: their
+// cost does not depend on it.
+func toolCost(ctx context.Context, fields int) (t ToolCost, err error) {
+	const times = 15
+	secret := [32]byte{'c', 'o', 's', 't'}
+	noise := ive.NewNoise(secret)
+	vectors := func(dim int) (func(int) error, error) {
+		k, err := ive.NewKey(secret, ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift})
+		v, dst := make([]int64, dim), make([]uint64, dim)
+		for i := range v {
+			v[i] = int64(i%199 - 99)
+		}
+		return func(int) error { return k.EncryptRecord(dst, v, noise) }, err
+	}
+	t.VectorDim, t.BoxedDim = combined.Paper().JL+combined.Paper().KL+3, pl1c.Paper().Plane().Dim
+	for _, part := range []struct {
+		to  *float64
+		dim int
+	}{{&t.Vector, t.VectorDim}, {&t.Plane, fields + 1}} {
+		f, err := vectors(part.dim)
+		if err != nil {
+			return t, err
+		}
+		if *part.to, err = clockMS(ctx, times, f); err != nil {
+			return t, err
+		}
+	}
+	boxed, err := pl1c.KeyGen(secret, pl1c.Paper())
+	if err != nil {
+		return t, err
+	}
+	if t.BoxedPlane, err = clockMS(ctx, times, func(i int) error {
+		_, err := boxed.EncryptPlane(pl1c.Plane{Coordinate: i, Height: 7}, noise)
+		return err
+	}); err != nil {
+		return t, err
+	}
+	key, err := ope.NewKey(secret, 999)
+	if err != nil {
+		return t, err
+	}
+	t.OPE, err = clockMS(ctx, times, func(i int) error {
+		for field := range fields {
+			if _, err := key.Encrypt(field, (field*37+i)%1000); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return t, err
+}
+
+// Tables implements Result.
+func (c *Cost) Tables() []Table {
+	t := Table{Name: "cost", Title: fmt.Sprintf("Cloud time a request, n = %d (%s), median of %d requests, one core", c.Records, c.Kind, c.Requests),
+		Columns: []string{"search", "AP", "ms", "MB read", "visits", "of stream speed", "speedup", "visits allow", "memory leaves"}}
+	for _, r := range c.Rows {
+		ap := ""
+		if r.Approx > 0 {
+			ap = num(r.Approx, 1)
+		}
+		t.Rows = append(t.Rows, []string{r.Name, ap, num(float64(r.NS)/1e6, 3), num(float64(r.Bytes)/1e6, 2), num(r.Visits, 0),
+			num(r.StreamRatio, 3), num(r.Speedup, 2), num(r.Bound, 1), blank(r.MemoryBound, 2)})
+	}
+	owner := Table{Name: "cost-owner", Title: "The owner's side: building on all cores, the rest on one", Columns: []string{"what", "value", "unit"}}
+	for _, row := range []struct {
+		what  string
+		value float64
+		unit  string
+	}{
+		{"PCA", c.Build.PCA, "s"}, {"vectors", c.Build.Vectors, "s"}, {"forest", c.Build.Forest, "s"},
+		{"encrypted index", c.Build.Encrypt, "s"}, {"peak memory", c.Build.PeakMB, "MB"},
+		{"of it raw features", c.Build.RawMB, "MB"}, {"index", float64(c.Build.IndexBytes) / 1e6, "MB"},
+		{"split fields", float64(c.Build.Fields), ""}, {"planes", float64(c.Build.Planes), ""},
+		{"features of a photo", c.Request.Features, "ms"}, {"request, encrypted", c.Request.Encrypt, "ms"},
+		{"request", float64(c.Request.Bytes), "B"}, {"reply", float64(c.Request.Reply), "B"},
+		{"selection of keywords", c.Request.Select, "ms"}, {"encryption of a vector", c.Tools.Vector, "ms"},
+		{"encryption of a plane", c.Tools.Plane, "ms"}, {"encryption of a boxed plane", c.Tools.BoxedPlane, "ms"},
+		{"order-preserving encryption of a request", c.Tools.OPE, "ms"},
+	} {
+		owner.Rows = append(owner.Rows, []string{row.what, num(row.value, 3), row.unit})
+	}
+	return []Table{t, owner}
+}

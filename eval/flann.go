@@ -1,0 +1,329 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"cpar"
+	"cpar/kdforest"
+	"cpar/user"
+	"cpar/user/pca"
+)
+
+const (
+	flannNear  = 10 // neighbours asked for
+	flannTrees = 10
+	// flannBuilds is how many forests a figure is the mean of. FLANN's are
+	// never twice the same, and one forest's recall is off by 0.01 or so.
+	flannBuilds = 3
+	pcaDims     = 64
+)
+
+// flannPowers are the shares of the records that are visited, in tenths of a
+// percent.
+var flannPowers = []int{5, 10, 15, 25, 50, 75, 100, 150, 200, 300, 400, 600}
+
+// flannRecalls are the recalls at which forests are compared.
+var flannRecalls = []float64{0.8, 0.9}
+
+// The libraries of a FLANNRow.
+const (
+	LibraryFLANN     = "flann"
+	LibraryLeaf      = "cpar-plain-leaf"     // records in leaves only, as FLANN's
+	LibraryNode      = "cpar-plain-node"     // a record at every node, as the paper's
+	LibraryEncrypted = "cpar-encrypted-node" // what the cloud does
+)
+
+// FLANN is the forest of package kdforest held against FLANN's randomized
+// kd-forest, over the same vectors, with as many trees and the same distance:
+// recall of the true ten nearest against records visited and against time.
+//
+// Spaces: jl1296, the integers that Johnson and Lindenstrauss's projection makes
+// of a photo's 864 levels, squared L2; pca64, the first 64 principal components
+// of its 864 L1 coordinates, squared L2, which orders as L2.
+//
+// Everything runs on one core, one request at a time: FLANN in C++ as its
+// headers compile with -O3, ours in plain Go, both on float32. The encrypted
+// forest works on 64-bit words, splits in levels, and adds the divergence of lab
+// to the distance; its recall is against its own scan. So its visits compare
+// with those of the plain forest over levels rather than with FLANN's; its time
+// is the price that privacy has.
+type FLANN struct {
+	Records    int `json:"records"`
+	Requests   int `json:"requests"`
+	Neighbours int `json:"neighbours"`
+	Trees      int `json:"trees"`
+	// Builds is how many forests each figure is the mean of, but for the
+	// encrypted ones.
+	Builds int          `json:"builds"`
+	Points []FLANNRow   `json:"rows"`
+	Equal  []FLANNEqual `json:"equal_recall"`
+	Price  []FLANNPrice `json:"price_of_privacy"`
+	// LeafWithin10 says whether, at every recall and in every space compared,
+	// our forest with records in leaves visits at most a tenth more than FLANN.
+	LeafWithin10 bool `json:"leaf_visits_within_10_percent"`
+}
+
+// A FLANNRow is one point of a curve.
+type FLANNRow struct {
+	FLANNCurve
+	// Visits is the bound on distinct records visited, FLANN's checks, and
+	// Approx the same in percent of the records.
+	Visits int     `json:"visits"`
+	Approx float64 `json:"approx"`
+	// Visited is the mean of what was visited: fewer where nothing within
+	// reach was left.
+	Visited float64 `json:"visited"`
+	Recall  float64 `json:"recall_at_10"`
+	Micros  float64 `json:"us_per_request"`
+}
+
+// A FLANNCurve names what was measured.
+type FLANNCurve struct {
+	Space   string `json:"space"`
+	Library string `json:"library"`
+	// Search is best-bin, by-rank, depth-first or scan.
+	Search string `json:"search"`
+	// Splits is what the trees divide: the vectors that are compared, or the
+	// 864 levels that they were made of.
+	Splits string `json:"splits"`
+}
+
+// A FLANNEqual is a curve read off at a recall, by linear interpolation, and
+// held against FLANN's in the same space.
+type FLANNEqual struct {
+	FLANNCurve
+	Recall          float64 `json:"recall_at_10"`
+	Visited         float64 `json:"visited"`
+	Micros          float64 `json:"us_per_request"`
+	VisitsOverFLANN float64 `json:"visits_over_flann"`
+	TimeOverFLANN   float64 `json:"time_over_flann"`
+}
+
+// A FLANNPrice is how much longer the encrypted forest takes than another
+// search: than FLANN at equal recall, by its fastest search, and than the same
+// search in the clear at equal visits.
+type FLANNPrice struct {
+	At        string     `json:"at"`
+	Encrypted FLANNCurve `json:"encrypted"`
+	Against   FLANNCurve `json:"against"`
+	Factor    float64    `json:"factor"`
+}
+
+// MeasureFLANN compiles the driver of FLANN (CheckFLANN), runs it and our
+// forests over the vectors of s, and then the encrypted forest of s. c must be
+// the corpus that s is of.
+func MeasureFLANN(ctx context.Context, c *Corpus, s *Session, progress user.Progress) (*FLANN, error) {
+	if s.Twin == nil {
+		return nil, fmt.Errorf("comparing with FLANN: %w: the session has no plaintext of its records", cpar.ErrInput)
+	}
+	if len(c.Train) != int(s.Cloud.Manifest.Records) || len(c.Test) != len(s.Requests) {
+		return nil, fmt.Errorf("comparing with FLANN: %w: the index is not of this collection", cpar.ErrInput)
+	}
+	peer, err := newPeer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer peer.close()
+	f := &FLANN{Records: len(c.Train), Requests: len(c.Test), Neighbours: min(flannNear, len(c.Train)), Trees: flannTrees, Builds: flannBuilds}
+	m := &flannRun{FLANN: f, peer: peer, progress: progress}
+
+	jl, err := s.jlTable()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.space(ctx, jl); err != nil {
+		return nil, err
+	}
+	if err := m.levels(ctx, jl, s); err != nil {
+		return nil, err
+	}
+	if err := m.encrypted(ctx, jl.name, s); err != nil {
+		return nil, err
+	}
+	reduced, err := s.pcaTable()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.space(ctx, reduced); err != nil {
+		return nil, err
+	}
+	f.compare()
+	return f, nil
+}
+
+// vectorTable is the vectors of one space, row after row.
+type vectorTable struct {
+	name              string
+	d                 int
+	records, requests [][]float32
+	truth             [][]uint32 // the nearest of every request, see nearest
+}
+
+func (s *Session) jlTable() (*vectorTable, error) {
+	t := &vectorTable{name: "jl1296", d: s.Twin.Projection().MHat()}
+	for _, part := range []struct {
+		levels [][]uint16
+		to     *[][]float32
+	}{{s.recordLevels(), &t.records}, {s.requestLevels(), &t.requests}} {
+		z, err := s.Twin.Projection().EmbedAll(part.levels)
+		if err != nil {
+			return nil, fmt.Errorf("comparing with FLANN: %w", err)
+		}
+		for _, row := range z {
+			x := make([]float32, len(row))
+			for j, v := range row {
+				x[j] = float32(v)
+			}
+			*part.to = append(*part.to, x)
+		}
+	}
+	if t.d != 1296 {
+		t.name = fmt.Sprintf("jl%d", t.d)
+	}
+	return t, nil
+}
+
+func (s *Session) recordLevels() (out [][]uint16) {
+	for _, v := range s.Twin.Vectors() {
+		out = append(out, v.Levels)
+	}
+	return out
+}
+
+func (s *Session) requestLevels() (out [][]uint16) {
+	for _, v := range s.Requests {
+		out = append(out, v.Levels)
+	}
+	return out
+}
+
+// pcaTable reduces the L1 coordinates to their principal components.
+func (s *Session) pcaTable() (*vectorTable, error) {
+	single := func(x []float64) []float32 {
+		out := make([]float32, len(x))
+		for j, v := range x {
+			out[j] = float32(v)
+		}
+		return out
+	}
+	var records, requests [][]float32
+	for _, v := range s.Twin.Vectors() {
+		records = append(records, single(v.L1))
+	}
+	for _, v := range s.Requests {
+		requests = append(requests, single(v.L1))
+	}
+	basis, err := pca.Fit(records, pcaDims, 1)
+	if err != nil {
+		return nil, fmt.Errorf("comparing with FLANN: %w", err)
+	}
+	t := &vectorTable{name: fmt.Sprintf("pca%d", pcaDims), d: pcaDims}
+	for _, x := range records {
+		t.records = append(t.records, single(basis.Project(nil, x)))
+	}
+	for _, x := range requests {
+		t.requests = append(t.requests, single(basis.Project(nil, x)))
+	}
+	return t, nil
+}
+
+// visits are the numbers of visits to measure at, ascending, each once: in a
+// small collection several shares are the same number.
+func (f *FLANN) visits() ([]int, error) {
+	var list []int
+	for _, tenths := range flannPowers {
+		v, err := kdforest.Visits(tenths, f.Records, f.Neighbours)
+		if err != nil {
+			return nil, fmt.Errorf("comparing with FLANN: %w: %w", cpar.ErrInput, err)
+		}
+		list = append(list, v)
+	}
+	return slices.Compact(list), nil
+}
+
+func (f *FLANN) row(c FLANNCurve, visits int, visited, recall, seconds float64) {
+	f.Points = append(f.Points, FLANNRow{
+		FLANNCurve: c, Visits: visits, Approx: round(100*float64(visits)/float64(f.Records), 2),
+		Visited: round(visited, 1), Recall: round(recall, 4), Micros: round(1e6*seconds, 2),
+	})
+}
+
+// at reads a curve off where it first reaches a recall. It reports false if the
+// curve begins above it or never gets there.
+func (f *FLANN) at(c FLANNCurve, recall float64) (visited, micros float64, ok bool) {
+	var last FLANNRow
+	for _, r := range f.Points { // ascending in visits, curve by curve
+		if r.FLANNCurve != c {
+			continue
+		}
+		if r.Recall >= recall {
+			if last.Visits == 0 {
+				return 0, 0, false
+			}
+			share := (recall - last.Recall) / (r.Recall - last.Recall)
+			return last.Visited + share*(r.Visited-last.Visited), last.Micros + share*(r.Micros-last.Micros), true
+		}
+		last = r
+	}
+	return 0, 0, false
+}
+
+// compare reads all curves off at the recalls of interest.
+func (f *FLANN) compare() {
+	f.LeafWithin10 = true
+	var curves []FLANNCurve
+	for _, r := range f.Points {
+		if r.Search != searchScan && !slices.Contains(curves, r.FLANNCurve) {
+			curves = append(curves, r.FLANNCurve)
+		}
+	}
+	for _, recall := range flannRecalls {
+		found := map[FLANNCurve]FLANNEqual{}
+		for _, c := range curves {
+			e := FLANNEqual{FLANNCurve: c, Recall: recall}
+			var ok bool
+			if e.Visited, e.Micros, ok = f.at(c, recall); !ok {
+				continue
+			}
+			if v, t, ok := f.at(flannCurve(c.Space), recall); ok {
+				e.VisitsOverFLANN, e.TimeOverFLANN = round(e.Visited/v, 3), round(e.Micros/t, 3)
+			}
+			e.Visited, e.Micros = round(e.Visited, 1), round(e.Micros, 2)
+			f.Equal = append(f.Equal, e)
+			found[c] = e
+		}
+		var best *FLANNEqual // of the encrypted searches
+		for _, c := range curves {
+			switch e, ok := found[c]; c.Library {
+			case LibraryLeaf:
+				f.LeafWithin10 = f.LeafWithin10 && ok && e.VisitsOverFLANN > 0 && e.VisitsOverFLANN <= 1.1
+			case LibraryEncrypted:
+				if ok && (best == nil || e.Micros < best.Micros) {
+					best = &e
+				}
+			}
+		}
+		for _, c := range curves {
+			if e, ok := found[c]; ok && best != nil && c.Library == LibraryFLANN {
+				at := fmt.Sprintf("recall %.2f", recall)
+				f.Price = append(f.Price, FLANNPrice{At: at, Encrypted: best.FLANNCurve, Against: c, Factor: round(best.Micros/e.Micros, 2)})
+			}
+		}
+	}
+	f.compareVisits()
+}
+
+// compareVisits holds the encrypted searches against the same searches in the
+// clear at AP-10.
+func (f *FLANN) compareVisits() {
+	for _, e := range f.Points {
+		for _, p := range f.Points {
+			if e.Library == LibraryEncrypted && p.Library == LibraryNode && e.Search == p.Search && e.Splits == p.Splits &&
+				e.Visits == p.Visits && e.Visits == (f.Records+9)/10 {
+				f.Price = append(f.Price, FLANNPrice{At: "AP-10", Encrypted: e.FLANNCurve, Against: p.FLANNCurve, Factor: round(e.Micros/p.Micros, 2)})
+			}
+		}
+	}
+}

@@ -1,0 +1,388 @@
+package eval
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/csv"
+	"errors"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/eval/paper"
+	"cpar/eval/step"
+	"cpar/user/dataset"
+	"cpar/user/feature"
+)
+
+// lab is a lab of images that were never files.
+func lab(t testing.TB, train, test int) *Lab {
+	l := &Lab{corpus: syntheticCorpus(3, train, test), digest: "made"}
+	t.Cleanup(l.Close)
+	return l
+}
+
+// A whole run keeps what it measures, goes on after a failure, says what
+// failed, and the next run measures nothing that is there.
+func TestPlanAll(t *testing.T) {
+	t.Setenv("PATH", "") // no compiler, so no FLANN: TestMeasureFLANN has it
+	p := &Plan{Lab: lab(t, 120, 10), Runner: &step.Runner{Dir: t.TempDir(), Identity: "test " + Machine()}, N: 100, Most: 0}
+	measured, reused := map[string]int{}, map[string]int{}
+	p.Done = func(r step.Record, err error) {
+		switch {
+		case err != nil && r.Name != "flann":
+			t.Errorf("%s: %v", r.Name, err)
+		case err != nil:
+		case r.Reused:
+			reused[r.Name]++
+		default:
+			measured[r.Name]++
+		}
+	}
+	first, err := p.All(context.Background())
+	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "scaling") || !strings.Contains(err.Error(), "flann") || len(first.Failed) != 2 {
+		t.Errorf("scaling without a size and FLANN without a compiler cannot work, but: %v, %v", err, first.Failed)
+	}
+	names := []string{"sweep", "corel5k", "agreement", "samples", "alphagamma", "pca", "cost"}
+	for _, name := range names {
+		if measured[name] != 1 || reused[name] != 0 {
+			t.Errorf("%s: measured %d times, reused %d times", name, measured[name], reused[name])
+		}
+	}
+	if first.Numbers == nil || len(first.Steps) < len(names) {
+		t.Errorf("numbers %v, %d steps", first.Numbers, len(first.Steps))
+	}
+	checkSweep(t, first.Sweep, 120)
+	checkCost(t, first.Cost, 100)
+
+	// Nothing of the lab is there the second time: it must not be needed.
+	p.Lab.Close()
+	p.Lab = &Lab{digest: "made"}
+	second, _ := p.All(context.Background())
+	for _, name := range names {
+		if measured[name] != 1 || reused[name] != 1 {
+			t.Errorf("%s, again: measured %d times, reused %d times", name, measured[name], reused[name])
+		}
+	}
+	kept := Kept(p.Runner)
+	first.Steps, first.Failed, second.Steps, second.Failed, kept.Steps = nil, nil, nil, nil, nil
+	if !reflect.DeepEqual(first, second) || !reflect.DeepEqual(first, kept) {
+		t.Error("kept results are not those that were measured")
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	p.Runner.Dir, p.Lab, p.Done = t.TempDir(), lab(t, 30, 5), nil
+	if r, err := p.All(ctx); !errors.Is(err, context.Canceled) || len(r.Failed) > 0 {
+		t.Errorf("interrupted: %v, %v", err, r.Failed)
+	}
+}
+
+func checkSweep(t *testing.T, s *Sweep, n int) {
+	t.Helper()
+	if s.Records != n || len(s.Rows) != 1+2*len(approximations) {
+		t.Fatalf("%d records, %d rows", s.Records, len(s.Rows))
+	}
+	scan := s.Rows[0]
+	if scan.Speedup.Value != 1 || scan.Relative.Value != 100 || scan.Relative.Low != 100 || scan.Recall10.Value != 100 || scan.Bound != 1 {
+		t.Errorf("capia beside itself: %+v", scan)
+	}
+	for _, r := range s.Rows[1:] {
+		if r.Approx == 100 && (r.Recall10.Value != 100 || r.Paper != scan.Paper || r.Standard != scan.Standard) {
+			t.Errorf("%s is not as accurate as capia: %+v", r.Name, r)
+		}
+		if r.Approx == 10 && (r.Visits != float64(n/10) || r.Bound != 10 || r.Memory <= 0) {
+			t.Errorf("%s: %+v", r.Name, r)
+		}
+		for _, x := range []Interval{r.Speedup, r.Paper, r.Relative, r.RelativeStandard, r.Recall10} {
+			if !(x.Low <= x.Value && x.Value <= x.High) {
+				t.Errorf("%s: interval %+v", r.Name, x)
+			}
+		}
+	}
+}
+
+func checkCost(t *testing.T, c *Cost, n int) {
+	t.Helper()
+	if c.Records != n || c.Kind != "real" || c.Rows[0].Name != "capia" || c.Rows[0].Bytes != int64(8*1347*n) {
+		t.Errorf("%+v", c.Rows[0])
+	}
+	for _, r := range c.Rows {
+		if r.NS <= 0 || r.StreamRatio <= 0 || r.Bytes <= 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if c.Request.Bytes <= c.Request.Vector+c.Request.Order || c.Request.Vector != 8*1347 || c.Request.Planes <= 0 || c.Request.Reply <= 0 || c.Request.Encrypt <= 0 || c.Request.Select <= 0 {
+		t.Errorf("request %+v", c.Request)
+	}
+	if b := c.Build; b.Encrypt <= 0 || b.PCA <= 0 || b.Forest <= 0 || b.IndexBytes < uint64(8*1347*n) || b.Fields == 0 {
+		t.Errorf("build %+v", b)
+	}
+	if c.Tools.Vector <= 0 || c.Tools.BoxedPlane <= 0 || c.Tools.OPE <= 0 {
+		t.Errorf("tools %+v", c.Tools)
+	}
+}
+
+// Every number of the paper has ours beside it.
+func TestNumbersAreAllThere(t *testing.T) {
+	c := &Cost{Build: BuildCost{Forest: 1, Encrypt: 1, Fields: 1, IndexBytes: 1, PeakMB: 1}, Request: RequestCost{Features: 1, Select: 1, Bytes: 1, Reply: 1},
+		Tools: ToolCost{Vector: 1, Plane: 1, BoxedPlane: 1, OPE: 1}, Rows: []CostRow{{Name: "capia", Bytes: 1}, {Name: "cpar@10", Bytes: 1}, {Name: "cpar@2.5", Bytes: 1}}}
+	a := &AlphaGamma{Mean: 3, Rows: []AlphaGammaRow{{Alpha: 1, Gamma: 100, Dimension: 1296}}}
+	n := CollectNumbers(paper.Values(), c, a, &PCALoss{Rows: []PCARow{{Factor: 32, Dimension: 864, Lost: Interval{Value: 0.1}}}})
+	if len(n.Rows) <= len(paper.Values().Numbers) {
+		t.Errorf("%d rows", len(n.Rows))
+	}
+	for _, r := range n.Rows {
+		if r.Ours == 0 || r.Paper != nil && r.Place == "" {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// The judge against counting by hand: two requests, one of them with a single
+// related image.
+func TestProtocols(t *testing.T) {
+	truth := [][]string{{"sea", "sky"}, {"car"}}
+	indexed := [][]string{{"sea"}, {"sky", "car"}}
+	j := newJudge(truth, indexed)
+	if !j.admitted[0] || j.admitted[1] {
+		t.Errorf("admitted %v: the first has two related images, the second one", j.admitted)
+	}
+	all := []marks{j.mark(0, []string{"sea", "dog"}), j.mark(1, []string{"car"})}
+	once := []float64{1, 1}
+	// The paper's: request 0 only; sea 1/1, sky 0/1 (not output), dog is nobody's.
+	paper := j.tally(all, once, true)
+	if got := paper.recall(true); got != 100 {
+		t.Errorf("over the words that were output: %g", got)
+	}
+	if got := paper.recall(false); got != 50 {
+		t.Errorf("over all words of admitted requests: %g", got)
+	}
+	// Standard: sea 1, sky 0, car 1.
+	if got := j.tally(all, once, false).recall(false); math.Abs(got-200.0/3) > 1e-9 {
+		t.Errorf("standard: %g", got)
+	}
+	// Drawn twice, a request counts twice: sky and sea of request 0 as before.
+	if got := j.tally(all, []float64{2, 0}, false).recall(false); got != 50 {
+		t.Errorf("drawn twice: %g", got)
+	}
+	// The standard recall is that of Measure.
+	predicted := [][]string{{"sea", "dog"}, {"car"}}
+	if got, want := round(j.tally(all, once, false).recall(false), 2), Measure(predicted, truth).R; got != want {
+		t.Errorf("%g here, %g by Measure", got, want)
+	}
+}
+
+// The interval of a mean of n(0, 1) values is about ±1.96/√n, and weights
+// sum to as many requests as there are.
+func TestBootstrap(t *testing.T) {
+	const n = 400
+	draws := bootstrap(n, 7)
+	rng := rand.New(rand.NewPCG(1, 1))
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	values := make([]float64, len(draws))
+	for b, weights := range draws {
+		count := 0.0
+		for i, k := range weights {
+			values[b] += k * x[i] / n
+			count += k
+			if !(k > 0) {
+				t.Fatalf("resample %d leaves request %d out: its words would leave the mean", b, i)
+			}
+		}
+		if math.Abs(count-n) > 1e-6 {
+			t.Fatalf("resample %d is of %g requests", b, count)
+		}
+	}
+	got := interval(values)
+	if width := (got.High - got.Low) / 2; math.Abs(width-1.96/20) > 0.015 {
+		t.Errorf("half width %.4f, want about %.4f", width, 1.96/20)
+	}
+	if math.Abs(got.Value-mean(x)) > 1e-9 {
+		t.Errorf("value %g, mean %g", got.Value, mean(x))
+	}
+}
+
+func TestWeightedMedian(t *testing.T) {
+	x := []int64{30, 10, 20, 40}
+	for _, c := range []struct {
+		weights []float64
+		want    int64
+	}{{[]float64{1, 1, 1, 1}, 30}, {[]float64{0.1, 3, 0.1, 0.1}, 10}, {[]float64{0.1, 0.1, 0.1, 3}, 40}} {
+		if got := weightedMedian(x, c.weights); got != c.want {
+			t.Errorf("%v: %d, want %d", c.weights, got, c.want)
+		}
+	}
+	if got := median(x); got != 30 {
+		t.Errorf("median %d is not that of equal weights", got)
+	}
+}
+
+func TestFitPower(t *testing.T) {
+	var rows []ScalingRow
+	for _, n := range ScalingSizes {
+		rows = append(rows, ScalingRow{Records: n, Scan: int64(1000 * math.Pow(float64(n), 1.25))})
+	}
+	f, ok := fitPower(rows, func(r ScalingRow) float64 { return float64(r.Scan) })
+	if !ok || math.Abs(f.Exponent-1.25) > 1e-3 || f.Deviation > 1.001 {
+		t.Errorf("%+v", f)
+	}
+	if _, ok := fitPower(rows[:1], func(r ScalingRow) float64 { return 1 }); ok {
+		t.Error("a line through one point")
+	}
+	// fixedVisits must be a whole number of tenths of a percent at every size.
+	for _, n := range ScalingSizes {
+		if 1000*fixedVisits%n != 0 {
+			t.Errorf("%d visits of %d", fixedVisits, n)
+		}
+	}
+}
+
+// photos writes n small pictures and returns a corpus of them.
+func photos(t *testing.T, n int) *Corpus {
+	t.Helper()
+	dir := t.TempDir()
+	c := new(Corpus)
+	for k := range n {
+		img := image.NewRGBA(image.Rect(0, 0, 96, 64))
+		for i := range 96 * 64 {
+			img.Set(i%96, i/96, color.RGBA{uint8(i * (k + 1)), uint8(i / 96 * 4), uint8(40 * k), 255})
+		}
+		var buf bytes.Buffer
+		if err := png.Encode(&buf, img); err != nil {
+			t.Fatal(err)
+		}
+		it := dataset.Item{Path: filepath.Join(dir, string(rune('a'+k))+".png"), Name: string(rune('a' + k)), Keywords: []string{"word " + string(rune('a'+k))}}
+		if err := os.WriteFile(it.Path, buf.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c.TrainItems = append(c.TrainItems, it)
+	}
+	return c
+}
+
+// Augmented photos are the same in every run, differ from each other, and keep
+// the keywords of their photo; what the folder keeps is what was made.
+func TestAugmentPixels(t *testing.T) {
+	c := photos(t, 3)
+	a, err := augmentPixels(context.Background(), c.TrainItems, 4, 7, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := augmentPixels(context.Background(), c.TrainItems, 4, 7, func(int) {})
+	if err != nil || !reflect.DeepEqual(a, b) {
+		t.Errorf("another run makes others (%v)", err)
+	}
+	if reflect.DeepEqual(a[0].Vectors.RGB, a[3].Vectors.RGB) || reflect.DeepEqual(a[0].Vectors.Gabor, a[3].Vectors.Gabor) {
+		t.Error("two images of one photo are alike")
+	}
+	for i, im := range a {
+		if im.Keywords[0] != c.TrainItems[(4+i)%3].Keywords[0] {
+			t.Errorf("image %d has keywords %v", i, im.Keywords)
+		}
+	}
+	enc, err := encodeAugmented(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(enc) != len(augmentMagic)+4+7*augmentedSize+4 || augmentedSize != 10292 {
+		t.Errorf("%d bytes, %d an image", len(enc), augmentedSize)
+	}
+	back, err := decodeAugmented(enc)
+	if err != nil || len(back) != 7 {
+		t.Fatal(len(back), err)
+	}
+	for i, v := range back {
+		w := a[i].Vectors
+		if !reflect.DeepEqual(v.GaborQ, w.GaborQ) || !reflect.DeepEqual(v.HaarQ, w.HaarQ) {
+			t.Errorf("image %d: phases or signs differ", i)
+		}
+		for j := range w.Haar {
+			if math.Abs(float64(v.Haar[j]-w.Haar[j])) > 1e-3 {
+				t.Fatalf("image %d: haar %d is %g, was %g", i, j, v.Haar[j], w.Haar[j])
+			}
+		}
+		for j := range w.RGB {
+			if math.Abs(float64(v.RGB[j]-w.RGB[j])) > 1e-5 {
+				t.Fatalf("image %d: rgb %d is %g, was %g", i, j, v.RGB[j], w.RGB[j])
+			}
+		}
+	}
+}
+
+// A collection grows by what it says it grows by.
+func TestCollectionKinds(t *testing.T) {
+	l := lab(t, 40, 5)
+	c, err := l.Collection(context.Background(), 30)
+	if err != nil || len(c.Train) != 30 || l.corpus.kind(30) != "real" {
+		t.Fatal(len(c.Train), err)
+	}
+	if _, err := l.Collection(context.Background(), 50); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("photos that are no files were augmented: %v", err)
+	}
+	if a, b := l.corpus.kind(20000), l.corpus.kind(20001); a != "augmented" || b != "augmented and mixed" {
+		t.Errorf("%q and %q", a, b)
+	}
+	mixed, err := mixFeatures(context.Background(), l.corpus.Train, 3, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _ := mixFeatures(context.Background(), l.corpus.Train, 3, nil)
+	if !reflect.DeepEqual(mixed, again) || reflect.DeepEqual(mixed[0].Vectors, mixed[1].Vectors) {
+		t.Error("mixed images must be the same in every run, and not the same as each other")
+	}
+	sum := float32(0)
+	for _, x := range mixed[0].Vectors.RGB {
+		sum += x
+	}
+	if math.Abs(float64(sum)-1) > 1e-5 || len(mixed[0].Vectors.Haar) != feature.HaarDim {
+		t.Errorf("a mixed histogram sums to %g", sum)
+	}
+}
+
+func FuzzAugmented(f *testing.F) {
+	f.Add([]byte{})
+	b := append([]byte(augmentMagic), 0, 0, 0, 0)
+	f.Add(binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)))
+	f.Add(append([]byte(augmentMagic), 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		// The checksum would hide everything behind it.
+		if len(b) >= 4 {
+			binary.LittleEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[:len(b)-4], castagnoli))
+		}
+		v, err := decodeAugmented(b)
+		if err != nil && !errors.Is(err, cpar.ErrCorrupt) || err == nil && len(v)*augmentedSize > len(b) {
+			t.Errorf("%d images of %d bytes, %v", len(v), len(b), err)
+		}
+	})
+}
+
+func TestTableCSV(t *testing.T) {
+	table := Table{Name: "x", Columns: []string{"a", "b"}, Rows: [][]string{{"1,5", `say "so"`}, {"", "z"}}}
+	var buf bytes.Buffer
+	if err := table.WriteCSV(&buf); err != nil {
+		t.Fatal(err)
+	}
+	got, err := csv.NewReader(&buf).ReadAll()
+	if err != nil || !reflect.DeepEqual(got, append([][]string{table.Columns}, table.Rows...)) {
+		t.Errorf("%q, %v", got, err)
+	}
+	for x, want := range map[float64]string{0.012345: "0.0123", 1234.6: "1235", 3.14159: "3.14", 0: "0"} {
+		if got := significant(x); got != want {
+			t.Errorf("%g is written %s, want %s", x, got, want)
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package eval
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/dataset"
+	"cpar/user/feature"
+)
+
+// A Lab is what the measurements of one run share: the collection, made larger
+// where a measurement asks for it, and an index of it. Everything is made when
+// first needed, so that a run whose results are there opens nothing.
+//
+// It is for one goroutine.
+type Lab struct {
+	// Data is the folder of the collection, Cache one that keeps features.
+	Data, Cache string
+	Progress    user.Progress
+
+	corpus  *Corpus
+	digest  string
+	session *Session
+	large   *Built
+	extra   []user.Image // images beyond the real ones, in order
+}
+
+// Digest is of the collection: every item's name, keywords, half and bytes.
+func (l *Lab) Digest(ctx context.Context) (string, error) {
+	if l.digest != "" {
+		return l.digest, nil
+	}
+	c, err := dataset.Open(l.Data, dataset.Options{})
+	if err != nil {
+		return "", err
+	}
+	train, test, ok, err := c.Split()
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		train, test = dataset.HeldOut(c, 10)
+	}
+	h := sha256.New()
+	for _, half := range [][]dataset.Item{train, test} {
+		fmt.Fprintf(h, "%d items\n", len(half))
+		for _, it := range half {
+			if err := ctx.Err(); err != nil {
+				return "", err
+			}
+			fmt.Fprintf(h, "%q %q\n", it.Name, it.Keywords)
+			if err := hashFile(h, it.Path); err != nil {
+				return "", err
+			}
+		}
+	}
+	l.digest = hex.EncodeToString(h.Sum(nil))
+	return l.digest, nil
+}
+
+func hashFile(h hash.Hash, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("reading the collection: %w: %w", cpar.ErrInput, err)
+	}
+	defer f.Close()
+	if _, err := io.Copy(h, f); err != nil {
+		return fmt.Errorf("reading the collection: %w: %w", cpar.ErrInput, err)
+	}
+	return nil
+}
+
+// Corpus is the collection as it is, features and all.
+func (l *Lab) Corpus(ctx context.Context) (*Corpus, error) {
+	if l.corpus == nil {
+		c, err := LoadCorpus(ctx, l.Data, l.Cache, l.Progress)
+		if err != nil {
+			return nil, err
+		}
+		l.corpus = c
+	}
+	return l.corpus, nil
+}
+
+// Session is an index of the untouched training images, with its twin.
+func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
+	c, err := l.Corpus(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if l.session == nil {
+		if l.session, err = NewSession(ctx, c, user.Options{Progress: l.Progress}); err != nil {
+			return nil, nil, err
+		}
+	}
+	return l.session, c, nil
+}
+
+// Collection is n images to index: the real training images, then augmented
+// ones. The test images are untouched.
+func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
+	c, err := l.Corpus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := *c
+	if n <= len(c.Train) {
+		out.Train, out.TrainItems = c.Train[:n], nil
+		return &out, nil
+	}
+	if missing := n - len(c.Train); len(l.extra) < missing {
+		pixels := min(missing, max(0, pixelLimit-len(c.Train)))
+		if len(l.extra) < pixels {
+			if l.extra, err = l.augmented(ctx, c, pixels); err != nil {
+				return nil, err
+			}
+		}
+		if rest := missing - pixels; rest > 0 {
+			base := append(append([]user.Image(nil), c.Train...), l.extra[:pixels]...)
+			mixed, err := mixFeatures(ctx, base, rest, l.Progress)
+			if err != nil {
+				return nil, fmt.Errorf("mixing features: %w", err)
+			}
+			l.extra = append(l.extra[:pixels:pixels], mixed...)
+		}
+	}
+	out.Train = append(append(make([]user.Image, 0, n), c.Train...), l.extra[:n-len(c.Train)]...)
+	out.TrainItems = nil
+	return &out, nil
+}
+
+// Kind says how Collection came by n images.
+func (c *Corpus) kind(n int) string {
+	switch {
+	case n <= len(c.Train):
+		return "real"
+	case n <= max(pixelLimit, len(c.Train)):
+		return "augmented"
+	}
+	return "augmented and mixed"
+}
+
+// A Built is an index with what building it cost.
+type Built struct {
+	*Session
+	Cost BuildCost
+}
+
+// BuildCost is what building an index cost; times are of the clock, with all
+// cores.
+type BuildCost struct {
+	PCA     float64 `json:"pca_s"`
+	Vectors float64 `json:"vectors_s"`
+	Forest  float64 `json:"forest_s"`
+	Encrypt float64 `json:"encrypt_s"`
+	// PeakMB is the peak memory of the process, the collection's raw features
+	// included, RawMB what these take.
+	PeakMB     float64 `json:"peak_rss_mb"`
+	RawMB      float64 `json:"raw_features_mb"`
+	IndexBytes uint64  `json:"index_bytes"`
+	Fields     uint32  `json:"split_fields"`
+	Planes     uint32  `json:"planes"`
+}
+
+// Large is an index of n images, the last one asked for kept.
+func (l *Lab) Large(ctx context.Context, n int) (*Built, error) {
+	if l.large != nil && l.large.Cloud.Manifest.Records == uint32(n) {
+		return l.large, nil
+	}
+	l.dropLarge()
+	b, err := l.Build(ctx, n)
+	l.large = b
+	return b, err
+}
+
+// Build builds an index of n images; the caller closes it.
+func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
+	c, err := l.Collection(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	clock := stageClock{report: l.Progress, spans: map[string]time.Duration{}}
+	resetPeakMemory()
+	s, err := OpenSession(ctx, c, user.Options{Progress: clock.progress})
+	if err != nil {
+		return nil, err
+	}
+	m := s.Cloud.Manifest
+	return &Built{Session: s, Cost: BuildCost{
+		PCA:     clock.spans["pca"].Seconds(),
+		Vectors: clock.spans["vectors"].Seconds(),
+		Forest:  clock.spans["forest"].Seconds(),
+		Encrypt: s.encryption.Seconds(),
+		PeakMB:  float64(peakMemory()) / (1 << 20),
+		RawMB:   float64(n) * 4 * (3*feature.ColorDim + 2*feature.GaborDim + 2*feature.HaarDim) / (1 << 20),
+
+		IndexBytes: m.Bytes(), Fields: m.Fields, Planes: m.Planes,
+	}}, nil
+}
+
+// stageClock takes the time of the stages that a build reports. A stage begins
+// with its first report or, if that tells of work done, with the last report
+// before it.
+type stageClock struct {
+	report user.Progress
+
+	mu          sync.Mutex // stages report from several goroutines
+	spans       map[string]time.Duration
+	stage       string
+	begun, last time.Time
+}
+
+func (s *stageClock) progress(stage string, done, total int) {
+	s.mu.Lock()
+	now := time.Now()
+	if stage != s.stage {
+		s.stage, s.begun = stage, now
+		if done > 0 && !s.last.IsZero() {
+			s.begun = s.last
+		}
+	}
+	s.last = now
+	s.spans[stage] = now.Sub(s.begun)
+	s.mu.Unlock()
+	if s.report != nil {
+		s.report(stage, done, total)
+	}
+}
+
+func (l *Lab) dropLarge() {
+	if l.large != nil {
+		l.large.Close()
+		l.large = nil
+	}
+}
+
+func (l *Lab) dropSession() {
+	if l.session != nil {
+		l.session.Close()
+		l.session = nil
+	}
+}
+
+// Close removes the indexes.
+func (l *Lab) Close() {
+	l.dropLarge()
+	l.dropSession()
+}

@@ -1,0 +1,83 @@
+// Package paper holds the values that the paper states, so that a measurement
+// can stand beside them. They are in one file, paper.json, each with the part of
+// the paper it belongs to; pages and figure numbers are not recorded. Nothing in
+// it was measured here.
+package paper
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+)
+
+//go:embed paper.json
+var file []byte
+
+// A Number is one value of the paper's text.
+type Number struct {
+	ID    string  `json:"id"`
+	What  string  `json:"what"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit,omitempty"`
+	Place string  `json:"place"`
+	Note  string  `json:"note,omitempty"`
+}
+
+// A Point is a value at approximation power AP-X, X in percent.
+type Point struct {
+	AP    float64 `json:"ap"`
+	Value float64 `json:"value"`
+}
+
+// A TradeOff is a speedup over CAPIA and the accuracy relative to it, in percent.
+type TradeOff struct {
+	Speedup  float64 `json:"speedup"`
+	Relative float64 `json:"relative"`
+}
+
+// A Published result is one of the literature on Corel-5k: percent, and words.
+type Published struct {
+	Name  string  `json:"name"`
+	P     float64 `json:"P"`
+	R     float64 `json:"R"`
+	Nplus int     `json:"Nplus"`
+}
+
+// A Paper is all that is recorded.
+type Paper struct {
+	Source  string   `json:"source"`
+	Machine string   `json:"machine"`
+	Numbers []Number `json:"numbers"`
+	// Cost is cloud time a request in seconds, n = 20,000.
+	CapiaSeconds float64 `json:"capia_seconds"`
+	Cost         []Point `json:"cost"`
+	// Recall is the paper's accuracy in percent.
+	CapiaRecall float64           `json:"capia_recall"`
+	Recall      []Point           `json:"recall"`
+	TradeOff    []TradeOff        `json:"tradeoff"`
+	Published   []Published       `json:"published"`
+	Places      map[string]string `json:"places"`
+}
+
+// Values returns the paper's values.
+func Values() *Paper {
+	p := new(Paper)
+	dec := json.NewDecoder(bytes.NewReader(file))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(p); err != nil {
+		panic(fmt.Sprintf("paper.json: %v", err)) // it is part of the program
+	}
+	return p
+}
+
+// Number returns the value with an id; asking for one that is not there is a
+// bug of the caller's.
+func (p *Paper) Number(id string) Number {
+	for _, n := range p.Numbers {
+		if n.ID == id {
+			return n
+		}
+	}
+	panic(fmt.Sprintf("paper.json has no number %q", id))
+}

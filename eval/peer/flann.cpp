@@ -1,0 +1,137 @@
+// flann runs FLANN's randomized kd-forest over vectors from files, so that the
+// forest of package kdforest can be held against it. See README.md beside it.
+//
+//   flann RECORDS REQUESTS TRUTH TREES BUILDS CHECKS...
+//
+// CHECKS are numbers of records to visit, -1 for no bound (FLANN then walks one
+// tree to its end), or the word "scan" for FLANN's linear search. Every forest
+// is built BUILDS times: FLANN shuffles by std::random_device, which no seed
+// reaches, so two forests are never the same.
+//
+// One line of JSON for every build and number of checks, on standard output.
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <flann/flann.hpp>
+
+// Counting is FLANN's squared L2 and counts how many records it was asked about:
+// FLANN does not tell how many it visited, and stops before its bound when no
+// bin can hold a neighbour. One increment is nothing beside 64 products.
+struct Counting : flann::L2<float> {
+	static uint64_t calls;
+	template <typename A, typename B>
+	float operator()(A a, B b, size_t size, float worst = -1) const {
+		++calls;
+		return flann::L2<float>::operator()(a, b, size, worst);
+	}
+};
+uint64_t Counting::calls = 0;
+
+// Table is a file of two little-endian uint32, n and d, and n·d values of 4 bytes.
+template <typename T>
+struct Table {
+	uint32_t n = 0, d = 0;
+	std::vector<T> values;
+
+	explicit Table(const char *name) {
+		static_assert(sizeof(T) == 4, "values have 4 bytes");
+		std::ifstream in(name, std::ios::binary);
+		in.read(reinterpret_cast<char *>(&n), 4).read(reinterpret_cast<char *>(&d), 4);
+		if (!in || n == 0 || d == 0) throw std::runtime_error(std::string("cannot read ") + name);
+		values.resize(size_t(n) * d);
+		in.read(reinterpret_cast<char *>(values.data()), std::streamsize(values.size() * 4));
+		if (!in || in.peek() != EOF) throw std::runtime_error(std::string(name) + " has not the size it claims");
+	}
+	flann::Matrix<T> matrix() { return flann::Matrix<T>(values.data(), n, d); }
+	T *row(size_t i) { return values.data() + i * d; }
+};
+
+struct Result {
+	double recall, seconds, visited; // means over the requests
+};
+
+// search asks one request at a time, on one core, and holds what is found
+// against the truth.
+template <typename Index>
+Result search(Index &index, Table<float> &requests, Table<uint32_t> &truth, int checks) {
+	size_t k = truth.d;
+	std::vector<size_t> found(k);
+	std::vector<float> away(k);
+	flann::Matrix<size_t> indices(found.data(), 1, k);
+	flann::Matrix<float> distances(away.data(), 1, k);
+	flann::SearchParams params(checks);
+	params.cores = 1;
+
+	size_t hits = 0;
+	std::chrono::steady_clock::duration spent{};
+	auto ask = [&](size_t i) {
+		flann::Matrix<float> request(requests.row(i), 1, requests.d);
+		found.assign(k, size_t(-1)); // so that a short answer leaves none of the last
+		auto begin = std::chrono::steady_clock::now();
+		index.knnSearch(request, indices, distances, k, params);
+		spent += std::chrono::steady_clock::now() - begin;
+	};
+	for (size_t i = 0; i < requests.n && i < 50; i++) ask(i); // warm up
+	spent = {};
+	Counting::calls = 0;
+	for (size_t i = 0; i < requests.n; i++) {
+		ask(i);
+		for (size_t f : found)
+			for (size_t t = 0; t < k; t++) hits += f == truth.row(i)[t];
+	}
+	double n = requests.n;
+	return {double(hits) / (n * k), std::chrono::duration<double>(spent).count() / n, double(Counting::calls) / n};
+}
+
+void print(const char *name, int build, int checks, const Result &r) {
+	std::printf("{\"search\":\"%s\",\"build\":%d,\"checks\":%d,\"recall\":%.6f,\"seconds\":%.9f,\"visited\":%.3f}\n",
+	            name, build, checks, r.recall, r.seconds, r.visited);
+	std::fflush(stdout);
+}
+
+int run(int argc, char **argv) {
+	if (argc < 7) {
+		std::fprintf(stderr, "usage: flann RECORDS REQUESTS TRUTH TREES BUILDS CHECKS...\n");
+		return 2;
+	}
+	Table<float> records(argv[1]), requests(argv[2]);
+	Table<uint32_t> truth(argv[3]);
+	int trees = std::atoi(argv[4]), builds = std::atoi(argv[5]);
+	if (trees < 1 || builds < 1 || records.d != requests.d || truth.n != requests.n || truth.d > records.n)
+		throw std::runtime_error("the files do not fit together");
+
+	for (int build = 0; build < builds; build++) {
+		flann::seed_random(unsigned(build)); // the split dimensions, at least
+		flann::KDTreeIndex<Counting> index(records.matrix(), flann::KDTreeIndexParams(trees));
+		index.buildIndex();
+		for (int i = 6; i < argc; i++) {
+			if (std::strcmp(argv[i], "scan") == 0) continue;
+			int checks = std::atoi(argv[i]);
+			if (checks != flann::FLANN_CHECKS_UNLIMITED && checks < 1) throw std::runtime_error("checks of less than one");
+			print("kdtree", build, checks, search(index, requests, truth, checks));
+		}
+	}
+	for (int i = 6; i < argc; i++) {
+		if (std::strcmp(argv[i], "scan") != 0) continue;
+		flann::LinearIndex<Counting> index(records.matrix(), flann::LinearIndexParams());
+		index.buildIndex();
+		print("scan", 0, 0, search(index, requests, truth, flann::FLANN_CHECKS_UNLIMITED));
+	}
+	return 0;
+}
+
+int main(int argc, char **argv) {
+	try {
+		return run(argc, argv);
+	} catch (const std::exception &e) {
+		std::fprintf(stderr, "flann: %s\n", e.what());
+		return 1;
+	}
+}

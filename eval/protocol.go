@@ -1,0 +1,193 @@
+package eval
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"cpar/user"
+)
+
+// Two protocols say how good annotations are. Both count, for a word w,
+// hit(w) the requests that have it and were given it, real(w) those that have
+// it, said(w) those that were given it.
+//
+//	standard   five keywords a request; P = mean hit/said, R = mean hit/real, both
+//	           over the words of the test set (real > 0)
+//	paper      all keywords of the ten neighbours; requests with at least
+//	           minRelated related images only; R = mean hit/real over the words
+//	           that were output and can be judged (said > 0 and real > 0)
+//
+// An image is related to a request if they share a keyword; the paper does not
+// say when it counts one as related. Its figures cannot be held against the
+// standard ones: it gives an image as many words as ten neighbours have, and
+// leaves out of the mean the words that it never finds, so that nothing is lost
+// by saying too much and little by not knowing a word.
+const minRelated = 2
+
+// marks are the words of one request, as numbers: what it was given, and what
+// of that is right.
+type marks struct{ said, hit []int32 }
+
+// A judge knows the truth and marks annotations.
+type judge struct {
+	words []string
+	index map[string]int32
+	truth [][]int32
+	// admitted are the requests of the paper's protocol.
+	admitted []bool
+}
+
+func newJudge(truth, indexed [][]string) *judge {
+	j := &judge{index: map[string]int32{}, admitted: make([]bool, len(truth))}
+	carriers := map[string][]int{}
+	for i, words := range indexed {
+		for _, w := range words {
+			carriers[w] = append(carriers[w], i)
+		}
+	}
+	for i, words := range truth {
+		ids := make([]int32, len(words))
+		related := map[int]bool{}
+		for k, w := range words {
+			ids[k] = j.id(w)
+			for _, r := range carriers[w] {
+				related[r] = true
+			}
+		}
+		j.truth = append(j.truth, ids)
+		j.admitted[i] = len(related) >= minRelated
+	}
+	return j
+}
+
+func (j *judge) id(word string) int32 {
+	n, ok := j.index[word]
+	if !ok {
+		n = int32(len(j.words))
+		j.index[word] = n
+		j.words = append(j.words, word)
+	}
+	return n
+}
+
+// mark marks the annotation of request i.
+func (j *judge) mark(i int, words []string) marks {
+	var m marks
+	for _, w := range words {
+		id := j.id(w)
+		m.said = append(m.said, id)
+		if slices.Contains(j.truth[i], id) {
+			m.hit = append(m.hit, id)
+		}
+	}
+	return m
+}
+
+// tally sums the marks of requests, each with a weight.
+type tally struct{ hit, said, real []float64 }
+
+func (j *judge) tally(all []marks, weights []float64, paper bool) tally {
+	n := len(j.words)
+	t := tally{make([]float64, n), make([]float64, n), make([]float64, n)}
+	for i, m := range all {
+		if paper && !j.admitted[i] {
+			continue
+		}
+		for _, w := range m.hit {
+			t.hit[w] += weights[i]
+		}
+		for _, w := range m.said {
+			t.said[w] += weights[i]
+		}
+		for _, w := range j.truth[i] {
+			t.real[w] += weights[i]
+		}
+	}
+	return t
+}
+
+// recall is mean hit/real in percent, over the words of the requests, or over
+// those of them that were output.
+func (t tally) recall(output bool) float64 {
+	sum, n := 0.0, 0
+	for w, real := range t.real {
+		if real == 0 || output && t.said[w] == 0 {
+			continue
+		}
+		sum += t.hit[w] / real
+		n++
+	}
+	return 100 * sum / float64(max(n, 1))
+}
+
+// An Interval is a value with its 95 % confidence interval.
+type Interval struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+func (x Interval) String() string {
+	return num(x.Value, 1) + " (" + num(x.Low, 1) + "–" + num(x.High, 1) + ")"
+}
+
+// resamples is how many times requests are weighted anew for an interval.
+const resamples = 1000
+
+// bootstrap weights the requests anew for each resample, by a flat Dirichlet
+// draw (the Bayesian bootstrap; Rubin 1981); the first resample is the requests
+// as they are, all of weight 1. Weights, and not draws with replacement, because
+// every word of every request must stay: many words belong to one or two
+// requests, and a draw that misses these takes the word out of the mean, which
+// then lies above the truth by more than the interval is wide.
+//
+// One weighting serves all measurements of a run, so that ratios are paired.
+func bootstrap(requests int, seed uint64) [][]float64 {
+	out := make([][]float64, resamples+1)
+	rng := rand.New(rand.NewPCG(seed, 0x626f6f74)) // "boot"
+	for b := range out {
+		out[b] = make([]float64, requests)
+		sum := 0.0
+		for i := range requests {
+			out[b][i] = 1
+			if b > 0 {
+				out[b][i] = rng.ExpFloat64()
+			}
+			sum += out[b][i]
+		}
+		for i := range requests {
+			out[b][i] *= float64(requests) / sum
+		}
+	}
+	return out
+}
+
+// interval takes values[0] as the value and the 2.5 and 97.5 percentiles of
+// the others.
+func interval(values []float64) Interval {
+	x := Interval{Value: values[0], Low: values[0], High: values[0]}
+	rest := slices.DeleteFunc(slices.Clone(values[1:]), math.IsNaN)
+	sort.Float64s(rest)
+	if n := len(rest); n > 0 {
+		x.Low, x.High = rest[n*25/1000], rest[min(n-1, n*975/1000)]
+	}
+	return x
+}
+
+// ratios is 100·a/b, value by value.
+func ratios(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for i := range a {
+		if b[i] != 0 { // nothing right at all is 0 of nothing
+			out[i] = 100 * a[i] / b[i]
+		}
+	}
+	return out
+}
+
+// everyWord asks RankKeywords for all keywords of the neighbours.
+const everyWord = math.MaxInt32
+
+func keywordsOf(near []user.Neighbour, n int) []string { return words(user.RankKeywords(near, n)) }

@@ -1,0 +1,417 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"math"
+	"strconv"
+
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// A Figure is one plot.
+type Figure struct {
+	Name    string // of its files
+	Title   string
+	Caption string // for the page: what is seen
+	X, Y    Axis
+	Series  []Series
+}
+
+// An Axis of a figure.
+type Axis struct {
+	Label string
+	Log   bool
+	// Ticks are where to write numbers; nil for round ones.
+	Ticks []float64
+	// Names replace the numbers of Ticks.
+	Names []string
+	// From and To, if not equal, are shown at least.
+	From, To float64
+}
+
+// A Series is points of one kind.
+type Series struct {
+	Name   string
+	Colour Colour
+	Style  Style
+	Points []Point
+}
+
+// A Point may have an interval in either direction; both ends 0 is none.
+type Point struct {
+	X, Y        float64
+	XLow, XHigh float64
+	YLow, YHigh float64
+}
+
+// Style is how a series is drawn.
+type Style int
+
+// The styles.
+const (
+	Marked  Style = iota // line and dots
+	Dashed               // line only: a bound, theory
+	Hollow               // hollow diamonds: the paper's points
+	Crossed              // crosses: a scan, beside the curves of searches
+)
+
+// Colour is a role of the palette.
+type Colour int
+
+// The colours of series.
+const (
+	Blue Colour = iota
+	Green
+	Orange // the paper's
+	Grey   // bounds and theory
+	Purple
+	Red
+)
+
+// The palette of files and of the page in daylight. Each colour occurs for one
+// purpose only, so that the page can replace it by a variable of its style.
+var (
+	palette    = []color.RGBA{{0x1f, 0x5f, 0xd6, 255}, {0x0c, 0x8f, 0x6f, 255}, {0xd9, 0x5f, 0x0e, 255}, {0x7a, 0x82, 0x8e, 255}, {0x7b, 0x3f, 0xbf, 255}, {0xc2, 0x2f, 0x4f, 255}}
+	ink        = color.RGBA{0x1c, 0x22, 0x2b, 255}
+	faint      = color.RGBA{0xe3, 0xe6, 0xea, 255}
+	background = color.RGBA{0xff, 0xff, 0xff, 255}
+)
+
+const (
+	width   = 480 * vg.Length(1)
+	height  = 340 * vg.Length(1)
+	fontPt  = 12.5
+	titlePt = 14
+	dpi     = 144
+)
+
+func face(size float64, bold bool) font.Font {
+	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Length(size)}
+	if bold {
+		f.Weight = xfont.WeightBold
+	}
+	return f
+}
+
+// Draw draws the figure as SVG and PNG.
+func (f *Figure) Draw() (svg, png []byte, err error) {
+	if svg, err = f.svg(); err != nil {
+		return nil, nil, err
+	}
+	p, err := f.plot()
+	if err != nil {
+		return nil, nil, err
+	}
+	c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi), vgimg.UseBackgroundColor(background))
+	f.draw(p, draw.New(c))
+	var buf bytes.Buffer
+	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(&buf); err != nil {
+		return nil, nil, fmt.Errorf("encoding PNG: %w", err)
+	}
+	return svg, buf.Bytes(), nil
+}
+
+func (f *Figure) svg() ([]byte, error) {
+	p, err := f.plot()
+	if err != nil {
+		return nil, err
+	}
+	c := vgsvg.New(width, height)
+	f.draw(p, draw.New(c))
+	var buf bytes.Buffer
+	if _, err := c.WriteTo(&buf); err != nil {
+		return nil, fmt.Errorf("encoding SVG: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+// draw puts the title and the legend above the plot, where they hide nothing.
+func (f *Figure) draw(p *plot.Plot, c draw.Canvas) {
+	c.SetColor(background)
+	c.Fill(c.Rectangle.Path())
+	c = draw.Crop(c, 8, -14, 8, -10)
+	title := text.Style{Color: ink, Font: face(titlePt, true), Handler: plot.DefaultTextHandler, YAlign: -1}
+	c.FillText(title, vg.Point{X: c.Min.X, Y: c.Max.Y}, f.Title)
+	used := vg.Length(titlePt + 10)
+	used += f.legend(draw.Crop(c, 0, 0, 0, -used))
+	c = draw.Crop(c, 0, 0, 0, -used-4)
+	f.axisLabels(c)
+	p.Draw(draw.Crop(c, labelRoom+4, 0, labelRoom, 0))
+}
+
+// labelRoom is what an axis label takes.
+const labelRoom = 20
+
+// axisLabels draws the labels of the axes. The plot itself would leave room for
+// them as though a logarithmic axis had its middle where a linear one has.
+func (f *Figure) axisLabels(c draw.Canvas) {
+	sty := text.Style{Color: ink, Font: face(fontPt, false), Handler: plot.DefaultTextHandler, XAlign: -0.5, YAlign: 0}
+	c.FillText(sty, vg.Point{X: (c.Min.X+c.Max.X)/2 + labelRoom, Y: c.Min.Y + 2}, f.X.Label)
+	sty.Rotation, sty.YAlign = math.Pi/2, -1
+	c.FillText(sty, vg.Point{X: c.Min.X, Y: (c.Min.Y+c.Max.Y)/2 + labelRoom}, f.Y.Label)
+}
+
+// legend draws the names of the series in rows and returns their height.
+func (f *Figure) legend(c draw.Canvas) vg.Length {
+	const sample, gap, line = 22, 16, 17
+	sty := text.Style{Color: ink, Font: face(fontPt-0.5, false), Handler: plot.DefaultTextHandler, YAlign: -0.5}
+	x, y := c.Min.X, c.Max.Y-line/2
+	for _, s := range f.Series {
+		if s.Name == "" {
+			continue
+		}
+		w := sample + 5 + sty.Width(s.Name)
+		if x > c.Min.X && x+w > c.Max.X {
+			x, y = c.Min.X, y-line
+		}
+		mid := vg.Point{X: x + sample/2, Y: y}
+		if s.Style == Marked || s.Style == Dashed {
+			c.StrokeLine2(s.line(), x, y, x+sample, y)
+		}
+		if s.Style != Dashed {
+			c.DrawGlyph(s.glyph(), mid)
+		}
+		c.FillText(sty, vg.Point{X: x + sample + 5, Y: y}, s.Name)
+		x += w + gap
+	}
+	return c.Max.Y - y + line/2
+}
+
+func (s *Series) line() draw.LineStyle {
+	l := draw.LineStyle{Color: palette[s.Colour], Width: 2}
+	if s.Style == Dashed {
+		l.Width, l.Dashes = 1.6, []vg.Length{5, 4}
+	}
+	return l
+}
+
+func (s *Series) glyph() draw.GlyphStyle {
+	g := draw.GlyphStyle{Color: palette[s.Colour], Radius: 3.4, Shape: draw.CircleGlyph{}}
+	switch s.Style {
+	case Hollow:
+		g.Shape, g.Radius = diamond{}, 5
+	case Crossed:
+		g.Shape, g.Radius = draw.CrossGlyph{}, 5
+	}
+	return g
+}
+
+// diamond is a hollow diamond.
+type diamond struct{}
+
+func (diamond) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
+	c.SetLineStyle(draw.LineStyle{Color: sty.Color, Width: 2})
+	r := sty.Radius
+	var p vg.Path
+	p.Move(vg.Point{X: pt.X, Y: pt.Y + r})
+	p.Line(vg.Point{X: pt.X + r, Y: pt.Y})
+	p.Line(vg.Point{X: pt.X, Y: pt.Y - r})
+	p.Line(vg.Point{X: pt.X - r, Y: pt.Y})
+	p.Close()
+	c.Stroke(p)
+}
+
+func (f *Figure) plot() (*plot.Plot, error) {
+	p := plot.New()
+	p.BackgroundColor = background
+	for _, a := range []struct {
+		to   *plot.Axis
+		from Axis
+		of   func(Point) (float64, float64, float64)
+	}{
+		{&p.X, f.X, func(q Point) (float64, float64, float64) { return q.X, q.XLow, q.XHigh }},
+		{&p.Y, f.Y, func(q Point) (float64, float64, float64) { return q.Y, q.YLow, q.YHigh }},
+	} {
+		if err := f.axis(a.to, a.from, a.of); err != nil {
+			return nil, err
+		}
+	}
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = faint, faint
+	grid.Vertical.Width, grid.Horizontal.Width = 0.8, 0.8
+	p.Add(grid)
+	for i := range f.Series {
+		if err := f.Series[i].add(p); err != nil {
+			return nil, fmt.Errorf("series %q: %w", f.Series[i].Name, err)
+		}
+	}
+	return p, nil
+}
+
+// axis sets range, ticks and looks.
+func (f *Figure) axis(a *plot.Axis, from Axis, of func(Point) (float64, float64, float64)) error {
+	low, high := math.Inf(1), math.Inf(-1)
+	see := func(v float64) { low, high = min(low, v), max(high, v) }
+	for _, s := range f.Series {
+		for _, q := range s.Points {
+			v, l, h := of(q)
+			see(v)
+			if l != 0 || h != 0 {
+				see(l)
+				see(h)
+			}
+		}
+	}
+	if from.From != from.To {
+		see(from.From)
+		see(from.To)
+	}
+	if math.IsInf(low, 0) || math.IsNaN(low) || math.IsNaN(high) || from.Log && low <= 0 {
+		return fmt.Errorf("axis %q runs from %g to %g", from.Label, low, high)
+	}
+	if from.Log {
+		margin := max(math.Pow(high/low, 0.06), 1.05)
+		a.Min, a.Max, a.Scale = low/margin, high*margin, plot.LogScale{}
+	} else {
+		margin := max(0.06*(high-low), 1e-9)
+		a.Min, a.Max = low-margin, high+margin
+		if low >= 0 && a.Min < 0 {
+			a.Min = 0
+		}
+	}
+	a.Tick.Marker = from.marker()
+	a.Tick.Label.Font, a.Tick.Label.Color = face(fontPt-0.5, false), ink
+	// Ticks that are not drawn keep the numbers off the axis.
+	a.Tick.Length, a.Padding = 5, 4
+	a.LineStyle.Color, a.LineStyle.Width = palette[Grey], 1
+	a.Tick.LineStyle.Width = 0
+	return nil
+}
+
+// marker is where numbers stand.
+func (a Axis) marker() plot.Ticker {
+	return plot.TickerFunc(func(low, high float64) []plot.Tick {
+		var out []plot.Tick
+		for i, v := range a.ticks(low, high) {
+			if v < low || v > high {
+				continue
+			}
+			label := strconv.FormatFloat(v, 'g', 6, 64)
+			if v == 0 {
+				label = "0" // and not -0
+			}
+			if a.Names != nil {
+				label = a.Names[i]
+			}
+			out = append(out, plot.Tick{Value: v, Label: label})
+		}
+		return out
+	})
+}
+
+func (a Axis) ticks(low, high float64) []float64 {
+	if a.Ticks != nil {
+		return a.Ticks
+	}
+	if !a.Log {
+		return roundTicks(low, high)
+	}
+	steps := []float64{1, 2, 5}
+	switch decades := math.Log10(high / low); {
+	case decades > 5:
+		steps = nil
+	case decades > 3:
+		steps = []float64{1}
+	case decades > 1.2:
+		steps = []float64{1, 3}
+	}
+	var out []float64
+	for e := math.Floor(math.Log10(low)); e <= math.Log10(high); e++ {
+		if steps == nil {
+			if math.Mod(e, 2) == 0 {
+				out = append(out, power(e))
+			}
+			continue
+		}
+		for _, s := range steps {
+			out = append(out, s*power(e))
+		}
+	}
+	return out
+}
+
+// power is 10^e as written: math.Pow is off by a digit below 0.
+func power(e float64) float64 {
+	v, _ := strconv.ParseFloat("1e"+strconv.Itoa(int(e)), 64)
+	return v
+}
+
+// roundTicks are five or so round numbers.
+func roundTicks(low, high float64) []float64 {
+	raw := (high - low) / 5
+	e := power(math.Floor(math.Log10(raw)))
+	step := 10 * e
+	for _, s := range []float64{1, 2, 2.5, 5} {
+		if s*e >= raw {
+			step = s * e
+			break
+		}
+	}
+	var out []float64
+	for k := math.Ceil(low / step); k*step <= high; k++ {
+		out = append(out, math.Round(k*step*1e6)/1e6)
+	}
+	return out
+}
+
+// add draws a series: bars first, dots on top.
+func (s *Series) add(p *plot.Plot) error {
+	xys := make(plotter.XYs, len(s.Points))
+	bars := errorBars{xys, make(plotter.XErrors, len(s.Points)), make(plotter.YErrors, len(s.Points))}
+	any := false
+	for i, q := range s.Points {
+		xys[i] = plotter.XY{X: q.X, Y: q.Y}
+		if q.XLow != 0 || q.XHigh != 0 {
+			bars.XErrors[i].Low, bars.XErrors[i].High, any = q.X-q.XLow, q.XHigh-q.X, true
+		}
+		if q.YLow != 0 || q.YHigh != 0 {
+			bars.YErrors[i].Low, bars.YErrors[i].High, any = q.Y-q.YLow, q.YHigh-q.Y, true
+		}
+	}
+	if any {
+		x, err := plotter.NewXErrorBars(bars)
+		if err != nil {
+			return err
+		}
+		y, err := plotter.NewYErrorBars(bars)
+		if err != nil {
+			return err
+		}
+		x.LineStyle = draw.LineStyle{Color: palette[s.Colour], Width: 1}
+		y.LineStyle, x.CapWidth, y.CapWidth = x.LineStyle, 5, 5
+		p.Add(x, y)
+	}
+	if s.Style == Marked || s.Style == Dashed {
+		line, err := plotter.NewLine(xys)
+		if err != nil {
+			return err
+		}
+		line.LineStyle = s.line()
+		p.Add(line)
+	}
+	if s.Style != Dashed {
+		dots, err := plotter.NewScatter(xys)
+		if err != nil {
+			return err
+		}
+		dots.GlyphStyle = s.glyph()
+		p.Add(dots)
+	}
+	return nil
+}
+
+type errorBars struct {
+	plotter.XYs
+	plotter.XErrors
+	plotter.YErrors
+}

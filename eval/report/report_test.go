@@ -1,0 +1,239 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/xml"
+	"errors"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"cpar/eval"
+	"cpar/eval/paper"
+	"cpar/eval/step"
+)
+
+// syntheticResults are small and whole: every kind of result is there.
+func syntheticResults() *eval.Results {
+	interval := func(x float64) eval.Interval { return eval.Interval{Value: x, Low: x - 2, High: x + 2} }
+	r := &eval.Results{Machine: "a machine", Steps: []step.Record{{Name: "sweep", Seconds: 12}},
+		Failed: []eval.Failure{{Step: "none <really>", Error: "it & that"}}}
+	r.Sweep = &eval.Sweep{Records: 300, Requests: 20, Admitted: 19, Words: 30, Resamples: 10}
+	r.Cost = &eval.Cost{Records: 20000, Kind: "augmented", Requests: 5}
+	add := func(name, search string, ap, speed float64) {
+		r.Sweep.Rows = append(r.Sweep.Rows, eval.SweepRow{Name: name, Search: search, Approx: ap, NS: 1e6, Speedup: eval.Interval{Value: speed, Low: speed * 0.9, High: speed * 1.1},
+			Bound: 2 * speed, Memory: 1.5 * speed, Recall10: interval(80), Paper: interval(60 - speed), PaperAll: interval(50 - speed), Standard: interval(25 - speed),
+			Relative: interval(100 - speed), RelativeAll: interval(99 - speed), RelativeStandard: interval(98 - speed)})
+		r.Cost.Rows = append(r.Cost.Rows, eval.CostRow{Name: name, NS: int64(1e7 / speed), Bytes: 1e6, StreamRatio: 0.5, Search: search, Approx: ap, Visits: 10, Speedup: speed, Bound: 2 * speed, MemoryBound: 1.5 * speed})
+	}
+	add("capia", "", 0, 1)
+	for _, s := range []string{"depth", "rank"} {
+		add("cpar@100", s, 100, 0.9)
+		add("cpar@10", s, 10, 3)
+		add("cpar@2.5", s, 2.5, 8)
+	}
+	r.AlphaGamma = &eval.AlphaGamma{Pairs: 100, Seeds: []float64{3.2, 3.3}, Mean: 3.25}
+	for _, a := range []float64{0.5, 1, 2} {
+		for _, g := range []float64{10, 100} {
+			r.AlphaGamma.Rows = append(r.AlphaGamma.Rows, eval.AlphaGammaRow{Alpha: a, Gamma: g, Dimension: int(1296 * a), Error: 3.3 / a, Theory: 3.1 / a})
+		}
+	}
+	r.PCA = &eval.PCALoss{Requests: 20}
+	for _, f := range []int{0, 8, 32} {
+		r.PCA.Rows = append(r.PCA.Rows, eval.PCARow{Factor: f, Dimension: 864, Paper: interval(50), Standard: interval(20), Lost: interval(0.1)})
+	}
+	r.Samples = &eval.Samples{Rows: []eval.Sample{{Name: "a.jpg", CPAR: []eval.Word{{Word: "sky", Right: true}, {Word: "<sea>"}}, CAPIA: []eval.Word{{Word: "sky", Right: true}}, Human: []string{"sky"}}}}
+	var rows []eval.ScalingRow
+	for _, n := range []int{1250, 2500, 5000} {
+		rows = append(rows, eval.ScalingRow{Records: n, Kind: "real", Build: float64(n) / 100, PCA: 1, Forest: 1, Encrypt: 1, IndexBytes: uint64(n) * 1e4, Scan: int64(n) * 100, AP10: int64(n) * 30, Fixed: 1e5, FixedAP: 8, RecallAP10: 80, RecallFixed: 70})
+	}
+	r.Scaling = eval.FitScaling(rows)
+	r.FLANN = &eval.FLANN{Records: 300, Requests: 20, Trees: 10, Builds: 1}
+	for _, space := range []string{"jl1296", "pca64"} {
+		for _, library := range []string{eval.LibraryFLANN, eval.LibraryLeaf, eval.LibraryNode, eval.LibraryEncrypted} {
+			for _, x := range []float64{10, 30, 90} {
+				r.FLANN.Points = append(r.FLANN.Points, eval.FLANNRow{FLANNCurve: eval.FLANNCurve{Space: space, Library: library, Search: "best-bin"}, Visits: int(x), Visited: x, Recall: x / 100, Micros: 10 * x})
+			}
+		}
+	}
+	r.FLANN.Equal = []eval.FLANNEqual{{FLANNCurve: r.FLANN.Points[3].FLANNCurve, Recall: 0.8, Visited: 70, Micros: 700, VisitsOverFLANN: 1.02, TimeOverFLANN: 1.5}}
+	r.FLANN.Price = []eval.FLANNPrice{{Encrypted: r.FLANN.Points[9].FLANNCurve, Against: r.FLANN.Points[0].FLANNCurve, Factor: 3}}
+	r.Corel5k = &eval.Corel5k{Rows: []eval.QualityRow{{Scheme: "capia", Neighbours: 5}}}
+	r.Agreement = &eval.Agreement{Records: 300, Requests: 20}
+	r.Numbers = eval.CollectNumbers(paper.Values(), r.Cost, r.AlphaGamma, r.PCA)
+	return r
+}
+
+// testCollection is a folder with one photograph, drawn.
+func testCollection(t *testing.T) string {
+	t.Helper()
+	img := image.NewRGBA(image.Rect(0, 0, 300, 200))
+	for i := range img.Pix {
+		img.Pix[i] = uint8(i * 7)
+	}
+	img.Set(3, 3, color.White)
+	var buf bytes.Buffer
+	if err := jpeg.Encode(&buf, img, nil); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.jpg"), buf.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Every table is a CSV file that can be read again, every figure an SVG that
+// parses and a PNG that decodes, and nothing but the page shows a photograph.
+func TestWrite(t *testing.T) {
+	folder := t.TempDir()
+	r := syntheticResults()
+	files, err := Write(folder, testCollection(t), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plots := 0
+	for _, name := range files {
+		b, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch filepath.Ext(name) {
+		case ".csv":
+			rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+			if err != nil || len(rows) < 2 {
+				t.Errorf("%s: %d rows, %v", name, len(rows), err)
+			}
+		case ".svg":
+			plots++
+			if err := parseXML(b); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		case ".png":
+			plots++
+			if img, _, err := image.Decode(bytes.NewReader(b)); err != nil || img.Bounds().Dx() < 900 {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if name != PageName && bytes.Contains(b, []byte("image/jpeg")) {
+			t.Errorf("%s shows a photograph", name)
+		}
+	}
+	if want := 2 * len(Figures(r)); plots != want || want < 40 {
+		t.Errorf("%d files of plots, want %d", plots, want)
+	}
+	to := t.TempDir()
+	if err := Publish(folder, to, files); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(to, PageName)); err == nil {
+		t.Error("the page was published")
+	}
+	if _, err := os.Stat(filepath.Join(to, "plots", "tradeoff.svg")); err != nil {
+		t.Error(err)
+	}
+}
+
+func parseXML(b []byte) error {
+	dec := xml.NewDecoder(bytes.NewReader(b))
+	for {
+		if _, err := dec.Token(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+var remote = regexp.MustCompile(`(?i)(?:src|href|srcset|data|action)\s*=\s*["']?(?:https?:)?//|url\(|@import|<script`)
+
+// The page names nothing elsewhere, escapes what it is given, underlines what
+// is right, and holds no colour that would not follow the theme.
+func TestPage(t *testing.T) {
+	r := syntheticResults()
+	b, err := Page(r, Figures(r), testCollection(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := string(b)
+	if m := remote.FindString(s); m != "" {
+		t.Errorf("the page asks for something: %q", m)
+	}
+	for _, want := range []string{"none &lt;really&gt;", "it &amp; that", "<u>sky</u>, &lt;sea&gt;", `src="data:image/jpeg;base64,`, "3.25 %", "3.61 %", "20,000"} {
+		if !strings.Contains(s, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, section := range []string{"tradeoff", "recall", "cost", "alphagamma", "pca", "corel5k", "samples", "flann", "scaling", "numbers", "agreement", "time"} {
+		if strings.Count(s, `id="`+section+`"`) != 1 || strings.Count(s, `href="#`+section+`"`) != 1 {
+			t.Errorf("section %s", section)
+		}
+	}
+	if m := regexp.MustCompile(`style="[^"]*#[0-9A-Fa-f]{6}`).FindString(s); m != "" {
+		t.Errorf("a plot has a colour of its own: %s", m)
+	}
+}
+
+// A report of what little there is can be written too.
+func TestPageOfLittle(t *testing.T) {
+	whole := syntheticResults()
+	for name, r := range map[string]*eval.Results{
+		"nothing": {},
+		"sweep":   {Sweep: whole.Sweep},
+		"cost":    {Cost: whole.Cost},
+		"one n":   {Scaling: eval.FitScaling(whole.Scaling.Rows[:1])},
+	} {
+		if _, err := Write(t.TempDir(), "", r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A point that cannot be drawn is an error, not a plot without it.
+func TestFigureRefuses(t *testing.T) {
+	for name, f := range map[string]Figure{
+		"nothing":     {},
+		"0 on a log":  {Y: Axis{Log: true}, Series: []Series{{Points: []Point{{X: 1, Y: 0}}}}},
+		"-1 on a log": {X: Axis{Log: true}, Series: []Series{{Points: []Point{{X: -1, Y: 1}}}}},
+	} {
+		f.Name = name
+		if _, _, err := f.Draw(); err == nil {
+			t.Errorf("%s was drawn", name)
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		axis      Axis
+		low, high float64
+		want      []float64
+	}{
+		{Axis{}, 0, 1, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
+		{Axis{}, 88, 101, []float64{90, 95, 100}},
+		{Axis{Log: true}, 0.9, 12, []float64{1, 2, 5, 10}},
+		{Axis{Log: true}, 0.25, 0.9, []float64{0.5}},
+		{Axis{Log: true}, 0.4, 120, []float64{1, 3, 10, 30, 100}},
+		{Axis{Log: true}, 0.0005, 300, []float64{0.0001, 0.01, 1, 100}},
+	} {
+		var got []float64
+		for _, v := range c.axis.ticks(c.low, c.high) {
+			if v >= c.low && v <= c.high || c.axis.Log && len(got) == 0 && v == c.want[0] {
+				got = append(got, v)
+			}
+		}
+		for i, w := range c.want {
+			if i >= len(got) || got[i] != w {
+				t.Errorf("%+v from %g to %g: ticks %v, want %v", c.axis, c.low, c.high, got, c.want)
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cpar"
+	"cpar/cloud/search"
+)
+
+// sampleCount images are shown.
+const sampleCount = 8
+
+// A Word is a keyword of a sample, right if a person gave it too.
+type Word struct {
+	Word  string `json:"word"`
+	Right bool   `json:"right"`
+}
+
+// A Sample is one annotated test image.
+type Sample struct {
+	// Name is the image's within the collection.
+	Name  string   `json:"name"`
+	CPAR  []Word   `json:"cpar"`
+	CAPIA []Word   `json:"capia"`
+	Human []string `json:"human"`
+}
+
+// Samples are evenly spaced test images: nobody chose them.
+type Samples struct {
+	Rows []Sample `json:"rows"`
+}
+
+// MeasureSamples annotates a few test images by cpar at AP-10 and by capia.
+func MeasureSamples(ctx context.Context, s *Session, c *Corpus) (*Samples, error) {
+	out := new(Samples)
+	n := min(sampleCount, len(c.Test))
+	for k := range n {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		i := (2*k + 1) * len(c.Test) / (2 * n)
+		sample := Sample{Name: fmt.Sprintf("test image %d", i), Human: c.Test[i].Keywords}
+		if i < len(c.TestItems) {
+			sample.Name = c.TestItems[i].Name
+		}
+		for _, part := range []struct {
+			to *[]Word
+			p  cpar.Params
+		}{{&sample.CPAR, cpar.DefaultParams()}, {&sample.CAPIA, cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}}} {
+			pending, q, err := s.Builder.RequestVector(s.Requests[i], part.p)
+			if err != nil {
+				return nil, err
+			}
+			reply, err := search.Annotate(s.Cloud, q)
+			if err != nil {
+				return nil, err
+			}
+			list, err := pending.Keywords(reply, keywordsKept)
+			if err != nil {
+				return nil, err
+			}
+			for _, w := range words(list) {
+				*part.to = append(*part.to, Word{w, slices.Contains(sample.Human, w)})
+			}
+		}
+		out.Rows = append(out.Rows, sample)
+	}
+	return out, nil
+}
+
+// Tables implements Result; what is right is in capitals.
+func (s *Samples) Tables() []Table {
+	t := Table{Name: "samples", Title: "Sample annotations; IN CAPITALS what a person said too", Columns: []string{"image", "cpar AP-10", "capia", "human"}}
+	list := func(words []Word) string {
+		var out []string
+		for _, w := range words {
+			if w.Right {
+				w.Word = strings.ToUpper(w.Word)
+			}
+			out = append(out, w.Word)
+		}
+		return strings.Join(out, ", ")
+	}
+	for _, r := range s.Rows {
+		t.Rows = append(t.Rows, []string{r.Name, list(r.CPAR), list(r.CAPIA), strings.Join(r.Human, ", ")})
+	}
+	return []Table{t}
+}

@@ -1,0 +1,83 @@
+package eval
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"text/tabwriter"
+)
+
+// A Table is a result as rows: what its CSV file, its text and its part of the
+// report are made of. Name is that of the file.
+type Table struct {
+	Name    string
+	Title   string
+	Columns []string
+	Rows    [][]string
+}
+
+// A Result of a measurement shows itself as tables.
+type Result interface{ Tables() []Table }
+
+// WriteCSV writes t with its columns as the first line.
+func (t *Table) WriteCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(t.Columns); err != nil {
+		return fmt.Errorf("writing table %s: %w", t.Name, err)
+	}
+	if err := out.WriteAll(t.Rows); err != nil {
+		return fmt.Errorf("writing table %s: %w", t.Name, err)
+	}
+	return nil
+}
+
+// Print writes t for people.
+func (t *Table) Print(w io.Writer) error {
+	fmt.Fprintf(w, "%s\n\n", t.Title)
+	tab := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	for _, row := range append([][]string{t.Columns}, t.Rows...) {
+		for _, cell := range row {
+			fmt.Fprintf(tab, "%s\t", cell)
+		}
+		fmt.Fprintln(tab)
+	}
+	return tab.Flush()
+}
+
+// PrintTables writes the tables of a result for people.
+func PrintTables(w io.Writer, r Result) error {
+	for i, t := range r.Tables() {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := t.Print(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// num writes x with as many significant digits as a measurement has.
+func num(x float64, digits int) string {
+	return strconv.FormatFloat(round(x, digits), 'f', -1, 64)
+}
+
+// blank is num, and nothing for 0, where that stands for not measured.
+func blank(x float64, digits int) string {
+	if x == 0 {
+		return ""
+	}
+	return num(x, digits)
+}
+
+func whole[T ~int | ~int64 | ~uint32 | ~uint64](x T) string { return fmt.Sprint(x) }
+
+// significant writes x with three significant digits, or all before the point.
+func significant(x float64) string {
+	if x >= 100 || x == 0 {
+		return num(x, 0)
+	}
+	return num(x, 2-int(math.Floor(math.Log10(math.Abs(x)))))
+}

@@ -1,0 +1,67 @@
+package eval
+
+import (
+	"fmt"
+
+	"cpar/eval/paper"
+)
+
+// Tables implements Result.
+func (a *Agreement) Tables() []Table {
+	t := Table{Name: "agreement", Title: fmt.Sprintf("The encrypted search beside its plaintext twin, n = %d, %d requests", a.Records, a.Requests),
+		Columns: []string{"what", "search", "AP", "share"}}
+	for _, scheme := range []string{"capia", "cpar@100", "cpar@10"} {
+		t.Rows = append(t.Rows, []string{"places 1 to 10 alike", scheme, "", num(a.PlaceAgreement[scheme], 4)})
+	}
+	t.Rows = append(t.Rows, []string{"visits in the same order", "all", "", num(a.VisitOrderEqual, 4)},
+		[]string{"AP-100 equals the scan", "all", "100", num(a.FullEqualsScan, 4)})
+	for _, how := range []struct {
+		name string
+		of   map[string]float64
+	}{{"depth", a.Recall}, {"rank", a.RecallByRank}} {
+		for _, approx := range recallPowers {
+			ap := approxName(approx)
+			t.Rows = append(t.Rows, []string{"of the ten nearest found", how.name, ap, num(how.of[ap], 4)})
+		}
+	}
+	return []Table{t}
+}
+
+// Tables implements Result, with the published results below ours.
+func (r *Corel5k) Tables() []Table {
+	t := Table{Name: "corel5k", Title: "The standard protocol: five keywords an image, means over the words of the test set",
+		Columns: []string{"method", "AP", "neighbours", "P %", "R %", "F1 %", "N+"}}
+	for _, row := range r.Rows {
+		ap := ""
+		if row.Approx != 0 {
+			ap = num(row.Approx, 1)
+		}
+		t.Rows = append(t.Rows, []string{row.Scheme, ap, whole(row.Neighbours), num(row.P, 1), num(row.R, 1), num(row.F1, 1), whole(row.Nplus)})
+	}
+	for _, p := range paper.Values().Published {
+		t.Rows = append(t.Rows, []string{p.Name + " (published)", "", "", num(p.P, 0), num(p.R, 0), num(2*p.P*p.R/(p.P+p.R), 1), whole(p.Nplus)})
+	}
+	jl := Table{Name: "jl", Title: fmt.Sprintf("L1 through the projection, all pairs; theory says %s %%", num(r.JL.Theory, 2)), Columns: []string{"secret", "error %"}}
+	for i, e := range r.JL.Seeds {
+		jl.Rows = append(jl.Rows, []string{whole(i + 1), num(e, 3)})
+	}
+	jl.Rows = append(jl.Rows, []string{"mean", num(r.JL.Mean, 3)})
+	return []Table{t, jl}
+}
+
+// Tables implements Result.
+func (f *FLANN) Tables() []Table {
+	columns, rows := f.Rows()
+	all := Table{Name: "flann", Title: fmt.Sprintf("Forests beside FLANN, n = %d, %d trees, %d requests, one core", f.Records, f.Trees, f.Requests), Columns: columns, Rows: rows}
+	equal := Table{Name: "flann-equal", Title: "At equal recall@10",
+		Columns: []string{"space", "library", "search", "splits", "recall@10", "visited", "µs", "visits over FLANN's", "time over FLANN's"}}
+	for _, e := range f.Equal {
+		equal.Rows = append(equal.Rows, []string{e.Space, e.Library, e.Search, e.Splits, num(e.Recall, 2), num(e.Visited, 0), num(e.Micros, 0), num(e.VisitsOverFLANN, 2), num(e.TimeOverFLANN, 2)})
+	}
+	price := Table{Name: "flann-price", Title: "The price of privacy: the encrypted forest's time over another's",
+		Columns: []string{"at", "encrypted", "against", "factor"}}
+	for _, x := range f.Price {
+		price.Rows = append(price.Rows, []string{x.At, x.Encrypted.String(), x.Against.String(), num(x.Factor, 2)})
+	}
+	return []Table{all, equal, price}
+}

@@ -1,0 +1,224 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"time"
+
+	"cpar"
+	"cpar/cloud/score"
+	"cpar/cloud/search"
+	"cpar/internal/wire"
+	"cpar/kdforest"
+	"cpar/user"
+)
+
+// approximations are the AP-X that searches are measured at, in tenths of a
+// percent.
+var approximations = []uint16{1000, 400, 200, 100, 50, 25}
+
+// A configuration is a search to be measured.
+type configuration struct {
+	name string
+	p    cpar.Params
+}
+
+// configurations are capia first, then cpar at every AP-X by both orders.
+func configurations() []configuration {
+	out := []configuration{{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}}}
+	for _, how := range []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank} {
+		for _, approx := range approximations {
+			p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: how, L: 10, Approx: approx}
+			out = append(out, configuration{configurationName(p), p})
+		}
+	}
+	return out
+}
+
+// configurationName is capia, cpar@10 for Algorithm 1, cpar-rank@10 by rank.
+func configurationName(p cpar.Params) string {
+	if p.Scheme == cpar.SchemeCAPIA {
+		return p.Scheme.String()
+	}
+	name := p.Scheme.String()
+	if p.Search != cpar.SearchDepthFirst {
+		name += "-" + p.Search.String()
+	}
+	return name + "@" + approxName(p.Approx)
+}
+
+func approxName(tenths uint16) string {
+	return strconv.FormatFloat(float64(tenths)/10, 'f', -1, 64)
+}
+
+// asked is a request with what the owner remembers of it.
+type asked struct {
+	pending *user.Pending
+	q       *cpar.Request
+}
+
+// prepare makes the first n requests for a search, on all cores.
+func (s *Session) prepare(ctx context.Context, p cpar.Params, n int) ([]asked, error) {
+	out, errs := make([]asked, n), make([]error, n)
+	inParallel(n, func(i int) {
+		if errs[i] = ctx.Err(); errs[i] == nil {
+			out[i].pending, out[i].q, errs[i] = s.Builder.RequestVector(s.Requests[i], p)
+		}
+	})
+	for i, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("request %d: %w", i, err)
+		}
+	}
+	return out, nil
+}
+
+// quietly calls f with the garbage collector off: it would run in the middle of
+// a measurement and on the same cores.
+func quietly(f func() error) error {
+	runtime.GC()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	return f()
+}
+
+// timing is what one search cost: per request, in the order of requests.
+type timing struct {
+	ns      []int64
+	visited []uint32
+	bytes   []uint64
+}
+
+// timeSearches answers every request by every configuration, one at a time on
+// one goroutine. Configurations take turns, each with another request, so that
+// a slow spell of the machine falls on all of them and none finds in the cache
+// what the one before has read for the same request. keep, if not nil, gets
+// every reply.
+func (s *Session) timeSearches(ctx context.Context, prepared [][]asked, progress func(done, total int), keep func(configuration, request int, reply *cpar.Reply)) ([]timing, error) {
+	n, m := len(prepared[0]), len(prepared)
+	out := make([]timing, m)
+	for j := range out {
+		out[j] = timing{make([]int64, n), make([]uint32, n), make([]uint64, n)}
+	}
+	err := quietly(func() error {
+		for round := range n + 1 { // round 0 warms up
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			for j := range m {
+				i := (round + j*max(1, n/m)) % n
+				begun := time.Now()
+				reply, err := search.Annotate(s.Cloud, prepared[j][i].q)
+				took := time.Since(begun)
+				if err != nil {
+					return fmt.Errorf("request %d: %w", i, err)
+				}
+				out[j].ns[i], out[j].visited[i], out[j].bytes[i] = took.Nanoseconds(), reply.Visited, reply.Touched
+				if keep != nil && round > 0 {
+					keep(j, i, reply)
+				}
+			}
+			if progress != nil {
+				progress(round, n)
+			}
+			if round%32 == 31 {
+				runtime.GC() // replies of this many rounds are small
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// replay scores the records that a search visited, in the same order and the
+// same batches, with no tree around it: what memory and arithmetic take of the
+// time.
+func (s *Session) replay(q *cpar.Request) (time.Duration, error) {
+	var visited []uint32
+	if _, err := search.AnnotateTraced(s.Cloud, q, func(v kdforest.Visit) { visited = append(visited, v.Record) }); err != nil {
+		return 0, err
+	}
+	// The visits of the trace are in the caches now.
+	s.stream().read(64 << 20)
+	space, err := score.NewSpace(s.Cloud, q)
+	if err != nil {
+		return 0, err
+	}
+	batch := int(s.Cloud.Manifest.Trees)
+	scores := make([]int64, batch)
+	begun := time.Now()
+	for first := 0; first < len(visited); first += batch {
+		part := visited[first:min(first+batch, len(visited))]
+		space.Score(part, scores[:len(part)])
+	}
+	return time.Since(begun), nil
+}
+
+// A stream reads an index's vectors from end to end, again and again: as fast
+// as memory gives them to plain Go.
+type stream struct {
+	parts [][]uint64
+	part  int
+	at    int
+	sum   uint64
+}
+
+func (s *Session) stream() *stream {
+	out := new(stream)
+	for i, seg := range s.files.Manifest().Segments {
+		if seg.Kind == cpar.SegmentVectors {
+			out.parts = append(out.parts, wire.View(s.files.Segments()[i]))
+		}
+	}
+	return out
+}
+
+// read reads n bytes on from where it last stopped.
+func (t *stream) read(n uint64) time.Duration {
+	begun := time.Now()
+	for words := int(n / 8); words > 0; {
+		part := t.parts[t.part][t.at:]
+		part = part[:min(len(part), words)]
+		t.sum += sum(part)
+		words -= len(part)
+		if t.at += len(part); t.at == len(t.parts[t.part]) {
+			t.part, t.at = (t.part+1)%len(t.parts), 0
+		}
+	}
+	return time.Since(begun)
+}
+
+// sum adds eight words at a time, so that additions do not wait for each other.
+func sum(x []uint64) uint64 {
+	var a, b, c, d, e, f, g, h uint64
+	for len(x) >= 8 {
+		v := (*[8]uint64)(x)
+		a, b, c, d = a+v[0], b+v[1], c+v[2], d+v[3]
+		e, f, g, h = e+v[4], f+v[5], g+v[6], h+v[7]
+		x = x[8:]
+	}
+	for _, v := range x {
+		a += v
+	}
+	return a + b + c + d + e + f + g + h
+}
+
+func median[T int64 | float64](x []T) T {
+	y := slices.Clone(x)
+	slices.Sort(y)
+	if len(y) == 0 {
+		return 0
+	}
+	return y[len(y)/2]
+}
+
+func mean[T int64 | uint32 | uint64 | float64](x []T) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += float64(v)
+	}
+	return sum / float64(max(len(x), 1))
+}
