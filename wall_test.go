@@ -185,9 +185,9 @@ func needGo(t *testing.T) {
 	}
 }
 
-// helpers are packages that lie in the module with every plant. By themselves
+// bystanders are packages that lie in the module with every plant. By themselves
 // they breach nothing: it takes a room that imports them.
-var helpers = map[string]string{
+var bystanders = map[string]string{
 	"plant/plant.go":                    "package plant\nimport _ \"cpar/user/rank\"\n",
 	"internal/plant/plant.go":           "package plant\nimport _ \"cpar/cloud/store\"\n",
 	"plant/score/score.go":              "package score\nimport _ \"cpar/cloud/score\"\n",
@@ -295,7 +295,7 @@ func TestWallPlants(t *testing.T) {
 	found := func(t *testing.T, file, text string) string {
 		t.Helper()
 		fsys := fstest.MapFS{file: {Data: []byte(text)}}
-		for name, text := range helpers {
+		for name, text := range bystanders {
 			fsys[name] = &fstest.MapFile{Data: []byte(text)}
 		}
 		tree, err := readModule(fsys)

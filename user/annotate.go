@@ -2,7 +2,6 @@ package user
 
 import (
 	"context"
-	"fmt"
 
 	"cpar"
 	"cpar/user/feature"
@@ -22,15 +21,15 @@ type Ask func(ctx context.Context, q *cpar.Request) (*cpar.Reply, error)
 func (o *Owner) Annotate(ctx context.Context, ask Ask, photo []byte, p cpar.Params, n int) ([]rank.Keyword, error) {
 	features, err := feature.FromBytes(photo)
 	if err != nil {
-		return nil, fmt.Errorf("annotating: %w", err)
+		return nil, err
 	}
 	pending, request, err := o.Request(features, p)
 	if err != nil {
-		return nil, fmt.Errorf("annotating: %w", err)
+		return nil, err
 	}
 	reply, err := ask(ctx, request)
 	if err != nil {
-		return nil, fmt.Errorf("annotating: %w", err)
+		return nil, err
 	}
 	return pending.Keywords(reply, n)
 }

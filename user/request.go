@@ -10,6 +10,7 @@ import (
 	"cpar/user/feature"
 	"cpar/user/internal/seed"
 	"cpar/user/ive"
+	"cpar/user/pl1c"
 	"cpar/user/rank"
 	"cpar/user/vector"
 )
@@ -126,14 +127,11 @@ func (o *Owner) planeRequest(v *vector.Vector, scale int64, noise *ive.Noise) (*
 	}
 	// One level of difference is worth m̂ squared JL units, of which three
 	// quarters count: the projection can fall below L1.
-	perLevel := planeShare * float64(o.projection.MHat()) * float64(scale) / float64(planeScale)
+	perLevel := pl1c.PlaneFactor * float64(o.projection.MHat()) * float64(scale) / float64(planeScale)
 	q.Scale = uint64(math.Round(perLevel * (1 << 16)))
 	q.Offset = uint64(scale * o.budget.Offset())
 	return q, nil
 }
-
-// planeShare is how much of a plane's distance type-2 pruning trusts.
-const planeShare = 0.75
 
 // Neighbours decrypts a reply: the nearest records with their distances,
 // nearest first. It refuses a reply that does not answer the request

@@ -7,6 +7,7 @@ import (
 	"cpar"
 	"cpar/kdforest"
 	"cpar/user/embed"
+	"cpar/user/pl1c"
 	"cpar/user/vector"
 )
 
@@ -124,6 +125,6 @@ func (s *plainSpace) Gap(plane uint32) (between, of uint32) {
 func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
 	c := s.twin.owner.profile.planes[plane]
 	levels := math.Abs(float64(s.levels[c.Dim]) - float64(c.Value))
-	far := planeShare * float64(s.twin.owner.projection.MHat()) * levels * float64(s.scale)
+	far := pl1c.PlaneFactor * float64(s.twin.owner.projection.MHat()) * levels * float64(s.scale)
 	return far-float64(s.scale*s.twin.owner.budget.Offset()) > float64(worst)
 }

@@ -1,7 +1,7 @@
 // Package score scores the records and planes of an encrypted index against a
 // request.
 //
-//	C(V) of a record, t of the request ─▶ ⟨C(V), t⟩ mod 2⁶⁴ ─▶ Comp = r_s·F·(Dis − r) + noise
+//	C(V) of a record, t of the request ─▶ ⟨C(V), t⟩ mod 2⁶⁴ ─▶ Comp = r_s·(F·Dis − r) − 3ε + noise
 //	C(H) of a plane, t of the request  ─▶ r_p·(V_s[f] − split), signed, exact
 //
 // r_s, r and r_p are the owner's secrets. Scores of one request order as the

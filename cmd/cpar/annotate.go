@@ -176,31 +176,34 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 func (f *annotateFlags) one(ctx context.Context, owner *user.Owner, client *cparhttp.Client, photo string, i int, params cpar.Params) (*annotated, error) {
-	v, err := feature.FromFile(photo)
+	data, err := feature.ReadFile(photo)
 	if err != nil {
 		return nil, err
 	}
-	pending, q, err := owner.Request(v, params)
-	if err != nil {
-		return nil, err
-	}
-	if f.saveRequests != "" {
-		if err := saveRequest(f.saveRequests, i, q); err != nil {
+	a := &annotated{Photo: photo}
+	a.Keywords, err = owner.Annotate(ctx, func(ctx context.Context, q *cpar.Request) (*cpar.Reply, error) {
+		if f.saveRequests != "" {
+			if err := saveRequest(f.saveRequests, i, q); err != nil {
+				return nil, err
+			}
+		}
+		start := time.Now()
+		reply, stats, err := client.Annotate(ctx, q)
+		if err != nil {
 			return nil, err
 		}
+		a.Sent, a.Received = stats.Sent, stats.Received
+		a.Visited, a.Touched = reply.Visited, reply.Touched
+		a.CloudMS = float64(time.Since(start).Microseconds()) / 1000
+		return reply, nil
+	}, data, params, f.keywords)
+	switch {
+	case errors.Is(err, cpar.ErrCloud):
+		return nil, err // it is not about this photo
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", photo, err)
 	}
-	start := time.Now()
-	reply, stats, err := client.Annotate(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	took := time.Since(start)
-	words, err := pending.Keywords(reply, f.keywords)
-	if err != nil {
-		return nil, err
-	}
-	return &annotated{Photo: photo, Keywords: words, Sent: stats.Sent, Received: stats.Received,
-		Visited: reply.Visited, Touched: reply.Touched, CloudMS: float64(took.Microseconds()) / 1000}, nil
+	return a, nil
 }
 
 func saveRequest(folder string, i int, q *cpar.Request) error {

@@ -60,7 +60,8 @@ Photos that cannot be used are named, counted and left out; --strict stops at
 the first. Features are kept in a cache, so an interrupted build goes on where
 it stopped. An index that --out holds already stays whole until the new one is.`,
 		Example: `  $ cpar build photos/ --key family.key --out family.index
-  encrypted 4500 photos with 371 keywords into family.index (86 MB)
+  encrypted 4500 photos with 371 keywords into family.index (68 MB), 0 left out
+  index 3a9d33fd4c9e228a4994b0d476c91826
   note: schemes cpar and capia protect a collection that the cloud knows nothing of…`,
 		Args: oneArg("the folder of a collection"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
@@ -141,7 +142,7 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	return output(cmd, f.asJSON, result, func() {
 		result.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), collection)
 		if !f.dryRun {
-			next(cmd, "cpar push %s --cloud http://127.0.0.1:8080, where cpard serves", f.out)
+			next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 (where cpard serves)", f.out)
 		}
 	})
 }

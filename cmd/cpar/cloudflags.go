@@ -28,7 +28,7 @@ func (f *cloudFlags) add(c *cobra.Command) {
 
 func (f *cloudFlags) client() (*cparhttp.Client, error) {
 	if f.url == "" {
-		return nil, hint.Add(exitcode.UsageError(errors.New("no cloud was named")), "pass --cloud http://127.0.0.1:8080, where cpard serves")
+		return nil, hint.Add(exitcode.UsageError(errors.New("no cloud was named")), "pass --cloud http://127.0.0.1:8080 (where cpard serves)")
 	}
 	return cparhttp.New(f.url, nil)
 }

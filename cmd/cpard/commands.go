@@ -23,7 +23,7 @@ const session = `  $ cpard serve --data ./cloud --listen 127.0.0.1:8080
 
   $ cpard list --data ./cloud
   INDEX                             SCHEME  RECORDS    BYTES
-  9f6067c4caa7a19a9c8939024892e324  cpar    5          704`
+  9f6067c4caa7a19a9c8939024892e324  cpar    4500     67653394`
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
@@ -109,7 +109,7 @@ func newList() *cobra.Command {
 		Use:     "list --data DIR",
 		Short:   "list the indexes in a data folder",
 		Long:    "list shows the indexes in a data folder, which may be served meanwhile.",
-		Example: "  $ cpard list --data ./cloud\n  INDEX                             SCHEME  RECORDS    BYTES\n  9f6067c4caa7a19a9c8939024892e324  cpar    5          704",
+		Example: "  $ cpard list --data ./cloud\n  INDEX                             SCHEME  RECORDS    BYTES\n  9f6067c4caa7a19a9c8939024892e324  cpar    4500     67653394",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := needData(data); err != nil {

@@ -36,7 +36,8 @@ import (
 const (
 	// MaxDistance is the greatest Dis that the offset is made for.
 	MaxDistance = 22
-	// MidDistance·F = r.
+	// MidDistance·F is the greatest r; Hide takes up to F/2 off, which costs a
+	// tenth of a bit.
 	MidDistance = MaxDistance / 2
 	// MaxLog bounds −log c: a bin of a smoothed histogram is at least
 	// 10⁻³/1.048 = e^−6.96. It bounds the KL part too, since

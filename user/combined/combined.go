@@ -9,7 +9,8 @@
 //
 // z is the Johnson–Lindenstrauss vector of the L1 part (integers), v and c are
 // the lab histograms of record and request (smoothed, sum 1), v enters as
-// round(2¹⁸·v), r_s and ε are drawn per request and per record, r = 11·F.
+// round(2¹⁸·v), r_s and ε are drawn per request and per record, and r,
+// 10.5·F to 11·F, per index (Hide).
 // F = m̂·β/2 squared JL units are one unit of L1 distance of normalised features:
 // each of the m̂ coordinates adds 1 to the expected square for every level of
 // difference, and one unit of L1 is β/2 levels. That factor on the KL part is what

@@ -9,8 +9,8 @@ import (
 	"cpar/user/ive"
 )
 
-// A split plane is one field and one level of the original space, and the cloud
-// orders a best-bin-first search by how far from it the request lies:
+// A split plane is one field and one level of the original space; a search that
+// prunes asks how far from it the request lies:
 //
 //	H        [ 0 … 1 at the field's position … 0,    −(level − centre_f) ]
 //	request  [ r_p·(level_s[f] − centre_f) for each f,  r_p ]

@@ -44,7 +44,7 @@ type Params struct {
 	Shift  uint  // log₂ w of records and requests
 }
 
-// Paper is the paper's dimension with the pipeline's offset, r = 11·m̂·β/2.
+// Paper is the paper's dimension with the greatest of the pipeline's offsets, r = 11·m̂·β/2.
 func Paper() Params {
 	return Params{Dim: 1296, Offset: 11 * 1296 * 999 / 2, Shift: ive.DistanceShift}
 }
