@@ -14,6 +14,7 @@ import (
 	"cpar/user/ive"
 	"cpar/user/ope"
 	"cpar/user/pl1c"
+	"cpar/user/vector"
 )
 
 // A CostRow is one search on one core.
@@ -267,13 +268,13 @@ func toolCost(ctx context.Context, fields int) (t ToolCost, err error) {
 	}); err != nil {
 		return t, err
 	}
-	key, err := ope.NewKey(secret, 999)
+	key, err := ope.NewKey(secret, vector.Beta)
 	if err != nil {
 		return t, err
 	}
 	t.OPE, err = clockMS(ctx, times, func(i int) error {
 		for field := range fields {
-			if _, err := key.Encrypt(field, (field*37+i)%1000); err != nil {
+			if _, err := key.Encrypt(field, (field*37+i)%(vector.Beta+1)); err != nil {
 				return err
 			}
 		}

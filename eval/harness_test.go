@@ -19,8 +19,8 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/eval/paper"
 	"cpar/eval/step"
+	"cpar/internal/paper"
 	"cpar/user/dataset"
 	"cpar/user/feature"
 )
@@ -80,11 +80,49 @@ func TestPlanAll(t *testing.T) {
 		t.Error("kept results are not those that were measured")
 	}
 
+	// Taken over elsewhere, results stay those of the machine that measured.
+	p.Runner.Identity, p.Runner.AnyIdentity = "test elsewhere", true
+	if third, _ := p.All(context.Background()); third.Machine != Machine() {
+		t.Errorf("measured on %q, says the report", third.Machine)
+	}
+
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	p.Runner.Dir, p.Lab, p.Done = t.TempDir(), lab(t, 30, 5), nil
 	if r, err := p.All(ctx); !errors.Is(err, context.Canceled) || len(r.Failed) > 0 {
 		t.Errorf("interrupted: %v, %v", err, r.Failed)
+	}
+}
+
+// A size that fails does not take the smaller ones with it.
+func TestScalingKeepsSmaller(t *testing.T) {
+	p := &Plan{Lab: lab(t, 40, 5), Runner: &step.Runner{Dir: t.TempDir(), Identity: "test a machine"}, Most: 2500}
+	_, _, err := step.Do(t.Context(), p.Runner, "scaling-1250", []any{"made", 1250}, func(context.Context) (*ScalingRow, error) {
+		return &ScalingRow{Records: 1250, Scan: 5}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The larger size needs photographs to augment, and there are none.
+	s, records, err := p.Scaling(t.Context())
+	if !errors.Is(err, cpar.ErrInput) || s == nil || len(s.Rows) != 1 || s.Rows[0].Scan != 5 || len(records) != 1 {
+		t.Errorf("%+v, %v, %v", s, records, err)
+	}
+}
+
+// Every machine that something was measured on is named, once.
+func TestMachines(t *testing.T) {
+	for _, c := range []struct {
+		identities []string
+		want       string
+	}{{nil, Machine()}, {[]string{"program a, 2 cores", "other a, 2 cores"}, "a, 2 cores"}, {[]string{"p a", "p b", "q a"}, "a; b"}} {
+		var steps []step.Record
+		for _, id := range c.identities {
+			steps = append(steps, step.Record{Identity: id})
+		}
+		if got := machines(steps); got != c.want {
+			t.Errorf("%v: %q, want %q", c.identities, got, c.want)
+		}
 	}
 }
 

@@ -3,7 +3,7 @@ package eval
 import (
 	"fmt"
 
-	"cpar/eval/paper"
+	"cpar/internal/paper"
 	"cpar/user/vector"
 )
 

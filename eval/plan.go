@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"cpar"
-	"cpar/eval/paper"
 	"cpar/eval/step"
+	"cpar/internal/paper"
 )
 
 // Results are all that is measured; what could not be is nil.
@@ -185,7 +186,8 @@ func (p *Plan) Numbers(ctx context.Context) (*Numbers, error) {
 	return CollectNumbers(paper.Values(), c, a, loss), nil
 }
 
-// Scaling measures every size up to Most, each as a step of its own.
+// Scaling measures every size up to Most, each as a step of its own. Where one
+// fails, the smaller ones are returned beside the error; without any, nil is.
 func (p *Plan) Scaling(ctx context.Context) (*Scaling, []step.Record, error) {
 	var rows []ScalingRow
 	var records []step.Record
@@ -199,7 +201,10 @@ func (p *Plan) Scaling(ctx context.Context) (*Scaling, []step.Record, error) {
 			return MeasureScale(ctx, p.Lab, n)
 		})
 		if err != nil {
-			return nil, records, err
+			if len(rows) == 0 {
+				return nil, nil, err
+			}
+			return FitScaling(rows), records, err
 		}
 		rows, records = append(rows, *row), append(records, record)
 	}
@@ -209,7 +214,8 @@ func (p *Plan) Scaling(ctx context.Context) (*Scaling, []step.Record, error) {
 // All does every step. One that fails does not stop the others; the error of
 // All is of all of them, and the end of ctx ends it.
 func (p *Plan) All(ctx context.Context) (*Results, error) {
-	r := &Results{Machine: Machine()}
+	r := new(Results)
+	defer func() { r.Machine = machines(r.Steps) }()
 	var failed []error
 	note := func(name string, record step.Record, err error) bool {
 		switch {
@@ -251,7 +257,7 @@ func (p *Plan) All(ctx context.Context) (*Results, error) {
 // Kept returns the results that a folder holds, whatever program, machine and
 // collection they are of: what a report is made of again.
 func Kept(r *step.Runner) *Results {
-	out := &Results{Machine: Machine()}
+	out := new(Results)
 	out.Agreement = kept[Agreement](r, out, "agreement")
 	out.Corel5k = kept[Corel5k](r, out, "corel5k")
 	out.Sweep = kept[Sweep](r, out, "sweep")
@@ -272,6 +278,7 @@ func Kept(r *step.Runner) *Results {
 	if out.Cost != nil && out.AlphaGamma != nil && out.PCA != nil {
 		out.Numbers = CollectNumbers(paper.Values(), out.Cost, out.AlphaGamma, out.PCA)
 	}
+	out.Machine = machines(out.Steps)
 	return out
 }
 
@@ -281,10 +288,23 @@ func kept[T any](r *step.Runner, out *Results, name string) *T {
 		return nil
 	}
 	out.Steps = append(out.Steps, record)
-	if _, machine, ok := strings.Cut(record.Identity, " "); ok {
-		out.Machine = machine // where it was measured, not where it is shown
-	}
 	return x
+}
+
+// machines says where steps were measured, which need not be where they are
+// shown, nor one place: kept results of another machine may have been taken.
+// Without a step that tells, it is this machine.
+func machines(steps []step.Record) string {
+	var names []string
+	for _, record := range steps {
+		if _, machine, ok := strings.Cut(record.Identity, " "); ok && !slices.Contains(names, machine) {
+			names = append(names, machine)
+		}
+	}
+	if len(names) == 0 {
+		return Machine()
+	}
+	return strings.Join(names, "; ")
 }
 
 // Identity is what results belong to besides their inputs: the program that

@@ -18,6 +18,10 @@ const (
 	fixedVisits = 400
 )
 
+// FixedVisitsName is what the search with as many visits at every size is
+// called among the fits.
+var FixedVisitsName = fmt.Sprintf("%d visits", fixedVisits)
+
 // A ScalingRow is one size.
 type ScalingRow struct {
 	Records    int     `json:"n"`
@@ -98,9 +102,9 @@ func FitScaling(rows []ScalingRow) *Scaling {
 		{"index bytes", func(r ScalingRow) float64 { return float64(r.IndexBytes) }},
 		{"scan", func(r ScalingRow) float64 { return float64(r.Scan) }},
 		{"AP-10", func(r ScalingRow) float64 { return float64(r.AP10) }},
-		{fmt.Sprintf("%d visits", fixedVisits), func(r ScalingRow) float64 { return float64(r.Fixed) }},
+		{FixedVisitsName, func(r ScalingRow) float64 { return float64(r.Fixed) }},
 		{"recall@10 at AP-10", func(r ScalingRow) float64 { return r.RecallAP10 }},
-		{fmt.Sprintf("recall@10 at %d visits", fixedVisits), func(r ScalingRow) float64 { return r.RecallFixed }},
+		{"recall@10 at " + FixedVisitsName, func(r ScalingRow) float64 { return r.RecallFixed }},
 	} {
 		if f, ok := fitPower(rows, part.of); ok {
 			f.What = part.what
@@ -132,7 +136,7 @@ func fitPower(rows []ScalingRow, of func(ScalingRow) float64) (Fit, bool) {
 
 // Tables implements Result.
 func (s *Scaling) Tables() []Table {
-	t := Table{Name: "scaling", Title: "Growth with n", Columns: []string{"n", "images", "build s", "PCA s", "forest s", "encryption s", "index MB", "scan ms", "AP-10 ms", fmt.Sprintf("%d visits ms", fixedVisits), "AP of these", "recall@10 AP-10 %", "recall@10 fixed %"}}
+	t := Table{Name: "scaling", Title: "Growth with n", Columns: []string{"n", "images", "build s", "PCA s", "forest s", "encryption s", "index MB", "scan ms", "AP-10 ms", FixedVisitsName + " ms", "AP of these", "recall@10 AP-10 %", "recall@10 fixed %"}}
 	for _, r := range s.Rows {
 		t.Rows = append(t.Rows, []string{whole(r.Records), r.Kind, num(r.Build, 2), num(r.PCA, 2), num(r.Forest, 2), num(r.Encrypt, 2),
 			num(float64(r.IndexBytes)/1e6, 1), num(float64(r.Scan)/1e6, 3), num(float64(r.AP10)/1e6, 3), num(float64(r.Fixed)/1e6, 3),

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cpar"
 	"cpar/eval"
 	"cpar/eval/report"
 	"cpar/eval/step"
@@ -45,7 +44,7 @@ everything else there, to be committed or given away.`,
 		Example: `  $ cpar-eval all --data corel5k --out results/`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.out == "" {
-				return fmt.Errorf("%w: pass --out FOLDER", cpar.ErrInput)
+				return errNoOut
 			}
 			p, err := f.plan(cmd)
 			if err != nil {
@@ -81,7 +80,7 @@ func reportCommand() *cobra.Command {
 		Short: "write the report of kept results again, measuring nothing",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.out == "" {
-				return fmt.Errorf("%w: pass --out FOLDER", cpar.ErrInput)
+				return errNoOut
 			}
 			return write(cmd, &f, eval.Kept(&step.Runner{Dir: f.out}), publish)
 		},

@@ -15,6 +15,7 @@ import (
 	"cpar/eval"
 	"cpar/eval/step"
 	"cpar/internal/exitcode"
+	"cpar/internal/hint"
 	"cpar/internal/progress"
 )
 
@@ -45,10 +46,15 @@ func (f *flags) addMost(c *cobra.Command) {
 // plan makes the plan of a run; the caller closes its lab.
 func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
 	if f.data == "" {
-		return nil, fmt.Errorf("%w: pass --data FOLDER", cpar.ErrInput)
+		return nil, hint.Add(exitcode.UsageError(errors.New("no collection was named")), "pass --data FOLDER")
 	}
-	if f.n < 0 || f.most < 0 || f.n > cpar.MaxRecords || f.most > cpar.MaxRecords {
-		return nil, fmt.Errorf("%w: sizes %d and %d", cpar.ErrInput, f.n, f.most)
+	for _, size := range []struct {
+		flag string
+		n    int
+	}{{"--n", f.n}, {"--most", f.most}} {
+		if size.n < 0 || size.n > cpar.MaxRecords {
+			return nil, fmt.Errorf("%w: %s %d; 0 to %d are possible", cpar.ErrInput, size.flag, size.n, cpar.MaxRecords)
+		}
 	}
 	identity, err := eval.Identity()
 	if err != nil {
@@ -87,4 +93,5 @@ func printJSON(w io.Writer, x any) error {
 var (
 	errPartly      = errors.New("some steps failed")
 	errInterrupted = errors.New("interrupted")
+	errNoOut       = hint.Add(exitcode.UsageError(errors.New("no folder for results was named")), "pass --out FOLDER")
 )

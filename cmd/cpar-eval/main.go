@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 const long = `cpar-eval measures CPAR on an annotated collection, as the paper does.
 
   $ cpar-eval all --data corel5k --out results/    everything, and a report of it
+  $ cpar-eval report --data corel5k --out results/ the report again, measuring nothing
 
 or one thing at a time:
 
@@ -44,7 +46,17 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	return exitcode.Report(os.Stderr, "cpar-eval", rootCommand().ExecuteContext(ctx))
+	return exitcode.Report(os.Stderr, "cpar-eval", execute(ctx, rootCommand()))
+}
+
+// execute runs a command; the end of ctx is told as what it is, not as a
+// failure of the step under way.
+func execute(ctx context.Context, root *cobra.Command) error {
+	err := root.ExecuteContext(ctx)
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return errInterrupted
+	}
+	return err
 }
 
 func rootCommand() *cobra.Command {

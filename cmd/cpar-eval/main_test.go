@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,16 +16,17 @@ import (
 
 	"cpar"
 	"cpar/internal/exitcode"
+	"cpar/internal/hint"
 )
 
-func execute(t *testing.T, args ...string) (string, error) {
+func invoke(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	root := rootCommand()
 	var out bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(&out)
 	root.SetArgs(args)
-	err := root.ExecuteContext(t.Context())
+	err := execute(t.Context(), root)
 	return out.String(), err
 }
 
@@ -34,18 +37,72 @@ func TestCommands(t *testing.T) {
 		if err != nil || c.Name() != name || c.Flags().Lookup("json") == nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := execute(t, name); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "--data") {
+		if _, err := invoke(t, name); exitcode.Of(err) != exitcode.Usage || !strings.Contains(hint.Of(err), "--data") {
 			t.Errorf("%s without a collection: %v", name, err)
 		}
-		if _, err := execute(t, name, "--data", filepath.Join(t.TempDir(), "none"), "--out", t.TempDir()); !errors.Is(err, cpar.ErrInput) {
+		if _, err := invoke(t, name, "--data", filepath.Join(t.TempDir(), "none"), "--out", t.TempDir()); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%s of a folder that is not there: %v", name, err)
 		}
-		if _, err := execute(t, name, "surplus"); !errors.Is(err, exitcode.ErrUsage) {
+		if _, err := invoke(t, name, "surplus"); !errors.Is(err, exitcode.ErrUsage) {
 			t.Errorf("%s with an argument: %v", name, err)
 		}
 	}
-	if _, err := execute(t, "cost", "--data", ".", "--n", "-1"); !errors.Is(err, cpar.ErrInput) {
+	if _, err := invoke(t, "cost", "--data", ".", "--n", "-1"); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "--n -1; 0 to ") {
 		t.Errorf("a size below 0: %v", err)
+	}
+	for _, name := range []string{"all", "report"} {
+		if _, err := invoke(t, name, "--data", ".", "--out", ""); exitcode.Of(err) != exitcode.Usage || !strings.Contains(hint.Of(err), "--out") {
+			t.Errorf("%s without a folder for results: %v", name, err)
+		}
+	}
+	for _, c := range rootCommand().Commands() {
+		if !strings.Contains(long, "\n  "+c.Name()+" ") && !strings.Contains(long, "$ cpar-eval "+c.Name()+" ") {
+			t.Errorf("the help does not name %s", c.Name())
+		}
+	}
+}
+
+// An interrupt is told as one, whatever was under way.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, name := range []string{"cost", "all"} {
+		root := rootCommand()
+		root.SetOut(io.Discard)
+		root.SetErr(io.Discard)
+		root.SetArgs([]string{name, "--data", collection(t, 3), "--cache", "", "--out", t.TempDir()})
+		if err := execute(ctx, root); !errors.Is(err, errInterrupted) || err.Error() != "interrupted" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The standard protocol is printed with F1 and the published methods; as JSON
+// these have a key of their own.
+func TestCorel5k(t *testing.T) {
+	data, out := collection(t, 40), t.TempDir()
+	args := []string{"corel5k", "--data", data, "--out", out, "--cache", ""}
+	text, err := invoke(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"F1 %", "JEC (published)", "2PKNN + ML (published)", "capia"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	text, err = invoke(t, append(args, "--json")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Rows, Published []map[string]any }
+	if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Rows) != 10 || len(got.Published) != 4 {
+		t.Fatalf("%s: %v", text, err)
+	}
+	for _, key := range []string{"scheme", "neighbours", "P", "R", "Nplus"} {
+		if got.Rows[0][key] == nil || key != "neighbours" && got.Published[0][key] == nil {
+			t.Errorf("no %q in %v or %v", key, got.Rows[0], got.Published[0])
+		}
 	}
 }
 
@@ -79,7 +136,7 @@ func collection(t *testing.T, n int) string {
 func TestSamplesThenReport(t *testing.T) {
 	data, out := collection(t, 40), t.TempDir()
 	args := []string{"samples", "--data", data, "--out", out, "--cache", filepath.Join(out, "features"), "--json"}
-	first, err := execute(t, args...)
+	first, err := invoke(t, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,13 +149,13 @@ func TestSamplesThenReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := execute(t, args...); err != nil || again != first {
+	if again, err := invoke(t, args...); err != nil || again != first {
 		t.Errorf("the second run says otherwise: %v", err)
 	}
 	if after, err := os.Stat(state); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the second run measured again (%v)", err)
 	}
-	if text, err := execute(t, "report", "--out", out, "--data", data, "--json"); err != nil || !strings.Contains(text, `"samples"`) || !strings.Contains(text, "report.html") {
+	if text, err := invoke(t, "report", "--out", out, "--data", data, "--json"); err != nil || !strings.Contains(text, `"samples"`) || !strings.Contains(text, "report.html") {
 		t.Errorf("%s, %v", text, err)
 	}
 	page, err := os.ReadFile(filepath.Join(out, "report.html"))
@@ -116,7 +173,7 @@ func TestSamplesThenReport(t *testing.T) {
 	if err := os.WriteFile(photo, other, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := execute(t, args...); err != nil {
+	if _, err := invoke(t, args...); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := os.Stat(state); err != nil || os.SameFile(before, after) {

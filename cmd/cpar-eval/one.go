@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -17,9 +16,9 @@ func oneCommands() []*cobra.Command {
 			r, _, err := p.Agreement(ctx)
 			return r, err
 		}),
-		one("corel5k", "measure annotation quality by the standard protocol", 0, func(ctx context.Context, p *eval.Plan) (*eval.Corel5k, error) {
+		one("corel5k", "measure annotation quality by the standard protocol", 0, func(ctx context.Context, p *eval.Plan) (eval.Corel5kBeside, error) {
 			r, _, err := p.Corel5k(ctx)
-			return r, err
+			return r.WithPublished(), err
 		}),
 		one("alphagamma", "measure the L1 approximation against α and γ", 0, func(ctx context.Context, p *eval.Plan) (*eval.AlphaGamma, error) {
 			r, _, err := p.AlphaGamma(ctx)
@@ -75,9 +74,6 @@ const (
 	mostFlag
 )
 
-// printer is a result with a text of its own.
-type printer interface{ Print(io.Writer) }
-
 func one[R eval.Result](name, short string, sizes int, measure func(context.Context, *eval.Plan) (R, error)) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
@@ -96,10 +92,6 @@ func one[R eval.Result](name, short string, sizes int, measure func(context.Cont
 			w := cmd.OutOrStdout()
 			if f.asJSON {
 				return printJSON(w, result)
-			}
-			if own, ok := any(result).(printer); ok {
-				own.Print(w)
-				return nil
 			}
 			return eval.PrintTables(w, result)
 		},

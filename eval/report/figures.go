@@ -6,7 +6,7 @@ import (
 
 	"cpar"
 	"cpar/eval"
-	"cpar/eval/paper"
+	"cpar/internal/paper"
 )
 
 // Figures are the plots of what was measured, in the order of the page.
@@ -275,7 +275,7 @@ func flannLook(c eval.FLANNCurve) Series {
 		s.Name, s.Style = strings.TrimSuffix(s.Name, ", at every node")+": scan", Crossed
 		return s
 	case c.Library == eval.LibraryFLANN:
-		return Series{Name: "FLANN", Colour: Orange}
+		return Series{Name: "FLANN", Colour: Olive}
 	case c.Library == eval.LibraryLeaf:
 		return Series{Name: "ours, in leaves", Colour: Green}
 	case c.Library == eval.LibraryEncrypted && search == "":
@@ -349,7 +349,7 @@ func scaling(s *eval.Scaling) []Figure {
 		return f
 	}
 	ms := func(ns int64) float64 { return float64(ns) / 1e6 }
-	fixed := s.Fits[4].What
+	fixed := eval.FixedVisitsName
 	return []Figure{
 		figure("scaling-cloud", "Cloud time a request", "ms, one core", true,
 			line{"scan", "scan", Grey, func(r eval.ScalingRow) float64 { return ms(r.Scan) }},

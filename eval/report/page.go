@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"cpar/eval"
-	"cpar/eval/paper"
+	"cpar/internal/paper"
 )
 
 //go:embed page.html
@@ -133,7 +133,7 @@ var (
 // variables are the page's names of the palette's colours.
 func variables() map[string]string {
 	names := map[string]string{hexOf(ink): "ink", hexOf(faint): "faint", hexOf(background): "card"}
-	for i, name := range []string{"blue", "green", "orange", "grey", "purple", "red"} {
+	for i, name := range []string{"blue", "green", "orange", "grey", "purple", "red", "olive"} {
 		names[hexOf(palette[i])] = name
 	}
 	return names

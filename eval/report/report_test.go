@@ -16,8 +16,8 @@ import (
 	"testing"
 
 	"cpar/eval"
-	"cpar/eval/paper"
 	"cpar/eval/step"
+	"cpar/internal/paper"
 )
 
 // syntheticResults are small and whole: every kind of result is there.
@@ -178,6 +178,60 @@ func TestPage(t *testing.T) {
 	}
 	if m := regexp.MustCompile(`style="[^"]*#[0-9A-Fa-f]{6}`).FindString(s); m != "" {
 		t.Errorf("a plot has a colour of its own: %s", m)
+	}
+}
+
+// Orange is the paper's alone: what was measured has colours of its own, and
+// the page has each of them, by day and by night.
+func TestColours(t *testing.T) {
+	for _, f := range Figures(syntheticResults()) {
+		for _, s := range f.Series {
+			if theirs := strings.Contains(s.Name, "the paper"); theirs != (s.Colour == Orange) {
+				t.Errorf("%s: %q is of colour %d", f.Name, s.Name, s.Colour)
+			}
+		}
+	}
+	if got := len(variables()); got != len(palette)+3 {
+		t.Errorf("%d names of %d colours and ink, lines, paper", got, len(palette))
+	}
+	for hex, name := range variables() {
+		if strings.Count(pageSource, "--"+name+": #") != 2 || !strings.Contains(pageSource, "--"+name+": "+strings.ToLower(hex)+";") {
+			t.Errorf("--%s is not %s by day and something by night", name, hex)
+		}
+	}
+}
+
+// What the page says of a forest with a record at every node is what was read
+// off, and nothing where nothing was.
+func TestFLANNText(t *testing.T) {
+	say := func(f *eval.FLANN) string {
+		var s strings.Builder
+		for _, p := range flannText(f) {
+			s.WriteString(string(p))
+		}
+		return s.String()
+	}
+	equal := func(splits string, visits float64) eval.FLANNEqual {
+		return eval.FLANNEqual{FLANNCurve: eval.FLANNCurve{Library: eval.LibraryNode, Splits: splits}, VisitsOverFLANN: visits}
+	}
+	f := &eval.FLANN{}
+	if s := say(f); strings.Contains(s, "every node") {
+		t.Errorf("nothing was read off, but: %s", s)
+	}
+	f.Equal = []eval.FLANNEqual{equal("vectors", 1.72), equal("vectors", 1.24), equal("vectors", 0), equal("levels", 0.37)}
+	if s := say(f); !strings.Contains(s, "it visits 1.24 to 1.72 times") || !strings.Contains(s, "it visits 0.37 to 0.37 times") {
+		t.Error(s)
+	}
+}
+
+// The figures of growth need no fit: one that fails is not among Fits.
+func TestScalingWithoutFits(t *testing.T) {
+	r := &eval.Results{Scaling: syntheticResults().Scaling}
+	r.Scaling.Fits = nil
+	for _, f := range Figures(r) {
+		if f.Name == "scaling-cloud" && f.Series[2].Name != eval.FixedVisitsName {
+			t.Errorf("%q", f.Series[2].Name)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"cpar/internal/paper"
 )
 
 // A Cost is one row of the table: what something costs here and in the paper.
@@ -18,10 +20,8 @@ type Cost struct {
 	Printed string `json:"paper_prints,omitempty"`
 }
 
-// PaperRecords is the n of the paper's figures.
-const PaperRecords = 20_000
-
-// compareCosts puts what was measured beside the paper's figures.
+// compareCosts puts what was measured beside the paper's figures, all of which
+// come from package paper.
 func (s *session) compareCosts() {
 	n := float64(len(s.records))
 	encrypt := s.clock.took("encrypt")
@@ -36,23 +36,49 @@ func (s *session) compareCosts() {
 	}
 	roundTrip := func(a *Answer) time.Duration { return a.roundTrip }
 	first := &s.result.Photos[0]
+	p := paper.Values()
+	planes, order := p.Number("plane_encrypt"), p.Number("ope")
+	forest, request := stated(p.Number("forest_encrypt")), stated(p.Number("request_bytes"))
+	request.printed += " (" + p.Parts() + ")"
+	share := forest.value / float64(p.Records)
 	s.result.Costs = []Cost{
-		{"features of a photo", "ms", median(0, func(a *Answer) time.Duration { return a.features }), 0, ""},
-		{"forest construction", "ms", ms(s.clock.took("forest")), 28_560, "28.56 s"},
-		{"vector encryption, a record", "ms", ms(encrypt) / n, 8.4, "8.4 ms"},
-		{"planes, order, keywords, a record", "ms", ms(s.took.encrypt-encrypt) / n, 54.7 + 1.4, "54.7 + 1.4 ms"},
-		{"whole encrypted forest", "ms", whole, 74.78 * 60_000, "74.78 min"},
-		{"… a record", "ms", whole / n, 74.78 * 60_000 / PaperRecords, "224 ms, computed"},
-		{"request generation", "ms", median(0, func(a *Answer) time.Duration { return a.makeRequest }), 534.16, "534.16 ms"},
-		{"cloud search, capia", "ms", median(1, roundTrip), 218_460, "218.46 s"},
-		{"cloud search, cpar AP-100", "ms", median(2, roundTrip), 143_720, "143.72 s"},
-		{"cloud search, cpar AP-10", "ms", median(0, roundTrip), 0, ""},
-		{"cloud search, cpar AP-2.5", "ms", median(3, roundTrip), 2_980, "2.98 s"},
-		{"final selection of keywords", "ms", median(0, func(a *Answer) time.Duration { return a.selection }), 318, "318 ms"},
-		{"request, sent", "B", float64(first.Answers[0].Sent), 80_000, "80 KB (26 + 48 + 4)"},
-		{"reply, received", "B", float64(first.Answers[0].Received), 488, "488 B"},
+		beside("features of a photo", "ms", median(0, func(a *Answer) time.Duration { return a.features }), theirs{}),
+		beside("forest construction", "ms", ms(s.clock.took("forest")), stated(p.Number("forest_build"))),
+		beside("vector encryption, a record", "ms", ms(encrypt)/n, stated(p.Number("vector_encrypt"))),
+		beside("planes, order, keywords, a record", "ms", ms(s.took.encrypt-encrypt)/n,
+			theirs{stated(planes).value + stated(order).value, paper.Digits(planes.Value) + " + " + order.Text()}),
+		beside("whole encrypted forest", "ms", whole, forest),
+		beside("… a record", "ms", whole/n, theirs{share, fmt.Sprintf("%.0f ms, computed", share)}),
+		beside("request generation", "ms", median(0, func(a *Answer) time.Duration { return a.makeRequest }), stated(p.Number("request_time"))),
+		beside("cloud search, capia", "ms", median(1, roundTrip), stated(p.CostOfCapia())),
+		beside("cloud search, cpar AP-100", "ms", median(2, roundTrip), stated(p.CostAt(100))),
+		beside("cloud search, cpar AP-10", "ms", median(0, roundTrip), theirs{}),
+		beside("cloud search, cpar AP-2.5", "ms", median(3, roundTrip), stated(p.CostAt(2.5))),
+		beside("final selection of keywords", "ms", median(0, func(a *Answer) time.Duration { return a.selection }), stated(p.Number("selection"))),
+		beside("request, sent", "B", float64(first.Answers[0].Sent), request),
+		beside("reply, received", "B", float64(first.Answers[0].Received), stated(p.Number("reply_bytes"))),
 	}
 }
+
+// theirs is a figure of the paper's, in ms or B and as printed; none if empty.
+type theirs struct {
+	value   float64
+	printed string
+}
+
+func beside(stage, unit string, here float64, t theirs) Cost {
+	return Cost{Stage: stage, Unit: unit, Here: here, Paper: t.value, Printed: t.printed}
+}
+
+// inBase is what the paper's units are in ms and B.
+var inBase = map[string]float64{"ms": 1, "s": 1000, "min": 60_000, "B": 1, "KB": 1000}
+
+func stated(n paper.Number) theirs {
+	return theirs{n.Value * inBase[n.Unit], n.Text()}
+}
+
+// paperRecords is the n of the paper's figures.
+func paperRecords() int { return paper.Values().Records }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 

@@ -59,7 +59,7 @@ func (r *Result) Hits(search int) (hit, said int) {
 func (r *Result) printCosts(w io.Writer) {
 	fmt.Fprintln(w)
 	row := func(a, b, c string) { fmt.Fprintf(w, "  %s %s  %s\n", pad(a, 36), pad(b, 18), c) }
-	row("Costs", "here, n = "+count(r.Records), "the paper, n = "+count(PaperRecords))
+	row("Costs", "here, n = "+count(r.Records), "the paper, n = "+count(paperRecords()))
 	for _, c := range r.Costs {
 		row(c.Stage, c.HereText(), c.PaperText())
 	}
@@ -70,7 +70,7 @@ func (r *Result) printCosts(w io.Writer) {
 func (r *Result) Caveat() string {
 	return fmt.Sprintf("The paper's figures are for %s images on its machine, these for %s on this one.\n"+
 		"Figures of one record or one request compare; forest and search grow with n.\n"+
-		"Search is the whole HTTP round trip, the median of %d requests.", count(PaperRecords), count(r.Records), len(r.Photos))
+		"Search is the whole HTTP round trip, the median of %d requests.", count(paperRecords()), count(r.Records), len(r.Photos))
 }
 
 func (r *Result) printAgreement(w io.Writer) {

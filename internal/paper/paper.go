@@ -9,6 +9,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 )
 
 //go:embed paper.json
@@ -23,6 +25,14 @@ type Number struct {
 	Place string  `json:"place"`
 	Note  string  `json:"note,omitempty"`
 }
+
+// Text is the value as the paper prints it, with its unit.
+func (n Number) Text() string {
+	return strings.TrimSpace(Digits(n.Value) + " " + n.Unit)
+}
+
+// Digits writes a value with as many digits as the paper gives it.
+func Digits(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // A Point is a value at approximation power AP-X, X in percent.
 type Point struct {
@@ -46,10 +56,14 @@ type Published struct {
 
 // A Paper is all that is recorded.
 type Paper struct {
-	Source  string   `json:"source"`
-	Machine string   `json:"machine"`
+	Source  string `json:"source"`
+	Machine string `json:"machine"`
+	// Records is the n of the paper's costs.
+	Records int      `json:"records"`
 	Numbers []Number `json:"numbers"`
-	// Cost is cloud time a request in seconds, n = 20,000.
+	// RequestParts are what a request is made of, in the unit of request_bytes.
+	RequestParts []float64 `json:"request_parts"`
+	// Cost is cloud time a request in seconds, for an index of Records images.
 	CapiaSeconds float64 `json:"capia_seconds"`
 	Cost         []Point `json:"cost"`
 	// Recall is the paper's accuracy in percent.
@@ -80,4 +94,31 @@ func (p *Paper) Number(id string) Number {
 		}
 	}
 	panic(fmt.Sprintf("paper.json has no number %q", id))
+}
+
+// CostAt returns the cloud time at an approximation power of which the paper
+// states it; asking for another is a bug of the caller's.
+func (p *Paper) CostAt(ap float64) Number {
+	for _, c := range p.Cost {
+		if c.AP == ap {
+			return p.seconds(fmt.Sprintf("cost at AP-%v", ap), c.Value)
+		}
+	}
+	panic(fmt.Sprintf("paper.json has no cost at AP-%v", ap))
+}
+
+// CostOfCapia returns the cloud time of the scan.
+func (p *Paper) CostOfCapia() Number { return p.seconds("cost of capia", p.CapiaSeconds) }
+
+func (p *Paper) seconds(what string, x float64) Number {
+	return Number{What: what, Value: x, Unit: "s", Place: p.Places["cost"]}
+}
+
+// Parts writes out what the paper says a request is made of, as a sum.
+func (p *Paper) Parts() string {
+	var parts []string
+	for _, x := range p.RequestParts {
+		parts = append(parts, Digits(x))
+	}
+	return strings.Join(parts, " + ")
 }
