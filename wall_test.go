@@ -42,7 +42,7 @@ type ban struct{ pkg, why string }
 
 // open packages see no key and no plaintext; every room may use them.
 var open = []string{
-	module, module + "/kdforest", module + "/cparhttp",
+	module, module + "/kdforest", module + "/ivf", module + "/cparhttp",
 	module + "/internal/modq", module + "/internal/wire",
 	module + "/internal/durable", module + "/internal/hint", module + "/internal/indexdir", module + "/internal/exitcode",
 }
@@ -106,6 +106,11 @@ var rooms = []room{
 		},
 		never: []ban{{module + "/eval", "eval links both sides; nothing else imports it"}},
 	},
+	{
+		name:  "all but the generator of kernels",
+		in:    func(pkg string) bool { return !under(pkg, module+"/internal/modq/gen") },
+		never: []ban{{"github.com/mmcloughlin/avo", "it writes kernels before the build; no product needs it"}},
+	},
 }
 
 // refusedNames are identifiers of other packages that a closed room may not
@@ -134,9 +139,20 @@ var runsOrLoads = regexp.MustCompile(`^(Exec|Fork|ForkExec|StartProcess|StartSer
 // the system, that no import shows.
 var refusedDirectives = []string{"//go:linkname", "//go:cgo_"}
 
+// kernelFiles are the files in assembly that a closed room may have, each by its
+// name: internal/modq/gen writes them, and its test holds them to what it writes.
+// They are there because what they do is arithmetic on words, the same whatever the
+// words are: notArithmetic refuses all else in them.
+var kernelFiles = []string{"internal/modq/avx2_amd64.s", "internal/modq/avx512_amd64.s"}
+
+// arithmetic are the instructions that kernels may have: none calls, asks the
+// system, or puts its own bytes into the program. A jump leads to a label nearby
+// (labels), and one that counts a length or asks for a tail is enough.
+var arithmetic = regexp.MustCompile(`^((VP|VMOV|VEXTRACTI)[A-Z0-9]+(\.BCST|\.Z)*|VZEROUPPER|K?MOV[BWLQ]|LEAQ|ADDQ|SUBQ|IMULQ|INCQ|DECQ|XORQ|ANDQ|SHLQ|SHRQ|SHLXQ|` +
+	`TESTQ|CMPQ|PREFETCHT[012]|J(MP|Z|NZ|E|NE|L)|RET)$`)
+
 // foreignSuffixes are of the files that the go command builds beside the Go
-// files of a package. A closed room has none. Kernels in assembly, once the
-// project generates some, are to be allowed file by file.
+// files of a package. A closed room has none but kernelFiles.
 var foreignSuffixes = []string{
 	".s", ".S", ".sx", ".syso", ".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx",
 	".m", ".f", ".F", ".for", ".f90", ".swig", ".swigcxx",
@@ -154,6 +170,11 @@ func TestWall(t *testing.T) {
 	for _, need := range needed {
 		if len(tree.packages[need]) == 0 {
 			t.Errorf("package %s is not there: the wall guards nothing", need)
+		}
+	}
+	for _, file := range kernelFiles {
+		if _, err := os.Stat(file); err != nil {
+			t.Errorf("the wall allows a kernel that is not there: %v", err)
 		}
 	}
 	for _, v := range tree.check() {
@@ -266,6 +287,36 @@ var plants = []struct{ name, file, text, want string }{
 
 	// code that is not Go, or not imported
 	{"assembly", "cloud/score/plant_amd64.s", "TEXT ·f(SB), $0\n\tRET\n", "cloud/score/plant_amd64.s: is built"},
+	{"another file of assembly beside the kernels", "internal/modq/plant_amd64.s", "TEXT ·f(SB), $0\n\tRET\n",
+		"internal/modq/plant_amd64.s: is built"},
+	{"kernels for another processor", "internal/modq/avx512_arm64.s", "TEXT ·f(SB), $0\n\tRET\n",
+		"internal/modq/avx512_arm64.s: is built"},
+	{"a kernel's name in another folder", "cloud/score/avx2_amd64.s", "TEXT ·f(SB), $0\n\tRET\n",
+		"cloud/score/avx2_amd64.s: is built"},
+	{"a kernel that calls", "internal/modq/avx2_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tCALL os·Exit(SB)\n",
+		`line 2 is "CALL os·Exit(SB)"`},
+	{"a kernel that calls what a register says", "internal/modq/avx2_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tCALL AX\n",
+		`line 2 is "CALL AX"`},
+	{"a kernel that jumps elsewhere", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tJMP os·Exit(SB)\n",
+		`line 2 is "JMP os·Exit(SB)"`},
+	{"a kernel that jumps where a register says", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tJMP (AX)\n",
+		`line 2 is "JMP (AX)"`},
+	{"a kernel that jumps to a label of nobody", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tJZ done\n",
+		`line 2 is "JZ done"`},
+	{"a kernel that asks the system", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tSYSCALL\n\tRET\n",
+		`line 2 is "SYSCALL"`},
+	{"a kernel of bytes", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tBYTE $0x0f\n",
+		`line 2 is "BYTE $0x0f"`},
+	{"a kernel that reads a variable", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tMOVQ ·key(SB), AX\n",
+		`line 2 is "MOVQ ·key(SB), AX"`},
+	{"a kernel in two statements a line", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tRET; SYSCALL\n",
+		`line 2 is "RET; SYSCALL"`},
+	{"a kernel of macros", "internal/modq/avx512_amd64.s", "#define RET SYSCALL\n", `line 1 is "#define RET SYSCALL"`},
+	{"a kernel that includes another file", "internal/modq/avx512_amd64.s", "#include \"other.h\"\n", `line 1 is "#include`},
+	{"a kernel in another package's name", "internal/modq/avx512_amd64.s", "TEXT runtime·f(SB), NOSPLIT, $0-0\n\tRET\n",
+		`line 1 is "TEXT runtime·f`},
+	{"the owner links the generator", "user/plant.go",
+		"package user\nimport _ \"github.com/mmcloughlin/avo/build\"\n", "it writes kernels before the build"},
 	{"an object file", "kdforest/plant.syso", "\x7fELF", "kdforest/plant.syso: is built"},
 	{"a C file", "internal/wire/plant.c", "int f;\n", "internal/wire/plant.c: is built"},
 	{"a C header", "plant.h", "int f;\n", "plant.h: is built"},

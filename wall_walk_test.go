@@ -34,11 +34,14 @@ func under(pkg, dir string) bool { return pkg == dir || strings.HasPrefix(pkg, d
 
 // A tree is what the wall needs to know of the module's files.
 type tree struct {
-	name     string              // of the module, in go.mod
-	packages map[string][]source // Go files by package path
-	foreign  map[string][]string // names of the files of foreignSuffixes by package path
-	diverted []violation         // what makes the go command build other files than these
+	name     string               // of the module, in go.mod
+	packages map[string][]source  // Go files by package path
+	foreign  map[string][]foreign // files that are not Go, and are no kernels, by package path
+	diverted []violation          // what makes the go command build other files than these
 }
+
+// A foreign file is one of foreignSuffixes, with what is wrong with it.
+type foreign struct{ name, what string }
 
 // A source is one Go file that is not a test.
 type source struct {
@@ -55,7 +58,7 @@ type name struct{ pkg, ident string }
 // readModule parses every non-test Go file of fsys. What lies in testdata,
 // results and hidden folders is not read; walk refuses to import it.
 func readModule(fsys fs.FS) (*tree, error) {
-	t := &tree{packages: map[string][]source{}, foreign: map[string][]string{}}
+	t := &tree{packages: map[string][]source{}, foreign: map[string][]foreign{}}
 	err := fs.WalkDir(fsys, ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -73,7 +76,17 @@ func readModule(fsys fs.FS) (*tree, error) {
 			t.divert(file, "is a workspace: it puts other modules in place of those of go.sum")
 		case d.IsDir() || strings.HasSuffix(base, "_test.go"):
 		case slices.Contains(foreignSuffixes, path.Ext(base)):
-			t.foreign[pkg] = append(t.foreign[pkg], file)
+			what := "is built by the go command and is not Go: nobody sees what it calls"
+			if slices.Contains(kernelFiles, file) {
+				b, err := fs.ReadFile(fsys, file)
+				if err != nil {
+					return err
+				}
+				what = notArithmetic(string(b))
+			}
+			if what != "" {
+				t.foreign[pkg] = append(t.foreign[pkg], foreign{file, what})
+			}
 		case file == "go.mod" || path.Ext(base) == ".go":
 			b, err := fs.ReadFile(fsys, file)
 			if err != nil {
@@ -109,6 +122,39 @@ func (t *tree) readMod(b []byte) {
 			t.divert("go.mod", "has a replace directive: it puts other files in place of a module of go.sum")
 		}
 	}
+}
+
+var (
+	kernelText  = regexp.MustCompile(`^TEXT ·[A-Za-z0-9_]+\(SB\), NOSPLIT, \$0-[0-9]+$`)
+	kernelLabel = regexp.MustCompile(`^[a-z][a-z0-9_A-Z]*:$`)
+)
+
+// notArithmetic returns the first line of a kernel that is anything but a
+// function's head, a label, an instruction of arithmetic, or a comment; "" if
+// there is none. It reads what avo prints, one statement a line, and refuses what
+// it cannot read.
+func notArithmetic(text string) string {
+	labels := map[string]bool{}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); kernelLabel.MatchString(line) {
+			labels[strings.TrimSuffix(line, ":")] = true
+		}
+	}
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSpace(line)
+		op, operands, _ := strings.Cut(line, " ")
+		operands = strings.TrimSpace(operands)
+		switch {
+		case line == "" || strings.HasPrefix(line, "//") || line == `#include "textflag.h"`:
+		case kernelText.MatchString(line) || kernelLabel.MatchString(line):
+		case !arithmetic.MatchString(op) || strings.Contains(operands, "(SB)") || strings.ContainsAny(line, ";\\") ||
+			strings.Contains(line, "/*") || op[0] == 'J' && !labels[operands]:
+			return fmt.Sprintf("line %d is %q: a kernel computes and does nothing else", number, line)
+		}
+	}
+	return ""
 }
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
@@ -183,7 +229,7 @@ func (t *tree) walk(r room) (out []violation) {
 		seen[pkg] = true
 		if r.may != nil {
 			for _, file := range t.foreign[pkg] {
-				out = append(out, violation{file, "is built by the go command and is not Go: nobody sees what it calls", chain})
+				out = append(out, violation{file.name, file.what, chain})
 			}
 		}
 		for _, f := range t.packages[pkg] {

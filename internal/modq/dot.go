@@ -1,67 +1,49 @@
 package modq
 
-// Lanes is the number of vectors that DotLanes multiplies with one row.
-const Lanes = 8
-
 // Dot is Σ a[i]·b[i] modulo 2⁶⁴. b must not be shorter than a; what it has beyond
 // len(a) is ignored.
-//
-// Four sums run side by side so that one multiplication need not wait for the
-// addition before it; the plain loop takes twice as long.
-func Dot(a, b []uint64) uint64 {
-	b = b[:len(a)]
-	var s0, s1, s2, s3 uint64
-	for len(a) >= 8 && len(b) >= 8 {
-		s0 += a[0] * b[0]
-		s1 += a[1] * b[1]
-		s2 += a[2] * b[2]
-		s3 += a[3] * b[3]
-		s0 += a[4] * b[4]
-		s1 += a[5] * b[5]
-		s2 += a[6] * b[6]
-		s3 += a[7] * b[7]
-		a, b = a[8:], b[8:]
-	}
-	for i := range a {
-		s0 += a[i] * b[i]
-	}
-	return s0 + s1 + s2 + s3
-}
+func Dot(a, b []uint64) uint64 { return dot(a, b[:len(a)]) }
 
 // Axpy adds alpha·x to y, element by element modulo 2⁶⁴. y must not be shorter
-// than x; what it has beyond len(x) is left alone.
-func Axpy(alpha uint64, x, y []uint64) {
-	y = y[:len(x)]
-	for len(x) >= 4 && len(y) >= 4 {
-		y[0] += alpha * x[0]
-		y[1] += alpha * x[1]
-		y[2] += alpha * x[2]
-		y[3] += alpha * x[3]
-		x, y = x[4:], y[4:]
+// than x; what it has beyond len(x) is left alone. They may be one slice, but not
+// overlap otherwise.
+func Axpy(alpha uint64, x, y []uint64) { axpy(alpha, x, y[:len(x)]) }
+
+// AxpyRows adds Σ alpha[q]·rows[q] to y. The rows are as long as y. ahead is what
+// will be read next, if known: it is fetched meanwhile.
+func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint64) {
+	for _, r := range rows {
+		if len(r) != len(y) {
+			panic("modq: rows to add differ in length from their sum")
+		}
 	}
-	for i := range x {
-		y[i] += alpha * x[i]
-	}
+	axpyRows(alpha, rows, y, ahead)
 }
 
+// Sum is Σ x[i] modulo 2⁶⁴. One addition a word is all that it does, so that it
+// takes as long as reading x from memory: the yardstick of the other kernels.
+func Sum(x []uint64) uint64 { return sum(x) }
+
 // DotLanes adds to sum[l] the inner product of row and of lane l of x, where x
-// holds Lanes vectors interleaved: element k of vector l is x[k·Lanes+l]. A
-// matrix row is then read from memory once for all of them, which is what batch
-// encryption lives on.
-func DotLanes(sum *[Lanes]uint64, row, x []uint64) {
-	s0, s1, s2, s3 := sum[0], sum[1], sum[2], sum[3]
-	s4, s5, s6, s7 := sum[4], sum[5], sum[6], sum[7]
-	for _, r := range row {
-		v := (*[Lanes]uint64)(x)
-		s0 += r * v[0]
-		s1 += r * v[1]
-		s2 += r * v[2]
-		s3 += r * v[3]
-		s4 += r * v[4]
-		s5 += r * v[5]
-		s6 += r * v[6]
-		s7 += r * v[7]
-		x = x[Lanes:]
+// holds Lanes vectors interleaved: element k of vector l is x[k·Lanes+l].
+func DotLanes(sum *[Lanes]uint64, row, x []uint64) { dotLanes(sum, row, x[:len(row)*Lanes]) }
+
+// Rows writes dst[i] = ⟨row i of matrix, x⟩. A row has len(x) words and follows the
+// one before it; matrix must hold len(dst) of them. One core reads the matrix as
+// fast as memory gives it.
+func Rows(dst, matrix, x []uint64) { rows(dst, matrix[:len(dst)*len(x)], x) }
+
+// Gather writes dst[i] = ⟨row index[i] of matrix, x⟩ for rows of len(x) words. dst
+// must not be shorter than index. While one row is multiplied, the next one named
+// is fetched: the order may be any, and a row may come twice.
+func Gather(dst, matrix []uint64, index []uint32, x []uint64) {
+	var last uint32
+	for _, i := range index {
+		last = max(last, i)
 	}
-	*sum = [Lanes]uint64{s0, s1, s2, s3, s4, s5, s6, s7}
+	if len(index) == 0 {
+		return
+	}
+	_ = matrix[:(int(last)+1)*len(x)] // assembly checks no bounds
+	gather(dst[:len(index)], matrix, index, x)
 }

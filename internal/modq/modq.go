@@ -8,7 +8,25 @@
 // knows that the true value lies in [-2⁶³, 2⁶³).
 //
 // Both sides of the wall use it: the owner to encrypt, the cloud to score. It
-// holds no key and knows of none. Running time depends on lengths only.
+// holds no key and knows of none. Running time depends on lengths only, and on
+// which rows Gather is asked for.
+//
+//	one vector     Dot, Axpy; Rows for a whole matrix in order, Gather for some rows
+//	a few vectors  RowsMany with what Pack made of requests: the matrix is read once
+//	many vectors   Tile, four rows by sixteen vectors: encryption
+//	none           Sum, which only reads: what memory can give
+//
+// Plain Go (plain.go) says what all of these mean. On amd64 they run in assembly for
+// AVX2 or AVX-512, whichever the processor has (level.go); the tag purego leaves the
+// assembly out. Package gen, below, writes it: edit that and run go generate. Tests
+// run every kernel that the processor has against one multiplication at a time.
+//
+// What limits them, per core with AVX-512: Dot, Rows and Gather wait for memory (a row
+// in the cache goes five times as fast), Axpy does from rows beyond the caches.
+// RowsMany waits for the multiplier from about eight requests on: 1.4 times as long as
+// one scan for eight, 2.4 times for sixteen. VPMULLQ is three operations on two ports
+// and an addition is one, which would be two cycles for eight products; Tile halves
+// the multiplications and takes one and a half.
 package modq
 
 // RoundShift reads x as a signed word and divides it by 2^shift, rounding to

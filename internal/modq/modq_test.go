@@ -7,28 +7,6 @@ import (
 	"testing"
 )
 
-func words(r *rand.Rand, n int) []uint64 {
-	x := make([]uint64, n)
-	for i := range x {
-		x[i] = r.Uint64()
-	}
-	return x
-}
-
-func TestDotAgainstNaiveAtAllTails(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for n := range 70 {
-		a, b := words(r, n), words(r, n+3)
-		var want uint64
-		for i := range a {
-			want += a[i] * b[i]
-		}
-		if got := Dot(a, b); got != want {
-			t.Fatalf("n = %d: %#x, want %#x", n, got, want)
-		}
-	}
-}
-
 func TestDotAgainstBigIntegers(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	a, b := words(r, 1347), words(r, 1347)
@@ -40,44 +18,6 @@ func TestDotAgainstBigIntegers(t *testing.T) {
 	sum.And(sum, new(big.Int).SetUint64(math.MaxUint64))
 	if got := Dot(a, b); got != sum.Uint64() {
 		t.Fatalf("%#x, want %#x", got, sum.Uint64())
-	}
-}
-
-func TestAxpyAgainstNaiveAtAllTails(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for n := range 40 {
-		alpha, x, y := r.Uint64(), words(r, n), words(r, n+5)
-		want := append([]uint64(nil), y...)
-		for i := range x {
-			want[i] += alpha * x[i]
-		}
-		Axpy(alpha, x, y)
-		for i := range want {
-			if y[i] != want[i] {
-				t.Fatalf("n = %d, element %d: %#x, want %#x", n, i, y[i], want[i])
-			}
-		}
-	}
-}
-
-func TestDotLanesIsDotOfEachLane(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8))
-	for n := range 20 {
-		row, x := words(r, n), words(r, n*Lanes)
-		var sum [Lanes]uint64
-		for l := range sum {
-			sum[l] = uint64(l) << 60
-		}
-		DotLanes(&sum, row, x)
-		for l := range sum {
-			lane := make([]uint64, n)
-			for k := range lane {
-				lane[k] = x[k*Lanes+l]
-			}
-			if want := Dot(row, lane) + uint64(l)<<60; sum[l] != want {
-				t.Fatalf("n = %d, lane %d: %#x, want %#x", n, l, sum[l], want)
-			}
-		}
 	}
 }
 
@@ -142,35 +82,3 @@ func TestInverseOdd(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkDot1347(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 1))
-	x, y := words(r, 1347), words(r, 1347)
-	var s uint64
-	b.SetBytes(1347 * 8)
-	for b.Loop() {
-		s += Dot(x, y)
-	}
-	sink = s
-}
-
-func BenchmarkAxpy1347(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 1))
-	x, y := words(r, 1347), words(r, 1347)
-	b.SetBytes(1347 * 8)
-	for b.Loop() {
-		Axpy(12345, x, y)
-	}
-}
-
-func BenchmarkDotLanes1347(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 1))
-	row, x := words(r, 1347), words(r, 1347*Lanes)
-	var s [Lanes]uint64
-	for b.Loop() {
-		DotLanes(&s, row, x)
-	}
-	sink = s[0]
-}
-
-var sink uint64

@@ -25,14 +25,32 @@ func (k *Key) applyInverse(dst, x []uint64) {
 // applyTranspose writes Sᵀx = P₁·L⁻ᵀ·D⁻¹·U⁻ᵀ·P₂·x. (The transposed inverse of a
 // permutation is the permutation.) The solves run over rows of the untransposed
 // triangles: once an element is known, its multiple of a row leaves all others.
+// Rows leave by fours: first the others of the four, then all beyond at once.
 func (k *Key) applyTranspose(dst, x []uint64) {
 	a := k.enter(x)
-	for i := range a {
-		modq.Axpy(-a[i], k.upperRow(i), a[i+1:])
+	m := len(a)
+	var rows [modq.TileRows][]uint64
+	var out [modq.TileRows]uint64
+	for i := 0; i < m; i += modq.TileRows {
+		end := min(i+modq.TileRows, m)
+		for p := i; p < end; p++ {
+			modq.Axpy(-a[p], k.upperRow(p)[:end-p-1], a[p+1:])
+			rows[p-i], out[p-i] = k.upperRow(p)[end-p-1:], -a[p]
+		}
+		if end < m { // then there are four
+			modq.AxpyRows(&out, &rows, a[end:], k.upperRow(end))
+		}
 	}
 	scale(a, k.unDiag)
-	for i := len(a) - 1; i >= 0; i-- {
-		modq.Axpy(-a[i], k.lowerRow(i), a)
+	for end := m; end > 0; end -= modq.TileRows {
+		i := max(end-modq.TileRows, 0)
+		for p := end - 1; p >= i; p-- {
+			modq.Axpy(-a[p], k.lowerRow(p)[i:], a[i:])
+			rows[p-i], out[p-i] = k.lowerRow(p)[:i], -a[p]
+		}
+		if i > 0 {
+			modq.AxpyRows(&out, &rows, a[:i], k.lowerRow(max(i-modq.TileRows, 0)))
+		}
 	}
 	for i, from := range k.left {
 		dst[i] = a[from]
@@ -55,39 +73,6 @@ func (k *Key) apply(dst, x []uint64) {
 	}
 	for i, to := range k.right {
 		dst[to] = a[i]
-	}
-}
-
-// applyInverseLanes writes S⁻¹x for up to modq.Lanes vectors, the rows of dst and
-// of x. The factors, 14 MB at m = 1347, pass through the processor once for all
-// of them. a is scratch for m·Lanes words.
-func (k *Key) applyInverseLanes(dst, x, a []uint64) {
-	m := k.params.Dim
-	n := len(x) / m
-	clear(a)
-	for i, from := range k.right {
-		for l := range n {
-			a[i*modq.Lanes+l] = x[l*m+from]
-		}
-	}
-	for i := range m {
-		lane := (*[modq.Lanes]uint64)(a[i*modq.Lanes:])
-		sum := *lane
-		modq.DotLanes(&sum, k.upperRow(i), a[(i+1)*modq.Lanes:])
-		for l := range sum {
-			lane[l] = sum[l] * k.diag[i]
-		}
-	}
-	for i := m - 1; i >= 0; i-- {
-		lane := (*[modq.Lanes]uint64)(a[i*modq.Lanes:])
-		sum := *lane
-		modq.DotLanes(&sum, k.lowerRow(i), a)
-		*lane = sum
-	}
-	for i, from := range k.left {
-		for l := range n {
-			dst[l*m+i] = a[from*modq.Lanes+l]
-		}
 	}
 }
 

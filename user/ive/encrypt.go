@@ -52,26 +52,26 @@ func (k *Key) EncryptRecords(dst []uint64, v []int64, noise *Noise, quiet ...int
 		return fmt.Errorf("encrypting records: %w", err)
 	}
 	n := len(v) / m
-	blocks := (n + modq.Lanes - 1) / modq.Lanes
+	size := batchSize(n, runtime.GOMAXPROCS(0))
 	var next atomic.Int64
 	var group sync.WaitGroup
-	for range min(blocks, runtime.GOMAXPROCS(0)) {
+	for range min((n+size-1)/size, runtime.GOMAXPROCS(0)) {
 		group.Go(func() {
-			scratch := make([]uint64, m*modq.Lanes)
+			work := newBatch(m, size)
 			for {
-				first := int(next.Add(1)-1) * modq.Lanes
+				first := int(next.Add(1)-1) * size
 				if first >= n {
 					return
 				}
 				// Every record's noise lies at a place of its own in the
 				// stream: who encrypts it does not matter.
 				source := noise.reader(first * m)
-				last := min(first+modq.Lanes, n)
+				last := min(first+size, n)
 				rows := dst[first*m : last*m]
 				for i := first; i < last; i++ {
 					addNoise(dst[i*m:(i+1)*m], v[i*m:(i+1)*m], k.params.RecordShift, source, silent)
 				}
-				k.applyInverseLanes(rows, rows, scratch)
+				k.applyInverseBatch(rows, rows, work)
 			}
 		})
 	}

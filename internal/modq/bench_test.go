@@ -1,0 +1,117 @@
+package modq
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// The sizes of an index of 20,000 records: 216 MB. Rates in GB/s are of what is
+// read of the matrix; a matrix in the caches of this machine would flatter them,
+// so that reads of parts go round a whole one.
+const benchRows, benchDim = 20000, 1347
+
+var bigMatrix []uint64
+
+func benchMatrix() []uint64 {
+	if bigMatrix == nil {
+		bigMatrix = make([]uint64, benchRows*benchDim)
+		r := rand.New(rand.NewPCG(1, 2))
+		for i := range bigMatrix {
+			bigMatrix[i] = r.Uint64()
+		}
+	}
+	return bigMatrix
+}
+
+// perLevel runs a benchmark once for each level; f does the work once.
+func perLevel(b *testing.B, bytes int, products int, f func()) {
+	for _, l := range levels() {
+		b.Run(l.String(), func(b *testing.B) {
+			defer func(l level) { active = l }(active)
+			active = l
+			b.SetBytes(int64(bytes))
+			start := time.Now()
+			for b.Loop() {
+				f()
+			}
+			if products > 0 {
+				b.ReportMetric(float64(products)*float64(b.N)/float64(time.Since(start).Nanoseconds()), "products/ns")
+			}
+		})
+	}
+}
+
+var sink uint64
+
+func BenchmarkDot(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	x, y := words(r, benchDim), words(r, benchDim)
+	perLevel(b, 8*benchDim, benchDim, func() { sink += Dot(x, y) })
+}
+
+func BenchmarkAxpy(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	x, y := words(r, benchDim), words(r, benchDim)
+	perLevel(b, 8*benchDim, benchDim, func() { Axpy(12345, x, y) })
+}
+
+func BenchmarkDotLanes(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	row, x := words(r, benchDim), words(r, benchDim*Lanes)
+	var s [Lanes]uint64
+	perLevel(b, 0, benchDim*Lanes, func() { DotLanes(&s, row, x) })
+}
+
+// Rows that stay in the cache: what multiplying costs by itself.
+func BenchmarkTile16(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	m := words(r, TileRows*benchDim)
+	rows := [TileRows][]uint64{m[:benchDim], m[benchDim : 2*benchDim], m[2*benchDim : 3*benchDim], m[3*benchDim:]}
+	groups := []Group{{X: words(r, Lanes*benchDim)}, {X: words(r, Lanes*benchDim)}}
+	var out Block
+	perLevel(b, 0, TileRows*2*Lanes*benchDim, func() { Tile(&out, &rows, groups, nil) })
+}
+
+func BenchmarkSum(b *testing.B) {
+	m := benchMatrix()
+	perLevel(b, 8*len(m), 0, func() { sink += Sum(m) })
+}
+
+func BenchmarkRows(b *testing.B) {
+	m := benchMatrix()
+	x, dst := words(rand.New(rand.NewPCG(1, 1)), benchDim), make([]uint64, benchRows)
+	perLevel(b, 8*len(m), len(m), func() { Rows(dst, m, x) })
+}
+
+// A tenth of the rows, in random order, others every time.
+func BenchmarkGather2000(b *testing.B) {
+	m := benchMatrix()
+	r := rand.New(rand.NewPCG(1, 1))
+	x, dst := words(r, benchDim), make([]uint64, benchRows/10)
+	index := make([]uint32, benchRows)
+	for i, j := range r.Perm(benchRows) {
+		index[i] = uint32(j)
+	}
+	part := 0
+	perLevel(b, 8*len(dst)*benchDim, len(dst)*benchDim, func() {
+		Gather(dst, m, index[part:part+len(dst)], x)
+		part = (part + len(dst)) % benchRows
+	})
+}
+
+func BenchmarkRowsMany(b *testing.B) {
+	m := benchMatrix()
+	for _, n := range []int{2, 8, 16, 64} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 1))
+			requests := make([][]uint64, n)
+			for i := range requests {
+				requests[i] = words(r, benchDim)
+			}
+			packed, dst := Pack(requests), make([]uint64, benchRows*n)
+			perLevel(b, 8*len(m), n*len(m), func() { RowsMany(dst, m, packed, n) })
+		})
+	}
+}

@@ -1,0 +1,80 @@
+//go:build unix
+
+package modq
+
+import (
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// edge is n words that end where the next page may not be touched, or begin where
+// the page before may not be.
+func edge(t *testing.T, r *rand.Rand, n int, atEnd bool) []uint64 {
+	t.Helper()
+	page := unix.Getpagesize()
+	size := (8*n + page - 1) / page * page
+	m, err := unix.Mmap(-1, 0, size+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Skip("no pages to be had: ", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Munmap(m); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, forbidden := range [][]byte{m[:page], m[page+size:]} {
+		if err := unix.Mprotect(forbidden, unix.PROT_NONE); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := page
+	if atEnd {
+		start += size - 8*n
+	}
+	if n == 0 {
+		return nil
+	}
+	x := unsafe.Slice((*uint64)(unsafe.Pointer(&m[start])), n)
+	for i := range x {
+		x[i] = r.Uint64()
+	}
+	return x
+}
+
+// A read beyond a slice would end the test program here. Prefetches do go beyond.
+func TestNothingIsReadBeyondTheSlices(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(7, 8))
+		for n := range 72 {
+			for _, atEnd := range []bool{false, true} {
+				x, y := edge(t, r, n, atEnd), edge(t, r, n, atEnd)
+				if Dot(x, y) != naiveDot(x, y) || Sum(x) != naiveSum(x) {
+					t.Fatalf("n = %d: wrong sums", n)
+				}
+				Axpy(3, x, y)
+				AxpyRows(&[TileRows]uint64{1, 2, 3, 4}, &[TileRows][]uint64{x, x, x, x}, y, nil)
+				lanes := edge(t, r, n*Lanes, atEnd)
+				var sum [Lanes]uint64
+				DotLanes(&sum, x, lanes)
+				groups := []Group{{X: lanes}, {X: edge(t, r, n*Lanes, atEnd)}}
+				var block Block
+				for g := range groups {
+					SumPairs(&groups[g].Pairs, groups[g].X)
+					Tile(&block, &[TileRows][]uint64{x, y, x, y}, groups[:g+1], x)
+				}
+				if block[0][0] != sum {
+					t.Fatalf("n = %d: Tile and DotLanes differ", n)
+				}
+				matrix, dst := edge(t, r, 5*n, atEnd), edge(t, r, 5, atEnd)
+				Rows(dst, matrix, x)
+				Gather(dst, matrix, []uint32{4, 0, 4, 3, 4}, x)
+				if dst[2] != naiveDot(matrix[4*n:], x) {
+					t.Fatalf("n = %d: wrong product", n)
+				}
+			}
+		}
+	})
+}

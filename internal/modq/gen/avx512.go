@@ -1,0 +1,400 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The kernels for AVX-512: VPMULLQ multiplies eight words modulo 2⁶⁴ in three
+// operations, the addition is a fourth, and two ports take them: two cycles for
+// eight products. Tails are loaded under a mask, which reads nothing beyond.
+
+func avx512(k kernels) {
+	k.dot512()
+	k.axpy512()
+	k.axpyRows512()
+	k.sum512()
+	k.rows512()
+	k.gather512()
+	k.lanes512()
+	k.tile512("tile8AVX512", 1)
+	k.tile512("tile16AVX512", 2)
+}
+
+func (k kernels) zeros(n int) []reg.VecVirtual {
+	out := make([]reg.VecVirtual, n)
+	for i := range out {
+		out[i] = k.ZMM()
+		k.VPXORQ(out[i], out[i], out[i])
+	}
+	return out
+}
+
+// tailMask is a mask of the n%8 lowest lanes.
+func (k kernels) tailMask(n reg.GPVirtual) reg.Register {
+	mask, tail, one := k.K(), k.part(n, 7, 0), k.GP64()
+	k.MOVQ(U32(1), one)
+	k.SHLXQ(tail, one, one)
+	k.DECQ(one)
+	k.KMOVW(one.As32(), mask)
+	return mask
+}
+
+// fold adds up all lanes of all of acc and leaves the sum in the lowest of the
+// register returned.
+func (k kernels) fold(acc []reg.VecVirtual) reg.Register {
+	for n := len(acc); n > 1; n = (n + 1) / 2 {
+		for i := range n / 2 {
+			k.VPADDQ(acc[n-1-i], acc[i], acc[i])
+		}
+	}
+	z, y := acc[0], k.YMM()
+	k.VEXTRACTI64X4(Imm(1), z, y)
+	k.VPADDQ(y, z.AsY(), y)
+	return k.foldY(y)
+}
+
+func (k kernels) foldY(y reg.VecVirtual) reg.Register {
+	x := k.XMM()
+	k.VEXTRACTI128(Imm(1), y, x)
+	k.VPADDQ(x, y.AsX(), x)
+	high := k.XMM()
+	k.VPSRLDQ(Imm(8), x, high)
+	k.VPADDQ(high, x, x)
+	return x
+}
+
+// product512 emits Σ a[i]·b[i] over n words, moving a, b and, where it is not nil,
+// next, which runs ahead in memory and is prefetched.
+func (k kernels) product512(label string, acc []reg.VecVirtual, a, b, n reg.GPVirtual, mask reg.Register, ahead func(off int), next reg.GPVirtual) {
+	moving := []reg.GPVirtual{a, b}
+	if next != nil {
+		moving = append(moving, next)
+	}
+	k.count(label+"_32", k.part(n, 0, 5), func() {
+		for i := range acc {
+			z := k.ZMM()
+			if ahead != nil {
+				ahead(64 * i)
+			}
+			k.VMOVDQU64(at(b, 64*i), z)
+			k.VPMULLQ(at(a, 64*i), z, z)
+			k.VPADDQ(z, acc[i], acc[i])
+		}
+		k.advance(256, moving...)
+	})
+	k.count(label+"_8", k.part(n, 31, 3), func() {
+		z := k.ZMM()
+		if ahead != nil {
+			ahead(0)
+		}
+		k.VMOVDQU64(at(b, 0), z)
+		k.VPMULLQ(at(a, 0), z, z)
+		k.VPADDQ(z, acc[0], acc[0])
+		k.advance(64, moving...)
+	})
+	x, y := k.ZMM(), k.ZMM()
+	k.VMOVDQU64_Z(at(a, 0), mask, x)
+	k.VMOVDQU64_Z(at(b, 0), mask, y)
+	k.VPMULLQ(y, x, x)
+	k.VPADDQ(x, acc[1], acc[1])
+}
+
+func (k kernels) dot512() {
+	k.begin("dotAVX512", "func(a, b *uint64, n int) uint64", "dotAVX512 is Dot of n words.")
+	p := k.params("a", "b", "n")
+	acc := k.zeros(4)
+	k.product512("dot", acc, p[0], p[1], p[2], k.tailMask(p[2]), nil, nil)
+	sum := k.GP64()
+	k.VMOVQ(k.fold(acc), sum)
+	k.Store(sum, k.ReturnIndex(0))
+	k.VZEROUPPER()
+	k.RET()
+}
+
+func (k kernels) axpy512() {
+	k.begin("axpyAVX512", "func(alpha uint64, x, y *uint64, n int)", "axpyAVX512 is Axpy of n words.")
+	alpha := k.ZMM()
+	k.VPBROADCASTQ(k.params("alpha")[0], alpha)
+	p := k.params("x", "y", "n")
+	x, y, n := p[0], p[1], p[2]
+	mask := k.tailMask(n)
+	step := func(off int) {
+		z := k.ZMM()
+		k.VPMULLQ(at(x, off), alpha, z)
+		k.VPADDQ(at(y, off), z, z)
+		k.VMOVDQU64(z, at(y, off))
+	}
+	k.count("axpy_32", k.part(n, 0, 5), func() {
+		for i := range 4 {
+			step(64 * i)
+		}
+		k.advance(256, x, y)
+	})
+	k.count("axpy_8", k.part(n, 31, 3), func() {
+		step(0)
+		k.advance(64, x, y)
+	})
+	zx, zy := k.ZMM(), k.ZMM()
+	k.VMOVDQU64_Z(at(x, 0), mask, zx)
+	k.VMOVDQU64_Z(at(y, 0), mask, zy)
+	k.VPMULLQ(zx, alpha, zx)
+	k.VPADDQ(zx, zy, zy)
+	k.VMOVDQU64(zy, mask, at(y, 0))
+	k.VZEROUPPER()
+	k.RET()
+}
+
+// axpyRows512 reads and writes y once for four rows. Of what comes next it asks for
+// as much as it reads.
+func (k kernels) axpyRows512() {
+	k.begin("axpyRowsAVX512", "func(alpha *[4]uint64, r0, r1, r2, r3, y *uint64, n int, ahead uintptr)",
+		"axpyRowsAVX512 is AxpyRows of n words.")
+	from := k.params("alpha")[0]
+	alpha := make([]reg.VecVirtual, 4)
+	for q := range alpha {
+		alpha[q] = k.ZMM()
+		k.VPBROADCASTQ(at(from, 8*q), alpha[q])
+	}
+	r := k.params("r0", "r1", "r2", "r3")
+	p := k.params("y", "n", "ahead")
+	y, n, ahead := p[0], p[1], p[2]
+	k.count("axpy_rows", k.part(n, 0, 3), func() {
+		sum := k.ZMM()
+		k.VMOVDQU64(at(y, 0), sum)
+		for q := range r {
+			z := k.ZMM()
+			k.PREFETCHT1(at(ahead, 64*q))
+			k.VPMULLQ(at(r[q], 0), alpha[q], z)
+			k.VPADDQ(z, sum, sum)
+		}
+		k.VMOVDQU64(sum, at(y, 0))
+		k.advance(64, append(r, y)...)
+		k.advance(256, ahead)
+	})
+	mask, sum := k.tailMask(n), k.ZMM()
+	k.VMOVDQU64_Z(at(y, 0), mask, sum)
+	for q := range r {
+		z := k.ZMM()
+		k.VMOVDQU64_Z(at(r[q], 0), mask, z)
+		k.VPMULLQ(alpha[q], z, z)
+		k.VPADDQ(z, sum, sum)
+	}
+	k.VMOVDQU64(sum, mask, at(y, 0))
+	k.VZEROUPPER()
+	k.RET()
+}
+
+// streams pages are summed side by side: one core then keeps more of the memory
+// system busy than with one page after another.
+const streams, page = 8, 4096
+
+func (k kernels) sum512() {
+	k.begin("sumAVX512", "func(x *uint64, n int) uint64", "sumAVX512 is Sum of n words, eight pages side by side.")
+	p := k.params("x", "n")
+	x, n := p[0], p[1]
+	mask := k.tailMask(n)
+	acc := k.zeros(2 * streams)
+	k.count("pages", k.part(n, 0, 12), func() { // 2¹² words are eight pages
+		lines := k.GP64()
+		k.MOVQ(U32(page/128), lines)
+		k.count("line", lines, func() {
+			for s := range streams {
+				k.VPADDQ(at(x, page*s), acc[s], acc[s])
+				k.VPADDQ(at(x, page*s+64), acc[streams+s], acc[streams+s])
+			}
+			k.advance(128, x)
+		})
+		k.advance((streams-1)*page, x)
+	})
+	k.count("sum_8", k.part(n, streams*page/8-1, 3), func() {
+		k.VPADDQ(at(x, 0), acc[0], acc[0])
+		k.advance(64, x)
+	})
+	z, sum := k.ZMM(), k.GP64()
+	k.VMOVDQU64_Z(at(x, 0), mask, z)
+	k.VPADDQ(z, acc[1], acc[1])
+	k.VMOVQ(k.fold(acc), sum)
+	k.Store(sum, k.ReturnIndex(0))
+	k.VZEROUPPER()
+	k.RET()
+}
+
+// rows512 takes four rows at once: the memory system is asked for four streams, and
+// x is loaded once for all. Each asks for its successor four rows further on.
+func (k kernels) rows512() {
+	k.begin("rowsAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
+		"rowsAVX512 is Rows for rows of n words, four at once. It prefetches the next four.")
+	p := k.params("dst", "rows", "matrix", "n")
+	dst, rows, a, n := p[0], p[1], p[2], p[3]
+	mask := k.tailMask(n)
+	stride, ahead := k.GP64(), k.GP64()
+	k.MOVQ(n, stride)
+	k.SHLQ(Imm(3), stride)
+	k.MOVQ(stride, ahead)
+	k.SHLQ(Imm(2), ahead)
+	k.count("four", k.part(rows, 0, 2), func() {
+		x, acc := k.params("x")[0], k.zeros(8)
+		r := []reg.GPVirtual{a, k.GP64(), k.GP64(), k.GP64()}
+		for q := 1; q < len(r); q++ {
+			k.LEAQ(Mem{Base: r[q-1], Index: stride, Scale: 1}, r[q])
+		}
+		step := func(off int, acc []reg.VecVirtual) {
+			z := k.ZMM()
+			k.VMOVDQU64(at(x, off), z)
+			for q := range r {
+				y := k.ZMM()
+				k.PREFETCHT1(Mem{Base: r[q], Index: ahead, Scale: 1, Disp: off})
+				k.VPMULLQ(at(r[q], off), z, y)
+				k.VPADDQ(y, acc[q], acc[q])
+			}
+		}
+		k.count("four_16", k.part(n, 0, 4), func() {
+			step(0, acc[:4])
+			step(64, acc[4:])
+			k.advance(128, append(r, x)...)
+		})
+		k.count("four_8", k.part(n, 15, 3), func() {
+			step(0, acc[:4])
+			k.advance(64, append(r, x)...)
+		})
+		z := k.ZMM()
+		k.VMOVDQU64_Z(at(x, 0), mask, z)
+		for q := range r {
+			y := k.ZMM()
+			k.VMOVDQU64_Z(at(r[q], 0), mask, y)
+			k.VPMULLQ(z, y, y)
+			k.VPADDQ(y, acc[q], acc[q])
+			k.VMOVQ(k.fold([]reg.VecVirtual{acc[q], acc[4+q]}), at(dst, 8*q))
+		}
+		k.LEAQ(Mem{Base: r[3], Index: k.part(n, 7, 0), Scale: 8}, a)
+		k.advance(32, dst)
+	})
+	k.count("row", k.part(rows, 3, 0), func() {
+		x, acc := k.params("x")[0], k.zeros(4)
+		k.product512("rows", acc, a, x, n, mask, nil, nil)
+		k.LEAQ(Mem{Base: a, Index: k.part(n, 7, 0), Scale: 8}, a)
+		k.VMOVQ(k.fold(acc), at(dst, 0))
+		k.advance(8, dst)
+	})
+	k.VZEROUPPER()
+	k.RET()
+}
+
+func (k kernels) gather512() {
+	k.begin("gatherAVX512", "func(dst, matrix *uint64, index *uint32, rows int, x *uint64, n int)",
+		"gatherAVX512 is Gather for rows of n words. While it multiplies a row it prefetches the next.")
+	mask := k.tailMask(k.params("n")[0])
+	k.gather(func(a, x, n, ahead reg.GPVirtual, dst Mem) {
+		acc := k.zeros(4)
+		k.product512("gather", acc, a, x, n, mask, func(off int) { k.PREFETCHT0(at(ahead, off)) }, ahead)
+		k.VMOVQ(k.fold(acc), dst)
+	})
+}
+
+func (k kernels) lanes512() {
+	k.begin("lanesAVX512", "func(sum *[8]uint64, row, x *uint64, n int)", "lanesAVX512 is DotLanes of n words.")
+	p := k.params("sum", "row", "x", "n")
+	sum, row, x, n := p[0], p[1], p[2], p[3]
+	acc := k.zeros(4)
+	k.VMOVDQU64(at(sum, 0), acc[0])
+	step := func(i int) {
+		z := k.ZMM()
+		k.VMOVDQU64(at(x, 64*i), z)
+		k.VPMULLQ_BCST(at(row, 8*i), z, z)
+		k.VPADDQ(z, acc[i], acc[i])
+	}
+	k.count("lanes_4", k.part(n, 0, 2), func() {
+		for i := range 4 {
+			step(i)
+		}
+		k.advance(32, row)
+		k.advance(256, x)
+	})
+	k.count("lanes_1", k.part(n, 3, 0), func() {
+		step(0)
+		k.advance(8, row)
+		k.advance(64, x)
+	})
+	k.VPADDQ(acc[3], acc[2], acc[2])
+	k.VPADDQ(acc[1], acc[0], acc[0])
+	k.VPADDQ(acc[2], acc[0], acc[0])
+	k.VMOVDQU64(acc[0], at(sum, 0))
+	k.VZEROUPPER()
+	k.RET()
+}
+
+// tile512 writes the product of four rows and groups of eight interleaved vectors
+// by Winograd's identity (see Tile): one multiplication for two products, so that
+// two additions more cost less than they save.
+func (k kernels) tile512(name string, groups int) {
+	dstOf, vectors, pairsOf := "[4][8]uint64", "x0", "p0"
+	if groups == 2 {
+		dstOf, vectors, pairsOf = "[2][4][8]uint64", "x0, x1", "p0, p1"
+	}
+	k.begin(name, fmt.Sprintf("func(dst *%s, r0, r1, r2, r3, %s *uint64, n int, %s *[8]uint64, ahead uintptr)", dstOf, vectors, pairsOf),
+		fmt.Sprintf("%s is Tile for %d vectors.", name, 8*groups))
+	r := k.params("r0", "r1", "r2", "r3")
+	x := k.params([]string{"x0", "x1"}[:groups]...)
+	p := k.params("n", "ahead")
+	n, ahead := p[0], p[1]
+	acc := k.zeros(len(r) * groups) // acc[q*groups+g]
+	own := make([]reg.GPVirtual, len(r))
+	for q := range own {
+		own[q] = k.GP64()
+		k.XORQ(own[q], own[q])
+	}
+	k.count(name, k.part(n, 0, 1), func() {
+		k.PREFETCHT1(at(ahead, 0))
+		even, odd := make([]reg.VecVirtual, groups), make([]reg.VecVirtual, groups)
+		for g := range x {
+			even[g], odd[g] = k.ZMM(), k.ZMM()
+			k.VMOVDQU64(at(x[g], 0), even[g])
+			k.VMOVDQU64(at(x[g], 64), odd[g])
+		}
+		for q := range r {
+			for g := range x {
+				a, b := k.ZMM(), k.ZMM()
+				k.VPADDQ_BCST(at(r[q], 0), odd[g], a)
+				k.VPADDQ_BCST(at(r[q], 8), even[g], b)
+				k.VPMULLQ(a, b, a)
+				k.VPADDQ(a, acc[q*groups+g], acc[q*groups+g])
+			}
+			// The row's own pairs go through the scalar multiplier, which is idle.
+			pair := k.GP64()
+			k.MOVQ(at(r[q], 0), pair)
+			k.IMULQ(at(r[q], 8), pair)
+			k.ADDQ(pair, own[q])
+		}
+		k.advance(16, r...)
+		k.advance(128, x...)
+		k.advance(64, ahead)
+	})
+	k.TESTQ(U32(1), n)
+	k.JZ(LabelRef(name + "_even"))
+	for q := range r {
+		for g := range x {
+			z := k.ZMM()
+			k.VMOVDQU64(at(x[g], 0), z)
+			k.VPMULLQ_BCST(at(r[q], 0), z, z)
+			k.VPADDQ(z, acc[q*groups+g], acc[q*groups+g])
+		}
+	}
+	k.Label(name + "_even")
+	dst := k.params("dst")[0]
+	pairs := k.params([]string{"p0", "p1"}[:groups]...)
+	for q := range r {
+		mine := k.ZMM()
+		k.VPBROADCASTQ(own[q], mine)
+		for g := range x {
+			z := acc[q*groups+g]
+			k.VPSUBQ(mine, z, z)
+			k.VPSUBQ(at(pairs[g], 0), z, z)
+			k.VMOVDQU64(z, at(dst, 256*g+64*q))
+		}
+	}
+	k.VZEROUPPER()
+	k.RET()
+}

@@ -1,0 +1,141 @@
+//go:build !purego
+
+package modq
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+//go:generate go run ./gen
+
+// best asks the processor what it has, and the system whether it saves the
+// registers (package cpu asks both).
+func best() level {
+	x := &cpu.X86
+	switch {
+	case x.HasAVX512F && x.HasAVX512DQ && x.HasAVX2 && x.HasBMI2:
+		return withAVX512
+	case x.HasAVX2:
+		return withAVX2
+	}
+	return plain
+}
+
+// The functions below take slices that were found long enough; what they pass on
+// of them is where they begin.
+
+func dot(a, b []uint64) uint64 {
+	switch active {
+	case withAVX512:
+		return dotAVX512(unsafe.SliceData(a), unsafe.SliceData(b), len(a))
+	case withAVX2:
+		return dotAVX2(unsafe.SliceData(a), unsafe.SliceData(b), len(a))
+	}
+	return DotGeneric(a, b)
+}
+
+func axpy(alpha uint64, x, y []uint64) {
+	switch active {
+	case withAVX512:
+		axpyAVX512(alpha, unsafe.SliceData(x), unsafe.SliceData(y), len(x))
+	case withAVX2:
+		axpyAVX2(alpha, unsafe.SliceData(x), unsafe.SliceData(y), len(x))
+	default:
+		axpyPlain(alpha, x, y)
+	}
+}
+
+func axpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint64) {
+	if active < withAVX512 {
+		for q, r := range rows {
+			axpy(alpha[q], r, y)
+		}
+		return
+	}
+	r := starts(rows)
+	axpyRowsAVX512(alpha, r[0], r[1], r[2], r[3], unsafe.SliceData(y), len(y), fetch(ahead, r[0]))
+}
+
+// starts are the addresses of the rows' first words.
+func starts(rows *[TileRows][]uint64) (r [TileRows]*uint64) {
+	for q := range r {
+		r[q] = unsafe.SliceData(rows[q])
+	}
+	return r
+}
+
+// fetch is the address that a kernel prefetches from. Where nothing is to be
+// fetched, it asks again for what it reads anyway.
+func fetch(ahead []uint64, instead *uint64) uintptr {
+	if len(ahead) == 0 {
+		return uintptr(unsafe.Pointer(instead))
+	}
+	return uintptr(unsafe.Pointer(unsafe.SliceData(ahead)))
+}
+
+func sum(x []uint64) uint64 {
+	switch active {
+	case withAVX512:
+		return sumAVX512(unsafe.SliceData(x), len(x))
+	case withAVX2:
+		return sumAVX2(unsafe.SliceData(x), len(x))
+	}
+	return sumPlain(x)
+}
+
+func dotLanes(sum *[Lanes]uint64, row, x []uint64) {
+	switch active {
+	case withAVX512:
+		lanesAVX512(sum, unsafe.SliceData(row), unsafe.SliceData(x), len(row))
+	case withAVX2:
+		lanesAVX2(sum, unsafe.SliceData(row), unsafe.SliceData(x), len(row))
+	default:
+		dotLanesPlain(sum, row, x)
+	}
+}
+
+func rows(dst, matrix, x []uint64) {
+	switch active {
+	case withAVX512:
+		rowsAVX512(unsafe.SliceData(dst), len(dst), unsafe.SliceData(matrix), unsafe.SliceData(x), len(x))
+	case withAVX2:
+		rowsAVX2(unsafe.SliceData(dst), len(dst), unsafe.SliceData(matrix), unsafe.SliceData(x), len(x))
+	default:
+		rowsPlain(dst, matrix, x)
+	}
+}
+
+func gather(dst, matrix []uint64, index []uint32, x []uint64) {
+	switch active {
+	case withAVX512:
+		gatherAVX512(unsafe.SliceData(dst), unsafe.SliceData(matrix), unsafe.SliceData(index), len(index), unsafe.SliceData(x), len(x))
+	case withAVX2:
+		gatherAVX2(unsafe.SliceData(dst), unsafe.SliceData(matrix), unsafe.SliceData(index), len(index), unsafe.SliceData(x), len(x))
+	default:
+		gatherPlain(dst, matrix, index, x)
+	}
+}
+
+func tile(dst *Block, rows *[TileRows][]uint64, groups []Group, ahead []uint64) {
+	if active == plain {
+		tilePlain(dst, rows, groups)
+		return
+	}
+	n, r := len(rows[0]), starts(rows)
+	next := fetch(ahead, r[0])
+	if active == withAVX512 && len(groups) == 2 {
+		tile16AVX512((*[2][4][8]uint64)(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(groups[0].X), unsafe.SliceData(groups[1].X), n,
+			&groups[0].Pairs, &groups[1].Pairs, next)
+		return
+	}
+	for g := range groups {
+		x, pairs := unsafe.SliceData(groups[g].X), &groups[g].Pairs
+		if active == withAVX512 {
+			tile8AVX512(&dst[g], r[0], r[1], r[2], r[3], x, n, pairs, next)
+		} else {
+			tile8AVX2(&dst[g], r[0], r[1], r[2], r[3], x, n, pairs, next)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+package modq
+
+// A level is a set of kernels; every one includes those below it.
+type level int
+
+const (
+	plain level = iota
+	withAVX2
+	withAVX512
+)
+
+func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512"}[l] }
+
+// active is the level that runs. Tests try all that this processor has.
+var active = best()
+
+// Kernels names the kernels that run on this machine, for reports of timings:
+// "plain Go", "AVX2" or "AVX-512".
+func Kernels() string { return active.String() }

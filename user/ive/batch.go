@@ -1,0 +1,163 @@
+package ive
+
+import "cpar/internal/modq"
+
+// maxBatch is the number of records that are multiplied by S⁻¹ together. They take
+// 345 kB at m = 1347, which stay in a core's own cache while the factors, 14 MB, pass
+// by; with more records a pass the time of reading them no longer shows.
+const maxBatch = 4 * modq.Lanes
+
+// batchSize is the number of records a pass for n of them on some processors: as
+// many as pay, but so few that no processor is idle.
+func batchSize(n, processors int) int {
+	share := (n + processors - 1) / processors
+	groups := (share + modq.Lanes - 1) / modq.Lanes
+	return max(1, min(groups, maxBatch/modq.Lanes)) * modq.Lanes
+}
+
+// A batch is scratch for up to maxBatch vectors that are multiplied together: groups
+// of modq.Lanes interleaved vectors of m words.
+type batch struct {
+	vectors []modq.Group
+	// tiles are the vectors that one tile takes, two groups or one, cut where
+	// the tile begins.
+	tiles []modq.Group
+	sums  []modq.Block
+}
+
+func newBatch(m, size int) *batch {
+	b := &batch{vectors: make([]modq.Group, size/modq.Lanes)}
+	for g := range b.vectors {
+		b.vectors[g].X = make([]uint64, m*modq.Lanes)
+	}
+	b.tiles = make([]modq.Group, len(b.vectors))
+	b.sums = make([]modq.Block, (len(b.vectors)+modq.TileGroups-1)/modq.TileGroups)
+	return b
+}
+
+// applyInverseBatch writes S⁻¹x for the rows of x, as many as the batch has room
+// for or fewer, into the rows of dst, which may be the same. It takes the words of
+// applyInverse for each, modq.TileRows rows of a factor at a time: to the left or
+// right of where the rows meet the diagonal they are a tile, and what remains is
+// a small triangle.
+func (k *Key) applyInverseBatch(dst, x []uint64, b *batch) {
+	m := k.params.Dim
+	n := len(x) / m
+	for g := range b.vectors {
+		v := &b.vectors[g]
+		clear(v.X)
+		for l := range min(modq.Lanes, n-g*modq.Lanes) {
+			row := x[(g*modq.Lanes+l)*m:][:m]
+			for i, from := range k.right {
+				v.X[i*modq.Lanes+l] = row[from]
+			}
+		}
+	}
+	k.timesUpper(b)
+	k.timesLower(b)
+	for g := range b.vectors {
+		v := &b.vectors[g]
+		for l := range min(modq.Lanes, n-g*modq.Lanes) {
+			row := dst[(g*modq.Lanes+l)*m:][:m]
+			for i, from := range k.left {
+				row[i] = v.X[from*modq.Lanes+l]
+			}
+		}
+	}
+}
+
+// timesUpper multiplies the batch by D·U in place. Rows ascend: each needs the
+// elements right of its own as they were.
+func (k *Key) timesUpper(b *batch) {
+	m := k.params.Dim
+	// The tile of the rows i to end-1 begins at column end. That is even, or m, so
+	// that its pairs are those of the whole vector less those before it.
+	for g := range b.vectors {
+		v := &b.vectors[g]
+		v.Pairs = [modq.Lanes]uint64{}
+		modq.SumPairs(&v.Pairs, v.X)
+	}
+	for i := 0; i < m; i += modq.TileRows {
+		end := min(i+modq.TileRows, m)
+		var rows [modq.TileRows][]uint64
+		for q := range rows {
+			p := min(i+q, end-1) // the last block repeats its last row
+			rows[q] = k.upperRow(p)[end-p-1:]
+		}
+		b.subtractPairs(i, end)
+		b.multiply(&rows, end, k.upperRow(min(end, m-1)))
+		for g := range b.vectors {
+			x := b.vectors[g].X
+			for p := i; p < end; p++ {
+				sum, lane := b.sum(g, p-i), (*[modq.Lanes]uint64)(x[p*modq.Lanes:])
+				modq.DotLanes(sum, k.upperRow(p)[:end-p-1], x[(p+1)*modq.Lanes:])
+				for l := range lane {
+					lane[l] = (lane[l] + sum[l]) * k.diag[p]
+				}
+			}
+		}
+	}
+}
+
+// timesLower multiplies the batch by L in place. Rows descend: each needs the
+// elements left of its own as they were.
+func (k *Key) timesLower(b *batch) {
+	m := k.params.Dim
+	last := (m - 1) / modq.TileRows * modq.TileRows
+	for g := range b.vectors {
+		v := &b.vectors[g]
+		v.Pairs = [modq.Lanes]uint64{}
+		modq.SumPairs(&v.Pairs, v.X[:last*modq.Lanes])
+	}
+	for i := last; i >= 0; i -= modq.TileRows {
+		end := min(i+modq.TileRows, m)
+		var rows [modq.TileRows][]uint64
+		for q := range rows {
+			rows[q] = k.lowerRow(min(i+q, end-1))[:i]
+		}
+		before := max(i-modq.TileRows, 0)
+		b.multiply(&rows, 0, k.lowerRow(before))
+		for g := range b.vectors {
+			x := b.vectors[g].X
+			for p := end - 1; p >= i; p-- {
+				sum, lane := b.sum(g, p-i), (*[modq.Lanes]uint64)(x[p*modq.Lanes:])
+				modq.DotLanes(sum, k.lowerRow(p)[i:], x[i*modq.Lanes:])
+				for l := range lane {
+					lane[l] += sum[l]
+				}
+			}
+		}
+		b.subtractPairs(before, i)
+	}
+}
+
+// subtractPairs takes the pairs of the elements from first to before end, which
+// have not been overwritten yet, from the sums of all vectors.
+func (b *batch) subtractPairs(first, end int) {
+	for g := range b.vectors {
+		v := &b.vectors[g]
+		var gone [modq.Lanes]uint64
+		modq.SumPairs(&gone, v.X[first*modq.Lanes:end*modq.Lanes])
+		for l := range gone {
+			v.Pairs[l] -= gone[l]
+		}
+	}
+}
+
+// multiply makes the sums of rows with all vectors, whose elements it takes from
+// the one numbered first on. Only the first groups need fetch what comes next.
+func (b *batch) multiply(rows *[modq.TileRows][]uint64, first int, next []uint64) {
+	for g, v := range b.vectors {
+		b.tiles[g] = modq.Group{X: v.X[first*modq.Lanes:], Pairs: v.Pairs}
+	}
+	for t := range b.sums {
+		from := t * modq.TileGroups
+		modq.Tile(&b.sums[t], rows, b.tiles[from:min(from+modq.TileGroups, len(b.tiles))], next)
+		next = nil
+	}
+}
+
+// sum is what multiply made of the row numbered q of the tile and of group g.
+func (b *batch) sum(g, q int) *[modq.Lanes]uint64 {
+	return &b.sums[g/modq.TileGroups][g%modq.TileGroups][q]
+}
