@@ -109,7 +109,7 @@ func (p *pool) one(i int, e *Extractor) (*Vectors, error) {
 			p.huge.Lock()
 			defer p.huge.Unlock()
 		}
-		picture, err := c.picture(data)
+		picture, err := c.picture(data, cfg)
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,9 @@ package feature
 
 import (
 	"bytes"
+	"image"
 	"image/jpeg"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -18,22 +20,79 @@ func photo(b *testing.B, w, h int) []byte {
 	return encodeJPEG(b, m)
 }
 
-// The whole way from bytes to vectors: a Corel image's size, a phone's.
-func BenchmarkFromBytes(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		w, h int
-	}{{"192x128", 192, 128}, {"12MP", 4000, 3000}} {
-		b.Run(c.name, func(b *testing.B) {
-			data := photo(b, c.w, c.h)
-			e := NewExtractor()
-			for b.Loop() {
-				if _, err := e.FromBytes(data); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+// The whole way from bytes to vectors, of a Corel image's size.
+func BenchmarkExtract192x128(b *testing.B) {
+	data := photo(b, 192, 128)
+	e := NewExtractor()
+	for b.Loop() {
+		if _, err := e.FromBytes(data); err != nil {
+			b.Fatal(err)
+		}
 	}
+}
+
+// The same of a phone's, 4000×3000; and without cells, to compare.
+func Benchmark12MP420(b *testing.B) {
+	sample := tiled(scenery(1))
+	m := image.NewYCbCr(image.Rect(0, 0, 4000, 3000), image.YCbCrSubsampleRatio420)
+	for y := range 3000 {
+		for x := range 4000 {
+			m.Y[y*m.YStride+x] = byte(sample(0, x, y))
+		}
+	}
+	for y := range 1500 {
+		for x := range 2000 {
+			m.Cb[y*m.CStride+x], m.Cr[y*m.CStride+x] = byte(sample(1, 2*x, 2*y)), byte(sample(2, 2*x, 2*y))
+		}
+	}
+	var data bytes.Buffer
+	if err := jpeg.Encode(&data, m, &jpeg.Options{Quality: 90}); err != nil {
+		b.Fatal(err)
+	}
+	bench12MP(b, data.Bytes())
+}
+
+func Benchmark12MP444(b *testing.B) {
+	bench12MP(b, jpegRecipe{w: 4000, h: 3000, sampling: yuv444, step: 6, sample: tiled(scenery(1))}.encode())
+}
+
+func Benchmark12MPProgressive(b *testing.B) {
+	bench12MP(b, jpegRecipe{w: 4000, h: 3000, sampling: yuv420, step: 5, sample: tiled(scenery(1)), progressive: true}.encode())
+}
+
+func bench12MP(b *testing.B, data []byte) {
+	e := NewExtractor()
+	b.Run("cells", func(b *testing.B) {
+		for b.Loop() {
+			if p, err := Decode(data); err != nil || p.cell != 4 {
+				b.Fatal(err)
+			} else if _, err := e.Extract(p); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(len(data))/1e6, "MB/file")
+	})
+	b.Run("full", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := e.Extract(fullPicture(b, data)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// tiled adds a sensor's noise and repeats 1024×1024 samples, which are quicker
+// than new ones.
+func tiled(sample func(component, x, y int) float64) func(component, x, y int) float64 {
+	const side = 1024
+	rng := rand.New(rand.NewPCG(2, 5))
+	var tile [3][]float64
+	for c, noise := range [3]float64{5, 3, 3} {
+		for i := range side * side {
+			tile[c] = append(tile[c], min(max(sample(c, i%side, i/side)+noise*rng.NormFloat64(), 0), 255))
+		}
+	}
+	return func(component, x, y int) float64 { return tile[component][y%side*side+x%side] }
 }
 
 // Its stages, for 192×128.

@@ -17,15 +17,20 @@ func (c *colorCounts) reset() { *c = colorCounts{} }
 
 // addBytes counts a row of 8-bit pixels.
 func (c *colorCounts) addBytes(row []byte) {
+	table := labTable()
 	for ; len(row) >= 3; row = row[3:] {
-		c.add(unit8[row[0]], unit8[row[1]], unit8[row[2]])
+		r, g, b := row[0], row[1], row[2]
+		c.add(unit8[r], unit8[g], unit8[b])
+		c.addLab(table.at(labPlace8[r], labPlace8[g], labPlace8[b]))
 	}
 }
 
 // addFloats counts reduced pixels in 0 … 255.
 func (c *colorCounts) addFloats(pix []float64) {
 	for ; len(pix) >= 3; pix = pix[3:] {
-		c.add(unit(pix[0]), unit(pix[1]), unit(pix[2]))
+		r, g, b := unit(pix[0]), unit(pix[1]), unit(pix[2])
+		c.add(r, g, b)
+		c.addLab(lab(r, g, b))
 	}
 }
 
@@ -41,6 +46,7 @@ var unit8 = func() (t [256]float32) {
 // byte and then must equal it: flat areas sit on bin edges.
 func unit(x float64) float32 { return min(1, float32(math.Round(x*(1<<24))/(1<<24))/255) }
 
+// add counts a pixel in all but lab.
 func (c *colorCounts) add(r, g, b float32) {
 	c.pixels++
 	c.rgb[bin16(r)]++
@@ -51,11 +57,12 @@ func (c *colorCounts) add(r, g, b float32) {
 	c.hsv[binWide(h, 0, 22.5)]++
 	c.hsv[colorBins+bin16(s)]++
 	c.hsv[2*colorBins+bin16(v)]++
+}
 
-	l, a, bb := lab(r, g, b)
-	c.lab[binWide(l, 0, 6.25)]++
-	c.lab[colorBins+binWide(a, -128, 16)]++
-	c.lab[2*colorBins+binWide(bb, -128, 16)]++
+func (c *colorCounts) addLab(lab [3]int32) {
+	for i, v := range lab {
+		c.lab[i*colorBins+int(min(v>>labBinShift, colorBins-1))]++
+	}
 }
 
 // bin16 is the bin of x in [0, 1]; the last bin is closed above.

@@ -43,12 +43,14 @@ const (
 )
 
 // A Picture is a decoded image: rows of 8-bit sRGB over white, still in the
-// order they are stored in, and how to turn them upright.
+// order they are stored in, and how to turn them upright. A large JPEG is
+// decoded at a half, a quarter or an eighth of its size, see jpegreduced.go.
 type Picture struct {
 	format           string
 	storedW, storedH int
+	cell             int // a sample is the mean of cell×cell stored pixels: 1, 2, 4 or 8
 	turn             orientation
-	// open returns a reader of stored rows into 3·storedW bytes; each reader
+	// open returns a reader of stored rows into 3·columns() bytes; each reader
 	// has buffers of its own, so a Picture may be read by many goroutines.
 	open func() rowReader
 }
@@ -70,6 +72,12 @@ func (p *Picture) Height() int {
 	}
 	return p.storedH
 }
+
+// columns is the number of samples in a row that open's readers give.
+func (p *Picture) columns() int { return ceilDiv(p.storedW, p.cell) }
+
+// rows is the number of those rows.
+func (p *Picture) rows() int { return ceilDiv(p.storedH, p.cell) }
 
 // Format is "jpeg", "png", "gif", "webp", "tiff" or "bmp", by content.
 func (p *Picture) Format() string { return p.format }
@@ -118,11 +126,11 @@ func newCodec(name string, config func(io.Reader) (image.Config, error), decode 
 // Decode reads a JPEG, PNG, GIF (its first frame), WebP, TIFF or BMP image.
 // What cannot be decoded is an error that wraps cpar.ErrInput, never a panic.
 func Decode(data []byte) (*Picture, error) {
-	c, _, err := inspect(data)
+	c, cfg, err := inspect(data)
 	if err != nil {
 		return nil, err
 	}
-	return c.picture(data)
+	return c.picture(data, cfg)
 }
 
 // inspect reads the header only and refuses what asks for too much.
@@ -178,7 +186,13 @@ func sampleBytes(m color.Model) int64 {
 	return 4
 }
 
-func (c *codec) picture(data []byte) (*Picture, error) {
+// picture decodes what inspect has found acceptable.
+func (c *codec) picture(data []byte, cfg image.Config) (*Picture, error) {
+	if c.name == "jpeg" {
+		if p := reducedPicture(data, cfg); p != nil {
+			return p, nil
+		}
+	}
 	img, err := guard(func() (image.Image, error) { return c.decode(data) })
 	if err != nil {
 		return nil, c.failure(err)
@@ -189,10 +203,28 @@ func (c *codec) picture(data []byte) (*Picture, error) {
 		return nil, c.failure(err)
 	}
 	return &Picture{
-		format: c.name, storedW: b.Dx(), storedH: b.Dy(),
+		format: c.name, storedW: b.Dx(), storedH: b.Dy(), cell: 1,
 		turn: readOrientation(c.name, data),
 		open: openRows(c.name, img),
 	}, nil
+}
+
+// reducedPicture decodes a large JPEG in cells; nil if it is not large, or not
+// one that can be.
+func reducedPicture(data []byte, cfg image.Config) *Picture {
+	cell := cellSide(cfg.Width, cfg.Height)
+	if cell == 1 {
+		return nil
+	}
+	img, err := guard(func() (image.Image, error) { return decodeReduced(data, cfg.Width, cfg.Height, cell) })
+	if err != nil {
+		return nil
+	}
+	return &Picture{
+		format: "jpeg", storedW: cfg.Width, storedH: cfg.Height, cell: cell,
+		turn: readOrientation("jpeg", data),
+		open: openRows("jpeg", img),
+	}
 }
 
 // guard turns a decoder's panic into an error: the decoders are other people's

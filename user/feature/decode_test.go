@@ -304,7 +304,7 @@ func TestReadOrientation(t *testing.T) {
 func TestReducerAgainstSum(t *testing.T) {
 	for _, c := range [][4]int{{192, 128, 128, 128}, {301, 417, 64, 64}, {50, 300, 128, 128}, {7, 5, 64, 64}, {256, 256, 128, 128}} {
 		w, h, dw, dh := c[0], c[1], c[2], c[3]
-		p := &Picture{storedW: w, storedH: h, turn: 1}
+		p := &Picture{storedW: w, storedH: h, cell: 1, turn: 1}
 		tg := newTarget(p, dw, dh, 3)
 		r := newReducer(w, h, []*target{tg, newTarget(p, 31, 17, 1)})
 		m := synthetic(w, h)

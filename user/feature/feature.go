@@ -13,7 +13,9 @@
 // Colour is counted over the image itself when its longest side is at most 256
 // pixels, otherwise over the image reduced to that by area averaging. Grey is
 // 0.299 R + 0.587 G + 0.114 B, brought to 128×128 for Gabor and to 64×64 for
-// Haar whatever the aspect ratio.
+// Haar whatever the aspect ratio. A JPEG of 1536×768 pixels or more is averaged
+// over cells of 2×2, 4×4 or 8×8 pixels while it is decoded; what that changes
+// is said in jpegreduced.go.
 //
 // The features follow Tian, Hou, Yuan, "CPAR: Cloud-Assisted Privacy-preserving
 // Image Annotation with Randomized KD-Forest", and the baseline they build on,
@@ -34,7 +36,7 @@ import (
 
 // Version names the definition of the vectors. It changes whenever a vector of
 // some image could change by more than rounding, and with it every cache key.
-const Version = 2
+const Version = 3
 
 // The lengths of the vectors.
 const (
@@ -122,7 +124,7 @@ type Extractor struct {
 
 // A plan is how pictures of one size and orientation are reduced.
 type plan struct {
-	w, h            int // as stored
+	w, h, cell      int // as stored
 	turn            orientation
 	reducer         *reducer
 	grey128, grey64 *target
@@ -131,7 +133,7 @@ type plan struct {
 
 func newPlan(p *Picture) *plan {
 	pl := &plan{
-		w: p.storedW, h: p.storedH, turn: p.turn,
+		w: p.storedW, h: p.storedH, cell: p.cell, turn: p.turn,
 		grey128: newTarget(p, gaborSide, gaborSide, 1),
 		grey64:  newTarget(p, haarSide, haarSide, 1),
 	}
@@ -141,7 +143,7 @@ func newPlan(p *Picture) *plan {
 		pl.small = newStoredTarget(p, w, h, 3)
 		targets = append(targets, pl.small)
 	}
-	pl.reducer = newReducer(p.storedW, p.storedH, targets)
+	pl.reducer = newReducer(p.columns(), p.rows(), targets)
 	return pl
 }
 
@@ -150,18 +152,18 @@ func NewExtractor() *Extractor { return &Extractor{gabor: newGaborSpace()} }
 
 // Extract computes the vectors of one picture in one pass over its rows.
 func (e *Extractor) Extract(p *Picture) (*Vectors, error) {
-	if p == nil || p.open == nil || p.storedW <= 0 || p.storedH <= 0 {
+	if p == nil || p.open == nil || p.storedW <= 0 || p.storedH <= 0 || p.cell <= 0 {
 		return nil, fmt.Errorf("extracting features: %w: an empty picture; decode one first", cpar.ErrInput)
 	}
-	if e.plan == nil || e.plan.w != p.storedW || e.plan.h != p.storedH || e.plan.turn != p.turn {
+	if e.plan == nil || e.plan.w != p.storedW || e.plan.h != p.storedH || e.plan.cell != p.cell || e.plan.turn != p.turn {
 		e.plan = newPlan(p)
-		e.row = make([]byte, 3*p.storedW)
+		e.row = make([]byte, 3*p.columns())
 	}
 	pl := e.plan
 	pl.reducer.reset()
 	e.color.reset()
 	read := p.open()
-	for y := range p.storedH {
+	for y := range p.rows() {
 		read(y, e.row)
 		if pl.small == nil {
 			e.color.addBytes(e.row)

@@ -141,7 +141,8 @@ func (p *fftPass) pass3(x, y []complex128) {
 
 func (p *fftPass) pass4(x, y []complex128) {
 	s := p.stride
-	for k := range p.done {
+	p.pass4Untwiddled(x, y)
+	for k := 1; k < p.done; k++ {
 		w1, w2, w3 := p.twiddles[3*k], p.twiddles[3*k+1], p.twiddles[3*k+2]
 		a, b := x[4*s*k:][:s], x[4*s*k+s:][:s]
 		c, d := x[4*s*k+2*s:][:s], x[4*s*k+3*s:][:s]
@@ -156,6 +157,24 @@ func (p *fftPass) pass4(x, y []complex128) {
 			yc[q] = even - odd
 			yd[q] = diff - side
 		}
+	}
+}
+
+// pass4Untwiddled is pass4 for k = 0, whose factors are all 1: the whole of a
+// first pass, a quarter of the second.
+func (p *fftPass) pass4Untwiddled(x, y []complex128) {
+	s := p.stride
+	a, b, c, d := x[:s], x[s:][:s], x[2*s:][:s], x[3*s:][:s]
+	ya, yb := y[:s], y[s*p.done:][:s]
+	yc, yd := y[2*s*p.done:][:s], y[3*s*p.done:][:s]
+	for q := range a {
+		a0, b0, c0, d0 := a[q], b[q], c[q], d[q]
+		even, odd := a0+c0, b0+d0
+		diff, side := a0-c0, turn(b0-d0)
+		ya[q] = even + odd
+		yb[q] = diff + side
+		yc[q] = even - odd
+		yd[q] = diff - side
 	}
 }
 

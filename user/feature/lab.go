@@ -17,14 +17,16 @@ const (
 	labSide   = 1<<labCube + 1
 )
 
+type labCubes []int32
+
 // labTable holds L/100, (a+128)/256 and (b+128)/256 in 14-bit fixed point, at
 // index ((r·33 + g)·33 + b)·3. It never changes once made.
-var labTable = sync.OnceValue(func() []int32 {
+var labTable = sync.OnceValue(func() labCubes {
 	var gamma [labSide]float64
 	for i := range gamma {
 		gamma[i] = linearLight(float64(i) / (labSide - 1))
 	}
-	table := make([]int32, 0, 3*labSide*labSide*labSide)
+	table := make(labCubes, 0, 3*labSide*labSide*labSide)
 	for r := range labSide {
 		for g := range labSide {
 			for b := range labSide {
@@ -62,41 +64,49 @@ func labExact(r, g, b float64) (l, a, bb float64) {
 	return 116*fy - 16, 500 * (fx - fy), 200 * (fy - fz)
 }
 
-// lab is OpenCV's conversion of r, g, b in [0, 1].
-func lab(r, g, b float32) (l, a, bb float32) {
-	table := labTable()
-	ri, rw := labPlace(r)
-	gi, gw := labPlace(g)
-	bi, bw := labPlace(b)
-	const one = 1 << labWeight
-	var sl, sa, sb int32
-	at := func(i, w int32) {
-		t := table[3*i:][:3:3]
-		sl += w * t[0]
-		sa += w * t[1]
-		sb += w * t[2]
-	}
-	// At a channel of 1 the weight of the next cell is 0: stay in the table.
-	rn, gn, bn := min(ri+1, labSide-1), min(gi+1, labSide-1), min(bi+1, labSide-1)
-	w00, w01 := (one-rw)*(one-gw), (one-rw)*gw
-	w10, w11 := rw*(one-gw), rw*gw
-	i00, i01 := (ri*labSide+gi)*labSide, (ri*labSide+gn)*labSide
-	i10, i11 := (rn*labSide+gi)*labSide, (rn*labSide+gn)*labSide
-	at(i00+bi, w00*(one-bw))
-	at(i00+bn, w00*bw)
-	at(i01+bi, w01*(one-bw))
-	at(i01+bn, w01*bw)
-	at(i10+bi, w10*(one-bw))
-	at(i10+bn, w10*bw)
-	at(i11+bi, w11*(one-bw))
-	at(i11+bn, w11*bw)
-	const round = 1 << (3*labWeight - 1)
-	down := func(s int32) float32 { return float32((s+round)>>(3*labWeight)) / (1 << labShift) }
-	return down(sl) * 100, down(sa)*256 - 128, down(sb)*256 - 128
+// A bin of each channel is 1024 steps of the fixed point: 6.25 of L*, 16 of a*
+// and b*, whose floats are exact, so that no division is needed to find it.
+const labBinShift = labShift - 4
+
+// lab is OpenCV's conversion of r, g, b in [0, 1], in the table's fixed point.
+func lab(r, g, b float32) [3]int32 {
+	return labTable().at(placeLab(r), placeLab(g), placeLab(b))
 }
 
-// labPlace splits a channel into its cell and its 4-bit place within.
-func labPlace(x float32) (cell, place int32) {
+// A labPlace is a channel split into its cell and its 4-bit place within.
+type labPlace struct{ cell, place int32 }
+
+func placeLab(x float32) labPlace {
 	i := int32(math.RoundToEven(float64(x * (1 << labShift))))
-	return i >> (labShift - labCube), i >> (labShift - labCube - labWeight) & (1<<labWeight - 1)
+	return labPlace{i >> (labShift - labCube), i >> (labShift - labCube - labWeight) & (1<<labWeight - 1)}
+}
+
+// labPlace8 is the place of byte/255.
+var labPlace8 = func() (t [256]labPlace) {
+	for i := range t {
+		t[i] = placeLab(unit8[i])
+	}
+	return t
+}()
+
+// at interpolates.
+func (table labCubes) at(r, g, b labPlace) [3]int32 {
+	const one = 1 << labWeight
+	// At a channel of 1 the weight of the next cell is 0: stay in the table.
+	rn, gn, bn := min(r.cell+1, labSide-1), min(g.cell+1, labSide-1), min(b.cell+1, labSide-1)
+	w00, w01 := (one-r.place)*(one-g.place), (one-r.place)*g.place
+	w10, w11 := r.place*(one-g.place), r.place*g.place
+	i00, i01 := (r.cell*labSide+g.cell)*labSide, (r.cell*labSide+gn)*labSide
+	i10, i11 := (rn*labSide+g.cell)*labSide, (rn*labSide+gn)*labSide
+	var sl, sa, sb int32
+	for _, edge := range [4]struct{ i, w int32 }{{i00, w00}, {i01, w01}, {i10, w10}, {i11, w11}} {
+		near, far := table[3*(edge.i+b.cell):][:3:3], table[3*(edge.i+bn):][:3:3]
+		wn, wf := edge.w*(one-b.place), edge.w*b.place
+		sl += wn*near[0] + wf*far[0]
+		sa += wn*near[1] + wf*far[1]
+		sb += wn*near[2] + wf*far[2]
+	}
+	const round = 1 << (3*labWeight - 1)
+	const down = 3 * labWeight
+	return [3]int32{(sl + round) >> down, (sa + round) >> down, (sb + round) >> down}
 }

@@ -74,6 +74,28 @@ func linearTaps(n, d int) [][]tap {
 	return taps
 }
 
+// inCells returns the taps of cells of `side` source positions each, the last
+// of which may be cut: a cell weighs what its positions weigh together.
+func inCells(taps [][]tap, side int) [][]tap {
+	if side == 1 {
+		return taps
+	}
+	cells := make([][]tap, ceilDiv(len(taps), side))
+	for i, at := range taps {
+		cell := cells[i/side]
+		for _, t := range at {
+			k := slices.IndexFunc(cell, func(c tap) bool { return c.dst == t.dst })
+			if k < 0 {
+				cell = append(cell, t)
+				continue
+			}
+			cell[k].w += t.w
+		}
+		cells[i/side] = cell
+	}
+	return cells
+}
+
 // A target is one reduction of the picture to w×h values of `channels`: 3 for
 // RGB, 1 for grey, in 0 … 255, laid out in stored order.
 type target struct {
@@ -89,10 +111,21 @@ type target struct {
 // newStoredTarget reduces in stored order, for what does not depend on how the
 // picture is turned.
 func newStoredTarget(p *Picture, w, h, channels int) *target {
+	return makeTarget(p, w, h, channels, 1)
+}
+
+func makeTarget(p *Picture, w, h, channels int, turn orientation) *target {
 	area := p.storedW >= w && p.storedH >= h
+	axis := func(n, d int, reverse bool) [][]tap {
+		taps := axisTaps(n, d, area)
+		if reverse {
+			slices.Reverse(taps)
+		}
+		return inCells(taps, p.cell)
+	}
 	return &target{
-		w: w, h: h, channels: channels,
-		xTaps: axisTaps(p.storedW, w, area), yTaps: axisTaps(p.storedH, h, area),
+		w: w, h: h, channels: channels, transpose: turn.swaps(),
+		xTaps: axis(p.storedW, w, turn.reversesX()), yTaps: axis(p.storedH, h, turn.reversesY()),
 		out: make([]float64, w*h*channels), line: make([]float64, w*channels),
 	}
 }
@@ -101,15 +134,7 @@ func newStoredTarget(p *Picture, w, h, channels int) *target {
 // backwards has its taps reversed, which is exact for the linear taps too, and
 // a transposed picture is transposed once it is small.
 func newTarget(p *Picture, w, h, channels int) *target {
-	t := newStoredTarget(p, w, h, channels)
-	if p.turn.reversesX() {
-		slices.Reverse(t.xTaps)
-	}
-	if p.turn.reversesY() {
-		slices.Reverse(t.yTaps)
-	}
-	t.transpose = p.turn.swaps()
-	return t
+	return makeTarget(p, w, h, channels, p.turn)
 }
 
 // upright returns the values of a square grey target row by row, scaled to
