@@ -16,6 +16,8 @@ const (
 	tileWords = 8
 	tileCols  = tileWords * lanes
 	tileBytes = tileCols / 8
+	// together coordinates are added at a time, as addWalks is written.
+	together = 4
 )
 
 // spread4 has bit i of its index in the lowest bit of lane i.
@@ -73,14 +75,24 @@ func (p *Projection) EmbedAll(levels [][]uint16) ([][]int16, error) {
 	}
 	inParallel((p.mhat+tileCols-1)/tileCols, func() func(int) {
 		sums := make([]uint64, len(levels)*tileWords)
-		var walk []uint64
+		var walks [together][]uint64
 		return func(tile int) {
 			clear(sums)
+			pending := 0
+			var at [together][]uint16
 			for d := range coordinates {
-				if c := &coordinates[d]; c.high > c.low {
-					walk = p.walk(walk, c, int(p.baselines[d]), tile)
-					addWalk(sums, walk, c.levels)
+				c := &coordinates[d]
+				if c.high == c.low {
+					continue
 				}
+				walks[pending], at[pending] = p.walk(walks[pending], c, int(p.baselines[d]), tile), c.levels
+				if pending++; pending == together {
+					addWalks(sums, &walks, &at)
+					pending = 0
+				}
+			}
+			for i := range pending {
+				addWalk(sums, walks[i], at[i])
 			}
 			for i := range z {
 				unpack(z[i][tile*tileCols:min((tile+1)*tileCols, p.mhat)], sums[i*tileWords:], balance[i])
@@ -162,6 +174,29 @@ func addWalk(sums, walk []uint64, levels []uint16) {
 		to[5] += from[5]
 		to[6] += from[6]
 		to[7] += from[7]
+	}
+}
+
+// addWalks is addWalk of several coordinates at once: the sums are fetched and
+// put back once instead of four times.
+func addWalks(sums []uint64, walks *[together][]uint64, levels *[together][]uint16) {
+	w0, w1, w2, w3 := walks[0], walks[1], walks[2], walks[3]
+	n := len(levels[0])
+	l0, l1, l2, l3 := levels[0], levels[1][:n], levels[2][:n], levels[3][:n]
+	for i := range l0 {
+		to := (*[tileWords]uint64)(sums[i*tileWords:])
+		a := (*[tileWords]uint64)(w0[int(l0[i])*tileWords:])
+		b := (*[tileWords]uint64)(w1[int(l1[i])*tileWords:])
+		c := (*[tileWords]uint64)(w2[int(l2[i])*tileWords:])
+		d := (*[tileWords]uint64)(w3[int(l3[i])*tileWords:])
+		to[0] += a[0] + b[0] + c[0] + d[0]
+		to[1] += a[1] + b[1] + c[1] + d[1]
+		to[2] += a[2] + b[2] + c[2] + d[2]
+		to[3] += a[3] + b[3] + c[3] + d[3]
+		to[4] += a[4] + b[4] + c[4] + d[4]
+		to[5] += a[5] + b[5] + c[5] + d[5]
+		to[6] += a[6] + b[6] + c[6] + d[6]
+		to[7] += a[7] + b[7] + c[7] + d[7]
 	}
 }
 

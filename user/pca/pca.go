@@ -27,8 +27,6 @@ package pca
 import (
 	"fmt"
 	"math"
-	"runtime"
-	"sync"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
@@ -85,9 +83,14 @@ func (b *Basis) Project(dst []float64, x []float32) []float64 {
 	return dst
 }
 
-// batchRows share one pass over the components, which are larger than a
-// core's cache while this many rows are not.
-const batchRows = 16
+// batchRows rows share one widening of the components. Inner products are sums
+// of stretches of projectPanel values: nearComponents of them, 32 kB, stay in the
+// nearest cache while a batch passes by, 256 kB in the second.
+const (
+	batchRows      = 64
+	projectPanel   = 512
+	nearComponents = 8
+)
 
 // ProjectAll projects every row, on all cores. Its results are those of
 // Project to the last bit.
@@ -102,42 +105,48 @@ func (b *Basis) ProjectAll(rows [][]float32) ([][]float64, error) {
 	for i := range all {
 		all[i] = flat[i*b.out : (i+1)*b.out : (i+1)*b.out]
 	}
-	starts := make(chan int)
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (len(rows)+batchRows-1)/batchRows) {
-		workers.Go(func() {
-			for start := range starts {
-				end := min(start+batchRows, len(rows))
-				b.project(all[start:end], rows[start:end])
-			}
-		})
-	}
-	for start := 0; start < len(rows); start += batchRows {
-		starts <- start
-	}
-	close(starts)
-	workers.Wait()
+	inParallel((len(rows)+batchRows-1)/batchRows, func() func(int) {
+		return func(batch int) {
+			start, end := batch*batchRows, min((batch+1)*batchRows, len(rows))
+			b.project(all[start:end], rows[start:end])
+		}
+	})
 	return all, nil
 }
 
 // project takes a few rows at a time and widens to float64 as it goes: keeping
-// a widened copy of the components would treble the memory of a basis.
+// a widened copy of the components would treble the memory of a basis. The order
+// of additions is the same for any number of rows.
 func (b *Basis) project(dst [][]float64, rows [][]float32) {
-	centred := make([]float64, len(rows)*b.in)
-	for i, row := range rows {
-		c := centred[i*b.in : (i+1)*b.in]
-		for j, v := range row {
-			c[j] = float64(v) - float64(b.mean[j])
-		}
+	for i := range rows {
+		clear(dst[i])
 	}
-	component := blas64.Vector{N: b.in, Data: make([]float64, b.in), Inc: 1}
-	for k := range b.out {
-		for j, v := range b.Component(k) {
-			component.Data[j] = float64(v)
+	centred := make([]float64, len(rows)*projectPanel)
+	var near [nearComponents * projectPanel]float64
+	for start := 0; start < b.in; start += projectPanel {
+		end := min(start+projectPanel, b.in)
+		n := end - start
+		mean := b.mean[start:end]
+		for i, row := range rows {
+			c := centred[i*n : (i+1)*n]
+			for j, v := range row[start:end] {
+				c[j] = float64(v) - float64(mean[j])
+			}
 		}
-		for i := range rows {
-			row := blas64.Vector{N: b.in, Data: centred[i*b.in : (i+1)*b.in], Inc: 1}
-			dst[i][k] = blas64.Dot(component, row)
+		for first := 0; first < b.out; first += nearComponents {
+			last := min(first+nearComponents, b.out)
+			for k := first; k < last; k++ {
+				to := near[(k-first)*n : (k-first+1)*n]
+				for j, v := range b.Component(k)[start:end] {
+					to[j] = float64(v)
+				}
+			}
+			for i := range rows {
+				row := blas64.Vector{N: n, Data: centred[i*n : (i+1)*n], Inc: 1}
+				for k := first; k < last; k++ {
+					dst[i][k] += blas64.Dot(blas64.Vector{N: n, Data: near[(k-first)*n : (k-first+1)*n], Inc: 1}, row)
+				}
+			}
 		}
 	}
 }

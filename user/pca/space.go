@@ -22,8 +22,8 @@ type space struct {
 	rng *rand.Rand
 }
 
-func newSpace(size, in int, seed uint64) *space {
-	s := &space{General: matrix(size, in), rng: rand.New(rand.NewPCG(seed, 0x706361))} // "pca"
+func newSpace(size, in int, rng *rand.Rand) *space {
+	s := &space{General: matrix(size, in), rng: rng}
 	s.Rows = 0
 	return s
 }

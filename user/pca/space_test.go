@@ -2,6 +2,7 @@ package pca
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 // Whatever rows are added, the space stays orthonormal and grows.
 func TestSpaceExtend(t *testing.T) {
 	const in = 12
-	s := newSpace(in, in, 1)
+	s := newSpace(in, in, rand.New(rand.NewPCG(1, 1)))
 	first := matrix(3, in)
 	s.randomise(first)
 	again := slices.Clone(first.Data)
