@@ -1,0 +1,46 @@
+package ivf
+
+import (
+	"fmt"
+
+	"cpar/kdforest"
+)
+
+// Lists says which records are in which list: list i holds records First[i] to
+// First[i+1]−1. It holds no values. It is never written to, and may be searched
+// by many goroutines at once.
+type Lists struct {
+	// First has one number more than there are lists: 0, rising, and the number
+	// of records at its end. No list is empty.
+	First []uint32
+}
+
+// Len is k, the number of lists.
+func (l *Lists) Len() int { return max(0, len(l.First)-1) }
+
+// Records is n, the number of records.
+func (l *Lists) Records() int {
+	if len(l.First) == 0 {
+		return 0
+	}
+	return int(l.First[len(l.First)-1])
+}
+
+// Validate checks lists that came from outside, so that Search can rely on
+// them: they hold every record from 0 to Records−1 exactly once, and none is
+// empty. Whether a record is near its centroid is beyond a checker without
+// values; lists that lie about that find wrong records, no worse.
+func (l *Lists) Validate() error {
+	if len(l.First) == 0 || l.First[0] != 0 {
+		return fmt.Errorf("%w: lists do not begin with record 0", kdforest.ErrCorrupt)
+	}
+	for i, first := range l.First[1:] {
+		if first <= l.First[i] {
+			return fmt.Errorf("%w: list %d is from record %d to before %d", kdforest.ErrCorrupt, i, l.First[i], first)
+		}
+	}
+	if n := l.First[len(l.First)-1]; n == kdforest.None {
+		return fmt.Errorf("%w: %d records are too many", kdforest.ErrCorrupt, n)
+	}
+	return nil
+}

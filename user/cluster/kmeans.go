@@ -1,0 +1,333 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"cpar"
+)
+
+// Options say how rows are clustered. The zero value is what was measured to
+// do best.
+type Options struct {
+	// Lists is k, the number of lists; 0: DefaultLists. No more than there are
+	// rows are made.
+	Lists int
+	// Iterations bounds the rounds of Lloyd's algorithm; 0: 12. They end
+	// earlier when no row changes its list.
+	Iterations int
+	// Seed is all the randomness there is: equal rows, options and seed make
+	// equal lists, whatever the number of cores.
+	Seed [32]byte
+}
+
+const (
+	defaultIterations = 12
+	// maxRows keeps the numbers of rows within the uint32 of an index.
+	maxRows = 1 << 31
+	// none is the list of a row that is in none yet.
+	none = ^uint32(0)
+	// chunkRows rows are compared with all centroids at a time: 512 × 256
+	// products are half a megabyte.
+	chunkRows = 512
+)
+
+func (opt Options) withDefaults(n int) (Options, error) {
+	if opt.Lists == 0 {
+		opt.Lists = DefaultLists(n)
+	}
+	if opt.Iterations == 0 {
+		opt.Iterations = defaultIterations
+	}
+	if opt.Lists < 1 || opt.Iterations < 1 {
+		return opt, fmt.Errorf("%w: %d lists in %d iterations", cpar.ErrInput, opt.Lists, opt.Iterations)
+	}
+	opt.Lists = min(opt.Lists, n)
+	return opt, nil
+}
+
+// KMeans divides rows (n×d; only read) into at most opt.Lists lists by Lloyd's
+// algorithm, so that rows of a list are near their centroid by squared L2.
+// Every list has a row at least. It starts from rows drawn by
+// k-means++ (Arthur and Vassilvitskii 2007).
+//
+// Time is O(iterations·n·k·d), on all cores; beside the rows, a copy of them
+// is held.
+func KMeans(ctx context.Context, rows [][]float32, opt Options) (*Lists, error) {
+	points, err := newPoints(rows)
+	if err != nil {
+		return nil, fmt.Errorf("clustering: %w", err)
+	}
+	if opt, err = opt.withDefaults(points.n); err != nil {
+		return nil, fmt.Errorf("clustering: %w", err)
+	}
+	m := &machine{points: points, k: opt.Lists, rng: newRand(opt.Seed)}
+	m.start()
+	for range opt.Iterations {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if m.assign() == 0 {
+			break
+		}
+		m.update()
+	}
+	// The order in which centroids were drawn says which list is an odd one.
+	numbers := m.rng.Perm(m.k)
+	for i, c := range m.list {
+		m.list[i] = uint32(numbers[c])
+	}
+	return newLists(m.list, m.k), nil
+}
+
+// newRand derives the randomness of a clustering from the caller's seed.
+func newRand(seed [32]byte) *rand.Rand {
+	h := sha256.New()
+	h.Write([]byte("cpar cluster kmeans\x00"))
+	h.Write(seed[:])
+	return rand.New(rand.NewChaCha8([32]byte(h.Sum(nil))))
+}
+
+// points are rows laid out for products, counted from their mean: that leaves
+// the distances as they are and keeps |x|² − 2x·c + |c|² from cancelling.
+type points struct {
+	n, d   int
+	data   []float32 // n×d, d rounded up
+	square []float32 // |x|²
+}
+
+func newPoints(rows [][]float32) (*points, error) {
+	n := len(rows)
+	if n == 0 || n > maxRows {
+		return nil, fmt.Errorf("%w: %d rows", cpar.ErrInput, n)
+	}
+	d := len(rows[0])
+	if d == 0 {
+		return nil, fmt.Errorf("%w: rows have no dimensions", cpar.ErrInput)
+	}
+	mean := make([]float64, d)
+	for i, row := range rows {
+		if len(row) != d {
+			return nil, fmt.Errorf("%w: row %d has %d dimensions, row 0 has %d", cpar.ErrInput, i, len(row), d)
+		}
+		for j, x := range row {
+			mean[j] += float64(x)
+		}
+	}
+	for j := range mean {
+		mean[j] /= float64(n)
+	}
+	// Rows are padded to 16 bytes: how a dot product rounds depends on where its
+	// vectors begin.
+	p := &points{n: n, d: (d + 3) &^ 3, square: make([]float32, n)}
+	p.data = make([]float32, n*p.d)
+	for i, row := range rows {
+		to := p.row(i)
+		sum := 0.0
+		for j, x := range row {
+			to[j] = float32(float64(x) - mean[j])
+			sum += float64(to[j]) * float64(to[j])
+		}
+		// Sixteen squared distances must fit, and no NaN is less than that.
+		if !(sum < math.MaxFloat32/16) {
+			return nil, fmt.Errorf("%w: row %d is not finite or too large", cpar.ErrInput, i)
+		}
+		p.square[i] = float32(sum)
+	}
+	return p, nil
+}
+
+func (p *points) row(i int) []float32 { return p.data[i*p.d : (i+1)*p.d] }
+
+// machine is the state of Lloyd's algorithm.
+type machine struct {
+	*points
+	k         int
+	rng       *rand.Rand
+	centroids []float32 // k×d
+	list      []uint32  // of each row
+	distance  []float32 // of each row from its centroid, squared
+	size      []int     // of each list
+}
+
+// start draws the first centroids: each is a row, drawn with a chance in
+// proportion to its squared distance from the nearest one drawn before.
+func (m *machine) start() {
+	m.centroids = make([]float32, 0, m.k*m.d)
+	m.list = make([]uint32, m.n)
+	for i := range m.list {
+		m.list[i] = none
+	}
+	m.distance = make([]float32, m.n)
+	m.size = make([]int, m.k)
+	for i := range m.distance {
+		m.distance[i] = math.MaxFloat32
+	}
+	next := m.rng.IntN(m.n)
+	for {
+		chosen := m.row(next)
+		m.centroids = append(m.centroids, chosen...)
+		if len(m.centroids) == m.k*m.d {
+			return
+		}
+		inParallel(m.n, func(first, last int) {
+			for i := first; i < last; i++ {
+				m.distance[i] = min(m.distance[i], squaredL2(m.row(i), chosen))
+			}
+		})
+		next = m.draw()
+	}
+}
+
+// draw returns a row, with a chance in proportion to m.distance. Rows that are
+// all equal to centroids already are drawn evenly: assign mends what comes of it.
+func (m *machine) draw() int {
+	total := 0.0
+	for _, d := range m.distance {
+		total += float64(d)
+	}
+	if !(total > 0) {
+		return m.rng.IntN(m.n)
+	}
+	at := float64(m.rng.Float64() * total)
+	last := 0
+	for i, d := range m.distance {
+		if d > 0 {
+			last = i
+			if at -= float64(d); at < 0 {
+				break
+			}
+		}
+	}
+	return last
+}
+
+// assign puts every row into the list of its nearest centroid, ties to the
+// lower list, and a row into every list that would be empty. It returns how
+// many rows changed their list; at first, all.
+func (m *machine) assign() int {
+	squares := make([]float32, m.k)
+	for c := range squares {
+		x := m.centroids[c*m.d : (c+1)*m.d]
+		squares[c] = dot(x, x)
+	}
+	centroids := blas32.General{Rows: m.k, Cols: m.d, Stride: m.d, Data: m.centroids}
+	before := slices.Clone(m.list)
+	// Chunks are the same whatever the number of cores: how a product rounds
+	// depends on the size of its matrices.
+	inParallel((m.n+chunkRows-1)/chunkRows, func(from, to int) {
+		products := make([]float32, chunkRows*m.k)
+		for at := from * chunkRows; at < min(m.n, to*chunkRows); at += chunkRows {
+			rows := min(chunkRows, m.n-at)
+			blas32.Gemm(blas.NoTrans, blas.Trans, -2,
+				blas32.General{Rows: rows, Cols: m.d, Stride: m.d, Data: m.data[at*m.d:]}, centroids,
+				0, blas32.General{Rows: rows, Cols: m.k, Stride: m.k, Data: products})
+			for i := range rows {
+				best, least := 0, float32(math.Inf(1))
+				for c, x := range products[i*m.k:][:m.k] {
+					if x += squares[c]; x < least {
+						best, least = c, x
+					}
+				}
+				m.list[at+i] = uint32(best)
+				m.distance[at+i] = max(0, least+m.square[at+i])
+			}
+		}
+	})
+	m.count()
+	m.fill()
+	changed := 0
+	for i, l := range m.list {
+		if l != before[i] {
+			changed++
+		}
+	}
+	return changed
+}
+
+func (m *machine) count() {
+	clear(m.size)
+	for _, l := range m.list {
+		m.size[l]++
+	}
+}
+
+// fill gives every empty list the row farthest from its centroid of those in
+// lists that can spare one, the largest list's if several are as far: what is
+// split is the list that is worst represented.
+func (m *machine) fill() {
+	for empty := range m.size {
+		if m.size[empty] > 0 {
+			continue
+		}
+		far := -1
+		for i, l := range m.list {
+			if m.size[l] < 2 {
+				continue
+			}
+			if far < 0 || m.distance[i] > m.distance[far] ||
+				m.distance[i] == m.distance[far] && m.size[l] > m.size[m.list[far]] {
+				far = i
+			}
+		}
+		m.size[m.list[far]]--
+		m.list[far], m.distance[far] = uint32(empty), 0
+		m.size[empty] = 1
+	}
+}
+
+// update moves every centroid to the mean of its rows. Each is summed by one
+// goroutine in the order of rows, so that the number of cores changes nothing.
+func (m *machine) update() {
+	lists := newLists(m.list, m.k)
+	inParallel(m.k, func(from, to int) {
+		sum := make([]float64, m.d)
+		for c := from; c < to; c++ {
+			clear(sum)
+			members := lists.Members(c)
+			for _, i := range members {
+				for j, x := range m.row(int(i)) {
+					sum[j] += float64(x)
+				}
+			}
+			to := m.centroids[c*m.d:][:m.d]
+			for j, s := range sum {
+				to[j] = float32(s / float64(len(members)))
+			}
+		}
+	})
+}
+
+func squaredL2(a, b []float32) float32 {
+	b = b[:len(a)]
+	var s0, s1, s2, s3 float32
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		x, y := (*[4]float32)(a[i:]), (*[4]float32)(b[i:])
+		d0, d1, d2, d3 := x[0]-y[0], x[1]-y[1], x[2]-y[2], x[3]-y[3]
+		s0 += float32(d0 * d0)
+		s1 += float32(d1 * d1)
+		s2 += float32(d2 * d2)
+		s3 += float32(d3 * d3)
+	}
+	for ; i < len(a); i++ {
+		d := a[i] - b[i]
+		s0 += float32(d * d)
+	}
+	return s0 + s1 + (s2 + s3)
+}
+
+func dot(a, b []float32) float32 {
+	sum := 0.0
+	for i, x := range a {
+		sum += float64(x) * float64(b[i])
+	}
+	return float32(sum)
+}
