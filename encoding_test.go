@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func sampleReply() *Reply {
 func sampleManifest() *Manifest {
 	m := &Manifest{
 		Scheme: SchemeCPAR, ID: IndexID{9}, Records: 3, Dim: 5, Shift: 28,
-		Trees: 2, PlaneShift: 44, OrderBytes: 2, Fields: 2, Planes: 3, KeywordBytes: 92,
+		Trees: 2, Place: PlaceNode, PlaneShift: 44, OrderBytes: 2, Fields: 2, Planes: 3, KeywordBytes: 92,
 	}
 	for i, bytes := range []uint64{80, 40, 276, 3*4 + 2*3*16, 3 * 3 * 8, 1000} {
 		kinds := []SegmentKind{SegmentVectors, SegmentVectors, SegmentKeywords, SegmentForest, SegmentPlanes, SegmentProfile}
@@ -185,6 +186,65 @@ func TestOneDigestOneSegment(t *testing.T) {
 	}
 }
 
+// TestStructures: an index has a forest of either shape, an inverted file, or
+// both; each has its segments and no others.
+func TestStructures(t *testing.T) {
+	both := sampleManifest()
+	both.Place, both.Segments[3].Bytes = PlaceLeaf, 3*4+2*5*16
+	both.Lists = 2
+	profile := both.Segments[5]
+	both.Segments = append(both.Segments[:5], Segment{SegmentLists, 8, Digest{10}}, Segment{SegmentCentroids, 2 * 5 * 8, Digest{11}}, profile)
+	lists := *both
+	lists.Trees, lists.PlaneShift, lists.OrderBytes, lists.Fields, lists.Planes = 0, 0, 0, 0, 0
+	lists.Segments = slices.Delete(slices.Clone(both.Segments), 3, 5)
+	capia := lists
+	capia.Scheme, capia.Lists = SchemeCAPIA, 0
+	capia.Segments = slices.Delete(slices.Clone(lists.Segments), 3, 5)
+	for _, c := range []struct {
+		name         string
+		m            *Manifest
+		serves       [4]bool // depth, rank, best bin, inverted file
+		defaultOrder Search
+	}{
+		{"both", both, [4]bool{true, true, true, true}, SearchIVF},
+		{"lists only", &lists, [4]bool{false, false, false, true}, SearchIVF},
+		{"capia", &capia, [4]bool{}, 0},
+		{"forest only", sampleManifest(), [4]bool{true, true, true, false}, SearchByRank},
+	} {
+		got, err := DecodeManifest(marshal(t, c.m))
+		if err != nil || !reflect.DeepEqual(got, c.m) {
+			t.Errorf("%s: read as %+v, %v", c.name, got, err)
+		}
+		for how, want := range c.serves {
+			if got := c.m.Serves(Params{Scheme: SchemeCPAR, Search: Search(how)}); got != want {
+				t.Errorf("%s serves %v: %v, want %v", c.name, Search(how), got, want)
+			}
+		}
+		p := c.m.DefaultParams()
+		if p.Validate() != nil || !c.m.Serves(p) || p.Search != c.defaultOrder || p.Scheme != c.m.Scheme {
+			t.Errorf("%s is asked by %+v", c.name, p)
+		}
+	}
+	for name, spoil := range map[string]func(*Manifest){
+		"neither trees nor lists": func(m *Manifest) { *m = capia; m.Scheme = SchemeCPAR },
+		"capia with lists":        func(m *Manifest) { *m = lists; m.Scheme = SchemeCAPIA },
+		"planes without trees":    func(m *Manifest) { *m = lists; m.Planes = 1 },
+		"a place without trees":   func(m *Manifest) { *m = lists; m.Place = PlaceNode },
+		"an unknown place":        func(m *Manifest) { m.Place = 2 },
+		"more lists than records": func(m *Manifest) { *m = lists; m.Lists = 4 },
+		"no centroids":            func(m *Manifest) { m.Segments = slices.Delete(m.Segments, 6, 7) },
+		"a list too many":         func(m *Manifest) { m.Segments[5].Bytes += 4 },
+		"trees of another shape":  func(m *Manifest) { m.Place = PlaceNode },
+	} {
+		m := *both
+		m.Segments = slices.Clone(both.Segments)
+		spoil(&m)
+		if _, err := m.MarshalBinary(); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v, want ErrCorrupt", name, err)
+		}
+	}
+}
+
 func TestForestRoundTrip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	rows := make([][]uint16, 40)
@@ -200,7 +260,7 @@ func TestForestRoundTrip(t *testing.T) {
 		f.Cuts = append(f.Cuts, Plane{Field: uint16(p.Dim), Order: OrderCiphertext(p.Value)})
 	}
 	for _, width := range []uint8{2, 8} {
-		m := &Manifest{Records: 40, Trees: 3, Fields: 3, Planes: forest.Planes, OrderBytes: width}
+		m := &Manifest{Records: 40, Trees: 3, Place: PlaceNode, Fields: 3, Planes: forest.Planes, OrderBytes: width}
 		b, err := f.AppendBinary(nil, width)
 		if err != nil {
 			t.Fatal(err)

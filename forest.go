@@ -54,9 +54,9 @@ func (f *Forest) AppendBinary(b []byte, orderBytes uint8) ([]byte, error) {
 // tree is a tree over all records, so that a search can trust it.
 func DecodeForest(m *Manifest, b []byte) (*Forest, error) {
 	r := wire.NewReader(b, ErrCorrupt)
-	want := uint64(m.Planes)*(2+uint64(m.OrderBytes)) + uint64(m.Trees)*uint64(m.Records)*nodeSize
+	want := m.forestBytes()
 	if uint64(len(b)) != want {
-		return nil, fmt.Errorf("reading forest: %w: %d bytes for %d planes and %d trees of %d nodes, want %d", ErrCorrupt, len(b), m.Planes, m.Trees, m.Records, want)
+		return nil, fmt.Errorf("reading forest: %w: %d bytes for %d planes and %d trees of %d nodes, want %d", ErrCorrupt, len(b), m.Planes, m.Trees, m.treeNodes(), want)
 	}
 	f := &Forest{Forest: kdforest.Forest{Records: m.Records, Planes: m.Planes}}
 	f.Cuts = make([]Plane, m.Planes)
@@ -71,7 +71,7 @@ func DecodeForest(m *Manifest, b []byte) (*Forest, error) {
 	}
 	f.Trees = make([]kdforest.Tree, m.Trees)
 	for t := range f.Trees {
-		nodes := make(kdforest.Tree, m.Records)
+		nodes := make(kdforest.Tree, m.treeNodes())
 		for i := range nodes {
 			b := r.Bytes(nodeSize, "node")
 			le := binary.LittleEndian
@@ -82,7 +82,11 @@ func DecodeForest(m *Manifest, b []byte) (*Forest, error) {
 	if err := r.Close(); err != nil {
 		return nil, fmt.Errorf("reading forest: %w", err)
 	}
-	if err := f.Validate(); err != nil {
+	validate := f.Validate
+	if m.Place == PlaceLeaf {
+		validate = f.ValidateLeaves
+	}
+	if err := validate(); err != nil {
 		return nil, fmt.Errorf("reading forest: %w: %w", ErrCorrupt, err)
 	}
 	return f, nil

@@ -37,13 +37,18 @@ const (
 	// SegmentKeywords: one block of KeywordBytes for each record.
 	SegmentKeywords SegmentKind = 2
 	// SegmentForest: the planes' fields and order ciphertexts, then the
-	// trees (scheme cpar only).
+	// trees (an index with a forest only).
 	SegmentForest SegmentKind = 3
-	// SegmentPlanes: rows of Fields+1 words, C(H) of each plane (scheme cpar
-	// only).
+	// SegmentPlanes: rows of Fields+1 words, C(H) of each plane (an index with
+	// a forest only).
 	SegmentPlanes SegmentKind = 4
+	// SegmentLists: the first record of each list, 4 bytes each (an index
+	// with an inverted file only).
+	SegmentLists SegmentKind = 5
+	// SegmentCentroids: rows of Dim words, C(V) of each list's centroid.
+	SegmentCentroids SegmentKind = 6
 	// SegmentProfile: the owner's profile, encrypted; the cloud only keeps it.
-	SegmentProfile SegmentKind = 5
+	SegmentProfile SegmentKind = 7
 )
 
 func (k SegmentKind) String() string {
@@ -58,6 +63,10 @@ func (k SegmentKind) String() string {
 		return "planes"
 	case SegmentProfile:
 		return "profile"
+	case SegmentLists:
+		return "lists"
+	case SegmentCentroids:
+		return "centroids"
 	}
 	return fmt.Sprintf("segment kind %d", uint8(k))
 }
@@ -79,15 +88,51 @@ type Manifest struct {
 	Dim     uint32
 	// Shift: a score is ⟨C(V), t⟩ / 2^Shift, rounded (w² in the paper).
 	Shift uint8
-	// Trees, Fields (|SF|), Planes, PlaneShift and OrderBytes are 0 for capia.
-	Trees      uint8
+	// Trees, Fields (|SF|), Planes, PlaneShift and OrderBytes are 0 for an
+	// index without a forest.
+	Trees uint8
+	// Place says which nodes of a tree hold records.
+	Place      Place
 	PlaneShift uint8
 	OrderBytes uint8
 	Fields     uint32
 	Planes     uint32
+	// Lists is the number of lists of the inverted file; 0: there is none.
+	Lists uint32
 	// KeywordBytes is the size of a record's keyword block.
 	KeywordBytes uint32
 	Segments     []Segment
+}
+
+// A Place says which nodes of a tree hold records.
+type Place uint8
+
+// The places.
+const (
+	// PlaceLeaf: leaves only, as in FLANN.
+	PlaceLeaf Place = 0
+	// PlaceNode: every node, as in the paper (Bentley).
+	PlaceNode Place = 1
+)
+
+func (p Place) String() string {
+	switch p {
+	case PlaceNode:
+		return "node"
+	case PlaceLeaf:
+		return "leaf"
+	}
+	return fmt.Sprintf("place %d", uint8(p))
+}
+
+// ParsePlace is the inverse of Place.String.
+func ParsePlace(name string) (Place, error) {
+	for _, p := range []Place{PlaceNode, PlaceLeaf} {
+		if name == p.String() {
+			return p, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: no place %q; there are node and leaf", ErrInput, name)
 }
 
 // Limits that a manifest is held to before anything is made for it.
@@ -114,8 +159,8 @@ func (m *Manifest) AppendBinary(b []byte) ([]byte, error) {
 	start := len(b)
 	b = appendHeader(b, kindManifest)
 	b = append(b, m.ID[:]...)
-	b = append(b, byte(m.Scheme), m.Shift, m.PlaneShift, m.Trees, m.OrderBytes, 0, 0, 0)
-	for _, v := range []uint32{m.Records, m.Dim, m.Fields, m.Planes, m.KeywordBytes, uint32(len(m.Segments))} {
+	b = append(b, byte(m.Scheme), m.Shift, m.PlaneShift, m.Trees, m.OrderBytes, byte(m.Place), 0, 0)
+	for _, v := range []uint32{m.Records, m.Dim, m.Fields, m.Planes, m.Lists, m.KeywordBytes, uint32(len(m.Segments))} {
 		b = binary.LittleEndian.AppendUint32(b, v)
 	}
 	for _, s := range m.Segments {
@@ -146,10 +191,11 @@ func DecodeManifest(b []byte) (*Manifest, error) {
 	m.Scheme = Scheme(r.U8("scheme"))
 	m.Shift, m.PlaneShift = r.U8("shift"), r.U8("plane shift")
 	m.Trees, m.OrderBytes = r.U8("trees"), r.U8("order bytes")
-	if z := r.Bytes(3, "reserved bytes"); z != nil && (z[0]|z[1]|z[2]) != 0 {
+	m.Place = Place(r.U8("place"))
+	if z := r.Bytes(2, "reserved bytes"); z != nil && (z[0]|z[1]) != 0 {
 		r.Fail("reserved bytes are not 0")
 	}
-	for _, v := range []*uint32{&m.Records, &m.Dim, &m.Fields, &m.Planes, &m.KeywordBytes} {
+	for _, v := range []*uint32{&m.Records, &m.Dim, &m.Fields, &m.Planes, &m.Lists, &m.KeywordBytes} {
 		*v = r.U32("size")
 	}
 	n := r.Count(segmentSize, "segments")
@@ -174,7 +220,7 @@ func (m *Manifest) Validate() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
 	}
-	forest := m.Scheme == SchemeCPAR
+	forest := m.Trees > 0
 	switch {
 	case m.Scheme != SchemeCPAR && m.Scheme != SchemeCAPIA:
 		return fail("%v is not a scheme", m.Scheme)
@@ -184,12 +230,18 @@ func (m *Manifest) Validate() error {
 		return fail("vectors of %d words, keyword blocks of %d bytes", m.Dim, m.KeywordBytes)
 	case m.Shift > 62 || m.PlaneShift > 62 || m.Fields > maxFields || len(m.Segments) > maxSegments:
 		return fail("shifts %d and %d, %d split fields, %d segments", m.Shift, m.PlaneShift, m.Fields, len(m.Segments))
-	case forest && (m.Trees < 1 || m.Trees > maxTrees || m.OrderBytes != 2 && m.OrderBytes != 8):
+	case m.Scheme == SchemeCPAR && !forest && m.Lists == 0:
+		return fail("scheme cpar with neither trees nor lists")
+	case m.Scheme == SchemeCAPIA && (forest || m.Lists > 0):
+		return fail("%d trees and %d lists in an index of scheme capia", m.Trees, m.Lists)
+	case m.Lists > m.Records:
+		return fail("%d lists of %d records", m.Lists, m.Records)
+	case forest && (m.Trees > maxTrees || m.Place > PlaceNode || m.OrderBytes != 2 && m.OrderBytes != 8):
 		return fail("%d trees, order ciphertexts of %d bytes", m.Trees, m.OrderBytes)
 	case forest && uint64(m.Planes) > uint64(m.Records)*uint64(m.Trees):
 		return fail("%d planes for %d trees of %d records", m.Planes, m.Trees, m.Records)
-	case !forest && m.Trees|m.PlaneShift|m.OrderBytes != 0, !forest && m.Fields|m.Planes != 0:
-		return fail("a forest in an index of scheme %v", m.Scheme)
+	case !forest && (uint8(m.Place)|m.PlaneShift|m.OrderBytes != 0 || m.Fields|m.Planes != 0):
+		return fail("parts of a forest without trees")
 	}
 	return m.validateSegments(fail)
 }
@@ -201,8 +253,12 @@ func (m *Manifest) validateSegments(fail func(string, ...any) error) error {
 	// One file named many times would be read through and mapped many times.
 	sizes := map[Digest]uint64{}
 	want := map[SegmentKind]uint64{SegmentKeywords: uint64(m.Records) * uint64(m.KeywordBytes)}
-	if m.Scheme == SchemeCPAR {
-		want[SegmentForest] = uint64(m.Planes)*(2+uint64(m.OrderBytes)) + uint64(m.Trees)*uint64(m.Records)*nodeSize
+	if m.Lists > 0 {
+		want[SegmentLists] = 4 * uint64(m.Lists)
+		want[SegmentCentroids] = uint64(m.Lists) * row
+	}
+	if m.Trees > 0 {
+		want[SegmentForest] = m.forestBytes()
 		want[SegmentPlanes] = uint64(m.Planes) * (uint64(m.Fields) + 1) * 8
 	}
 	for i, s := range m.Segments {
@@ -239,6 +295,46 @@ func (m *Manifest) validateSegments(fail func(string, ...any) error) error {
 		return fail("%d bytes of vectors for %d records of %d", vectors, m.Records, row)
 	}
 	return nil
+}
+
+// treeNodes is the number of nodes of each tree.
+func (m *Manifest) treeNodes() uint64 {
+	if m.Place == PlaceLeaf {
+		return 2*uint64(m.Records) - 1
+	}
+	return uint64(m.Records)
+}
+
+// forestBytes is the size of the forest segment.
+func (m *Manifest) forestBytes() uint64 {
+	return uint64(m.Planes)*(2+uint64(m.OrderBytes)) + uint64(m.Trees)*m.treeNodes()*nodeSize
+}
+
+// Serves reports whether an index can answer a search with p.
+func (m *Manifest) Serves(p Params) bool {
+	switch {
+	case p.Scheme == SchemeCAPIA:
+		return true
+	case p.Search == SearchIVF:
+		return m.Lists > 0
+	}
+	return m.Trees > 0
+}
+
+// DefaultParams is the best search that an index can serve, by measurement
+// (cpar-eval structures and cost): AP-10 with ten neighbours by the inverted
+// file, which finds as much as a forest by rank in less time, or else by rank;
+// a scan of an index of scheme capia.
+func (m *Manifest) DefaultParams() Params {
+	p := Params{Scheme: m.Scheme, L: 10, Approx: 100}
+	switch {
+	case m.Scheme == SchemeCAPIA:
+	case m.Lists > 0:
+		p.Search = SearchIVF
+	default:
+		p.Search = SearchByRank
+	}
+	return p
 }
 
 // Bytes is the size of all segments of m.

@@ -7,7 +7,7 @@ import (
 
 // Version is the version of every format in this package. A reader refuses
 // any other (ErrVersion).
-const Version = 1
+const Version = 2
 
 // MaxNeighbours bounds how many records one request may ask for.
 const MaxNeighbours = 1000
@@ -17,7 +17,8 @@ type Scheme uint8
 
 // The schemes.
 const (
-	// SchemeCPAR searches an encrypted randomized kd-forest (AP-X).
+	// SchemeCPAR searches part of the records (AP-X): an encrypted randomized
+	// kd-forest or an encrypted inverted file.
 	SchemeCPAR Scheme = 1
 	// SchemeCAPIA scans every record: the paper's predecessor and baseline.
 	SchemeCAPIA Scheme = 2
@@ -43,8 +44,8 @@ func ParseScheme(name string) (Scheme, error) {
 	return 0, fmt.Errorf("%w: no scheme %q; there are cpar and capia", ErrInput, name)
 }
 
-// A Search says in which order a forest is searched. Both compare order
-// ciphertexts and nothing else.
+// A Search says how the cloud finds the records worth scoring. SECURITY.md
+// says what each shows it.
 type Search uint8
 
 const (
@@ -54,7 +55,17 @@ const (
 	// plane and the request, and not to the one met last. It finds more with
 	// as many visits, and the cloud learns no more.
 	SearchByRank Search = 1
+	// SearchBestBin goes on at the node, of all trees, whose encrypted planes
+	// add up to the least distance, as FLANN does. The request carries a plane
+	// vector, which shows the cloud more than the other two do.
+	SearchBestBin Search = 2
+	// SearchIVF reads an inverted file: the cloud scores the encrypted
+	// centroids of lists and reads the nearest lists. No tree is touched, and
+	// the request carries no order ciphertexts.
+	SearchIVF Search = 3
 )
+
+var searches = []Search{SearchDepthFirst, SearchByRank, SearchBestBin, SearchIVF}
 
 func (s Search) String() string {
 	switch s {
@@ -62,18 +73,22 @@ func (s Search) String() string {
 		return "depth"
 	case SearchByRank:
 		return "rank"
+	case SearchBestBin:
+		return "bestbin"
+	case SearchIVF:
+		return "ivf"
 	}
 	return fmt.Sprintf("search %d", uint8(s))
 }
 
 // ParseSearch is the inverse of Search.String.
 func ParseSearch(name string) (Search, error) {
-	for _, s := range []Search{SearchDepthFirst, SearchByRank} {
+	for _, s := range searches {
 		if strings.EqualFold(name, s.String()) {
 			return s, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: no search %q; there are depth and rank", ErrInput, name)
+	return 0, fmt.Errorf("%w: no search %q; there are depth, rank, bestbin and ivf", ErrInput, name)
 }
 
 // Params is what an owner asks of one search. It travels in the clear.
@@ -87,15 +102,12 @@ type Params struct {
 	// 1000: the share of the records that a search may visit. AP-100 visits
 	// all. It is ignored by capia.
 	Approx uint16
-	// Search is the order of a forest search; 0 for capia.
+	// Search must be one that the index can serve (Manifest.Serves); 0 for capia.
 	Search Search
 	// Prune turns on type-2 pruning by planes. AP-100 ignores it, since a
 	// plane is not always a lower bound. It shows the cloud more; SECURITY.md.
 	Prune bool
 }
-
-// DefaultParams is AP-10 with ten neighbours.
-func DefaultParams() Params { return Params{Scheme: SchemeCPAR, L: 10, Approx: 100} }
 
 // Validate reports the first thing wrong with p.
 func (p Params) Validate() error {
@@ -106,14 +118,22 @@ func (p Params) Validate() error {
 		return fmt.Errorf("%w: %d neighbours wanted; 1 to %d can be had", ErrInput, p.L, MaxNeighbours)
 	case p.Approx < 1 || p.Approx > 1000:
 		return fmt.Errorf("%w: approximation power AP-%g; it is a percentage from 0.1 to 100", ErrInput, float64(p.Approx)/10)
-	case p.Search > SearchByRank || p.Search != 0 && p.Scheme != SchemeCPAR:
+	case p.Search > SearchIVF || p.Search != 0 && p.Scheme != SchemeCPAR:
 		return fmt.Errorf("%w: %v with scheme %v", ErrInput, p.Search, p.Scheme)
 	case p.Prune && p.Scheme != SchemeCPAR:
 		return fmt.Errorf("%w: pruning needs the forest of scheme cpar", ErrInput)
+	case p.Prune && p.Search >= SearchBestBin:
+		return fmt.Errorf("%w: pruning goes with search depth or rank, not with %v", ErrInput, p.Search)
 	}
 	return nil
 }
 
 // UsesPlanes reports whether a search with p asks for plane distances, so
 // that a request must carry the part that reveals them.
-func (p Params) UsesPlanes() bool { return p.Scheme == SchemeCPAR && p.Prune && p.Approx < 1000 }
+func (p Params) UsesPlanes() bool {
+	return p.Scheme == SchemeCPAR && p.Approx < 1000 && (p.Prune || p.Search == SearchBestBin)
+}
+
+// UsesForest reports whether a search with p walks trees, so that a request
+// must carry order ciphertexts.
+func (p Params) UsesForest() bool { return p.Scheme == SchemeCPAR && p.Search != SearchIVF }

@@ -32,7 +32,7 @@ func client(t testing.TB, h http.Handler) *Client {
 }
 
 func request(l uint16) *cpar.Request {
-	p := cpar.DefaultParams()
+	p := cpar.Params{Scheme: cpar.SchemeCPAR, Approx: 100}
 	p.L = l
 	return &cpar.Request{Index: cpar.IndexID{1}, Params: p, Vector: []uint64{1}}
 }
@@ -83,7 +83,7 @@ func TestBasePathIsKept(t *testing.T) {
 	var path string
 	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path = r.URL.Path
-		answers(TypeJSON, []byte(`{"status":"ok","format":1}`))(w, r)
+		answers(TypeJSON, fmt.Appendf(nil, `{"status":"ok","format":%d}`, cpar.Version))(w, r)
 	}))
 	c, err := New(c.URL()+"/below/", nil)
 	if err != nil {
@@ -438,7 +438,7 @@ func TestOtherAnswersAreChecked(t *testing.T) {
 	if _, err := client(t, answers(TypeBinary, b[:50])).Manifest(t.Context(), m.ID); !errors.Is(err, cpar.ErrCloud) {
 		t.Errorf("half a manifest: %v", err)
 	}
-	if err := client(t, answers(TypeJSON, []byte(`{"status":"ok","format":2}`))).Health(t.Context()); !errors.Is(err, cpar.ErrVersion) {
+	if err := client(t, answers(TypeJSON, fmt.Appendf(nil, `{"status":"ok","format":%d}`, cpar.Version+1))).Health(t.Context()); !errors.Is(err, cpar.ErrVersion) {
 		t.Errorf("another version: %v", err)
 	}
 	if err := client(t, answers(TypeJSON, []byte(`{}`))).Health(t.Context()); !errors.Is(err, cpar.ErrCloud) {

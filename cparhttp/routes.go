@@ -12,6 +12,7 @@
 //	GET    /v1/indexes/{id}/segments/{digest}     bytes
 //	PUT    /v1/indexes/{id}/segments/{digest}     bytes
 //	POST   /v1/indexes/{id}/annotate              cpar.Request ─▶ cpar.Reply
+//	POST   /v1/indexes/{id}/annotate-batch        several at once: AppendBatch
 //
 // Bodies are the canonical encoding of package cpar or a segment's bytes, as
 // application/octet-stream, unless marked JSON. Errors are RFC 9457 problem
@@ -26,13 +27,14 @@ import (
 
 // The routes, as patterns of net/http and OpenAPI.
 const (
-	PathHealth   = "/v1/health"
-	PathIndexes  = "/v1/indexes"
-	PathIndex    = "/v1/indexes/{id}"
-	PathManifest = "/v1/indexes/{id}/manifest"
-	PathMissing  = "/v1/indexes/{id}/missing"
-	PathSegment  = "/v1/indexes/{id}/segments/{digest}"
-	PathAnnotate = "/v1/indexes/{id}/annotate"
+	PathHealth        = "/v1/health"
+	PathIndexes       = "/v1/indexes"
+	PathIndex         = "/v1/indexes/{id}"
+	PathManifest      = "/v1/indexes/{id}/manifest"
+	PathMissing       = "/v1/indexes/{id}/missing"
+	PathSegment       = "/v1/indexes/{id}/segments/{digest}"
+	PathAnnotate      = "/v1/indexes/{id}/annotate"
+	PathAnnotateBatch = "/v1/indexes/{id}/annotate-batch"
 )
 
 // Content types.

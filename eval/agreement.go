@@ -26,16 +26,36 @@ type Agreement struct {
 	// record encrypted and in the clear, by scheme.
 	PlaceAgreement map[string]float64 `json:"place_agreement"`
 	// VisitOrderEqual is the share of requests whose forest visits are the
-	// same records in the same order, encrypted and in the clear.
+	// same records in the same order, encrypted and in the clear. ListOrderEqual
+	// is that of an inverted file, whose lists are ordered by scores with noise
+	// in them.
 	VisitOrderEqual float64 `json:"visit_order_equal"`
+	ListOrderEqual  float64 `json:"list_order_equal"`
 	// FullEqualsScan is the share of requests for which AP-100 returns what
 	// the scan returns, scores included.
 	FullEqualsScan float64 `json:"ap100_equals_scan"`
-	// Recall is the share of the scan's ten nearest that the forest finds, by
-	// AP; encrypted against encrypted.
-	Recall map[string]float64 `json:"recall_at_10"`
-	// RecallByRank is the same for cpar.SearchByRank.
-	RecallByRank map[string]float64 `json:"recall_at_10_by_rank"`
+	// Recall is the share of the scan's ten nearest that Algorithm 1 finds, by
+	// AP; encrypted against encrypted. The others are the same for
+	// cpar.SearchByRank, SearchBestBin and SearchIVF.
+	Recall        map[string]float64 `json:"recall_at_10"`
+	RecallByRank  map[string]float64 `json:"recall_at_10_by_rank"`
+	RecallBestBin map[string]float64 `json:"recall_at_10_best_bin"`
+	RecallIVF     map[string]float64 `json:"recall_at_10_ivf"`
+	// Default is the search that the index is asked by unless told otherwise.
+	Default string `json:"default_search"`
+}
+
+// recalls is where the recall of a search goes.
+func (a *Agreement) recalls(how cpar.Search) map[string]float64 {
+	switch how {
+	case cpar.SearchByRank:
+		return a.RecallByRank
+	case cpar.SearchBestBin:
+		return a.RecallBestBin
+	case cpar.SearchIVF:
+		return a.RecallIVF
+	}
+	return a.Recall
 }
 
 // recallPowers are the AP-X of Agreement.Recall, in tenths of a percent.
@@ -93,14 +113,15 @@ func (s *Session) both(i int, p cpar.Params) (*outcome, error) {
 func MeasureAgreement(ctx context.Context, s *Session, progress user.Progress) (*Agreement, error) {
 	n := len(s.Requests)
 	a := &Agreement{Records: int(s.Cloud.Manifest.Records), Requests: n,
-		PlaceAgreement: map[string]float64{}, Recall: map[string]float64{}, RecallByRank: map[string]float64{}}
+		PlaceAgreement: map[string]float64{}, Recall: map[string]float64{}, RecallByRank: map[string]float64{},
+		RecallBestBin: map[string]float64{}, RecallIVF: map[string]float64{}, Default: s.Builder.DefaultParams().Search.String()}
 	scan, err := s.runAll(ctx, cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}, progress, "capia")
 	if err != nil {
 		return nil, err
 	}
 	a.PlaceAgreement["capia"] = round(scan.places(), 4)
-	samePaths, paths, sameFull := 0, 0, 0
-	for _, how := range []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank} {
+	samePaths, paths, sameLists, lists, sameFull, full := 0, 0, 0, 0, 0, 0
+	for _, how := range searches {
 		for _, approx := range append([]uint16{1000}, recallPowers...) {
 			name := strconv.FormatFloat(float64(approx)/10, 'f', -1, 64)
 			p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: how, L: 10, Approx: approx}
@@ -109,19 +130,23 @@ func MeasureAgreement(ctx context.Context, s *Session, progress user.Progress) (
 				return nil, err
 			}
 			for _, o := range run {
-				paths++
+				same, all := &samePaths, &paths
+				if how == cpar.SearchIVF {
+					same, all = &sameLists, &lists
+				}
+				*all++
 				if len(o.plainPath) > 0 && slices.Equal(o.encryptedPath, o.plainPath) {
-					samePaths++
+					*same++
+				}
+				if approx == 1000 {
+					full++
 				}
 				if o.sameAsScan {
 					sameFull++
 				}
 			}
-			switch {
-			case how == cpar.SearchByRank && approx != 1000:
-				a.RecallByRank[name] = round(run.recallOf(scan), 4)
-			case how == cpar.SearchDepthFirst && approx != 1000:
-				a.Recall[name] = round(run.recallOf(scan), 4)
+			if approx != 1000 {
+				a.recalls(how)[name] = round(run.recallOf(scan), 4)
 			}
 			if how == cpar.SearchDepthFirst && (approx == 1000 || approx == 100) {
 				a.PlaceAgreement["cpar@"+name] = round(run.places(), 4)
@@ -129,7 +154,8 @@ func MeasureAgreement(ctx context.Context, s *Session, progress user.Progress) (
 		}
 	}
 	a.VisitOrderEqual = float64(samePaths) / float64(paths)
-	a.FullEqualsScan = float64(sameFull) / float64(2*n)
+	a.ListOrderEqual = round(float64(sameLists)/float64(lists), 4)
+	a.FullEqualsScan = float64(sameFull) / float64(full)
 	return a, nil
 }
 

@@ -75,6 +75,7 @@ type Cost struct {
 	Kind     string      `json:"images"`
 	Requests int         `json:"requests"`
 	Rows     []CostRow   `json:"rows"`
+	Roofline *Roofline   `json:"roofline"`
 	Build    BuildCost   `json:"build"`
 	Request  RequestCost `json:"request"`
 	Tools    ToolCost    `json:"tools"`
@@ -97,6 +98,16 @@ func MeasureCost(ctx context.Context, l *Lab, n int) (*Cost, error) {
 	out := &Cost{Records: n, Kind: c.kind(n), Build: b.Cost}
 	if out.Rows, out.Requests, err = b.costRows(ctx, l.Progress); err != nil {
 		return nil, err
+	}
+	scans, err := b.prepare(ctx, configurations()[0].p, min(batches[len(batches)-1], len(b.Requests)))
+	if err != nil {
+		return nil, err
+	}
+	if out.Roofline, err = b.measureRoofline(scans); err != nil {
+		return nil, fmt.Errorf("measuring batches: %w", err)
+	}
+	if row, ok := out.Roofline.row(out.Rows[0].Bytes, out.Rows[0].NS, uint32(n)); ok {
+		out.Rows = append(out.Rows, row)
 	}
 	if out.Request, err = b.requestCost(ctx, c); err != nil {
 		return nil, fmt.Errorf("measuring a request: %w", err)
@@ -178,7 +189,7 @@ func clockMS(ctx context.Context, n int, f func(i int) error) (float64, error) {
 
 func (b *Built) requestCost(ctx context.Context, c *Corpus) (r RequestCost, err error) {
 	const times = 25
-	p := cpar.DefaultParams()
+	p := b.Builder.DefaultParams()
 	if len(c.TestItems) > 0 {
 		data := make([][]byte, min(times+1, len(c.TestItems)))
 		for i := range data {
@@ -313,5 +324,9 @@ func (c *Cost) Tables() []Table {
 	} {
 		owner.Rows = append(owner.Rows, []string{row.what, num(row.value, 3), row.unit})
 	}
-	return []Table{t, owner}
+	tables := []Table{t, owner}
+	if c.Roofline != nil {
+		tables = append(tables, c.Roofline.table(c.Records))
+	}
+	return tables
 }

@@ -100,6 +100,9 @@ func mustSession(t *testing.T, records int) *Session {
 // capia asks for a scan: a request with a vector and nothing else.
 var capia = cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}
 
+// byRank asks for a search of the forest.
+var byRank = cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: 10, Approx: 100}
+
 func mustAsk(t *testing.T, s *Session, i int, p cpar.Params) *cpar.Request {
 	t.Helper()
 	_, q, err := s.Builder.RequestVector(s.Requests[i], p)
@@ -171,10 +174,10 @@ func TestLeakScoresAreDistances(t *testing.T) {
 // two photos do not.
 func TestLeakOrderLinksRequests(t *testing.T) {
 	s := mustSession(t, 100)
-	for _, p := range []cpar.Params{cpar.DefaultParams(), {Scheme: cpar.SchemeCPAR, L: 3, Approx: 25}} {
+	for _, p := range []cpar.Params{byRank, {Scheme: cpar.SchemeCPAR, L: 3, Approx: 25}} {
 		for i := range s.Requests {
 			for j := range s.Requests {
-				a, b := mustAsk(t, s, i, cpar.DefaultParams()), mustAsk(t, s, j, p)
+				a, b := mustAsk(t, s, i, byRank), mustAsk(t, s, j, p)
 				if linked := slices.Equal(a.Order, b.Order); linked != (i == j) {
 					t.Errorf("photos %d and %d: linked %t", i, j, linked)
 				}
@@ -205,10 +208,41 @@ func TestLeakScoresLinkRequests(t *testing.T) {
 	}
 }
 
-// A request that prunes gives r_s and r away, exactly, and with them the
-// distances themselves; and r stays the same for every request to the index.
+// Requests that prune give r_s and r away, exactly, and with them the distances
+// themselves; and r stays the same for every request to the index. In
+// principal components a plane scale has the index's step in it too, which a
+// few requests together give away.
 func TestLeakPruningRevealsScaleAndOffset(t *testing.T) {
-	s := mustSession(t, 100)
+	for _, split := range []user.SplitSpace{user.SplitOriginal, user.SplitPCA} {
+		t.Run(split.String(), func(t *testing.T) {
+			s, err := NewSession(context.Background(), syntheticCorpus(1, 100, 8), user.Options{PCA: 128, Split: split, Lists: user.None})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(s.Close)
+			revealScaleAndOffset(t, s, split == user.SplitPCA)
+		})
+	}
+}
+
+// scaleUnit finds the factor that makes whole numbers of 1,024 to 2,047 of all
+// values: the smallest that does.
+func scaleUnit(t *testing.T, values []float64) float64 {
+	t.Helper()
+	for first := 2047.0; first >= 1024; first-- {
+		unit := values[0] / first
+		if !slices.ContainsFunc(values, func(v float64) bool {
+			r := v / unit
+			return r < 1023.5 || r > 2047.5 || math.Abs(r-math.Round(r)) > 0.02
+		}) {
+			return unit
+		}
+	}
+	t.Fatalf("no step makes whole scales of %v", values)
+	return 0
+}
+
+func revealScaleAndOffset(t *testing.T, s *Session, stepUnknown bool) {
 	projected, err := s.projectedDistances(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -216,21 +250,30 @@ func TestLeakPruningRevealsScaleAndOffset(t *testing.T) {
 	m := s.Cloud.Manifest
 	mHat := float64(m.Dim) - 48 - 3 // the profile is public
 	unit := mHat * 999 / 2
-	prune := cpar.DefaultParams()
+	prune := s.Builder.DefaultParams()
 	prune.Prune = true
 	var offsets []float64
 	var levels [2][]int64 // of two requests, relative to every plane
-	for i := range s.Requests {
-		q := mustAsk(t, s, i, prune)
-		planes, err := s.Cloud.PlaneScores(q)
-		if err != nil {
+	requests := make([]*cpar.Request, len(s.Requests))
+	scales, planeScales := make([]float64, len(s.Requests)), make([]int64, len(s.Requests))
+	scored := make([][]int64, len(s.Requests))
+	for i := range requests {
+		requests[i] = mustAsk(t, s, i, prune)
+		if scored[i], err = s.Cloud.PlaneScores(requests[i]); err != nil {
 			t.Fatal(err)
 		}
-		var rp int64 // every plane score is a multiple of r_p
-		for _, p := range planes {
-			rp = gcd(rp, p)
+		for _, p := range scored[i] { // every plane score is a multiple of r_p
+			planeScales[i] = gcd(planeScales[i], p)
 		}
-		rs := math.Round(float64(q.Planes.Scale) * float64(rp) / (0.75 * mHat * (1 << 16)))
+		scales[i] = float64(requests[i].Planes.Scale) * float64(planeScales[i]) / (0.75 * mHat * (1 << 16))
+	}
+	step := 1.0
+	if stepUnknown {
+		step = scaleUnit(t, scales)
+	}
+	for i, q := range requests {
+		planes, rp := scored[i], planeScales[i]
+		rs := math.Round(scales[i] / step)
 		if rs < 1<<10 || rs >= 1<<11 {
 			t.Fatalf("request %d: r_p = %d and r_s = %g", i, rp, rs)
 		}
@@ -256,6 +299,41 @@ func TestLeakPruningRevealsScaleAndOffset(t *testing.T) {
 		if s.Cloud.Forest.Cuts[p].Field == s.Cloud.Forest.Cuts[p-1].Field && (a != b || a <= 0) {
 			t.Fatalf("planes %d and %d are %d levels apart, or %d", p-1, p, a, b)
 		}
+	}
+}
+
+// Lists group what is alike: the cloud reads from the index alone, with no
+// request, which records are near each other.
+func TestLeakListsGroupWhatIsAlike(t *testing.T) {
+	c := syntheticCorpus(1, 200, 1)
+	s, err := NewSession(t.Context(), c, user.Options{PCA: 128, Trees: user.None, Lists: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	list := func(record int) int {
+		i, _ := slices.BinarySearch(s.Cloud.Lists.First, uint32(record)+1)
+		return i - 1
+	}
+	together, alike, pairs, alikeAll := 0, 0, 0, 0
+	for i := range 200 {
+		for j := range i {
+			// The truth, to check with: images of one kind share a word.
+			same := c.Train[s.Builder.Image(uint32(i))].Keywords[0] == c.Train[s.Builder.Image(uint32(j))].Keywords[0]
+			pairs++
+			if same {
+				alikeAll++
+			}
+			if list(i) == list(j) {
+				together++
+				if same {
+					alike++
+				}
+			}
+		}
+	}
+	if got, guess := float64(alike)/float64(together), float64(alikeAll)/float64(pairs); got < 0.9 || guess > 0.1 {
+		t.Errorf("of the pairs in one list %.2f are alike, of all pairs %.2f", got, guess)
 	}
 }
 

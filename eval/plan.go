@@ -20,6 +20,7 @@ type Results struct {
 	Corel5k    *Corel5k
 	AlphaGamma *AlphaGamma
 	PCA        *PCALoss
+	Structures *Structures
 	Sweep      *Sweep
 	Samples    *Samples
 	FLANN      *FLANN
@@ -50,6 +51,7 @@ func (r *Results) Each() []Result {
 	add(r.Cost != nil, r.Cost)
 	add(r.AlphaGamma != nil, r.AlphaGamma)
 	add(r.PCA != nil, r.PCA)
+	add(r.Structures != nil, r.Structures)
 	add(r.Corel5k != nil, r.Corel5k)
 	add(r.Samples != nil, r.Samples)
 	add(r.FLANN != nil, r.FLANN)
@@ -160,6 +162,13 @@ func (p *Plan) PCA(ctx context.Context) (*PCALoss, step.Record, error) {
 	})
 }
 
+// Structures is how much each structure of an index finds.
+func (p *Plan) Structures(ctx context.Context) (*Structures, step.Record, error) {
+	return inCorpus(ctx, p, "structures", func(ctx context.Context, c *Corpus) (*Structures, error) {
+		return MeasureStructures(ctx, c, p.Lab.Progress)
+	})
+}
+
 // Cost is what an index of N images costs.
 func (p *Plan) Cost(ctx context.Context) (*Cost, step.Record, error) {
 	return run(ctx, p, "cost", p.N, func(ctx context.Context) (*Cost, error) {
@@ -236,6 +245,7 @@ func (p *Plan) All(ctx context.Context) (*Results, error) {
 		func() bool { x, rec, err := p.FLANN(ctx); r.FLANN = x; return note("flann", rec, err) },
 		func() bool { x, rec, err := p.AlphaGamma(ctx); r.AlphaGamma = x; return note("alphagamma", rec, err) },
 		func() bool { x, rec, err := p.PCA(ctx); r.PCA = x; return note("pca", rec, err) },
+		func() bool { x, rec, err := p.Structures(ctx); r.Structures = x; return note("structures", rec, err) },
 		func() bool { x, rec, err := p.Cost(ctx); r.Cost = x; return note("cost", rec, err) },
 		func() bool {
 			x, records, err := p.Scaling(ctx)
@@ -265,6 +275,7 @@ func Kept(r *step.Runner) *Results {
 	out.FLANN = kept[FLANN](r, out, "flann")
 	out.AlphaGamma = kept[AlphaGamma](r, out, "alphagamma")
 	out.PCA = kept[PCALoss](r, out, "pca")
+	out.Structures = kept[Structures](r, out, "structures")
 	out.Cost = kept[Cost](r, out, "cost")
 	var rows []ScalingRow
 	for _, n := range ScalingSizes {

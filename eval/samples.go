@@ -49,7 +49,7 @@ func MeasureSamples(ctx context.Context, s *Session, c *Corpus) (*Samples, error
 		for _, part := range []struct {
 			to *[]Word
 			p  cpar.Params
-		}{{&sample.CPAR, cpar.DefaultParams()}, {&sample.CAPIA, cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}}} {
+		}{{&sample.CPAR, s.Builder.DefaultParams()}, {&sample.CAPIA, cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}}} {
 			pending, q, err := s.Builder.RequestVector(s.Requests[i], part.p)
 			if err != nil {
 				return nil, err

@@ -14,15 +14,13 @@ func (a *Agreement) Tables() []Table {
 	for _, scheme := range []string{"capia", "cpar@100", "cpar@10"} {
 		t.Rows = append(t.Rows, []string{"places 1 to 10 alike", scheme, "", num(a.PlaceAgreement[scheme], 4)})
 	}
-	t.Rows = append(t.Rows, []string{"visits in the same order", "all", "", num(a.VisitOrderEqual, 4)},
+	t.Rows = append(t.Rows, []string{"visits in the same order", "forest", "", num(a.VisitOrderEqual, 4)},
+		[]string{"lists in the same order", "ivf", "", num(a.ListOrderEqual, 4)},
 		[]string{"AP-100 equals the scan", "all", "100", num(a.FullEqualsScan, 4)})
-	for _, how := range []struct {
-		name string
-		of   map[string]float64
-	}{{"depth", a.Recall}, {"rank", a.RecallByRank}} {
+	for _, how := range searches {
 		for _, approx := range recallPowers {
 			ap := approxName(approx)
-			t.Rows = append(t.Rows, []string{"of the ten nearest found", how.name, ap, num(how.of[ap], 4)})
+			t.Rows = append(t.Rows, []string{"of the ten nearest found", how.String(), ap, num(a.recalls(how)[ap], 4)})
 		}
 	}
 	return []Table{t}

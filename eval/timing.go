@@ -12,6 +12,7 @@ import (
 	"cpar"
 	"cpar/cloud/score"
 	"cpar/cloud/search"
+	"cpar/internal/modq"
 	"cpar/internal/wire"
 	"cpar/kdforest"
 	"cpar/user"
@@ -27,10 +28,13 @@ type configuration struct {
 	p    cpar.Params
 }
 
-// configurations are capia first, then cpar at every AP-X by both orders.
+// searches are all that a cpar index can be asked by.
+var searches = []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank, cpar.SearchBestBin, cpar.SearchIVF}
+
+// configurations are capia first, then cpar at every AP-X by every search.
 func configurations() []configuration {
 	out := []configuration{{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}}}
-	for _, how := range []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank} {
+	for _, how := range searches {
 		for _, approx := range approximations {
 			p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: how, L: 10, Approx: approx}
 			out = append(out, configuration{configurationName(p), p})
@@ -39,13 +43,18 @@ func configurations() []configuration {
 	return out
 }
 
-// configurationName is capia, cpar@10 for Algorithm 1, cpar-rank@10 by rank.
+// configurationName is capia, cpar@10 for Algorithm 1, cpar-rank@10 by rank,
+// ivf@10 for the inverted file.
 func configurationName(p cpar.Params) string {
 	if p.Scheme == cpar.SchemeCAPIA {
 		return p.Scheme.String()
 	}
 	name := p.Scheme.String()
-	if p.Search != cpar.SearchDepthFirst {
+	switch p.Search {
+	case cpar.SearchDepthFirst:
+	case cpar.SearchIVF:
+		name = p.Search.String()
+	default:
 		name += "-" + p.Search.String()
 	}
 	return name + "@" + approxName(p.Approx)
@@ -157,8 +166,8 @@ func (s *Session) replay(q *cpar.Request) (time.Duration, error) {
 	return time.Since(begun), nil
 }
 
-// A stream reads an index's vectors from end to end, again and again: as fast
-// as memory gives them to plain Go.
+// A stream reads an index's vectors from end to end, again and again, as fast
+// as memory gives them.
 type stream struct {
 	parts [][]uint64
 	part  int
@@ -182,28 +191,13 @@ func (t *stream) read(n uint64) time.Duration {
 	for words := int(n / 8); words > 0; {
 		part := t.parts[t.part][t.at:]
 		part = part[:min(len(part), words)]
-		t.sum += sum(part)
+		t.sum += modq.Sum(part)
 		words -= len(part)
 		if t.at += len(part); t.at == len(t.parts[t.part]) {
 			t.part, t.at = (t.part+1)%len(t.parts), 0
 		}
 	}
 	return time.Since(begun)
-}
-
-// sum adds eight words at a time, so that additions do not wait for each other.
-func sum(x []uint64) uint64 {
-	var a, b, c, d, e, f, g, h uint64
-	for len(x) >= 8 {
-		v := (*[8]uint64)(x)
-		a, b, c, d = a+v[0], b+v[1], c+v[2], d+v[3]
-		e, f, g, h = e+v[4], f+v[5], g+v[6], h+v[7]
-		x = x[8:]
-	}
-	for _, v := range x {
-		a += v
-	}
-	return a + b + c + d + e + f + g + h
 }
 
 func median[T int64 | float64](x []T) T {

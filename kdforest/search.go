@@ -98,7 +98,7 @@ type Visit struct {
 type Stats struct {
 	Visited      int // distinct records scored
 	Rounds       int // batches they were scored in
-	PlanesAsked  int // calls of Space.Left
+	PlanesAsked  int // calls of Space.Left, or planes asked about by rank
 	PlanesPruned int // far sides that Space.Beyond or Metric.Reach gave up
 }
 
@@ -172,10 +172,11 @@ type searcher struct {
 	prune   bool
 	visited bitset // Vis of Algorithm 1: records, whatever tree they were met in
 	queue   Queue
-	walks   []walk // one a tree
-	bins    bins   // BestBin: of all trees
-	ahead   bin    // BestBin: its far child is entered next
-	fresh   int    // BestBin: trees not yet descended, the first of them
+	walks   []walk    // one a tree
+	bins    bins      // BestBin: of all trees
+	ahead   bin       // BestBin: its far child is entered next
+	fresh   int       // BestBin: trees not yet descended, the first of them
+	away    []float64 // ByRank: by plane, see rankedAway; 0 is not asked yet
 	stats   Stats
 
 	// The batch of the round.
@@ -216,8 +217,12 @@ func (s *searcher) start(f *Forest, space Space, opt Options) {
 	for t, tree := range f.Trees {
 		s.walks[t].start(tree)
 	}
-	if s.order == BestBin {
+	switch s.order {
+	case BestBin:
 		s.startBestBin()
+	case ByRank:
+		s.away = slices.Grow(s.away[:0], int(f.Planes))[:f.Planes]
+		clear(s.away)
 	}
 }
 

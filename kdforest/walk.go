@@ -54,7 +54,11 @@ func (w *walk) next(s *searcher) (record uint32, ok bool) {
 			switch {
 			case s.prunes(w.plane):
 			case s.order == ByRank:
-				w.descendByRank(ahead, s)
+				if leaf := w.descendByRank(ahead, s); leaf != None {
+					if record := w.nodes[leaf].Record; !s.visited.add(record) {
+						return record, true
+					}
+				}
 			default:
 				w.descend(ahead, s)
 			}

@@ -8,8 +8,8 @@ import (
 	"cpar"
 	"cpar/internal/indexdir"
 	"cpar/internal/wire"
+	"cpar/ivf"
 	"cpar/kdforest"
-	"cpar/user/combined"
 	"cpar/user/internal/keyword"
 	"cpar/user/internal/seed"
 	"cpar/user/ive"
@@ -20,11 +20,18 @@ import (
 // ready to be encrypted.
 type Builder struct {
 	*Owner
-	opt      Options
+	opt Options
+	// By record: the number of its image, its vector, its Johnson–Lindenstrauss
+	// vector, its keywords.
+	images   []int
 	vectors  []*vector.Vector
+	z        [][]int16
 	keywords [][]string
-	// forest is nil for scheme capia.
+	// forest is nil for an index without one.
 	forest *kdforest.Forest
+	// lists is nil for an index without an inverted file.
+	lists     *ivf.Lists
+	centroids []centroid
 	// encrypted is set by the first Encrypt.
 	encrypted bool
 	// Clamped counts the records whose vector was moved towards the baseline
@@ -40,6 +47,9 @@ const (
 	// batch is the number of records encrypted at once, 5 MB of vectors.
 	batch = 512
 )
+
+// Image is the number, as Setup was given them, of the image that a record is of.
+func (b *Builder) Image(record uint32) int { return b.images[record] }
 
 func (b *Builder) levels() [][]uint16 {
 	rows := make([][]uint16, len(b.vectors))
@@ -79,6 +89,9 @@ func (b *Builder) Encrypt(ctx context.Context, folder string) (*cpar.Manifest, e
 	steps := []func(context.Context, *indexdir.Writer, *cpar.Manifest) error{b.writeVectors, b.writeKeywords}
 	if b.forest != nil {
 		steps = append(steps, b.writeForest, b.writePlanes)
+	}
+	if b.lists != nil {
+		steps = append(steps, b.writeLists, b.writeCentroids)
 	}
 	for _, step := range append(steps, b.writeProfile) {
 		if err := step(ctx, w, m); err != nil {
@@ -131,14 +144,14 @@ func (b *Builder) writeVectors(ctx context.Context, w *indexdir.Writer, m *cpar.
 	total := len(b.vectors)
 	perChunk := max(1, chunkBytes/(8*b.budget.Dim()))
 	for first := 0; first < total; first += perChunk {
-		chunk := b.vectors[first:min(first+perChunk, total)]
+		last := min(first+perChunk, total)
 		err := segment(w, m, cpar.SegmentVectors, func(to io.Writer) error {
-			for at := 0; at < len(chunk); at += batch {
+			for at := first; at < last; at += batch {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				b.opt.Progress.report("encrypt", first+at, total)
-				words, err := b.encryptRecords(key, noise, chunk[at:min(at+batch, len(chunk))])
+				b.opt.Progress.report("encrypt", at, total)
+				words, err := b.encryptRecords(key, noise, at, min(at+batch, last))
 				if err != nil {
 					return err
 				}
@@ -156,32 +169,21 @@ func (b *Builder) writeVectors(ctx context.Context, w *indexdir.Writer, m *cpar.
 	return nil
 }
 
-func (b *Builder) encryptRecords(key *ive.Key, noise *ive.Noise, batch []*vector.Vector) ([]uint64, error) {
+// encryptRecords encrypts records first to before last.
+func (b *Builder) encryptRecords(key *ive.Key, noise *ive.Noise, first, last int) ([]uint64, error) {
 	dim := b.budget.Dim()
-	plain := make([]int64, dim*len(batch))
-	levels := make([][]uint16, len(batch))
-	for i, v := range batch {
-		levels[i] = v.Levels
-	}
-	zs, err := b.projection.EmbedAll(levels)
-	if err != nil {
-		return nil, err
-	}
+	plain := make([]int64, dim*(last-first))
 	z := make([]int32, b.projection.MHat())
-	for i, v := range batch {
-		for j, x := range zs[i] {
+	for i := first; i < last; i++ {
+		for j, x := range b.z[i] {
 			z[j] = int32(x)
 		}
-		if b.budget.Clamp(z) {
-			b.Clamped++
-		}
-		square, err := combined.SquaredNorm(z)
+		clamped, err := b.record(plain[(i-first)*dim:(i-first+1)*dim], z, b.vectors[i].KL, noise.Epsilon())
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("record %d: %w", i, err)
 		}
-		b.profile.farthest = max(b.profile.farthest, square)
-		if err := b.budget.Record(plain[i*dim:(i+1)*dim], z, v.KL, noise.Epsilon()); err != nil {
-			return nil, err
+		if clamped {
+			b.Clamped++
 		}
 	}
 	words := make([]uint64, len(plain))
@@ -206,6 +208,7 @@ func (b *Builder) writeKeywords(ctx context.Context, w *indexdir.Writer, m *cpar
 
 func (b *Builder) writeForest(_ context.Context, w *indexdir.Writer, m *cpar.Manifest) error {
 	m.Trees = uint8(len(b.forest.Trees))
+	m.Place = b.opt.Place
 	m.Fields = uint32(len(b.fields))
 	m.Planes = b.forest.Planes
 	m.OrderBytes = b.order.bytes()

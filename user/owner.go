@@ -24,9 +24,11 @@ type Owner struct {
 	// projection is the secret Johnson–Lindenstrauss map.
 	projection *embed.Projection
 	sealer     *keyword.Sealer
-	// fields is SF, the dimensions that planes cut.
-	fields []int
-	order  orderEncoder
+	// fields is SF, the coordinates that planes cut, and planeLimit how far in
+	// all a request may lie from their centres.
+	fields     []int
+	planeLimit int64
+	order      orderEncoder
 	// vectors and planes hold 8·m² bytes each: made when first needed.
 	vectors func() (*ive.Key, error)
 	planes  func() (*planeKey, error)
@@ -50,7 +52,7 @@ func Open(key *Key, m *cpar.Manifest, sealed []byte) (*Owner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening index %v: %w", m.ID, err)
 	}
-	if m.Records != p.records || int(m.Dim) != o.budget.Dim() || m.Scheme == cpar.SchemeCPAR && int(m.Fields) != len(o.fields) {
+	if m.Records != p.records || int(m.Dim) != o.budget.Dim() || m.Trees != p.trees || int(m.Fields) != len(o.fields) || m.Lists != p.lists {
 		return nil, fmt.Errorf("opening index %v: %w: its profile is of %d records and %d words, its manifest says %d and %d", m.ID, cpar.ErrCorrupt, p.records, o.budget.Dim(), m.Records, m.Dim)
 	}
 	return o, nil
@@ -82,11 +84,15 @@ func newOwner(key *Key, p *profile) (*Owner, error) {
 	o.vectors = sync.OnceValues(func() (*ive.Key, error) {
 		return ive.NewKey(key.derive("vectors", p.id), o.budget.Cipher())
 	})
+	if len(o.fields) == 0 {
+		return o, nil
+	}
+	budget, err := combined.NewPlanes(widenLevels(p.centres), vector.Beta)
+	if err != nil {
+		return nil, err
+	}
+	o.planeLimit = budget.Limit()
 	o.planes = sync.OnceValues(func() (*planeKey, error) {
-		budget, err := combined.NewPlanes(widenLevels(p.centres), vector.Beta)
-		if err != nil {
-			return nil, err
-		}
 		k, err := ive.NewKey(key.derive("planes", p.id), budget.Cipher())
 		return &planeKey{Key: k, budget: budget}, err
 	})
@@ -111,14 +117,25 @@ func (o *Owner) Vector(f *feature.Vectors) (*vector.Vector, error) { return o.pr
 // vector assembles the plaintext vector of a photo: PCA of haar and haarq,
 // then L1 normalisation, levels, smoothed lab.
 func (p *profile) vector(f *feature.Vectors) (*vector.Vector, error) {
-	if len(f.Haar) != haarDim || len(f.HaarQ) != haarDim {
-		return nil, fmt.Errorf("%w: haar of %d and haarq of %d values, want %d", cpar.ErrInput, len(f.Haar), len(f.HaarQ), haarDim)
+	if err := checkHaar(f); err != nil {
+		return nil, err
 	}
+	return assemble(f, p.haar.Project(nil, f.Haar), p.haarq.Project(nil, f.HaarQ))
+}
+
+func checkHaar(f *feature.Vectors) error {
+	if len(f.Haar) != haarDim || len(f.HaarQ) != haarDim {
+		return fmt.Errorf("%w: haar of %d and haarq of %d values, want %d", cpar.ErrInput, len(f.Haar), len(f.HaarQ), haarDim)
+	}
+	return nil
+}
+
+// assemble is vector for a haar and a haarq that are projected already.
+func assemble(f *feature.Vectors, haar, haarq []float64) (*vector.Vector, error) {
 	return vector.New(vector.Features{
 		RGB: widen(f.RGB), HSV: widen(f.HSV), Lab: widen(f.Lab),
 		Gabor: widen(f.Gabor), GaborQ: widen(f.GaborQ),
-		Haar:  p.haar.Project(nil, f.Haar),
-		HaarQ: p.haarq.Project(nil, f.HaarQ),
+		Haar: haar, HaarQ: haarq,
 	})
 }
 

@@ -29,20 +29,34 @@ type profile struct {
 	// baselines holds, for each L1 coordinate, the level from which the unary
 	// walk starts.
 	baselines []uint16
-	// planes are the distinct (dimension, level) splits in ascending order;
-	// the split fields SF are their distinct dimensions.
+	// split takes levels to the points that planes divide.
+	split splitter
+	// planes are the distinct (coordinate, value) splits of points in
+	// ascending order; the split fields SF are their distinct coordinates.
 	planes []kdforest.Plane[uint16]
-	// centres holds the level, for each split field, that planes and requests
+	// centres holds the value, for each split field, that planes and requests
 	// are measured from.
 	centres []uint16
 	// order says what order ciphertexts are.
 	order OrderScheme
-	// trees is 0 for an index of scheme capia.
+	// trees is 0 for an index without a forest, lists for one without an
+	// inverted file.
 	trees uint8
+	lists uint32
 	// farthest is the greatest Σz² of a record, which bounds what a score can
 	// be; it must not grow after requests were made.
 	farthest int64
 	dict     *keyword.Dictionary
+}
+
+// structures is as much of the index's manifest as says which searches it
+// can serve.
+func (p *profile) structures() *cpar.Manifest {
+	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, Trees: p.trees, Lists: p.lists}
+	if p.trees == 0 && p.lists == 0 {
+		m.Scheme = cpar.SchemeCAPIA
+	}
+	return m
 }
 
 // An OrderScheme is how split values are encoded for the cloud.
@@ -61,7 +75,7 @@ const (
 const (
 	profileMagic   = "CPAR"
 	profileKind    = 'P'
-	profileVersion = 1
+	profileVersion = 2
 )
 
 // appendBinary appends the canonical encoding of p; FORMAT.md draws it.
@@ -74,16 +88,19 @@ func (p *profile) appendBinary(b []byte) ([]byte, error) {
 	b = le.AppendUint32(b, p.records)
 	b = le.AppendUint16(b, p.pcaFactor)
 	b = append(b, byte(p.order), p.trees)
+	b = le.AppendUint32(b, p.lists)
 	b = le.AppendUint64(b, uint64(p.farthest))
 	for _, basis := range []*pca.Basis{p.haar, p.haarq} {
-		enc, err := basis.MarshalBinary()
-		if err != nil {
+		var err error
+		if b, err = appendBasis(b, basis); err != nil {
 			return nil, fmt.Errorf("writing profile: %w", err)
 		}
-		b = le.AppendUint32(b, uint32(len(enc)))
-		b = append(b, enc...)
 	}
 	b = appendLevels(b, p.baselines)
+	b, err := p.split.appendBinary(b)
+	if err != nil {
+		return nil, fmt.Errorf("writing profile: %w", err)
+	}
 	b = le.AppendUint32(b, uint32(len(p.planes)))
 	for _, c := range p.planes {
 		b = le.AppendUint16(b, uint16(c.Dim))
@@ -133,21 +150,21 @@ func decodeProfile(b []byte) (*profile, error) {
 	p.pcaFactor = r.U16("PCA factor")
 	p.order = OrderScheme(r.U8("order scheme"))
 	p.trees = r.U8("trees")
+	p.lists = r.U32("lists")
 	p.farthest = int64(r.U64("greatest norm"))
 	if p.order > OrderOPE || p.farthest < 0 {
 		r.Fail("order scheme %d, greatest norm %d", p.order, p.farthest)
 	}
+	var err error
 	for _, basis := range []**pca.Basis{&p.haar, &p.haarq} {
-		enc := r.Bytes(r.Count(1, "bytes of a basis"), "basis")
-		if r.Err() != nil {
-			break
-		}
-		*basis = new(pca.Basis)
-		if err := (*basis).UnmarshalBinary(enc); err != nil {
+		if *basis, err = readBasis(r); err != nil {
 			return nil, fmt.Errorf("reading profile: %w", err)
 		}
 	}
 	p.baselines = readLevels(r, "baselines")
+	if p.split, err = readSplitter(r); err != nil {
+		return nil, fmt.Errorf("reading profile: %w", err)
+	}
 	p.planes = make([]kdforest.Plane[uint16], r.Count(4, "planes"))
 	for i := range p.planes {
 		p.planes[i] = kdforest.Plane[uint16]{Dim: int(r.U16("plane dimension")), Value: r.U16("plane level")}
@@ -163,7 +180,6 @@ func decodeProfile(b []byte) (*profile, error) {
 	if err := r.Close(); err != nil {
 		return nil, fmt.Errorf("reading profile: %w", err)
 	}
-	var err error
 	if p.dict, err = keyword.FromWords(words); err != nil {
 		return nil, fmt.Errorf("reading profile: %w", err)
 	}
@@ -182,9 +198,13 @@ func (p *profile) validate() error {
 	if len(p.baselines) != dims {
 		return fmt.Errorf("%d baselines for %d dimensions", len(p.baselines), dims)
 	}
+	if p.split.basis != nil && p.split.basis.In() != dims {
+		return fmt.Errorf("a split space of %d levels, not %d", p.split.basis.In(), dims)
+	}
+	points := p.split.dims(dims)
 	ascending := func(a, b kdforest.Plane[uint16]) bool { return a.Dim < b.Dim || a.Dim == b.Dim && a.Value < b.Value }
 	for i, c := range p.planes {
-		if c.Dim >= dims || c.Value > maxLevel || i > 0 && !ascending(p.planes[i-1], c) {
+		if c.Dim >= points || c.Value > maxLevel || i > 0 && !ascending(p.planes[i-1], c) {
 			return fmt.Errorf("plane %d", i)
 		}
 	}
@@ -199,7 +219,7 @@ func (p *profile) validate() error {
 	return nil
 }
 
-// fields returns SF, the dimensions that planes cut, ascending.
+// fields returns SF, the coordinates of points that planes cut, ascending.
 func (p *profile) fields() []int {
 	var f []int
 	for _, c := range p.planes {

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"cpar"
+	"cpar/internal/hint"
 	"cpar/user/combined"
 	"cpar/user/feature"
 	"cpar/user/internal/seed"
@@ -22,6 +23,8 @@ type Pending struct {
 	owner  *Owner
 	params cpar.Params
 	scale  int64
+	// planeScale is r_p, 0 where the request carries no plane vector.
+	planeScale int64
 }
 
 // A Neighbour is one record of a reply, decrypted.
@@ -48,11 +51,14 @@ func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 	if err := p.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
-	if p.Scheme == cpar.SchemeCPAR && o.profile.trees == 0 {
-		return nil, nil, fmt.Errorf("making a request: %w: the index has no forest; ask with --scheme capia", cpar.ErrInput)
+	if err := o.serves(p); err != nil {
+		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
-	if len(o.fields) == 0 {
-		p.Prune = false // one image, or all of them alike: there is no plane
+	if len(o.fields) == 0 { // one image, or all of them alike: there is no plane
+		p.Prune = false
+		if p.Search == cpar.SearchBestBin {
+			p.Search = cpar.SearchDepthFirst
+		}
 	}
 	var secret [seed.Size]byte
 	rand.Read(secret[:])
@@ -63,20 +69,59 @@ func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 	if q.Vector, err = o.encryptRequest(v, pending.scale, noise); err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
-	if p.Scheme == cpar.SchemeCPAR {
+	q.Params = p
+	var point []uint16
+	if p.UsesForest() {
+		point = o.point(v)
 		q.Order = make([]cpar.OrderCiphertext, len(o.fields))
 		for i, f := range o.fields {
-			if q.Order[i], err = o.order.request(i, v.Levels[f]); err != nil {
+			if q.Order[i], err = o.order.request(i, point[f]); err != nil {
 				return nil, nil, fmt.Errorf("making a request: %w", err)
 			}
 		}
 	}
 	if p.UsesPlanes() {
-		if q.Planes, err = o.planeRequest(v, pending.scale, noise); err != nil {
+		if q.Planes, err = o.planeRequest(point, pending, noise); err != nil {
 			return nil, nil, fmt.Errorf("making a request: %w", err)
 		}
 	}
 	return pending, q, nil
+}
+
+// DefaultParams is the best search that the index can serve.
+func (o *Owner) DefaultParams() cpar.Params { return o.profile.structures().DefaultParams() }
+
+// serves refuses a search that the index has nothing for.
+func (o *Owner) serves(p cpar.Params) error {
+	m := o.profile.structures()
+	switch {
+	case m.Serves(p):
+		return nil
+	case p.Search == cpar.SearchIVF:
+		return hint.Add(fmt.Errorf("%w: the index has no inverted file", cpar.ErrInput), "ask with --search rank, or --scheme capia where it has no forest either")
+	}
+	return hint.Add(fmt.Errorf("%w: the index has no forest", cpar.ErrInput), "ask with --search ivf, or --scheme capia where it has no inverted file either")
+}
+
+// point is where a photo lies among the planes. One unlike any photograph is
+// moved towards the centres, so that every plane's score stays exact.
+func (o *Owner) point(v *vector.Vector) []uint16 {
+	point := o.profile.split.point(v.Levels)
+	if o.profile.split.basis == nil {
+		return point // package combined says why levels never need it
+	}
+	var away int64
+	for i, f := range o.fields {
+		d := int64(point[f]) - int64(o.profile.centres[i])
+		away += max(d, -d)
+	}
+	if limit := o.planeLimit; away > limit {
+		for i, f := range o.fields {
+			c := int64(o.profile.centres[i])
+			point[f] = uint16(c + (int64(point[f])-c)*limit/away)
+		}
+	}
+	return point
 }
 
 // encryptRequest makes t = Sᵀ(wV_s + e_s).
@@ -107,16 +152,17 @@ func (o *Owner) requestVector(v *vector.Vector, scale int64) ([]int64, error) {
 
 // planeRequest makes what pruning needs: the request for all planes, and how
 // a plane's score compares with a record's.
-func (o *Owner) planeRequest(v *vector.Vector, scale int64, noise *ive.Noise) (*cpar.PlaneRequest, error) {
+func (o *Owner) planeRequest(point []uint16, pending *Pending, noise *ive.Noise) (*cpar.PlaneRequest, error) {
 	key, err := o.planes()
 	if err != nil {
 		return nil, err
 	}
 	levels := make([]int, len(o.fields))
 	for i, f := range o.fields {
-		levels[i] = int(v.Levels[f])
+		levels[i] = int(point[f])
 	}
 	planeScale := key.budget.Scale(noise)
+	pending.planeScale = planeScale
 	plain := make([]int64, key.budget.Dim())
 	if err := key.budget.Request(plain, levels, planeScale); err != nil {
 		return nil, err
@@ -127,9 +173,9 @@ func (o *Owner) planeRequest(v *vector.Vector, scale int64, noise *ive.Noise) (*
 	}
 	// One level of difference is worth m̂ squared JL units, of which three
 	// quarters count: the projection can fall below L1.
-	perLevel := pl1c.PlaneFactor * float64(o.projection.MHat()) * float64(scale) / float64(planeScale)
-	q.Scale = uint64(math.Round(perLevel * (1 << 16)))
-	q.Offset = uint64(scale * o.budget.Offset())
+	perUnit := pl1c.PlaneFactor * float64(o.projection.MHat()) * o.profile.split.unit() * float64(pending.scale) / float64(planeScale)
+	q.Scale = uint64(math.Round(perUnit * (1 << 16)))
+	q.Offset = uint64(pending.scale * o.budget.Offset())
 	return q, nil
 }
 

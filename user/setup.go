@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
@@ -50,13 +49,25 @@ func (p Progress) report(stage string, done, total int) {
 	}
 }
 
-// Options say how an index is built. The zero value is the paper's: scheme
-// cpar, PCA-32, ten trees, dense ranks.
+// None, as a number of trees or lists, leaves that structure out.
+const None = -1
+
+// Options say how an index is built. The zero value is scheme cpar, PCA-32, ten
+// trees split along principal components with records in their leaves, dense
+// ranks, and an inverted file: the best that was measured. The paper's own
+// forest is SplitOriginal with cpar.PlaceNode.
 type Options struct {
-	Scheme   cpar.Scheme
-	PCA      int
-	Trees    int
-	Order    OrderScheme
+	Scheme cpar.Scheme
+	PCA    int
+	// Trees of the forest: 0 means ten, None no forest.
+	Trees int
+	// Split is the space of the forest's planes, Place where records are.
+	Split SplitSpace
+	Place cpar.Place
+	Order OrderScheme
+	// Lists of the inverted file: 0 means cluster.DefaultLists, None no
+	// inverted file.
+	Lists    int
 	Progress Progress
 
 	// testOnlyRand replaces crypto/rand, so that a test can pin the bytes of
@@ -74,6 +85,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Trees == 0 {
 		o.Trees = 10
 	}
+	if o.Scheme == cpar.SchemeCAPIA {
+		o.Trees, o.Lists = None, None
+	}
 	if o.testOnlyRand == nil {
 		o.testOnlyRand = rand.Reader
 	}
@@ -84,8 +98,14 @@ func (o Options) withDefaults() (Options, error) {
 	switch {
 	case !known:
 		return o, fmt.Errorf("%w: PCA-%d; choose one of %v", cpar.ErrInput, o.PCA, PCAFactors)
-	case o.Trees < 1 || o.Trees > 64:
+	case o.Trees < None || o.Trees > 64:
 		return o, fmt.Errorf("%w: %d trees; 1 to 64 are possible", cpar.ErrInput, o.Trees)
+	case o.Lists < None:
+		return o, fmt.Errorf("%w: %d lists", cpar.ErrInput, o.Lists)
+	case o.Scheme == cpar.SchemeCPAR && o.Trees == None && o.Lists == None:
+		return o, fmt.Errorf("%w: scheme cpar needs trees or lists; capia is the scheme without either", cpar.ErrInput)
+	case o.Split > SplitOriginal || o.Place > cpar.PlaceNode:
+		return o, fmt.Errorf("%w: split space %d, place %d", cpar.ErrInput, o.Split, o.Place)
 	case o.Scheme != cpar.SchemeCPAR && o.Scheme != cpar.SchemeCAPIA:
 		return o, fmt.Errorf("%w: %v is not a scheme", cpar.ErrInput, o.Scheme)
 	case o.Order > OrderOPE:
@@ -98,7 +118,9 @@ func (o Options) withDefaults() (Options, error) {
 // baselines, the forest and its split values, the keyword dictionary, and a
 // random id. Nothing is encrypted yet; Encrypt of the result does that.
 //
-// Record i of the index is image i: see Shuffle.
+// Record i of the index is image Builder.Image(i): the records of a list of the
+// inverted file lie together, and in a list they keep the order of images,
+// which Shuffle has made random.
 //
 // It keeps the images' vectors (864 levels and 48 floats an image) until
 // Encrypt, but not the raw features.
@@ -127,30 +149,73 @@ func Setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 	if err := p.fitPCA(ctx, images, opt); err != nil {
 		return nil, fmt.Errorf("setting up an index: %w", err)
 	}
-	b := &Builder{opt: opt, keywords: keywords}
+	b := &Builder{opt: opt, keywords: keywords, images: make([]int, len(images))}
+	for i := range b.images {
+		b.images[i] = i
+	}
 	if b.vectors, err = p.vectors(ctx, images, opt.Progress); err != nil {
 		return nil, fmt.Errorf("setting up an index: %w", err)
 	}
-	levels := b.levels()
-	if p.baselines, err = embed.Baselines(levels, vector.Beta); err != nil {
+	if err := b.project(key, p); err != nil {
 		return nil, fmt.Errorf("setting up an index: %w", err)
 	}
-	if opt.Scheme == cpar.SchemeCPAR {
-		opt.Progress.report("forest", 0, opt.Trees)
-		var err error
-		// The split dimensions are drawn from a secret seed.
-		b.forest, p.planes, err = kdforest.Build(levels, kdforest.BuildOptions{Trees: opt.Trees, Seed: key.derive("forest", p.id)})
-		if err != nil {
-			return nil, fmt.Errorf("setting up an index: %w", err)
-		}
-		p.trees = uint8(opt.Trees)
-		p.centres = centres(levels, p.fields())
-		opt.Progress.report("forest", opt.Trees, opt.Trees)
-	}
-	if b.Owner, err = newOwner(key, p); err != nil {
+	if err := b.structure(ctx, key, p); err != nil {
 		return nil, fmt.Errorf("setting up an index: %w", err)
 	}
 	return b, nil
+}
+
+// project makes the Johnson–Lindenstrauss vector of every record.
+func (b *Builder) project(key *Key, p *profile) (err error) {
+	if p.baselines, err = embed.Baselines(b.levels(), vector.Beta); err != nil {
+		return err
+	}
+	// An owner without planes has the projection and the budget.
+	if b.Owner, err = newOwner(key, p); err != nil {
+		return err
+	}
+	b.z, err = b.projection.EmbedAll(b.levels())
+	return err
+}
+
+// structure makes what the records are searched by.
+func (b *Builder) structure(ctx context.Context, key *Key, p *profile) (err error) {
+	if b.opt.Lists != None {
+		if err := b.cluster(ctx, key, p); err != nil {
+			return err
+		}
+	}
+	if b.opt.Trees == None {
+		return nil
+	}
+	if err := b.plant(key, p, b.levels()); err != nil {
+		return err
+	}
+	b.Owner, err = newOwner(key, p)
+	return err
+}
+
+// plant grows the forest over the points of the records.
+func (b *Builder) plant(key *Key, p *profile, levels [][]uint16) (err error) {
+	opt := b.opt
+	opt.Progress.report("forest", 0, opt.Trees)
+	points := levels
+	if opt.Split == SplitPCA {
+		if p.split, points, err = fitSplitter(levels); err != nil {
+			return err
+		}
+	}
+	build := kdforest.BuildOptions{Trees: opt.Trees, Seed: key.derive("forest", p.id)} // split dimensions are drawn from a secret
+	if opt.Place == cpar.PlaceLeaf {
+		build.Place = kdforest.PlaceLeaf
+	}
+	if b.forest, p.planes, err = kdforest.Build(points, build); err != nil {
+		return err
+	}
+	p.trees = uint8(opt.Trees)
+	p.centres = centres(points, p.fields())
+	opt.Progress.report("forest", opt.Trees, opt.Trees)
+	return nil
 }
 
 // checkKeywords refuses what could be encrypted and never read again.
@@ -194,16 +259,16 @@ func (p *profile) fitPCA(ctx context.Context, images []Image, opt Options) error
 	return nil
 }
 
-// centres returns the mean level of each field. A mean of vectors that keep
+// centres returns the mean value of each field. A mean of vectors that keep
 // the budget of package combined keeps it too, a midpoint need not.
-func centres(levels [][]uint16, fields []int) []uint16 {
+func centres(points [][]uint16, fields []int) []uint16 {
 	c := make([]uint16, len(fields))
 	for i, f := range fields {
 		sum := 0
-		for _, row := range levels {
+		for _, row := range points {
 			sum += int(row[f])
 		}
-		c[i] = uint16((sum + len(levels)/2) / len(levels))
+		c[i] = uint16((sum + len(points)/2) / len(points))
 	}
 	return c
 }
@@ -211,26 +276,42 @@ func centres(levels [][]uint16, fields []int) []uint16 {
 // vectors assembles the plaintext vector of every image.
 func (p *profile) vectors(ctx context.Context, images []Image, progress Progress) ([]*vector.Vector, error) {
 	out := make([]*vector.Vector, len(images))
-	var done atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, im := range images {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
+	const together = 1024 // are projected at once
+	for first := 0; first < len(images); first += together {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		progress.report("vectors", first, len(images))
+		some := images[first:min(first+together, len(images))]
+		rows, rowsQ := make([][]float32, len(some)), make([][]float32, len(some))
+		for i, im := range some {
+			if err := checkHaar(im.Vectors); err != nil {
+				return nil, fmt.Errorf("image %d: %w", first+i, err)
 			}
-			v, err := p.vector(im.Vectors)
-			if err != nil {
-				return fmt.Errorf("image %d: %w", i, err)
-			}
-			out[i] = v
-			if n := int(done.Add(1)); n%256 == 0 {
-				progress.report("vectors", n, len(images))
-			}
-			return nil
-		})
+			rows[i], rowsQ[i] = im.Vectors.Haar, im.Vectors.HaarQ
+		}
+		haar, err := p.haar.ProjectAll(rows)
+		if err != nil {
+			return nil, err
+		}
+		haarq, err := p.haarq.ProjectAll(rowsQ)
+		if err != nil {
+			return nil, err
+		}
+		var group errgroup.Group
+		group.SetLimit(runtime.GOMAXPROCS(0))
+		for i, im := range some {
+			group.Go(func() (err error) {
+				if out[first+i], err = assemble(im.Vectors, haar[i], haarq[i]); err != nil {
+					return fmt.Errorf("image %d: %w", first+i, err)
+				}
+				return nil
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return nil, err
+		}
 	}
-	err := group.Wait()
 	progress.report("vectors", len(images), len(images))
-	return out, err
+	return out, nil
 }

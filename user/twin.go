@@ -3,8 +3,10 @@ package user
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"cpar"
+	"cpar/ivf"
 	"cpar/kdforest"
 	"cpar/user/embed"
 	"cpar/user/pl1c"
@@ -17,15 +19,19 @@ import (
 type Twin struct {
 	owner   *Owner
 	forest  *kdforest.Forest
+	lists   *ivf.Lists // nil for an index without
 	vectors []*vector.Vector
 	// records holds a record vector of budget.Dim integers each, with ε = 0.
 	records []int64
+	// centroids are laid out as records are.
+	centroids []int64
 }
 
 // Twin lays out the collection in the clear, 8·1347 bytes a record.
 func (b *Builder) Twin() (*Twin, error) {
 	dim := b.budget.Dim()
-	t := &Twin{owner: b.Owner, forest: b.forest, vectors: b.vectors, records: make([]int64, dim*len(b.vectors))}
+	t := &Twin{owner: b.Owner, forest: b.forest, lists: b.lists, vectors: b.vectors,
+		records: make([]int64, dim*len(b.vectors)), centroids: make([]int64, dim*len(b.centroids))}
 	for i, v := range b.vectors {
 		z, err := b.projection.Embed(nil, v.Levels)
 		if err != nil {
@@ -34,6 +40,11 @@ func (b *Builder) Twin() (*Twin, error) {
 		b.budget.Clamp(z)
 		if err := b.budget.Record(t.records[i*dim:(i+1)*dim], z, v.KL, 0); err != nil {
 			return nil, fmt.Errorf("record %d: %w", i, err)
+		}
+	}
+	for i, c := range b.centroids {
+		if _, err := b.record(t.centroids[i*dim:(i+1)*dim], slices.Clone(c.z), c.kl, 0); err != nil {
+			return nil, fmt.Errorf("centroid %d: %w", i, err)
 		}
 	}
 	return t, nil
@@ -47,7 +58,7 @@ func (t *Twin) Search(v *vector.Vector, pending *Pending, trace func(kdforest.Vi
 	if err != nil {
 		return nil, err
 	}
-	space := &plainSpace{twin: t, request: request, levels: v.Levels, scale: pending.scale}
+	space := &plainSpace{twin: t, rows: t.records, request: request, point: t.owner.point(v), scale: pending.scale, planeScale: pending.planeScale}
 	p := pending.params
 	n := len(t.vectors)
 	if p.Scheme == cpar.SchemeCAPIA {
@@ -57,11 +68,28 @@ func (t *Twin) Search(v *vector.Vector, pending *Pending, trace func(kdforest.Vi
 	if err != nil {
 		return nil, err
 	}
-	order := kdforest.BottomUp
-	if p.Search == cpar.SearchByRank {
-		order = kdforest.ByRank
+	if p.Search == cpar.SearchIVF {
+		return t.searchLists(space, int(p.L), visits, trace)
 	}
-	hits, _, err := t.forest.Search(space, kdforest.Options{Visits: visits, L: int(p.L), Prune: p.UsesPlanes(), Order: order, Trace: trace})
+	order := kdforest.BottomUp
+	switch {
+	case p.Search == cpar.SearchByRank:
+		order = kdforest.ByRank
+	case p.Search == cpar.SearchBestBin && p.UsesPlanes():
+		order = kdforest.BestBin
+	}
+	hits, _, err := t.forest.Search(space, kdforest.Options{Visits: visits, L: int(p.L), Prune: p.Prune && p.UsesPlanes(), Order: order, Trace: trace})
+	return hits, err
+}
+
+func (t *Twin) searchLists(space *plainSpace, l, visits int, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
+	opt := ivf.Options{Visits: visits, L: l}
+	if trace != nil {
+		opt.Trace = func(v ivf.Visit) { trace(kdforest.Visit{Tree: int(v.List), Hit: v.Hit}) }
+	}
+	centroids := *space
+	centroids.rows = t.centroids
+	hits, _, err := t.lists.Search(ivf.Runs(&centroids), ivf.Runs(space), opt)
 	return hits, err
 }
 
@@ -74,29 +102,34 @@ func (t *Twin) Projection() *embed.Projection { return t.owner.projection }
 // Baselines returns the levels that the projection counts from.
 func (t *Twin) Baselines() []uint16 { return t.owner.profile.baselines }
 
-// PlaneDistance returns how many levels beyond a plane a photo lies.
+// PlaneDistance returns how far beyond a plane a photo lies, in units of the
+// split space (levels, in the original one).
 func (t *Twin) PlaneDistance(v *vector.Vector, plane uint32) int64 {
 	c := t.owner.profile.planes[plane]
-	return int64(v.Levels[c.Dim]) - int64(c.Value)
+	return int64(t.owner.point(v)[c.Dim]) - int64(c.Value)
 }
 
 // plainSpace is one request in the clear.
 type plainSpace struct {
-	twin    *Twin
+	twin *Twin
+	// rows are those of records or of centroids.
+	rows    []int64
 	request []int64
-	levels  []uint16
+	point   []uint16
 	scale   int64
+	// planeScale is r_p, for BestBin.
+	planeScale int64
 }
 
 func (s *plainSpace) Left(plane uint32) bool {
-	return s.twin.owner.profile.planes[plane].Left(s.levels)
+	return s.twin.owner.profile.planes[plane].Left(s.point)
 }
 
 func (s *plainSpace) Score(records []uint32, scores []int64) {
 	b := s.twin.owner.budget
 	dim := b.Dim()
 	for i, r := range records {
-		scores[i] = b.PlainScore(s.twin.records[int(r)*dim:(int(r)+1)*dim], s.request)
+		scores[i] = b.PlainScore(s.rows[int(r)*dim:(int(r)+1)*dim], s.request)
 	}
 }
 
@@ -104,7 +137,7 @@ func (s *plainSpace) Score(records []uint32, scores []int64) {
 func (s *plainSpace) Gap(plane uint32) (between, of uint32) {
 	planes := s.twin.owner.profile.planes
 	c := planes[plane]
-	level := s.levels[c.Dim]
+	level := s.point[c.Dim]
 	for i := plane; i > 0 && planes[i-1].Dim == c.Dim; i-- {
 		of++
 		if level <= planes[i-1].Value {
@@ -124,7 +157,16 @@ func (s *plainSpace) Gap(plane uint32) (between, of uint32) {
 // the plane, in squared JL units, against a record's score.
 func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
 	c := s.twin.owner.profile.planes[plane]
-	levels := math.Abs(float64(s.levels[c.Dim]) - float64(c.Value))
+	levels := math.Abs(float64(s.point[c.Dim])-float64(c.Value)) * s.twin.owner.profile.split.unit()
 	far := pl1c.PlaneFactor * float64(s.twin.owner.projection.MHat()) * levels * float64(s.scale)
 	return far-float64(s.scale*s.twin.owner.budget.Offset()) > float64(worst)
 }
+
+// Distance is the plain plane score, r_p·|V_s[f] − split|.
+func (s *plainSpace) Distance(plane uint32) float64 {
+	c := s.twin.owner.profile.planes[plane]
+	return math.Abs(float64(s.planeScale * (int64(s.point[c.Dim]) - int64(c.Value))))
+}
+
+// Reach is not asked for: a best-bin-first search here does not prune.
+func (s *plainSpace) Reach(int64) float64 { return math.Inf(1) }

@@ -30,6 +30,8 @@ import (
 // An Annotator answers requests.
 type Annotator interface {
 	Annotate(ctx context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error)
+	// AnnotateBatch answers all or none, in the same order.
+	AnnotateBatch(ctx context.Context, id cpar.IndexID, requests []*cpar.Request) ([]*cpar.Reply, error)
 }
 
 // A Store keeps indexes: store.Store, whatever its Loader makes.
@@ -49,10 +51,11 @@ type Options struct {
 	// Log takes one line for each request at level debug, and errors of the
 	// cloud's own; nil discards it.
 	Log *slog.Logger
-	// Concurrent is how many annotations are worked on at the same time; the
-	// number of cores where 0. The others wait their turn.
+	// Concurrent is how many annotations, or batches of them, are worked on at
+	// the same time; the number of cores where 0. The others wait their turn.
 	Concurrent int
-	// AnnotateTimeout bounds one annotation with its wait; a minute where 0.
+	// AnnotateTimeout bounds one annotation or batch with its wait; a minute
+	// where 0.
 	AnnotateTimeout time.Duration
 	// Silence is how long a body may stand still; a minute where 0.
 	Silence time.Duration

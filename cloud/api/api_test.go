@@ -42,6 +42,17 @@ func (f *fake) Annotate(ctx context.Context, id cpar.IndexID, q *cpar.Request) (
 	return a, nil
 }
 
+func (f *fake) AnnotateBatch(ctx context.Context, id cpar.IndexID, requests []*cpar.Request) (replies []*cpar.Reply, err error) {
+	for i, q := range requests {
+		r, err := f.Annotate(ctx, id, q)
+		if err != nil {
+			return nil, fmt.Errorf("request %d of %d: %w", i+1, len(requests), err)
+		}
+		replies = append(replies, r)
+	}
+	return replies, nil
+}
+
 func load(m *cpar.Manifest, _ [][]byte) (bool, error) { return true, nil }
 
 type cloud struct {
@@ -103,7 +114,7 @@ func build(t testing.TB, id, seed uint64) (folder string, m *cpar.Manifest) {
 }
 
 func request(id cpar.IndexID, l uint16) *cpar.Request {
-	p := cpar.DefaultParams()
+	p := cpar.Params{Scheme: cpar.SchemeCPAR, Approx: 100}
 	p.L = l
 	return &cpar.Request{Index: id, Params: p, Vector: []uint64{1, 2, 3}, Order: []cpar.OrderCiphertext{4}}
 }
@@ -490,6 +501,7 @@ func TestOpenAPI(t *testing.T) {
 	for path, methods := range map[string]string{
 		cparhttp.PathHealth: "get", cparhttp.PathIndexes: "get", cparhttp.PathIndex: "delete", cparhttp.PathManifest: "get put",
 		cparhttp.PathMissing: "post", cparhttp.PathSegment: "get head put", cparhttp.PathAnnotate: "post",
+		cparhttp.PathAnnotateBatch: "post",
 	} {
 		for _, method := range strings.Fields(methods) {
 			op, ok := doc.Paths[path][method]
@@ -504,8 +516,8 @@ func TestOpenAPI(t *testing.T) {
 			}
 		}
 	}
-	if len(doc.Paths) != 7 {
-		t.Errorf("%d paths described; want 7", len(doc.Paths))
+	if len(doc.Paths) != 8 {
+		t.Errorf("%d paths described; want 8", len(doc.Paths))
 	}
 	if doc.Paths[cparhttp.PathAnnotate]["post"].Responses["200"].Content[cparhttp.TypeBinary] == nil {
 		t.Errorf("the reply is not described as binary: %s", b)

@@ -25,7 +25,8 @@ func (s *server) guard(next http.Handler) http.Handler {
 		start := time.Now()
 		// A disk that fails under a memory map, or a file cut short there, is a
 		// fault. As a panic it ends this request and not the process, since all
-		// that reads a map stays on this goroutine: loading, searching, sending.
+		// that reads a map stays on this goroutine (loading, searching, sending) or
+		// hands its panics over to it (the workers of package search).
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		defer func() {
 			p := recover()

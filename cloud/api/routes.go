@@ -99,6 +99,9 @@ func (s *server) register(h huma.API) {
 	huma.Register(h, operation("get-segment", http.MethodGet, cparhttp.PathSegment, "Fetch a segment of the active index", gives("The segment's bytes")), s.segment)
 	huma.Register(h, operation("put-segment", http.MethodPut, cparhttp.PathSegment, "Upload a segment", takes("The segment's bytes, with the digest that the path names")), s.upload)
 	huma.Register(h, operation("annotate", http.MethodPost, cparhttp.PathAnnotate, "Find the records nearest to an encrypted request", takes("The request"), gives("The reply")), s.annotate)
+	huma.Register(h, operation("annotate-batch", http.MethodPost, cparhttp.PathAnnotateBatch, fmt.Sprintf("Answer 1 to %d encrypted requests together", cparhttp.MaxBatch),
+		takes("Their number (4 bytes), then each request's length (4 bytes) and the request"),
+		gives("The number of replies (4 bytes), then each reply's length (4 bytes) and the reply, in the order of the requests")), s.annotateBatch)
 }
 
 func (s *server) health(context.Context, *none) (*healthOutput, error) {
@@ -208,36 +211,4 @@ func (s *server) upload(_ context.Context, in *uploadInput) (*none, error) {
 		err = s.store.PutSegment(id, d, in.length, in.stream(s.o.Silence))
 	}
 	return nil, s.problem(err)
-}
-
-func (s *server) annotate(ctx context.Context, in *manifestInput) (*binaryOutput, error) {
-	id, err := in.id()
-	if err != nil {
-		return nil, s.problem(err)
-	}
-	b, err := in.readAll(cparhttp.MaxRequestBytes, s.o.Silence)
-	if err != nil {
-		return nil, s.problem(err)
-	}
-	q, err := cpar.DecodeRequest(b)
-	if err != nil {
-		return nil, s.problem(err)
-	}
-	if q.Index != id {
-		return nil, s.problem(fmt.Errorf("%w: the request is for index %v", cpar.ErrInput, q.Index))
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.o.AnnotateTimeout)
-	defer cancel()
-	select {
-	case s.turns <- struct{}{}:
-		defer func() { <-s.turns }()
-	case <-ctx.Done():
-		return nil, s.problem(fmt.Errorf("%w: %w", errBusy, ctx.Err()))
-	}
-	reply, err := s.annotator.Annotate(ctx, id, q)
-	if err != nil {
-		return nil, s.problem(err)
-	}
-	out, err := reply.MarshalBinary()
-	return binaryOut(out), s.problem(err)
 }

@@ -17,6 +17,7 @@ import (
 	"cpar/cloud/api"
 	"cpar/cloud/store"
 	"cpar/internal/hint"
+	"cpar/internal/indexdir"
 )
 
 // Options of Run.
@@ -25,6 +26,11 @@ type Options struct {
 	Data string
 	// Listen is the address, host:port; port 0 takes a free one.
 	Listen string
+	// Workers is how many goroutines share one request; as many as there are
+	// cores where 0.
+	Workers int
+	// Memory says where the rows of loaded indexes lie.
+	Memory indexdir.Memory
 	// Log takes what happens; nil discards it.
 	Log *slog.Logger
 	// Ready is told the real address when requests are taken.
@@ -45,11 +51,12 @@ func Run(ctx context.Context, o Options) error {
 	if err := checkListen(o.Listen); err != nil {
 		return err
 	}
-	c, err := cloud.New(o.Data, store.Options{Log: o.Log})
+	c, err := cloud.New(o.Data, store.Options{Memory: o.Memory, Log: o.Log})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	c.Workers = o.Workers
 	handler, err := api.New(c.Store, c, api.Options{Log: o.Log})
 	if err != nil {
 		return err

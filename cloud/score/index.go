@@ -10,10 +10,12 @@
 package score
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"cpar"
 	"cpar/internal/wire"
+	"cpar/ivf"
 )
 
 // An Index is an encrypted index laid open for search. It refers to the
@@ -21,22 +23,17 @@ import (
 // It is never written to and may be used by many goroutines at once.
 type Index struct {
 	Manifest *cpar.Manifest
-	// Forest is nil for scheme capia.
+	// Forest is nil where the index has none.
 	Forest *cpar.Forest
-	// chunks holds the rows of C(V): Manifest.Dim words a record, rowsOf[i]
-	// the first record of chunk i.
-	chunks   []chunk
-	perChunk int
-	planes   []uint64
-	keywords []byte
+	// Lists are the inverted file; nil where the index has none.
+	Lists *ivf.Lists
+	// vectors are C(V) of records, centroids C(V) of the lists' centroids,
+	// planes C(H) of planes.
+	vectors, centroids, planes table
+	keywords                   []byte
 	// firstCut[f] is the number of the first plane of field f, and
 	// firstCut[f+1] that of the first plane beyond.
 	firstCut []uint32
-}
-
-type chunk struct {
-	first uint32
-	rows  []uint64
 }
 
 // Load lays an index open. segments holds the bytes of each segment that the
@@ -49,59 +46,70 @@ func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 		return nil, fmt.Errorf("loading index %v: %w: %d segments, its manifest lists %d", m.ID, cpar.ErrCorrupt, len(segments), len(m.Segments))
 	}
 	x := &Index{Manifest: m}
-	var first uint32
+	x.vectors.dim, x.centroids.dim, x.planes.dim = int(m.Dim), int(m.Dim), int(m.Fields)+1
 	for i, s := range m.Segments {
 		b := segments[i]
 		if uint64(len(b)) != s.Bytes {
 			return nil, fmt.Errorf("loading index %v: %w: segment %v (%v) has %d bytes, not %d", m.ID, cpar.ErrCorrupt, s.Kind, s.Digest, len(b), s.Bytes)
 		}
-		switch s.Kind {
-		case cpar.SegmentVectors:
-			x.chunks = append(x.chunks, chunk{first: first, rows: wire.View(b)})
-			first += uint32(len(b) / 8 / int(m.Dim))
-		case cpar.SegmentKeywords:
-			x.keywords = b
-		case cpar.SegmentPlanes:
-			x.planes = wire.View(b)
-		case cpar.SegmentForest:
-			f, err := cpar.DecodeForest(m, b)
-			if err != nil {
-				return nil, fmt.Errorf("loading index %v: %w", m.ID, err)
-			}
-			x.Forest = f
-			x.firstCut = make([]uint32, m.Fields+1)
-			for _, c := range f.Cuts {
-				x.firstCut[c.Field+1]++
-			}
-			for i := range m.Fields {
-				x.firstCut[i+1] += x.firstCut[i]
-			}
+		if err := x.take(s.Kind, b); err != nil {
+			return nil, fmt.Errorf("loading index %v: %w", m.ID, err)
 		}
 	}
-	x.perChunk = len(x.chunks[0].rows) / int(m.Dim)
-	for i, c := range x.chunks {
-		// Equal chunks let a record be found by one division; only the last may
-		// be smaller.
-		if int(c.first) != i*x.perChunk || len(c.rows) > x.perChunk*int(m.Dim) {
+	for _, t := range []*table{&x.vectors, &x.centroids, &x.planes} {
+		if !t.close() {
 			return nil, fmt.Errorf("loading index %v: %w: vector segments of unequal size", m.ID, cpar.ErrCorrupt)
 		}
 	}
 	return x, nil
 }
 
-// row returns C(V) of a record, Dim words modulo 2⁶⁴.
-func (x *Index) row(record uint32) []uint64 {
-	c := x.chunks[int(record)/x.perChunk]
-	dim := int(x.Manifest.Dim)
-	at := int(record-c.first) * dim
-	return c.rows[at : at+dim : at+dim]
+// take lays one segment open.
+func (x *Index) take(kind cpar.SegmentKind, b []byte) error {
+	switch kind {
+	case cpar.SegmentVectors:
+		x.vectors.add(wire.View(b))
+	case cpar.SegmentCentroids:
+		x.centroids.add(wire.View(b))
+	case cpar.SegmentPlanes:
+		x.planes.add(wire.View(b))
+	case cpar.SegmentKeywords:
+		x.keywords = b
+	case cpar.SegmentLists:
+		return x.takeLists(b)
+	case cpar.SegmentForest:
+		return x.takeForest(b)
+	}
+	return nil
 }
 
-// planeRow returns C(H) of a plane, |SF|+1 words modulo 2⁶⁴.
-func (x *Index) planeRow(plane uint32) []uint64 {
-	dim := int(x.Manifest.Fields) + 1
-	at := int(plane) * dim
-	return x.planes[at : at+dim : at+dim]
+func (x *Index) takeForest(b []byte) error {
+	f, err := cpar.DecodeForest(x.Manifest, b)
+	if err != nil {
+		return err
+	}
+	x.Forest = f
+	x.firstCut = make([]uint32, x.Manifest.Fields+1)
+	for _, c := range f.Cuts {
+		x.firstCut[c.Field+1]++
+	}
+	for i := range x.Manifest.Fields {
+		x.firstCut[i+1] += x.firstCut[i]
+	}
+	return nil
+}
+
+func (x *Index) takeLists(b []byte) error {
+	m := x.Manifest
+	first := make([]uint32, m.Lists, m.Lists+1)
+	for i := range first {
+		first[i] = binary.LittleEndian.Uint32(b[4*i:])
+	}
+	x.Lists = &ivf.Lists{First: append(first, m.Records)}
+	if err := x.Lists.Validate(); err != nil {
+		return fmt.Errorf("reading lists: %w: %w", cpar.ErrCorrupt, err)
+	}
+	return nil
 }
 
 // Keywords returns the encrypted keyword block of a record.

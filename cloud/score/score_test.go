@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/internal/hint"
 	"cpar/internal/wire"
 	"cpar/kdforest"
 )
@@ -21,6 +22,27 @@ type parts struct {
 func (p *parts) add(kind cpar.SegmentKind, b []byte) {
 	p.m.Segments = append(p.m.Segments, cpar.Segment{Kind: kind, Bytes: uint64(len(b)), Digest: sha256.Sum256(b)})
 	p.segments = append(p.segments, b)
+}
+
+func request(dim int) *cpar.Request {
+	return &cpar.Request{Index: cpar.IndexID{1}, Vector: make([]uint64, dim), Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 1, Approx: 100}}
+}
+
+// lists is an index of scheme cpar with an inverted file of 6 records.
+func lists(first ...byte) *parts {
+	p := capia(4, 2)
+	p.m.Scheme, p.m.Lists = cpar.SchemeCPAR, uint32(len(first))
+	profile := p.m.Segments[3]
+	p.m.Segments, p.segments = p.m.Segments[:3], p.segments[:3]
+	var b []byte
+	for _, f := range first {
+		b = append(b, f, 0, 0, 0)
+	}
+	p.add(cpar.SegmentLists, b)
+	p.add(cpar.SegmentCentroids, numbered(40, len(first), 3))
+	p.m.Segments = append(p.m.Segments, profile)
+	p.segments = append(p.segments, []byte("profile"))
+	return p
 }
 
 // numbered are n rows of dim words; the first word of row i is i, from first on.
@@ -76,7 +98,7 @@ func forest(t *testing.T) *parts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &parts{m: &cpar.Manifest{Scheme: cpar.SchemeCPAR, ID: cpar.IndexID{2}, Records: n, Dim: 3, Shift: 4,
+	p := &parts{m: &cpar.Manifest{Scheme: cpar.SchemeCPAR, ID: cpar.IndexID{2}, Records: n, Dim: 3, Shift: 4, Place: cpar.PlaceNode,
 		Trees: uint8(len(f.Trees)), PlaneShift: 4, OrderBytes: 2, Fields: fields, Planes: f.Planes, KeywordBytes: 2}}
 	p.add(cpar.SegmentVectors, numbered(0, n, 3))
 	p.add(cpar.SegmentKeywords, make([]byte, 2*n))
@@ -96,7 +118,7 @@ func TestRows(t *testing.T) {
 			continue
 		}
 		for r := range uint32(6) {
-			if row := x.row(r); len(row) != 3 || cap(row) != 3 || row[0] != uint64(r) {
+			if row := x.vectors.row(r); len(row) != 3 || cap(row) != 3 || row[0] != uint64(r) {
 				t.Errorf("%v: row %d is %v", rows, r, row)
 			}
 			if k := x.Keywords(r); len(k) != 2 || cap(k) != 2 || k[0] != byte(r) {
@@ -110,9 +132,33 @@ func TestRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range p.m.Planes {
-		if row := x.planeRow(i); len(row) != int(p.m.Fields)+1 || row[0] != uint64(i) {
+		if row := x.planes.row(i); len(row) != int(p.m.Fields)+1 || row[0] != uint64(i) {
 			t.Errorf("plane %d is %v", i, row)
 		}
+	}
+}
+
+func TestLists(t *testing.T) {
+	p := lists(0, 1, 5)
+	x, err := Load(p.m, p.segments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Lists.Len() != 3 || x.Lists.Records() != 6 || x.centroids.row(2)[0] != 42 || x.Forest != nil {
+		t.Errorf("%+v, centroids %v", x.Lists, x.centroids)
+	}
+	q := request(3)
+	q.Params = cpar.Params{Scheme: cpar.SchemeCPAR, L: 1, Approx: 100}
+	if _, err := NewSpace(x, q); !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), "searches ivf, and scheme capia") {
+		t.Errorf("a forest search of lists: %v, hint %q", err, hint.Of(err))
+	}
+	f := forest(t)
+	if x, err = Load(f.m, f.segments); err != nil {
+		t.Fatal(err)
+	}
+	q.Index, q.Params.Search = f.m.ID, cpar.SearchIVF
+	if _, err := NewSpace(x, q); !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), "depth, rank and bestbin, and") {
+		t.Errorf("a search of lists in a forest: %v, hint %q", err, hint.Of(err))
 	}
 }
 
@@ -131,6 +177,10 @@ func TestLoadRefuses(t *testing.T) {
 		"a segment too many":               {capia(6), func(p *parts) { p.segments = append(p.segments, nil) }, "4 segments"},
 		"short vectors":                    {capia(6), func(p *parts) { p.segments[0] = p.segments[0][:8] }, "has 8 bytes"},
 		"long keywords":                    {capia(6), func(p *parts) { p.segments[1] = make([]byte, 13) }, "has 13 bytes"},
+		"lists that begin late":            {lists(1, 3), nil, "reading lists"},
+		"an empty list":                    {lists(0, 3, 3), nil, "reading lists"},
+		"lists in another order":           {lists(0, 4, 2), nil, "reading lists"},
+		"a list beyond the last record":    {lists(0, 6), nil, "reading lists"},
 		"a forest that is none":            {forest(t), func(p *parts) { clear(p.segments[2]) }, "reading forest"},
 		"a forest with a record not there": {forest(t), func(p *parts) { p.segments[2][4*p.m.Planes] = 200 }, "reading forest"},
 	} {

@@ -2,15 +2,22 @@ package score
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
+	"slices"
 	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
 
 	"cpar"
+	"cpar/internal/hint"
 	"cpar/internal/modq"
 )
 
-// A Space is one request laid against an index: what kdforest asks in order to
-// search. It serves one search and must not be shared.
+// A Space is one request laid against an index: what kdforest and ivf ask in
+// order to search. It serves one search. Run may be called by several goroutines
+// at once; everything else belongs to one.
 type Space struct {
 	index *Index
 	q     *cpar.Request
@@ -19,48 +26,94 @@ type Space struct {
 	planeScore []uint64
 	// beyond holds, for each field, one more than the number of its planes that
 	// the request lies beyond; 0 is not counted yet.
-	beyond []uint32
-	// Touched counts the bytes of ciphertext read.
-	Touched uint64
+	beyond   []uint32
+	products []uint64 // of one Score
+	touched  atomic.Uint64
 }
+
+var spaces = sync.Pool{New: func() any { return new(Space) }}
 
 // NewSpace checks that q fits the index and lays it against it. Errors wrap
 // cpar.ErrInput.
 func NewSpace(x *Index, q *cpar.Request) (*Space, error) {
-	m := x.Manifest
-	fail := func(format string, args ...any) (*Space, error) {
-		return nil, fmt.Errorf("request to index %v: %w: %s", m.ID, cpar.ErrInput, fmt.Sprintf(format, args...))
+	if err := x.check(q); err != nil {
+		return nil, fmt.Errorf("request to index %v: %w", x.Manifest.ID, err)
 	}
-	if err := q.Params.Validate(); err != nil {
-		return nil, fmt.Errorf("request to index %v: %w", m.ID, err)
+	s := spaces.Get().(*Space)
+	s.index, s.q = x, q
+	s.touched.Store(0)
+	s.beyond, s.planeScore = s.beyond[:0], s.planeScore[:0]
+	if q.Params.Search == cpar.SearchByRank {
+		s.beyond = zeros(s.beyond, len(q.Order))
+	}
+	if q.Planes != nil {
+		s.planeScore = zeros(s.planeScore, int(x.Manifest.Planes))
+	}
+	return s, nil
+}
+
+// Release gives the space's memory to the next one. It need not be called, and
+// the space must not be used afterwards.
+func (s *Space) Release() {
+	s.index, s.q = nil, nil
+	spaces.Put(s)
+}
+
+func zeros[T any](s []T, n int) []T {
+	s = slices.Grow(s[:0], n)[:n]
+	clear(s)
+	return s
+}
+
+// check refuses a request that the index cannot answer.
+func (x *Index) check(q *cpar.Request) error {
+	m, p := x.Manifest, q.Params
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", cpar.ErrInput, fmt.Sprintf(format, args...))
+	}
+	if err := p.Validate(); err != nil {
+		return err
 	}
 	fields := uint32(0)
-	if q.Params.Scheme == cpar.SchemeCPAR {
+	if p.UsesForest() {
 		fields = m.Fields
 	}
 	switch {
 	case q.Index != m.ID:
 		return fail("it is for index %v", q.Index)
-	case q.Params.Scheme == cpar.SchemeCPAR && x.Forest == nil:
-		return fail("it asks for scheme cpar, but the index has no forest; ask for capia or build with --scheme cpar")
+	case !m.Serves(p) || p.UsesForest() && x.Forest == nil || p.Search == cpar.SearchIVF && x.Lists == nil:
+		return hint.Add(fail("it asks for search %v of scheme %v, for which the index has nothing", p.Search, p.Scheme), "%s", x.offers())
 	case uint32(len(q.Vector)) != m.Dim:
 		return fail("its vector has %d words, the index has %d", len(q.Vector), m.Dim)
 	case uint32(len(q.Order)) != fields:
 		return fail("it has %d order ciphertexts, the search needs %d", len(q.Order), fields)
-	case q.Params.UsesPlanes() != (q.Planes != nil):
-		return fail("it asks for pruning without plane vector, or carries one it does not use")
+	case p.UsesPlanes() && q.Planes == nil:
+		return fail("it asks for distances of planes and carries no plane vector")
+	case !p.UsesPlanes() && q.Planes != nil:
+		return fail("it carries a plane vector that the search has no use for")
 	case q.Planes != nil && uint32(len(q.Planes.Vector)) != m.Fields+1:
 		return fail("its plane vector has %d words, the index has %d", len(q.Planes.Vector), m.Fields+1)
 	}
-	s := &Space{index: x, q: q}
-	if q.Params.Search == cpar.SearchByRank {
-		s.beyond = make([]uint32, fields)
-	}
-	if q.Planes != nil {
-		s.planeScore = make([]uint64, m.Planes)
-	}
-	return s, nil
+	return nil
 }
+
+// offers says what an index can be asked for.
+func (x *Index) offers() string {
+	var can []string
+	if x.Forest != nil {
+		can = append(can, "depth, rank and bestbin")
+	}
+	if x.Lists != nil {
+		can = append(can, "ivf")
+	}
+	if len(can) == 0 {
+		return "it can be scanned: ask for scheme capia"
+	}
+	return "it serves the searches " + strings.Join(can, " and ") + ", and scheme capia"
+}
+
+// Touched is the number of bytes of ciphertext read.
+func (s *Space) Touched() uint64 { return s.touched.Load() }
 
 // Left reports whether the request lies on the left of a plane: OPE(V_s[s]) ≤
 // OPE(V[s]) in the paper (Algorithm 1). Ties go left, as they were built.
@@ -88,27 +141,19 @@ func (s *Space) Gap(plane uint32) (between, of uint32) {
 
 // Score sets scores[i] to Comp of records[i]; smaller is nearer.
 func (s *Space) Score(records []uint32, scores []int64) {
-	shift := uint(s.index.Manifest.Shift)
-	for i, r := range records {
-		scores[i] = modq.RoundShift(modq.Dot(s.index.row(r), s.q.Vector), shift)
-	}
-	s.Touched += uint64(len(records)) * uint64(s.index.Manifest.Dim) * 8
+	x := s.index
+	s.products = slices.Grow(s.products[:0], len(records))[:len(records)]
+	x.vectors.gather(s.products, records, s.q.Vector)
+	round(scores, s.products, x.Manifest.Shift)
+	s.touched.Add(x.vectors.bytes(len(records)))
 }
 
 // Beyond reports whether everything beyond a plane is farther than a record
 // with score worst (type 2 comparison). Approximate: a plane distance counts
 // 0.75 of itself, since the projection can fall below L1.
 func (s *Space) Beyond(plane uint32, worst int64) bool {
-	if s.planeScore[plane] == 0 {
-		p := s.plane(plane)
-		if p < 0 {
-			p = -p
-		}
-		s.planeScore[plane] = uint64(p) + 1
-		s.Touched += 8 * (uint64(s.index.Manifest.Fields) + 1)
-	}
 	// In 128 bits, so that no request can make the product wrap.
-	hi, lo := bits.Mul64(s.planeScore[plane]-1, s.q.Planes.Scale)
+	hi, lo := bits.Mul64(s.away(plane), s.q.Planes.Scale)
 	if hi>>16 != 0 {
 		return true
 	}
@@ -123,24 +168,36 @@ func (s *Space) Beyond(plane uint32, worst int64) bool {
 	return int64(far-offset) > worst
 }
 
-// plane is r_p·(V_s[f] − split).
-func (s *Space) plane(plane uint32) int64 {
-	return modq.RoundShift(modq.Dot(s.index.planeRow(plane), s.q.Planes.Vector), uint(s.index.Manifest.PlaneShift))
+// Distance is how far the request is from a plane in units of 1/r_p, an exact
+// integer: |r_p·(V_s[f] − split)|.
+func (s *Space) Distance(plane uint32) float64 { return float64(s.away(plane)) }
+
+// Reach is asked by nobody, since a best-bin search does not prune.
+func (s *Space) Reach(int64) float64 { return math.Inf(1) }
+
+// away is |r_p·(V_s[f] − split)|, computed once a plane.
+func (s *Space) away(plane uint32) uint64 {
+	if s.planeScore[plane] == 0 {
+		x := s.index
+		product := modq.Dot(x.planes.row(plane), s.q.Planes.Vector)
+		p := modq.RoundShift(product, uint(x.Manifest.PlaneShift))
+		s.planeScore[plane] = uint64(max(p, -p)) + 1
+		s.touched.Add(x.planes.bytes(1))
+	}
+	return s.planeScore[plane] - 1
 }
 
 // PlaneScores returns the signed score of every plane, for a request that
 // carries a plane vector: what such a request shows a cloud.
 func (x *Index) PlaneScores(q *cpar.Request) ([]int64, error) {
-	s, err := NewSpace(x, q)
-	if err != nil {
-		return nil, err
+	if err := x.check(q); err != nil {
+		return nil, fmt.Errorf("request to index %v: %w", x.Manifest.ID, err)
 	}
 	if q.Planes == nil {
 		return nil, fmt.Errorf("%w: the request carries no plane vector", cpar.ErrInput)
 	}
-	scores := make([]int64, x.Manifest.Planes)
-	for i := range scores {
-		scores[i] = s.plane(uint32(i))
-	}
+	scores, products := make([]int64, x.Manifest.Planes), make([]uint64, x.Manifest.Planes)
+	x.planes.run(products, 0, q.Planes.Vector)
+	round(scores, products, x.Manifest.PlaneShift)
 	return scores, nil
 }

@@ -2,14 +2,16 @@ package search
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
-	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"testing"
 
 	"cpar"
 	"cpar/cloud/score"
+	"cpar/internal/indexdir"
 	"cpar/internal/wire"
 	"cpar/kdforest"
 )
@@ -17,6 +19,22 @@ import (
 // made is an index of the right shape whose words mean nothing: what a search
 // costs and checks does not depend on what is encrypted.
 func made(t testing.TB, n, dim, fields int) *score.Index {
+	t.Helper()
+	m, segments := parts(t, n, dim, fields)
+	for i, b := range segments {
+		if len(b) > 8<<20 {
+			segments[i] = huge(t, b)
+		}
+	}
+	x, err := score.Load(m, segments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// parts are the manifest and segments of made.
+func parts(t testing.TB, n, dim, fields int) (*cpar.Manifest, [][]byte) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	rows := make([][]uint16, n)
@@ -45,20 +63,40 @@ func made(t testing.TB, n, dim, fields int) *score.Index {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, ID: cpar.IndexID{1}, Records: uint32(n), Dim: uint32(dim), Shift: 28,
+	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, ID: cpar.IndexID{1}, Records: uint32(n), Dim: uint32(dim), Shift: 28, Place: cpar.PlaceNode,
 		Trees: uint8(len(forest.Trees)), PlaneShift: 45, OrderBytes: 2, Fields: uint32(fields), Planes: forest.Planes, KeywordBytes: 92}
 	rowsOfPlanes := words(int(forest.Planes) * (fields + 1))
 	// Plane 0 has a score that a test can choose: the first word of the request.
 	copy(rowsOfPlanes, wire.AppendWords(nil, append([]uint64{1}, make([]uint64, fields)...)))
-	segments := [][]byte{words(n * dim), make([]byte, n*92), enc, rowsOfPlanes, {0}}
-	for i, k := range []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentForest, cpar.SegmentPlanes, cpar.SegmentProfile} {
+	var lists []byte
+	for at := 0; at < n; at += 1 + rng.IntN(2*n/lengthOf(n)) {
+		lists = binary.LittleEndian.AppendUint32(lists, uint32(at))
+		if at == 0 {
+			at = n / 8 // the first list is longer than the others
+		}
+	}
+	m.Lists = uint32(len(lists) / 4)
+	segments := [][]byte{words(n * dim), make([]byte, n*92), enc, rowsOfPlanes, lists, words(int(m.Lists) * dim), {0}}
+	for i, k := range []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentForest, cpar.SegmentPlanes, cpar.SegmentLists, cpar.SegmentCentroids, cpar.SegmentProfile} {
 		m.Segments = append(m.Segments, cpar.Segment{Kind: k, Bytes: uint64(len(segments[i])), Digest: sha256.Sum256(segments[i])})
 	}
-	x, err := score.Load(m, segments)
+	return m, segments
+}
+
+// lengthOf is about how many lists an index of n records gets: √n, but 256 at
+// most.
+func lengthOf(n int) int { return min(256, max(2, int(math.Sqrt(float64(n))))) }
+
+// huge moves what a benchmark reads to where the daemon has it.
+func huge(t testing.TB, b []byte) []byte {
+	all, free, err := indexdir.Allocate(uint64(len(b)))
 	if err != nil {
-		t.Fatal(err)
+		t.Log(err)
+		return b
 	}
-	return x
+	t.Cleanup(free)
+	copy(all, b)
+	return all
 }
 
 func request(x *score.Index, p cpar.Params, seed uint64) *cpar.Request {
@@ -67,13 +105,16 @@ func request(x *score.Index, p cpar.Params, seed uint64) *cpar.Request {
 	for i := range q.Vector {
 		q.Vector[i] = rng.Uint64() >> 30
 	}
-	if p.Scheme == cpar.SchemeCPAR {
+	if p.UsesForest() {
 		for range x.Manifest.Fields {
 			q.Order = append(q.Order, cpar.OrderCiphertext(rng.NormFloat64()*20+500))
 		}
 	}
 	if p.UsesPlanes() {
 		q.Planes = &cpar.PlaneRequest{Vector: make([]uint64, x.Manifest.Fields+1), Scale: 1 << 16}
+		for i := range q.Planes.Vector {
+			q.Planes.Vector[i] = rng.Uint64()
+		}
 	}
 	return q
 }
@@ -127,7 +168,7 @@ func TestAccount(t *testing.T) {
 func TestRequestThatDoesNotFit(t *testing.T) {
 	x := made(t, 50, 20, 8)
 	capia := *x
-	capia.Forest = nil
+	capia.Forest, capia.Lists = nil, nil
 	for name, spoil := range map[string]func(*cpar.Request) *score.Index{
 		"another index":           func(q *cpar.Request) *score.Index { q.Index[0]++; return x },
 		"short vector":            func(q *cpar.Request) *score.Index { q.Vector = q.Vector[1:]; return x },
@@ -138,6 +179,16 @@ func TestRequestThatDoesNotFit(t *testing.T) {
 		"pruning without planes":  func(q *cpar.Request) *score.Index { q.Params.Prune = true; return x },
 		"planes of another width": func(q *cpar.Request) *score.Index { q.Params.Prune = true; q.Planes = &cpar.PlaneRequest{}; return x },
 		"an index with no forest": func(q *cpar.Request) *score.Index { return &capia },
+		"an index with no lists": func(q *cpar.Request) *score.Index {
+			q.Params.Search, q.Order = cpar.SearchIVF, nil
+			return &capia
+		},
+		"lists with order": func(q *cpar.Request) *score.Index { q.Params.Search = cpar.SearchIVF; return x },
+		"lists with planes": func(q *cpar.Request) *score.Index {
+			q.Params.Search, q.Order, q.Planes = cpar.SearchIVF, nil, &cpar.PlaneRequest{}
+			return x
+		},
+		"best bin without planes": func(q *cpar.Request) *score.Index { q.Params.Search = cpar.SearchBestBin; return x },
 		"no neighbours":           func(q *cpar.Request) *score.Index { q.Params.L = 0; return x },
 	} {
 		q := request(x, params(cpar.SchemeCPAR, 100), 1)
@@ -152,6 +203,7 @@ func TestRequestThatDoesNotFit(t *testing.T) {
 func TestBeyondCannotWrap(t *testing.T) {
 	x := made(t, 50, 20, 8)
 	q := request(x, cpar.Params{Scheme: cpar.SchemeCPAR, L: 10, Approx: 500, Prune: true}, 1)
+	clear(q.Planes.Vector)
 	q.Planes.Vector[0] = 1 << 62 // plane 0 scores 2¹⁷, at a plane shift of 45
 	if scores, err := x.PlaneScores(q); err != nil || scores[0] != 1<<17 {
 		t.Fatalf("plane 0 scores %d, %v", scores[0], err)
@@ -175,45 +227,6 @@ func TestBeyondCannotWrap(t *testing.T) {
 		}
 		if got := s.Beyond(0, c.worst); got != c.want {
 			t.Errorf("scale %d, offset %d, worst %d: %v, want %v", c.scale, c.offset, c.worst, got, c.want)
-		}
-	}
-}
-
-// BenchmarkAnnotate is one request in the cloud, n records of the paper's
-// profile. It reports the bytes of ciphertext read.
-func BenchmarkAnnotate(b *testing.B) {
-	for _, n := range []int{4500, 20000} {
-		x := made(b, n, 1347, 300)
-		for _, c := range []struct {
-			name string
-			p    cpar.Params
-		}{
-			{"capia", params(cpar.SchemeCAPIA, 1000)},
-			{"cpar@100", params(cpar.SchemeCPAR, 1000)},
-			{"cpar@20", params(cpar.SchemeCPAR, 200)},
-			{"cpar@10", params(cpar.SchemeCPAR, 100)},
-			{"cpar@2.5", params(cpar.SchemeCPAR, 25)},
-			{"cpar@10,rank", cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: 10, Approx: 100}},
-		} {
-			b.Run(fmt.Sprintf("n=%d/%s", n, c.name), func(b *testing.B) {
-				// Several requests in turn: one alone would leave its records in
-				// the cache.
-				requests := make([]*cpar.Request, 32)
-				for i := range requests {
-					requests[i] = request(x, c.p, uint64(i))
-				}
-				var touched uint64
-				i := 0
-				for b.Loop() {
-					a, err := Annotate(x, requests[i%len(requests)])
-					if err != nil {
-						b.Fatal(err)
-					}
-					touched = a.Touched
-					i++
-				}
-				b.SetBytes(int64(touched))
-			})
 		}
 	}
 }

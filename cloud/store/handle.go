@@ -8,7 +8,6 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/internal/indexdir"
 )
 
 // A Handle keeps an index mapped while it is in use.
@@ -76,7 +75,7 @@ func (e *entry[T]) handle() *Handle[T] {
 }
 
 func (s *Store[T]) loadIndex(e *entry[T], m *cpar.Manifest) (open *opened[T], err error) {
-	x, err := indexdir.Load(e.folder, m)
+	x, err := s.o.Memory.Load(e.folder, m, s.o.Log)
 	if err != nil {
 		return nil, err
 	}

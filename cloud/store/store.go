@@ -64,6 +64,8 @@ type Options struct {
 	// KeepPending is how long segments that were uploaded and never activated
 	// survive a restart; a week where 0.
 	KeepPending time.Duration
+	// Memory says where the rows of a loaded index lie.
+	Memory indexdir.Memory
 	// Log takes what Open and removals cannot return; nil discards it.
 	Log *slog.Logger
 }

@@ -169,7 +169,13 @@ func TestPushGetListDelete(t *testing.T) {
 }
 
 func TestHandlesOutliveReplacementAndDeletion(t *testing.T) {
-	s := open(t, t.TempDir(), store.Options{})
+	for _, memory := range []indexdir.Memory{indexdir.MemoryMap, indexdir.MemoryHuge} {
+		t.Run(memory.String(), func(t *testing.T) { handlesOutlive(t, memory) })
+	}
+}
+
+func handlesOutlive(t *testing.T, memory indexdir.Memory) {
+	s := open(t, t.TempDir(), store.Options{Memory: memory})
 	a, a2 := built(t, 1, 1), built(t, 1, 2)
 	if err := a.push(s); err != nil {
 		t.Fatal(err)
@@ -695,7 +701,13 @@ func TestFullDisk(t *testing.T) {
 
 // Everything at once, for the race detector.
 func TestAtTheSameTime(t *testing.T) {
-	s := open(t, t.TempDir(), store.Options{})
+	for _, memory := range []indexdir.Memory{indexdir.MemoryMap, indexdir.MemoryHuge} {
+		t.Run(memory.String(), func(t *testing.T) { atTheSameTime(t, memory) })
+	}
+}
+
+func atTheSameTime(t *testing.T, memory indexdir.Memory) {
+	s := open(t, t.TempDir(), store.Options{Memory: memory})
 	owners := []owner{built(t, 1, 1), built(t, 1, 2), built(t, 2, 3)}
 	var wg sync.WaitGroup
 	for i := range 4 {

@@ -28,6 +28,10 @@ func oneCommands() []*cobra.Command {
 			r, _, err := p.PCA(ctx)
 			return r, err
 		}),
+		one("structures", "measure what each structure and search of an index finds", 0, func(ctx context.Context, p *eval.Plan) (*eval.Structures, error) {
+			r, _, err := p.Structures(ctx)
+			return r, err
+		}),
 		one("cost", "measure cloud time, build and request", sizeFlag, func(ctx context.Context, p *eval.Plan) (*eval.Cost, error) {
 			r, _, err := p.Cost(ctx)
 			return r, err

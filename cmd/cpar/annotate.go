@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,17 +10,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"cpar"
-	"cpar/cparhttp"
 	"cpar/internal/durable"
 	"cpar/internal/hint"
 	"cpar/internal/progress"
-	"cpar/user"
-	"cpar/user/feature"
 	"cpar/user/rank"
 )
 
@@ -44,25 +39,33 @@ type searchFlags struct {
 }
 
 func (f *searchFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.scheme, "scheme", "", "cpar (forest) or capia (scan of all); by default what the index was built for")
+	c.Flags().StringVar(&f.scheme, "scheme", "", "cpar (a part of the photos) or capia (scan of all); by default what the index was built for")
 	c.Flags().IntVar(&f.neighbours, "neighbours", 10, "nearest photos whose keywords count")
-	c.Flags().Float64Var(&f.approx, "approx", 10, "approximation power AP-X: percent of the photos that a forest search may visit, 0.1 to 100")
-	c.Flags().StringVar(&f.order, "search", "depth", "order of a forest search: depth (the paper's Algorithm 1) or rank (finds more with as many visits)")
+	c.Flags().Float64Var(&f.approx, "approx", 10, "approximation power AP-X: percent of the photos that a search may visit, 0.1 to 100")
+	c.Flags().StringVar(&f.order, "search", "", "how to search: depth (the paper's Algorithm 1), rank or bestbin in a forest, ivf in an inverted file; by default the best that the index can serve")
 	c.Flags().BoolVar(&f.prune, "prune", false, "skip subtrees by plane distance; shows the cloud more (SECURITY.md)")
 }
 
-// params are the search of an index of some scheme.
-func (f *searchFlags) params(scheme cpar.Scheme) (cpar.Params, error) {
-	p := cpar.Params{Scheme: scheme, Prune: f.prune}
+// params are the search of an index.
+func (f *searchFlags) params(m *cpar.Manifest) (cpar.Params, error) {
+	p := m.DefaultParams()
+	p.Prune = f.prune
 	if f.scheme != "" {
 		var err error
 		if p.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
 			return p, err
 		}
 	}
-	var err error
-	if p.Search, err = cpar.ParseSearch(f.order); err != nil {
-		return p, err
+	switch {
+	case f.order != "":
+		var err error
+		if p.Search, err = cpar.ParseSearch(f.order); err != nil {
+			return p, err
+		}
+	case p.Scheme == cpar.SchemeCAPIA:
+		p.Search = 0
+	case p.Prune && m.Trees > 0:
+		p.Search = cpar.SearchByRank // lists have no planes to prune by
 	}
 	tenths := math.Round(f.approx * 10)
 	if math.Abs(tenths-f.approx*10) > 1e-6 || tenths < 1 || tenths > 1000 {
@@ -84,7 +87,8 @@ type annotated struct {
 	Received int            `json:"bytes_received,omitempty"`
 	Visited  uint32         `json:"records_visited,omitempty"`
 	Touched  uint64         `json:"bytes_touched,omitempty"`
-	CloudMS  float64        `json:"answer_ms,omitempty"`
+	// CloudMS is, of several requests sent together, this one's share.
+	CloudMS float64 `json:"answer_ms,omitempty"`
 }
 
 func annotateCommand() *cobra.Command {
@@ -120,7 +124,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if f.keywords < 1 {
 		return fmt.Errorf("%w: --keywords %d; 1 is the least", cpar.ErrInput, f.keywords)
 	}
-	if _, err := f.search.params(cpar.SchemeCPAR); err != nil {
+	if _, err := f.search.params(&cpar.Manifest{Scheme: cpar.SchemeCPAR, Trees: 1}); err != nil {
 		return err // before a passphrase is asked for
 	}
 	photos, err := findPhotos(args)
@@ -143,28 +147,31 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	params, err := f.search.params(m.Scheme)
+	params, err := f.search.params(m)
 	if err != nil {
 		return err
 	}
 	all, failed, first := []annotated{}, 0, error(nil)
 	report := progress.Bar(cmd.ErrOrStderr())
-	for i, photo := range photos {
-		a, err := f.one(cmd.Context(), owner, client, photo, i, params)
-		if errors.Is(err, cpar.ErrCloud) || cmd.Context().Err() != nil {
-			return err // the next photo would fare no better
-		}
+	w := walk{flags: f, owner: owner, client: client, params: params}
+	for group := range slices.Chunk(photos, together) {
+		some, err := w.annotate(cmd.Context(), group, len(all))
 		if err != nil {
-			failed++
-			first = cmp.Or(first, err)
-			a = &annotated{Photo: photo, Error: err.Error()}
+			return err // the next photos would fare no better
 		}
-		all = append(all, *a)
-		if !f.asJSON {
-			a.print(cmd)
+		for _, a := range some {
+			if a.err != nil {
+				failed++
+				first = cmp.Or(first, a.err)
+				a.Error = a.err.Error()
+			}
+			all = append(all, a.annotated)
+			if !f.asJSON {
+				a.print(cmd)
+			}
 		}
 		if report != nil {
-			report("annotate", i+1, len(photos))
+			report("annotate", len(all), len(photos))
 		}
 	}
 	if f.asJSON {
@@ -173,37 +180,6 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return partly(failed, len(photos), first)
-}
-
-func (f *annotateFlags) one(ctx context.Context, owner *user.Owner, client *cparhttp.Client, photo string, i int, params cpar.Params) (*annotated, error) {
-	data, err := feature.ReadFile(photo)
-	if err != nil {
-		return nil, err
-	}
-	a := &annotated{Photo: photo}
-	a.Keywords, err = owner.Annotate(ctx, func(ctx context.Context, q *cpar.Request) (*cpar.Reply, error) {
-		if f.saveRequests != "" {
-			if err := saveRequest(f.saveRequests, i, q); err != nil {
-				return nil, err
-			}
-		}
-		start := time.Now()
-		reply, stats, err := client.Annotate(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		a.Sent, a.Received = stats.Sent, stats.Received
-		a.Visited, a.Touched = reply.Visited, reply.Touched
-		a.CloudMS = float64(time.Since(start).Microseconds()) / 1000
-		return reply, nil
-	}, data, params, f.keywords)
-	switch {
-	case errors.Is(err, cpar.ErrCloud):
-		return nil, err // it is not about this photo
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", photo, err)
-	}
-	return a, nil
 }
 
 func saveRequest(folder string, i int, q *cpar.Request) error {

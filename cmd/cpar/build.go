@@ -25,7 +25,9 @@ type buildFlags struct {
 	keys           keyFlags
 	out, cache     string
 	scheme, order  string
+	split, place   string
 	pca, trees     int
+	lists          int
 	strict, dryRun bool
 	asJSON         bool
 }
@@ -40,6 +42,7 @@ type built struct {
 	Bytes    uint64            `json:"bytes,omitempty"`
 	Fields   uint32            `json:"split_fields,omitempty"`
 	Clamped  int               `json:"clamped"`
+	Choice   *user.Choice      `json:"choice,omitempty"`
 	Skipped  []user.Skipped    `json:"skipped"`
 	Warnings []dataset.Warning `json:"warnings"`
 	DryRun   bool              `json:"dry_run"`
@@ -68,16 +71,25 @@ it stopped. An index that --out holds already stays whole until the new one is.`
 	}
 	f.keys.add(c)
 	c.Flags().StringVar(&f.out, "out", "", "`folder` of the index (required)")
-	c.Flags().StringVar(&f.scheme, "scheme", "cpar", "cpar (encrypted forest) or capia (linear scan)")
+	c.Flags().StringVar(&f.scheme, "scheme", "cpar", "cpar (encrypted forest and inverted file), capia (linear scan), or auto: measure and choose")
 	c.Flags().StringVar(&f.order, "order", "rank", "order ciphertexts: rank (dense ranks) or ope (the paper's, which leaks approximate values)")
 	c.Flags().IntVar(&f.pca, "pca", 32, "reduce haar and haarq by this factor: 8, 16, 32, 64 or 128")
-	c.Flags().IntVar(&f.trees, "trees", 10, "trees of the forest")
+	c.Flags().IntVar(&f.trees, "trees", 10, "trees of the forest; 0 for no forest")
+	c.Flags().StringVar(&f.split, "split", "pca", "space of the forest's planes: pca (principal components) or original (the paper's)")
+	c.Flags().StringVar(&f.place, "place", "leaf", "records in the leaves of a tree (leaf) or at every node (node, the paper's)")
+	c.Flags().IntVar(&f.lists, "lists", defaultLists, "lists of the inverted file; 0 for none (default by the number of photos)")
 	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first photo that cannot be used")
 	c.Flags().StringVar(&f.cache, "cache", defaultCache(), "`folder` that keeps features between runs; empty for none")
 	dryRunFlag(c, &f.dryRun)
 	jsonFlag(c, &f.asJSON)
 	return c
 }
+
+// schemeAuto has build measure and choose.
+const schemeAuto = "auto"
+
+// defaultLists stands for a number that goes with the collection's size.
+const defaultLists = -1
 
 func defaultCache() string {
 	dir, err := os.UserCacheDir()
@@ -91,14 +103,33 @@ func (f *buildFlags) options(w io.Writer) (user.BuildOptions, error) {
 	opt := user.BuildOptions{Strict: f.strict}
 	opt.PCA, opt.Trees, opt.Progress = f.pca, f.trees, progress.Bar(w)
 	var err error
-	if opt.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
-		return opt, err
+	if f.scheme != schemeAuto {
+		if opt.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
+			return opt, hint.Add(err, "or --scheme auto, which measures and chooses")
+		}
 	}
 	if !slices.Contains(user.PCAFactors, f.pca) {
 		return opt, fmt.Errorf("%w: --pca %d; there are %v", cpar.ErrInput, f.pca, user.PCAFactors)
 	}
-	if f.trees < 1 || f.trees > 64 {
-		return opt, fmt.Errorf("%w: --trees %d; 1 to 64 are possible", cpar.ErrInput, f.trees)
+	if f.trees < 0 || f.trees > 64 {
+		return opt, fmt.Errorf("%w: --trees %d; 0 to 64 are possible", cpar.ErrInput, f.trees)
+	}
+	if f.trees == 0 {
+		opt.Trees = user.None
+	}
+	switch {
+	case f.lists < defaultLists:
+		return opt, fmt.Errorf("%w: --lists %d", cpar.ErrInput, f.lists)
+	case f.lists == 0:
+		opt.Lists = user.None
+	case f.lists > 0:
+		opt.Lists = f.lists
+	}
+	if opt.Split, err = user.ParseSplitSpace(f.split); err != nil {
+		return opt, err
+	}
+	if opt.Place, err = cpar.ParsePlace(f.place); err != nil {
+		return opt, err
 	}
 	switch f.order {
 	case "rank":
@@ -171,14 +202,22 @@ func buildIndex(ctx context.Context, key *user.Key, collection *dataset.Collecti
 			words[w] = true
 		}
 	}
-	r := &built{Images: len(images), Keywords: len(words), Scheme: opt.Scheme.String(),
+	r := &built{Images: len(images), Keywords: len(words), Scheme: schemeAuto,
 		Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...), DryRun: dryRun}
+	if opt.Scheme != 0 {
+		r.Scheme = opt.Scheme.String()
+	}
 	if dryRun {
 		return r, nil
 	}
 	user.Shuffle(images)
-	b, err := user.Setup(ctx, key, images, opt.Options)
-	if err != nil {
+	var b *user.Builder
+	if opt.Scheme == 0 {
+		if b, r.Choice, err = user.Choose(ctx, key, images, opt.Options); err != nil {
+			return nil, err
+		}
+		r.Scheme = r.Choice.Scheme
+	} else if b, err = user.Setup(ctx, key, images, opt.Options); err != nil {
 		return nil, err
 	}
 	m, err := b.Encrypt(ctx, out)
@@ -211,6 +250,13 @@ func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
 	}
 	fmt.Fprintf(out, "encrypted %d photos with %d keywords into %s (%s), %d left out\n", r.Images, r.Keywords, r.Index, size(r.Bytes), len(r.Skipped))
 	fmt.Fprintf(out, "index %s\n", r.ID)
+	if c := r.Choice; c != nil {
+		fmt.Fprintf(out, "scheme %s", c.Scheme)
+		if c.Search != "" {
+			fmt.Fprintf(out, ", search %s", c.Search)
+		}
+		fmt.Fprintf(out, ": %s\n", c.Reason)
+	}
 	fmt.Fprintln(notes, protects)
 }
 

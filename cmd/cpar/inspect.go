@@ -116,9 +116,15 @@ func inspectIndex(m *cpar.Manifest, segments [][]byte) (*inspected, error) {
 			if m.OrderBytes == 8 {
 				item.Learns += ", and approximately the values"
 			}
+		case cpar.SegmentLists:
+			item.What = fmt.Sprintf("where each of %d lists begins", m.Lists)
+			item.Learns = "which records are in one list, hence which photos are alike"
+		case cpar.SegmentCentroids:
+			item.What = fmt.Sprintf("centroids of %d lists, %d words each", m.Lists, m.Dim)
+			item.Learns = "nothing of a list by itself, but its distance to every request"
 		case cpar.SegmentPlanes:
 			item.What = fmt.Sprintf("%d planes, %d words each", m.Planes, m.Fields+1)
-			item.Learns = "nothing by themselves; with a request that prunes, its signed distance to each plane"
+			item.Learns = "nothing by themselves; with a request that prunes or goes best bin first, its signed distance to each plane"
 		case cpar.SegmentProfile:
 			item.What = "the owner's profile and keyword list (AES-256-GCM)"
 			item.Learns = "its length, which grows with the list of keywords"

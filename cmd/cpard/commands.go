@@ -16,6 +16,7 @@ import (
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 	"cpar/internal/exitcode"
+	"cpar/internal/indexdir"
 )
 
 const session = `  $ cpard serve --data ./cloud --listen 127.0.0.1:8080
@@ -57,12 +58,18 @@ func noArguments(c *cobra.Command, args []string) error {
 
 func newServe() *cobra.Command {
 	var o daemon.Options
-	var level string
+	var level, memory string
 	c := &cobra.Command{
 		Use:   "serve --data DIR",
 		Short: "serve a data folder until interrupted",
 		Long: `serve opens a data folder, makes it if it does not exist, and answers on a
 loopback address until it is interrupted. Requests under way are let end.
+
+With --memory huge the vectors and planes of an index are copied when it is first
+searched, which takes as much memory as their files have bytes. auto does so where
+it pays, for an index with a forest, if twice as much is free; else the files are
+mapped, and the system keeps of them in memory what it likes. The log says at
+level info which it was.
 
 The log goes to standard error. At level debug it has a line for each request:
 method, route, index, status, bytes and duration; never what was sent.`,
@@ -77,12 +84,20 @@ method, route, index, status, bytes and duration; never what was sent.`,
 				return err
 			}
 			o.Log = log
+			if o.Memory, err = indexdir.ParseMemory(memory); err != nil {
+				return exitcode.UsageError(err)
+			}
+			if o.Workers < 0 {
+				return exitcode.UsageError(fmt.Errorf("--workers %d; 1 is the least, and 0 is as many as there are cores", o.Workers))
+			}
 			o.Ready = func(a net.Addr) { fmt.Fprintf(c.OutOrStdout(), "listening on http://%s\n", a) }
 			return daemon.Run(c.Context(), o)
 		},
 	}
 	c.Flags().StringVar(&o.Data, "data", "", "data folder")
 	c.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:8080", "loopback address and port; port 0 takes a free one")
+	c.Flags().IntVar(&o.Workers, "workers", 0, "how many share one scan, or one batch of requests; 0 is as many as there are cores")
+	c.Flags().StringVar(&memory, "memory", "auto", "where the vectors of a searched index lie: map (the files), huge (a copy in pages of 2 MB), auto")
 	c.Flags().StringVar(&level, "log-level", "warn", "debug, info, warn or error")
 	return c
 }

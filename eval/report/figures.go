@@ -19,6 +19,9 @@ func Figures(r *eval.Results) []Figure {
 	}
 	if r.Cost != nil {
 		out = append(out, costs(r.Cost, p)...)
+		if r.Cost.Roofline != nil {
+			out = append(out, roofline(r.Cost))
+		}
 	}
 	if r.Sweep != nil {
 		out = append(out, speedup(r.Sweep))
@@ -60,6 +63,8 @@ var searches = []struct {
 }{
 	{"Algorithm 1", cpar.SearchDepthFirst, Blue},
 	{"by rank", cpar.SearchByRank, Green},
+	{"best bin first", cpar.SearchBestBin, Olive},
+	{"inverted file", cpar.SearchIVF, Red},
 }
 
 var apTicks = []float64{2.5, 5, 10, 20, 40, 100}
@@ -200,6 +205,25 @@ func costs(c *eval.Cost, p *paper.Paper) []Figure {
 	f.Series = append(f.Series, theirs, Series{Name: "the paper's CAPIA", Colour: Orange, Style: Dashed, Points: []Point{{X: 2.5, Y: p.CapiaSeconds}, {X: 100, Y: p.CapiaSeconds}}})
 	speeds.Series = append(speeds.Series, quotients)
 	return []Figure{f, speeds}
+}
+
+// roofline has both limits as lines and the batches as points.
+func roofline(c *eval.Cost) Figure {
+	r := c.Roofline
+	f := Figure{Name: "roofline", Title: fmt.Sprintf("Scans by the batch, n = %s, one core", thousands(c.Records)),
+		Caption: fmt.Sprintf("The roofline: memory gives %s GB/s, the multiplier (%s) %s·10⁹ products of words a second. More requests in one pass over memory make more of every byte, until multiplying is what takes the time.", number(r.BandwidthGBs, 1), r.Kernels, number(r.MultipliesGs, 1)),
+		X:       Axis{Label: "multiplications for a byte read", Log: true, Ticks: []float64{0.125, 0.25, 0.5, 1, 2, 4, 8}},
+		Y:       Axis{Label: "10⁹ multiplications a second", Log: true, Ticks: []float64{1, 2, 5, 10, 20}}}
+	points := Series{Name: "batches of 1 to 64 scans", Colour: Blue}
+	for _, p := range r.Points {
+		points.Points = append(points.Points, Point{X: p.Intensity, Y: p.Rate})
+	}
+	left, right := r.Points[0].Intensity, r.Points[len(r.Points)-1].Intensity
+	ridge := min(max(left, r.MultipliesGs/r.BandwidthGBs), right)
+	f.Series = []Series{points,
+		{Name: "memory", Colour: Grey, Style: Dashed, Points: []Point{{X: left, Y: left * r.BandwidthGBs}, {X: ridge, Y: ridge * r.BandwidthGBs}}},
+		{Name: "multiplier", Colour: Purple, Style: Dashed, Points: []Point{{X: ridge, Y: r.MultipliesGs}, {X: right, Y: r.MultipliesGs}}}}
+	return f
 }
 
 func speedup(s *eval.Sweep) Figure {

@@ -37,13 +37,13 @@ func (b *builder) sections(data string) []section {
 		out = append(out,
 			section{ID: "tradeoff", Title: "What speed costs in accuracy", Figures: b.show("tradeoff", "tradeoff-large", "tradeoff-standard"), Tables: named(s, "tradeoff"),
 				Text: []template.HTML{
-					prose("A request may visit a share of the records, AP-X. The forest decides which; the fewer, the faster and the less accurate. Speed and accuracy are of one run, of the same %d requests. Two searches are shown: the paper's Algorithm 1, corrected, and a search by rank, which compares the same order ciphertexts and goes back to the plane that fewest others lie before.", s.Requests),
+					prose("A request may visit a share of the records, AP-X. The forest decides which; the fewer, the faster and the less accurate. Speed and accuracy are of one run, of the same %d requests. Four searches are shown: the paper's Algorithm 1, corrected; a search by rank, which compares the same order ciphertexts and goes back to the plane that fewest others lie before; best bin first, FLANN's order, on encrypted planes; and the inverted file, which reads the lists of the nearest encrypted centroids from end to end.", s.Requests),
 					prose("The paper's points carry no AP here: its text ties them to none that this project has recorded."),
 				}},
 			section{ID: "recall", Title: "Accuracy", Figures: b.show("recall", "recall-standard", "recall-at-10"), Tables: named(s, "recall"), Text: protocolText(s)})
 	}
 	if c := r.Cost; c != nil {
-		out = append(out, section{ID: "cost", Title: "Cost in the cloud", Figures: b.show("cost", "cost-speedup", "speedup"), Tables: append(c.Tables(), speedupTable(r)...),
+		out = append(out, section{ID: "cost", Title: "Cost in the cloud", Figures: b.show("cost", "cost-speedup", "speedup", "roofline"), Tables: append(c.Tables(), speedupTable(r)...),
 			Text: []template.HTML{
 				prose("An index of %s records (%s), %s MB; searches take turns, each with another request, on one core. “Of stream speed” is the time of a plain read of as many bytes in order, in the same run, over the time of the search: 1 would be the memory's own speed.", thousands(c.Records), c.Kind, number(float64(c.Build.IndexBytes)/1e6, 0)),
 				prose("AP-10 visits a tenth of the records and could be ten times faster. It falls short of that, because a scan reads records in the order in which memory gives them fastest and a forest does not, and because the forest itself takes time. “Memory leaves” is the speedup when exactly the visited records are read in exactly that order with no forest around them; what is missing from there is the forest's own work."),
@@ -60,6 +60,10 @@ func (b *builder) sections(data string) []section {
 	if p := r.PCA; p != nil {
 		out = append(out, section{ID: "pca", Title: "PCA", Figures: b.show("pca"), Tables: p.Tables(),
 			Text: []template.HTML{prose("The Haar vectors of 4,096 elements are reduced to 4,096/X before all else. Without PCA a key would exceed a gigabyte, so this is measured in the clear, with exact distances and ten neighbours.")}})
+	}
+	if s := r.Structures; s != nil {
+		out = append(out, section{ID: "structures", Title: "Which structure, searched how", Tables: s.Tables(), Open: true,
+			Text: []template.HTML{prose("The share of the ten nearest that is found, by what the index is and by how it is searched; in the clear, which visits what the encrypted search visits. The paper's forest splits the original space, holds a record at every node and is searched by Algorithm 1 (depth). The default was chosen by this table.")}})
 	}
 	if c := r.Corel5k; c != nil {
 		out = append(out, section{ID: "corel5k", Title: "The standard protocol", Tables: c.Tables(), Open: true,

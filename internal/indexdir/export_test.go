@@ -1,4 +1,4 @@
 package indexdir
 
 // OpenWith is Open with something happening in the middle.
-func OpenWith(folder string, between func()) (*Index, error) { return open(folder, between) }
+func OpenWith(folder string, between func()) (*Index, error) { return open(MemoryMap, folder, between) }

@@ -94,6 +94,7 @@ func foreignSegment(folder string, segments fs.DirEntry) (string, error) {
 
 // tempsOf are what this package writes under a temporary name first.
 var tempsOf = []string{manifestName, uploadLabel, cpar.SegmentVectors.String(), cpar.SegmentKeywords.String(),
-	cpar.SegmentForest.String(), cpar.SegmentPlanes.String(), cpar.SegmentProfile.String()}
+	cpar.SegmentForest.String(), cpar.SegmentPlanes.String(), cpar.SegmentLists.String(), cpar.SegmentCentroids.String(),
+	cpar.SegmentProfile.String()}
 
 func isTemp(name string) bool { return durable.IsTemp(name, tempsOf...) }

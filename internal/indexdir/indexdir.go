@@ -6,7 +6,7 @@
 //	folder/lock                held by the one process that writes
 //
 //	Create ─▶ AddSegment, Write…, Close ─▶ … ─▶ Activate(manifest)
-//	Open   ─▶ Manifest, Segments (memory maps) ─▶ Release
+//	Open   ─▶ Manifest, Segments (memory maps, or copies: Memory) ─▶ Release
 //
 // An index is exactly what its manifest names. Activate renames the manifest
 // into place when all that it names is on the disk, so a process killed at any
@@ -129,6 +129,18 @@ func ReadManifestBytes(folder string) ([]byte, error) {
 // openRegular opens a file for reading unless it is a link, a folder, a pipe
 // or whatever else would lead elsewhere or block.
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
+	for attempt := 0; ; attempt++ {
+		f, info, err := openOnce(path)
+		// A newer manifest may have been renamed into place between two calls.
+		if !errors.Is(err, errExchanged) || attempt == 10 {
+			return f, info, err
+		}
+	}
+}
+
+var errExchanged = fmt.Errorf("%w: it was exchanged while being opened", ErrNotFile)
+
+func openOnce(path string) (*os.File, fs.FileInfo, error) {
 	before, err := os.Lstat(path)
 	if err != nil {
 		return nil, nil, err
@@ -142,7 +154,7 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !os.SameFile(before, info) {
-		err = fmt.Errorf("%w: it was exchanged while being opened", ErrNotFile)
+		err = errExchanged
 	}
 	if err != nil {
 		f.Close()

@@ -423,7 +423,7 @@ func TestEveryTempIsKnown(t *testing.T) {
 	if _, err := w.AddUpload(cpar.Digest{}, -1); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(segmentFiles(t, folder)); n != 6 {
+	if n, want := len(segmentFiles(t, folder)), int(cpar.SegmentProfile)+1; n != want {
 		t.Fatalf("%d temporary files", n)
 	}
 	w.Close()

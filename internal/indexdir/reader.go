@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"math"
 	"os"
 	"runtime"
@@ -26,14 +27,18 @@ type Index struct {
 	manifest *cpar.Manifest
 	segments [][]byte
 	maps     []mmap.MMap
+	copied   *region // nil where everything is mapped
 	refs     atomic.Int64
 }
 
 // Open maps the active index of folder and checks every byte of it.
-func Open(folder string) (*Index, error) { return open(folder, func() {}) }
+func Open(folder string) (*Index, error) { return MemoryMap.Open(folder) }
+
+// Open is the function of this name with the rows in memory of a kind.
+func (memory Memory) Open(folder string) (*Index, error) { return open(memory, folder, func() {}) }
 
 // open calls between when the manifest is read and its segments are not yet.
-func open(folder string, between func()) (*Index, error) {
+func open(memory Memory, folder string, between func()) (*Index, error) {
 	for attempt := 0; ; attempt++ {
 		before, err := ReadManifestBytes(folder)
 		if err != nil {
@@ -44,7 +49,7 @@ func open(folder string, between func()) (*Index, error) {
 			return nil, named(folder, err)
 		}
 		between()
-		x, err := Load(folder, m)
+		x, err := memory.Load(folder, m, nil)
 		if err == nil || !errors.Is(err, ErrMissing) || attempt == 10 {
 			return x, named(folder, err)
 		}
@@ -58,15 +63,33 @@ func open(folder string, between func()) (*Index, error) {
 
 // Load maps the segments that m names, whether or not m is active. Its errors
 // name the folder only where they wrap cpar.ErrStorage.
-func Load(folder string, m *cpar.Manifest) (*Index, error) {
+func Load(folder string, m *cpar.Manifest) (*Index, error) { return MemoryMap.Load(folder, m, nil) }
+
+// Load is the function of this name with the rows in memory of a kind. log, if
+// not nil, is told where they came to lie.
+func (memory Memory) Load(folder string, m *cpar.Manifest, log *slog.Logger) (*Index, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	x := &Index{manifest: m, segments: make([][]byte, len(m.Segments)), maps: make([]mmap.MMap, len(m.Segments))}
 	x.refs.Store(1)
+	if x.copied = thisSystem.reserve(memory, m, log); x.copied != nil {
+		for i, s := range m.Segments {
+			if rows(s.Kind) {
+				x.segments[i] = x.copied.take(int(s.Bytes))
+			}
+		}
+	}
 	// Of several faults the first in the manifest's order is reported.
 	faults := make([]error, len(m.Segments))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, s := range m.Segments {
 		group.Go(func() error {
+			if b := x.segments[i]; b != nil {
+				faults[i] = copySegment(b, folder, s)
+				return nil
+			}
 			x.maps[i], faults[i] = mapSegment(folder, s)
 			x.segments[i] = x.maps[i]
 			return nil
@@ -113,6 +136,28 @@ func mapSegment(folder string, s cpar.Segment) (mmap.MMap, error) {
 	return b, nil
 }
 
+// copySegment fills b with a segment.
+func copySegment(b []byte, folder string, s cpar.Segment) error {
+	f, err := openSegment(folder, s)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := sha256.New()
+	for at := 0; at < len(b); {
+		n, err := f.Read(b[at:min(at+256<<10, len(b))])
+		h.Write(b[at : at+n]) // while it is in the cache
+		at += n
+		if err != nil && at < len(b) {
+			return durable.StorageError("reading", f.Name(), 0, err)
+		}
+	}
+	if cpar.Digest(h.Sum(nil)) != s.Digest {
+		return segmentError(s, ErrDigest)
+	}
+	return nil
+}
+
 // openSegment opens the file of a segment if it is one and has its size.
 func openSegment(folder string, s cpar.Segment) (*os.File, error) {
 	path := SegmentPath(folder, s.Digest)
@@ -150,8 +195,18 @@ func segmentError(s cpar.Segment, err error) error {
 // Manifest is the index's manifest. It must not be written to.
 func (x *Index) Manifest() *cpar.Manifest { return x.manifest }
 
+// Copied is the number of bytes that lie in memory of the process's own.
+func (x *Index) Copied() int {
+	if x.copied == nil {
+		return 0
+	}
+	return len(x.copied.all)
+}
+
 // Segments are the bytes of the segments in the manifest's order, valid until
-// the last Release. They are mapped read-only: writing to them is a fault.
+// the last Release. What is mapped is mapped read-only: writing to it is a
+// fault. What is copied lies without gaps, each segment's slice reaching, within
+// its capacity, over those that follow.
 func (x *Index) Segments() [][]byte { return x.segments }
 
 // Segment returns the bytes of the one segment of a kind other than vectors.
@@ -184,5 +239,8 @@ func (x *Index) Release() {
 		if x.maps[i] != nil {
 			x.maps[i].Unmap() // can fail only for a map that is not one
 		}
+	}
+	if x.copied != nil {
+		x.copied.free()
 	}
 }

@@ -13,7 +13,7 @@ import (
 // Manifest returns a manifest without segments of scheme cpar, its id drawn
 // from seed.
 func Manifest(seed uint64) *cpar.Manifest {
-	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, Records: 5, Dim: 7, Shift: 10, Trees: 2,
+	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, Records: 5, Dim: 7, Shift: 10, Trees: 2, Place: cpar.PlaceNode,
 		PlaneShift: 10, OrderBytes: 2, Fields: 3, Planes: 4, KeywordBytes: 16}
 	fill(rand.New(rand.NewPCG(seed, 1)), m.ID[:])
 	return m

@@ -22,10 +22,11 @@ type search struct {
 }
 
 var searches = []search{
-	{"cpar AP-10", cpar.Params{Scheme: cpar.SchemeCPAR, L: neighbours, Approx: 100}},
+	{"cpar AP-10", cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: neighbours, Approx: 100}},
 	{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, L: neighbours, Approx: 1000}},
-	{"cpar AP-100", cpar.Params{Scheme: cpar.SchemeCPAR, L: neighbours, Approx: 1000}},
-	{"cpar AP-2.5", cpar.Params{Scheme: cpar.SchemeCPAR, L: neighbours, Approx: 25}},
+	{"cpar AP-100", cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: neighbours, Approx: 1000}},
+	{"cpar AP-2.5", cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: neighbours, Approx: 25}},
+	{"lists AP-10", cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchIVF, L: neighbours, Approx: 100}},
 }
 
 const withKeywords = 2

@@ -54,6 +54,7 @@ func (s *session) compareCosts() {
 		beside("cloud search, cpar AP-100", "ms", median(2, roundTrip), stated(p.CostAt(100))),
 		beside("cloud search, cpar AP-10", "ms", median(0, roundTrip), theirs{}),
 		beside("cloud search, cpar AP-2.5", "ms", median(3, roundTrip), stated(p.CostAt(2.5))),
+		beside("cloud search, lists AP-10", "ms", median(4, roundTrip), theirs{}),
 		beside("final selection of keywords", "ms", median(0, func(a *Answer) time.Duration { return a.selection }), stated(p.Number("selection"))),
 		beside("request, sent", "B", float64(first.Answers[0].Sent), request),
 		beside("reply, received", "B", float64(first.Answers[0].Received), stated(p.Number("reply_bytes"))),

@@ -12,7 +12,7 @@ import (
 // neither, and the figure is the print in ms or B.
 func TestPaperColumn(t *testing.T) {
 	s := &session{records: make([]item, 10)}
-	s.result.Photos = []Photo{{Answers: make([]Answer, 4)}}
+	s.result.Photos = []Photo{{Answers: make([]Answer, len(searches))}}
 	s.compareCosts()
 	stated := 0
 	for _, c := range s.result.Costs {

@@ -29,7 +29,7 @@ func (s *session) build(ctx context.Context) error {
 	}
 	var err error
 	s.took.setup, err = s.step(func() string {
-		return fmt.Sprintf("make a key, learn PCA-32, grow %d trees", trees)
+		return fmt.Sprintf("make a key, learn PCA-32, grow %d trees, sort into lists", trees)
 	}, func() error {
 		s.builder, err = user.Setup(ctx, key, images, user.Options{Trees: trees, Progress: s.tell})
 		return err
@@ -39,7 +39,7 @@ func (s *session) build(ctx context.Context) error {
 	}
 	var m *cpar.Manifest
 	s.took.encrypt, err = s.step(func() string {
-		return fmt.Sprintf("encrypt %d records and %d planes", m.Records, m.Planes)
+		return fmt.Sprintf("encrypt %d records, %d planes and %d centroids", m.Records, m.Planes, m.Lists)
 	}, func() error {
 		m, err = s.builder.Encrypt(ctx, s.path("index"))
 		return err

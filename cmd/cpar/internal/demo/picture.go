@@ -44,7 +44,7 @@ func (s *session) loadPictures() error {
 			if _, ok := r.thumbs[near.Record]; ok || int(near.Record) >= len(s.records) {
 				continue
 			}
-			r.thumbs[near.Record], _ = loadPicture(s.records[near.Record].Path, thumbSide)
+			r.thumbs[near.Record], _ = loadPicture(s.records[s.builder.Image(near.Record)].Path, thumbSide)
 		}
 	}
 	return nil

@@ -103,7 +103,7 @@ func (r *Result) SawLines() []string {
 		records[i] = fmt.Sprint(x)
 	}
 	lines := []string{
-		fmt.Sprintf("%s of ciphertext: %s records, their keywords, the shape of %d trees", Bytes(float64(saw.Stored)), count(r.Records), trees),
+		fmt.Sprintf("%s of ciphertext: %s records, their keywords, the shape of %d trees, which records lie near each other", Bytes(float64(saw.Stored)), count(r.Records), trees),
 		fmt.Sprintf("%d HTTP requests; %d of them asked for neighbours, %s in all", saw.Requests, saw.Annotations, Bytes(float64(saw.Received))),
 		fmt.Sprintf("of the first photo: %s of request, and that these records are near it: %s", Bytes(float64(first.Sent)), strings.Join(records, ", ")),
 		fmt.Sprintf("the keywords of these, as %s that it cannot open", Bytes(float64(first.Received))),

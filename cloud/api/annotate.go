@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"cpar"
+	"cpar/cparhttp"
+)
+
+func (s *server) annotate(ctx context.Context, in *manifestInput) (*binaryOutput, error) {
+	id, err := in.id()
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	b, err := in.readAll(cparhttp.MaxRequestBytes, s.o.Silence)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	q, err := decodeRequest(id, b)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	var out []byte
+	err = s.inTurn(ctx, func(ctx context.Context) error {
+		reply, err := s.annotator.Annotate(ctx, id, q)
+		if err == nil {
+			out, err = reply.MarshalBinary()
+		}
+		return err
+	})
+	return binaryOut(out), s.problem(err)
+}
+
+func (s *server) annotateBatch(ctx context.Context, in *manifestInput) (*binaryOutput, error) {
+	id, err := in.id()
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	b, err := in.readAll(cparhttp.MaxBatchBytes, s.o.Silence)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	items, err := cparhttp.DecodeBatch(b)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	requests := make([]*cpar.Request, len(items))
+	for i, item := range items {
+		if requests[i], err = decodeRequest(id, item); err != nil {
+			return nil, s.problem(fmt.Errorf("request %d of %d: %w", i+1, len(items), err))
+		}
+	}
+	err = s.inTurn(ctx, func(ctx context.Context) error {
+		replies, err := s.annotator.AnnotateBatch(ctx, id, requests)
+		if err != nil {
+			return err
+		}
+		for i, r := range replies {
+			if items[i], err = r.MarshalBinary(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	return binaryOut(cparhttp.AppendBatch(nil, items)), nil
+}
+
+// decodeRequest reads one request to the index id.
+func decodeRequest(id cpar.IndexID, b []byte) (*cpar.Request, error) {
+	if len(b) > cparhttp.MaxRequestBytes {
+		return nil, fmt.Errorf("%w: it has %d bytes, at most %d are taken", cpar.ErrInput, len(b), cparhttp.MaxRequestBytes)
+	}
+	q, err := cpar.DecodeRequest(b)
+	if err == nil && q.Index != id {
+		err = fmt.Errorf("%w: the request is for index %v", cpar.ErrInput, q.Index)
+	}
+	return q, err
+}
+
+// inTurn calls f when its turn has come, with a context that ends in time.
+func (s *server) inTurn(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.o.AnnotateTimeout)
+	defer cancel()
+	select {
+	case s.turns <- struct{}{}:
+		defer func() { <-s.turns }()
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", errBusy, ctx.Err())
+	}
+	return f(ctx)
+}

@@ -1,0 +1,132 @@
+package cloud_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/cloud"
+	"cpar/cloud/store"
+	"cpar/internal/indexdir"
+	"cpar/internal/wire"
+)
+
+// pushed puts an index of scheme capia into c whose record i scores i to a request
+// for [1 0].
+func pushed(t *testing.T, c *cloud.Cloud, n int) cpar.IndexID {
+	t.Helper()
+	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: cpar.IndexID{7}, Records: uint32(n), Dim: 2, KeywordBytes: 4}
+	var rows, keywords []byte
+	for i := range n {
+		rows = wire.AppendWords(rows, []uint64{uint64(i), 5})
+		keywords = fmt.Appendf(keywords, "%04d", i%10000)
+	}
+	half := n / 2 * 16
+	kinds := []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentProfile}
+	for i, b := range [][]byte{rows[:half], rows[half:], keywords, []byte("profile")} {
+		s := cpar.Segment{Kind: kinds[i], Bytes: uint64(len(b)), Digest: sha256.Sum256(b)}
+		m.Segments = append(m.Segments, s)
+		if err := c.PutSegment(m.ID, s.Digest, int64(len(b)), bytes.NewReader(b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := m.MarshalBinary()
+	if err == nil {
+		err = c.PutManifest(m.ID, b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.ID
+}
+
+func TestCloud(t *testing.T) {
+	for _, memory := range []indexdir.Memory{indexdir.MemoryMap, indexdir.MemoryHuge} {
+		c, err := cloud.New(t.TempDir(), store.Options{Memory: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.Workers = 3
+		id := pushed(t, c, 2000)
+		q := &cpar.Request{Index: id, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 3, Approx: 1000}, Vector: []uint64{1, 0}}
+		back := &cpar.Request{Index: id, Params: q.Params, Vector: []uint64{1<<64 - 1, 0}}
+		replies, err := c.AnnotateBatch(t.Context(), id, []*cpar.Request{q, back, q})
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, err := c.Annotate(t.Context(), id, back)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Replies own their memory: nothing of the index is left.
+		if err := c.Delete(id); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []string{"0000 0001 0002", "1999 1998 1997", "0000 0001 0002", "1999 1998 1997"} {
+			var got []string
+			for _, m := range append(replies, one)[i].Matches {
+				got = append(got, string(m.Keywords))
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("%v: reply %d holds %v, want %s", memory, i, got, want)
+			}
+		}
+		if _, err := c.AnnotateBatch(t.Context(), id, []*cpar.Request{q}); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("what was deleted is answered: %v", err)
+		}
+		canceled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := c.Annotate(canceled, id, q); !errors.Is(err, context.Canceled) {
+			t.Errorf("canceled: %v", err)
+		}
+	}
+}
+
+// TestFaultOfAWorker: a file cut short under a memory map is a panic of the
+// caller's, whoever met it, and not the end of the process.
+func TestFaultOfAWorker(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a mapped file cannot be cut short here")
+	}
+	data := t.TempDir()
+	c, err := cloud.New(data, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	id := pushed(t, c, 200_000)
+	q := &cpar.Request{Index: id, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 3, Approx: 1000}, Vector: []uint64{1, 0}}
+	b, err := c.Manifest(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := cpar.DecodeManifest(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The second half of the records, which the caller's goroutine does not read.
+	path := indexdir.SegmentPath(filepath.Join(data, "indexes", id.String()), m.Segments[1].Digest)
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	c.Workers = 2
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		p := recover()
+		if _, ok := p.(interface{ Addr() uintptr }); !ok {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	reply, err := c.Annotate(t.Context(), id, q)
+	t.Errorf("answered %v, %v", reply, err)
+}

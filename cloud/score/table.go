@@ -1,0 +1,110 @@
+package score
+
+import (
+	"unsafe"
+
+	"cpar/internal/modq"
+)
+
+// A table is rows of dim words modulo 2⁶⁴, cut into chunks of per rows each,
+// the last of which may be smaller.
+type table struct {
+	dim, per int
+	chunks   [][]uint64
+}
+
+// row returns a row.
+func (t *table) row(i uint32) []uint64 {
+	c, at := int(i)/t.per, int(i)%t.per*t.dim
+	return t.chunks[c][at : at+t.dim : at+t.dim]
+}
+
+// bytes is the size of n rows.
+func (t *table) bytes(n int) uint64 { return uint64(n) * uint64(t.dim) * 8 }
+
+// part returns the rows from first on that lie in one chunk, at most n.
+func (t *table) part(first uint32, n int) []uint64 {
+	c, at := int(first)/t.per, int(first)%t.per
+	rows := t.chunks[c][at*t.dim:]
+	return rows[:min(len(rows), n*t.dim)]
+}
+
+// run sets dst[i] to the product of row first+i and x.
+func (t *table) run(dst []uint64, first uint32, x []uint64) {
+	for len(dst) > 0 {
+		part := t.part(first, len(dst))
+		n := len(part) / t.dim
+		modq.Rows(dst[:n], part, x)
+		dst, first = dst[n:], first+uint32(n)
+	}
+}
+
+// gather sets dst[i] to the product of row index[i] and x.
+func (t *table) gather(dst []uint64, index []uint32, x []uint64) {
+	if len(t.chunks) == 1 {
+		modq.Gather(dst, t.chunks[0], index, x)
+		return
+	}
+	for len(index) > sorted {
+		t.gatherSorted(dst[:sorted], index[:sorted], x)
+		dst, index = dst[sorted:], index[sorted:]
+	}
+	t.gatherSorted(dst, index, x)
+}
+
+// sorted is how many rows are sorted by chunk at once: more than a round of
+// a forest has, few enough for the simplest of sorts.
+const sorted = 32
+
+// gatherSorted multiplies the rows of a chunk together, so that the next row is
+// being fetched while one is multiplied.
+func (t *table) gatherSorted(dst []uint64, index []uint32, x []uint64) {
+	var order [sorted]uint8
+	var rows [sorted]uint32
+	var products [sorted]uint64
+	for i := range index {
+		at := i
+		for ; at > 0 && index[order[at-1]] > index[i]; at-- {
+			order[at] = order[at-1]
+		}
+		order[at] = uint8(i)
+	}
+	for first := 0; first < len(index); {
+		chunk, last := int(index[order[first]])/t.per, first
+		for ; last < len(index) && int(index[order[last]])/t.per == chunk; last++ {
+			rows[last-first] = index[order[last]] - uint32(chunk*t.per)
+		}
+		modq.Gather(products[:last-first], t.chunks[chunk], rows[:last-first], x)
+		for i, p := range products[:last-first] {
+			dst[order[first+i]] = p
+		}
+		first = last
+	}
+}
+
+// add appends a chunk. One that lies in memory where the last one ends
+// becomes part of it: rows that were copied are one piece.
+func (t *table) add(rows []uint64) {
+	if n := len(t.chunks); n > 0 {
+		last := t.chunks[n-1]
+		if cap(last)-len(last) >= len(rows) && unsafe.SliceData(last[:len(last)+1][len(last):]) == unsafe.SliceData(rows) {
+			t.chunks[n-1] = last[: len(last)+len(rows) : cap(last)]
+			return
+		}
+	}
+	t.chunks = append(t.chunks, rows)
+}
+
+// close reports whether every row can be found by one division.
+func (t *table) close() bool {
+	if len(t.chunks) == 0 {
+		return true
+	}
+	t.per = len(t.chunks[0]) / t.dim
+	for i, c := range t.chunks {
+		if len(c) != len(t.chunks[0]) && (i != len(t.chunks)-1 || len(c) > len(t.chunks[0])) {
+			return false
+		}
+	}
+	return true
+}

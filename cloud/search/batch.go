@@ -1,0 +1,57 @@
+package search
+
+import (
+	"context"
+	"fmt"
+
+	"cpar"
+	"cpar/cloud/score"
+)
+
+// AnnotateBatch answers requests to one index on one core; see
+// Options.AnnotateBatch.
+func AnnotateBatch(x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, error) {
+	return Options{Workers: 1}.AnnotateBatch(context.Background(), x, requests)
+}
+
+// AnnotateBatch answers requests to one index, replies[i] being what Annotate
+// makes of requests[i]. Scans share one pass over memory, and so do requests to
+// the inverted file as far as they want the same lists; requests to the forest
+// are answered one by one. One request that cannot be answered fails them all,
+// and the error tells its number, from 1.
+func (o Options) AnnotateBatch(ctx context.Context, x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, error) {
+	spaces := make([]*score.Space, len(requests))
+	defer func() {
+		for _, s := range spaces {
+			if s != nil {
+				s.Release()
+			}
+		}
+	}()
+	var tasks [kinds]task
+	var places [kinds][]int
+	for i, q := range requests {
+		var err error
+		if spaces[i], err = score.NewSpace(x, q); err != nil {
+			return nil, fmt.Errorf("request %d of %d: %w", i+1, len(requests), err)
+		}
+		k := way(q.Params)
+		t := &tasks[k]
+		t.x, t.spaces, t.requests = x, append(t.spaces, spaces[i]), append(t.requests, q)
+		places[k] = append(places[k], i)
+	}
+	replies := make([]*cpar.Reply, len(requests))
+	for k, t := range tasks {
+		if len(t.requests) == 0 {
+			continue
+		}
+		some, err := o.answer(ctx, kind(k), t)
+		if err != nil {
+			return nil, fmt.Errorf("searching index %v: %w", x.Manifest.ID, err)
+		}
+		for j, i := range places[k] {
+			replies[i] = some[j]
+		}
+	}
+	return replies, nil
+}

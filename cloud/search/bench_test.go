@@ -1,0 +1,171 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"cpar"
+	"cpar/cloud/score"
+	"cpar/internal/indexdir"
+	"cpar/internal/modq"
+)
+
+// BenchmarkAnnotate is requests in the cloud, n records of the paper's profile in
+// the memory that the daemon gives them, by one worker and by two, one request at
+// a time and several. It reports for each request its time and the ciphertext read
+// for it, and how much longer it took than modq.Sum does for as many bytes on one
+// core: 1 is the limit of one core's memory, and two cores and batches fall below.
+func BenchmarkAnnotate(b *testing.B) {
+	for _, n := range []int{4500, 20000} {
+		x := made(b, n, 1347, 300)
+		words := make([]uint64, n*1347)
+		for i := range words {
+			words[i] = uint64(i)
+		}
+		for _, c := range []struct {
+			name string
+			p    cpar.Params
+		}{
+			{"capia", params(cpar.SchemeCAPIA, 1000)},
+			{"depth@100", params(cpar.SchemeCPAR, 1000)},
+			{"depth@10", params(cpar.SchemeCPAR, 100)},
+			{"depth@2.5", params(cpar.SchemeCPAR, 25)},
+			{"rank@10", by(cpar.SearchByRank, 100)},
+			{"bestbin@10", by(cpar.SearchBestBin, 100)},
+			{"bestbin@2.5", by(cpar.SearchBestBin, 25)},
+			{"ivf@100", by(cpar.SearchIVF, 1000)},
+			{"ivf@10", by(cpar.SearchIVF, 100)},
+			{"ivf@2.5", by(cpar.SearchIVF, 25)},
+		} {
+			// Several requests in turn: one alone would leave its records in
+			// the cache.
+			requests := make([]*cpar.Request, 64)
+			for i := range requests {
+				requests[i] = request(x, c.p, uint64(i))
+			}
+			for _, workers := range []int{1, 2} {
+				for _, batch := range []int{1, 4, 16} {
+					b.Run(fmt.Sprintf("n=%d/%s/workers=%d/batch=%d", n, c.name, workers, batch), func(b *testing.B) {
+						o := Options{Workers: workers}
+						var touched uint64
+						sum := streaming(words)
+						b.ReportAllocs()
+						for i := 0; b.Loop(); i++ {
+							if batch == 1 {
+								a, err := o.Annotate(b.Context(), x, requests[i%len(requests)])
+								if err != nil {
+									b.Fatal(err)
+								}
+								touched += a.Touched
+								continue
+							}
+							at := i * batch % len(requests)
+							all, err := o.AnnotateBatch(b.Context(), x, requests[at:at+batch])
+							if err != nil {
+								b.Fatal(err)
+							}
+							for _, a := range all {
+								touched += a.Touched
+							}
+						}
+						sum = min(sum, streaming(words))
+						ns := float64(b.Elapsed().Nanoseconds())
+						b.ReportMetric(ns/float64(b.N*batch)/1e6, "ms/request")
+						b.ReportMetric(float64(touched)/ns*1e3, "MB/s")
+						b.ReportMetric(ns/float64(touched)/sum, "×Sum")
+					})
+				}
+			}
+		}
+	}
+}
+
+func by(s cpar.Search, approx uint16) cpar.Params {
+	return cpar.Params{Scheme: cpar.SchemeCPAR, Search: s, L: 10, Approx: approx}
+}
+
+// BenchmarkMemory is one request on one core to an index in files as a push leaves
+// them, mapped and copied.
+func BenchmarkMemory(b *testing.B) {
+	folder := b.TempDir()
+	m, segments := parts(b, 20000, 1347, 300)
+	w, err := indexdir.Create(folder, indexdir.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.Close()
+	listed := m.Segments
+	m.Segments = nil
+	for i, segment := range listed {
+		most := len(segments[i])
+		if segment.Kind == cpar.SegmentVectors {
+			most = 64 << 20 / (8 * 1347) * (8 * 1347)
+		}
+		for part := range slices.Chunk(segments[i], most) {
+			out, err := w.AddSegment(segment.Kind)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for some := range slices.Chunk(part, 64<<10) {
+				if _, err := out.Write(some); err != nil {
+					b.Fatal(err)
+				}
+			}
+			s, err := out.Close()
+			if err != nil {
+				b.Fatal(err)
+			}
+			m.Segments = append(m.Segments, s)
+		}
+	}
+	if err := w.Activate(m); err != nil {
+		b.Fatal(err)
+	}
+	memories := []indexdir.Memory{indexdir.MemoryMap, indexdir.MemoryHuge}
+	for _, c := range []struct {
+		name string
+		p    cpar.Params
+	}{{"capia", params(cpar.SchemeCAPIA, 1000)}, {"depth@10", params(cpar.SchemeCPAR, 100)}, {"ivf@10", by(cpar.SearchIVF, 100)}} {
+		for range 3 { // in turn, since machines have slow spells
+			for _, memory := range memories {
+				b.Run(fmt.Sprintf("%s/%v", c.name, memory), func(b *testing.B) {
+					files, err := memory.Open(folder)
+					if err != nil {
+						b.Fatal(err)
+					}
+					defer files.Release()
+					x, err := score.Load(files.Manifest(), files.Segments())
+					if err != nil {
+						b.Fatal(err)
+					}
+					requests := make([]*cpar.Request, 64)
+					for i := range requests {
+						requests[i] = request(x, c.p, uint64(i))
+					}
+					for i := 0; b.Loop(); i++ {
+						if _, err := Annotate(x, requests[i%len(requests)]); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// streaming is how many nanoseconds modq.Sum takes for a byte of words, the best of
+// a few. It is asked just before and just after what it is compared with, since
+// machines have slow spells.
+func streaming(words []uint64) float64 {
+	best := time.Duration(1 << 62)
+	for range 3 {
+		begun := time.Now()
+		sink += modq.Sum(words)
+		best = min(best, time.Since(begun))
+	}
+	return float64(best.Nanoseconds()) / float64(8*len(words))
+}
+
+var sink uint64

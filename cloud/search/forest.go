@@ -1,0 +1,45 @@
+package search
+
+import (
+	"context"
+	"fmt"
+
+	"cpar"
+	"cpar/kdforest"
+)
+
+// forest answers requests to a forest, each on one goroutine.
+func (o Options) forest(ctx context.Context, t task) ([]*cpar.Reply, error) {
+	replies := make([]*cpar.Reply, len(t.requests))
+	return replies, parallel(o.workers(), len(t.requests), 1, func(_ int, first, last int) error {
+		for i := first; i < last; i++ {
+			var err error
+			if replies[i], err = o.searchForest(t, i); err != nil {
+				return err
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (o Options) searchForest(t task, i int) (*cpar.Reply, error) {
+	p, n := t.requests[i].Params, int(t.x.Manifest.Records)
+	visits, err := kdforest.Visits(int(p.Approx), n, int(p.L))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	}
+	hits, stats, err := t.x.Forest.Search(t.spaces[i], kdforest.Options{
+		Visits: visits,
+		L:      int(p.L),
+		Prune:  p.Prune && p.UsesPlanes(),
+		Order:  Order(p),
+		Trace:  o.Trace,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t.reply(i, hits, stats.Visited), nil
+}

@@ -1,0 +1,141 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"cpar"
+	"cpar/cloud/score"
+	"cpar/ivf"
+	"cpar/kdforest"
+)
+
+// lists answers requests to the inverted file. Which records a search visits is
+// settled by the centroids alone. So package ivf is asked that first; then all
+// that was wanted is read, in the order of memory, by all workers, a piece of a
+// list being read once for all who want it.
+func (o Options) lists(ctx context.Context, t task) ([]*cpar.Reply, error) {
+	plan := plans.Get().(*plan)
+	defer plans.Put(plan)
+	if err := plan.make(o, t); err != nil {
+		return nil, err
+	}
+	// nearest[w][i] is of worker w and request i.
+	nearest := make([][]*kdforest.Queue, o.workers())
+	err := parallel(len(nearest), len(plan.pieces), 2, func(w, first, last int) error {
+		nearest[w] = t.queues()
+		return readPieces(ctx, t, plan.pieces[first:last], nearest[w])
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t.merge(nearest, plan.visited), nil
+}
+
+// A piece is records that follow each other and that one request wants.
+type piece struct {
+	first   uint32
+	n       uint32
+	request int
+}
+
+// longestPiece is as many records as stay in a core's own cache until the next
+// request has been multiplied with them: 1.4 MB of the paper's profile.
+const longestPiece = 128
+
+// A plan is what is to be read for a task.
+type plan struct {
+	pieces  []piece
+	visited []int // records, for each request
+	scores  []int64
+}
+
+// plans are the memory of plans.
+var plans = sync.Pool{New: func() any { return new(plan) }}
+
+// make scores all centroids and notes what each request wants.
+func (p *plan) make(o Options, t task) error {
+	p.pieces, p.visited = p.pieces[:0], p.visited[:0]
+	k, n := t.x.Lists.Len(), len(t.requests)
+	p.scores = slices.Grow(p.scores[:0], k*n)[:k*n]
+	run := t.spaces[0].Centroids().Run
+	if n > 1 {
+		run = score.NewPass(t.spaces).Centroids
+	}
+	err := parallel(o.workers(), k, longestPiece, func(_, first, last int) error {
+		run(uint32(first), p.scores[first*n:last*n])
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, q := range t.requests {
+		visits, err := kdforest.Visits(int(q.Params.Approx), int(t.x.Manifest.Records), int(q.Params.L))
+		if err != nil {
+			return fmt.Errorf("%w: %w", cpar.ErrInput, err)
+		}
+		opt := ivf.Options{Visits: visits, L: int(q.Params.L)}
+		if o.Trace != nil {
+			opt.Trace = func(v ivf.Visit) {
+				var score [1]int64 // wish gives none
+				t.spaces[i].Run(v.Record, score[:])
+				o.Trace(kdforest.Visit{Tree: int(v.List), Hit: kdforest.Hit{Record: v.Record, Score: score[0]}})
+			}
+		}
+		_, stats, err := t.x.Lists.Search(column{p.scores, i, n}, wish{p, i}, opt)
+		if err != nil {
+			return err
+		}
+		p.visited = append(p.visited, stats.Visited)
+	}
+	slices.SortFunc(p.pieces, func(a, b piece) int {
+		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.request, b.request))
+	})
+	return nil
+}
+
+// A column gives the scores of request i out of those of n requests.
+type column struct {
+	scores []int64
+	i, n   int
+}
+
+func (c column) Run(first uint32, scores []int64) {
+	for j := range scores {
+		scores[j] = c.scores[(int(first)+j)*c.n+c.i]
+	}
+}
+
+// A wish notes what a request wants instead of scoring it. Pieces are counted
+// from the beginning of a list, so that those of different requests coincide.
+type wish struct {
+	*plan
+	request int
+}
+
+func (w wish) Run(first uint32, scores []int64) {
+	clear(scores)
+	for n := uint32(len(scores)); n > 0; {
+		here := min(n, longestPiece)
+		w.pieces = append(w.pieces, piece{first, here, w.request})
+		first, n = first+here, n-here
+	}
+}
+
+// readPieces shows the queues, one a request, what the pieces hold.
+func readPieces(ctx context.Context, t task, pieces []piece, queues []*kdforest.Queue) error {
+	var scores [longestPiece]int64
+	for _, p := range pieces {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t.spaces[p.request].Run(p.first, scores[:p.n])
+		for i, s := range scores[:p.n] {
+			queues[p.request].Push(kdforest.Hit{Record: p.first + uint32(i), Score: s})
+		}
+	}
+	return nil
+}

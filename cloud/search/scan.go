@@ -1,0 +1,92 @@
+package search
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"cpar"
+	"cpar/cloud/score"
+	"cpar/kdforest"
+)
+
+// stride is how many records are scored between two looks at the context, and
+// the least that is worth a goroutine: a fifth of a millisecond.
+const stride = 256
+
+// scan answers requests by one pass over all records.
+func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
+	n := int(t.x.Manifest.Records)
+	run := t.spaces[0].Run
+	if len(t.spaces) > 1 {
+		run = score.NewPass(t.spaces).Run
+	}
+	// nearest[w][i] is of worker w and request i.
+	nearest := make([][]*kdforest.Queue, o.workers())
+	err := parallel(len(nearest), n, stride, func(w, first, last int) (err error) {
+		nearest[w] = t.queues()
+		return scanPart(ctx, run, nearest[w], first, last)
+	})
+	if err != nil {
+		return nil, err
+	}
+	visited := make([]int, len(t.requests))
+	for i := range visited {
+		visited[i] = n
+	}
+	return t.merge(nearest, visited), nil
+}
+
+// merge makes replies of what workers found, nearest[w][i] being of worker w and
+// request i. A queue keeps the same hits in whatever order it is shown them, so
+// the number of workers does not matter.
+func (t *task) merge(nearest [][]*kdforest.Queue, visited []int) []*cpar.Reply {
+	replies := make([]*cpar.Reply, len(t.requests))
+	for i := range replies {
+		all := nearest[0][i]
+		for _, other := range nearest[1:] {
+			if other == nil {
+				break // fewer were worth it
+			}
+			for _, h := range other[i].Hits() {
+				all.Push(h)
+			}
+		}
+		replies[i] = t.reply(i, all.Hits(), visited[i])
+	}
+	return replies
+}
+
+// queues are one empty queue a request.
+func (t *task) queues() []*kdforest.Queue {
+	out := make([]*kdforest.Queue, len(t.requests))
+	for i, q := range t.requests {
+		out[i] = kdforest.NewQueue(int(q.Params.L))
+	}
+	return out
+}
+
+// scratches are the scores of one stride.
+var scratches = sync.Pool{New: func() any { return new([]int64) }}
+
+// scanPart shows the queues, one a request, records first to last−1.
+func scanPart(ctx context.Context, run func(uint32, []int64), queues []*kdforest.Queue, first, last int) error {
+	scratch := scratches.Get().(*[]int64)
+	defer scratches.Put(scratch)
+	for at := first; at < last; at += stride {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(stride, last-at) * len(queues)
+		scores := slices.Grow((*scratch)[:0], n)[:n]
+		*scratch = scores
+		run(uint32(at), scores)
+		for i := 0; len(scores) > 0; i++ {
+			for k, q := range queues {
+				q.Push(kdforest.Hit{Record: uint32(at + i), Score: scores[k]})
+			}
+			scores = scores[len(queues):]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cpar"
+	"cpar/cparhttp"
+	"cpar/user"
+	"cpar/user/feature"
+)
+
+// together is how many photos are asked about at once: the cloud then reads its
+// memory once for all of them where it scans, and the wait for a reply is one.
+const together = 16
+
+// A walk takes photos from their features to their keywords, some at a time.
+type walk struct {
+	flags  *annotateFlags
+	owner  *user.Owner
+	client *cparhttp.Client
+	params cpar.Params
+	// alone is set when the cloud does not take several requests at once.
+	alone bool
+}
+
+// A photoWalk is one photo on its way, or the error that ended it.
+type photoWalk struct {
+	annotated
+	pending *user.Pending
+	request *cpar.Request
+	reply   *cpar.Reply
+	err     error
+}
+
+// annotate takes photos the whole way; number is that of the first. An error of
+// its own is the cloud's or the person's, not a photo's.
+func (w *walk) annotate(ctx context.Context, photos []string, number int) ([]photoWalk, error) {
+	all := make([]photoWalk, len(photos))
+	var asking []*photoWalk
+	for i, photo := range photos {
+		all[i].Photo = photo
+		if all[i].err = w.prepare(&all[i], number+i); all[i].err == nil {
+			asking = append(asking, &all[i])
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.ask(ctx, asking); err != nil {
+		return nil, err
+	}
+	for _, p := range asking {
+		if p.err == nil {
+			p.Visited, p.Touched = p.reply.Visited, p.reply.Touched
+			p.Keywords, p.err = p.pending.Keywords(p.reply, w.flags.keywords)
+		}
+		if errors.Is(p.err, cpar.ErrCloud) {
+			return nil, p.err // it is not about this photo
+		}
+		if p.err != nil {
+			p.err = fmt.Errorf("%s: %w", p.Photo, p.err)
+		}
+	}
+	return all, nil
+}
+
+// prepare makes the request of a photo.
+func (w *walk) prepare(p *photoWalk, number int) error {
+	data, err := feature.ReadFile(p.Photo)
+	if err != nil {
+		return err
+	}
+	features, err := feature.FromBytes(data)
+	if err == nil {
+		p.pending, p.request, err = w.owner.Request(features, w.params)
+	}
+	if err == nil && w.flags.saveRequests != "" {
+		err = saveRequest(w.flags.saveRequests, number, p.request)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.Photo, err)
+	}
+	return nil
+}
+
+// ask gets the replies. Where the cloud refuses several requests at once, because
+// it does not know how or because one of them is bad, each is asked alone.
+func (w *walk) ask(ctx context.Context, all []*photoWalk) error {
+	if len(all) > 1 && !w.alone {
+		requests := make([]*cpar.Request, len(all))
+		for i, p := range all {
+			requests[i] = p.request
+		}
+		begun := time.Now()
+		replies, stats, err := w.client.AnnotateBatch(ctx, requests)
+		switch {
+		case err == nil:
+			share := milliseconds(begun) / float64(len(all))
+			for i, p := range all {
+				p.reply = replies[i]
+				p.Sent, p.Received, p.CloudMS = stats[i].Sent, stats[i].Received, share
+			}
+			return nil
+		case errors.Is(err, cpar.ErrCloud) || ctx.Err() != nil:
+			return err
+		}
+		w.alone = errors.Is(err, cparhttp.ErrNotFound)
+	}
+	for _, p := range all {
+		begun := time.Now()
+		reply, stats, err := w.client.Annotate(ctx, p.request)
+		if errors.Is(err, cpar.ErrCloud) || err != nil && ctx.Err() != nil {
+			return err
+		}
+		p.reply, p.err = reply, err
+		p.Sent, p.Received, p.CloudMS = stats.Sent, stats.Received, milliseconds(begun)
+	}
+	return nil
+}
+
+func milliseconds(begun time.Time) float64 {
+	return float64(time.Since(begun).Microseconds()) / 1000
+}

@@ -1,0 +1,105 @@
+package cparhttp
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net/http"
+
+	"cpar"
+	"cpar/internal/wire"
+)
+
+// Limits of a batch.
+const (
+	// MaxBatch is how many requests a batch may hold.
+	MaxBatch = 64
+	// MaxBatchBytes bounds the body of a batch. A request of the paper's profile
+	// has 11 to 14 KB.
+	MaxBatchBytes = 8 << 20
+)
+
+// A batch is written as a count of four bytes, then each request or reply as
+// a length of four bytes and its canonical encoding.
+
+// AppendBatch appends the encoding of a batch to b.
+func AppendBatch(b []byte, items [][]byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(items)))
+	for _, item := range items {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(item)))
+		b = append(b, item...)
+	}
+	return b
+}
+
+// DecodeBatch reads a batch of 1 to MaxBatch items, which are parts of b. Errors
+// wrap cpar.ErrCorrupt.
+func DecodeBatch(b []byte) ([][]byte, error) {
+	r := wire.NewReader(b, cpar.ErrCorrupt)
+	n := r.Count(4, "items")
+	if r.Err() == nil && (n < 1 || n > MaxBatch) {
+		r.Fail("a batch of %d; 1 to %d are possible", n, MaxBatch)
+	}
+	var items [][]byte
+	for i := 0; i < n && r.Err() == nil; i++ {
+		items = append(items, r.Bytes(r.Count(1, fmt.Sprintf("bytes of item %d", i+1)), "item"))
+	}
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("reading batch: %w", err)
+	}
+	return items, nil
+}
+
+// AnnotateBatch sends requests to one index at once and returns their replies in
+// the same order, each checked as Annotate does. stats[i] is of request i alone.
+// A request that the cloud cannot answer fails all. A cloud that has no such
+// route answers ErrNotFound, as one without the index does.
+func (c *Client) AnnotateBatch(ctx context.Context, requests []*cpar.Request) (replies []*cpar.Reply, stats []Stats, err error) {
+	fail := func(err error) ([]*cpar.Reply, []Stats, error) {
+		return nil, nil, fmt.Errorf("annotating %d: %w", len(requests), err)
+	}
+	if len(requests) < 1 || len(requests) > MaxBatch {
+		return fail(fmt.Errorf("%w: the cloud takes 1 to %d requests at once", cpar.ErrInput, MaxBatch))
+	}
+	items, limit := make([][]byte, len(requests)), int64(4)
+	stats = make([]Stats, len(requests))
+	for i, q := range requests {
+		if q.Index != requests[0].Index {
+			return fail(fmt.Errorf("%w: request %d is for another index than request 1", cpar.ErrInput, i+1))
+		}
+		if items[i], err = q.MarshalBinary(); err != nil {
+			return fail(fmt.Errorf("request %d: %w", i+1, err))
+		}
+		if len(items[i]) > MaxRequestBytes {
+			return fail(fmt.Errorf("%w: request %d has %d bytes; the cloud takes %d", cpar.ErrInput, i+1, len(items[i]), MaxRequestBytes))
+		}
+		stats[i].Sent = len(items[i])
+		limit += 4 + maxReply(q.Params.L)
+	}
+	body := AppendBatch(nil, items)
+	if len(body) > MaxBatchBytes {
+		return fail(fmt.Errorf("%w: they have %d bytes; the cloud takes %d", cpar.ErrInput, len(body), MaxBatchBytes))
+	}
+	answer, err := c.do(ctx, call{method: http.MethodPost, path: route(PathAnnotateBatch, requests[0].Index), body: body, want: TypeBinary, limit: limit})
+	if err != nil {
+		return fail(err)
+	}
+	items, err = DecodeBatch(answer)
+	if err != nil {
+		return fail(c.garbled(err))
+	}
+	if len(items) != len(requests) {
+		return fail(fmt.Errorf("cloud at %s: %w: it sends %d replies", c.base, cpar.ErrCloud, len(items)))
+	}
+	replies = make([]*cpar.Reply, len(items))
+	for i, item := range items {
+		stats[i].Received = len(item)
+		if replies[i], err = cpar.DecodeReply(item); err != nil {
+			return fail(fmt.Errorf("reply %d: %w", i+1, c.garbled(err)))
+		}
+		if err := checkReply(requests[i], replies[i]); err != nil {
+			return fail(fmt.Errorf("reply %d: cloud at %s: %w", i+1, c.base, err))
+		}
+	}
+	return replies, stats, nil
+}

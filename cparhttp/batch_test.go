@@ -1,0 +1,121 @@
+package cparhttp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"cpar"
+)
+
+func TestBatchEncoding(t *testing.T) {
+	for _, items := range [][][]byte{{{1}}, {{}, {2, 3}, {}}, make([][]byte, MaxBatch)} {
+		b := AppendBatch([]byte("before"), items)
+		got, err := DecodeBatch(b[6:])
+		if err != nil || len(got) != len(items) {
+			t.Fatalf("%v: %v, %v", items, got, err)
+		}
+		for i := range got {
+			if !bytes.Equal(got[i], items[i]) {
+				t.Errorf("item %d is %v, want %v", i, got[i], items[i])
+			}
+		}
+	}
+	for name, bad := range map[string][]byte{
+		"nothing":        nil,
+		"no items":       AppendBatch(nil, nil),
+		"too many items": AppendBatch(nil, make([][]byte, MaxBatch+1)),
+		"short":          AppendBatch(nil, [][]byte{{1, 2}})[:9],
+		"long":           append(AppendBatch(nil, [][]byte{{1, 2}}), 0),
+		"a huge length":  binary.LittleEndian.AppendUint32([]byte{1, 0, 0, 0}, 1<<31),
+		"a huge number":  {255, 255, 255, 255},
+	} {
+		if got, err := DecodeBatch(bad); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+func FuzzDecodeBatch(f *testing.F) {
+	f.Add(AppendBatch(nil, [][]byte{{1, 2, 3}, {}, {4}}))
+	f.Add([]byte{1, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		items, err := DecodeBatch(b)
+		if err == nil && !bytes.Equal(AppendBatch(nil, items), b) {
+			t.Errorf("%x decodes to %x", b, items)
+		}
+	})
+}
+
+func TestAnnotateBatch(t *testing.T) {
+	requests := []*cpar.Request{request(3), request(2)}
+	good := AppendBatch(nil, [][]byte{encoded(t, reply(3)), encoded(t, reply(1))})
+	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if want := "/v1/indexes/" + requests[0].Index.String() + "/annotate-batch"; r.URL.Path != want {
+			t.Errorf("asked %s, want %s", r.URL.Path, want)
+		}
+		answers(TypeBinary, good)(w, r)
+	}))
+	replies, stats, err := c.AnnotateBatch(t.Context(), requests)
+	if err != nil || len(replies) != 2 || len(replies[0].Matches) != 3 || len(replies[1].Matches) != 1 {
+		t.Fatalf("%v, %v", replies, err)
+	}
+	if want := (Stats{len(encoded(t, requests[1])), len(encoded(t, reply(1)))}); stats[1] != want {
+		t.Errorf("stats %+v, want %+v", stats[1], want)
+	}
+	swapped, twice := reply(2), reply(2)
+	swapped.Index[0]++
+	twice.Matches[1].Record, twice.Matches[1].Score = 0, 1
+	for name, c := range map[string]struct {
+		answer []byte
+		say    string
+	}{
+		"a reply too few":           {AppendBatch(nil, [][]byte{encoded(t, reply(3))}), "1 replies"},
+		"replies in another order":  {AppendBatch(nil, [][]byte{encoded(t, reply(1)), encoded(t, reply(3))}), "reply 2"},
+		"a reply for another index": {AppendBatch(nil, [][]byte{encoded(t, reply(1)), encoded(t, swapped)}), "reply 2"},
+		"one record twice":          {AppendBatch(nil, [][]byte{encoded(t, twice), encoded(t, reply(1))}), "reply 1"},
+		"garbage":                   {[]byte("garbage"), "reading batch"},
+		"a garbled reply":           {AppendBatch(nil, [][]byte{encoded(t, reply(1)), {1}}), "reply 2"},
+	} {
+		if _, _, err := client(t, answers(TypeBinary, c.answer)).AnnotateBatch(t.Context(), requests); !errors.Is(err, cpar.ErrCloud) || !strings.Contains(err.Error(), c.say) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestBatchThatIsNotSent(t *testing.T) {
+	c := client(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was sent") }))
+	other, large, bad := request(1), request(1), request(1)
+	other.Index[0]++
+	large.Vector = make([]uint64, MaxRequestBytes/8)
+	bad.Params.L = 0
+	most := request(1)
+	most.Vector = make([]uint64, MaxRequestBytes/8-100)
+	for name, requests := range map[string][]*cpar.Request{
+		"none":               nil,
+		"too many":           make([]*cpar.Request, MaxBatch+1),
+		"two indexes":        {request(1), other},
+		"a large one":        {request(1), large},
+		"a bad one":          {request(1), bad},
+		"too large together": {most, most, most, most, most, most, most, most, most},
+	} {
+		if _, _, err := c.AnnotateBatch(t.Context(), requests); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestCloudWithoutBatches: an older cloud's answer says so.
+func TestCloudWithoutBatches(t *testing.T) {
+	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", TypeProblem)
+		w.WriteHeader(http.StatusNotFound)
+		w.Write([]byte(`{"code":"not_found","detail":"there is no such route"}`))
+	}))
+	if _, _, err := c.AnnotateBatch(t.Context(), []*cpar.Request{request(1)}); !errors.Is(err, ErrNotFound) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,167 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"cpar"
+	"cpar/kdforest"
+	"cpar/user"
+	"cpar/user/cluster"
+)
+
+// Structures says how much of the truth each structure of an index finds: the
+// spaces that a forest may split, the places where its records may be, the
+// orders in which it may be searched, and the inverted file. The defaults of
+// user.Options and Manifest.DefaultParams were chosen by it.
+type Structures struct {
+	Records  int            `json:"records"`
+	Requests int            `json:"requests"`
+	Rows     []StructureRow `json:"rows"`
+}
+
+// A StructureRow is one structure searched in one order.
+type StructureRow struct {
+	// Split and Place are empty for the inverted file.
+	Split  string `json:"split,omitempty"`
+	Place  string `json:"place,omitempty"`
+	Lists  int    `json:"lists,omitempty"`
+	Search string `json:"search"`
+	// Recall is the share of the scan's ten nearest that is found, by AP.
+	Recall map[string]float64 `json:"recall_at_10"`
+	// Default marks what an index is built and searched with unless told
+	// otherwise.
+	Default bool `json:"default,omitempty"`
+}
+
+// MeasureStructures builds an index of every structure and searches it in the
+// clear: visits are those of the encrypted search (Agreement). Every index has
+// a key and a projection of its own, with which figures move by about 0.01.
+func MeasureStructures(ctx context.Context, c *Corpus, progress user.Progress) (*Structures, error) {
+	out := &Structures{Records: len(c.Train), Requests: len(c.Test)}
+	how := (&cpar.Manifest{Scheme: cpar.SchemeCPAR, Trees: 1, Lists: 1}).DefaultParams().Search
+	var options []user.Options
+	for _, split := range []user.SplitSpace{user.SplitOriginal, user.SplitPCA} {
+		for _, place := range []cpar.Place{cpar.PlaceNode, cpar.PlaceLeaf} {
+			options = append(options, user.Options{Split: split, Place: place, Lists: user.None})
+		}
+	}
+	lists := []int{64, cluster.DefaultLists(len(c.Train)), 256}
+	slices.Sort(lists)
+	for _, lists := range slices.Compact(lists) {
+		if lists <= len(c.Train) {
+			options = append(options, user.Options{Trees: user.None, Lists: lists})
+		}
+	}
+	for i, opt := range options {
+		if progress != nil {
+			progress("structures", i, len(options))
+		}
+		rows, err := measureStructure(ctx, c, opt)
+		if err != nil {
+			return nil, fmt.Errorf("split %v, place %v, %d lists: %w", opt.Split, opt.Place, opt.Lists, err)
+		}
+		for _, row := range rows {
+			usual := opt.Split == 0 && opt.Place == 0 && (opt.Trees != user.None || opt.Lists == cluster.DefaultLists(len(c.Train)))
+			row.Default = usual && row.Search == how.String()
+			out.Rows = append(out.Rows, row)
+		}
+	}
+	return out, nil
+}
+
+func measureStructure(ctx context.Context, c *Corpus, opt user.Options) ([]StructureRow, error) {
+	b, err := user.Setup(ctx, user.NewKey(), c.Train, opt)
+	if err != nil {
+		return nil, err
+	}
+	twin, err := b.Twin()
+	if err != nil {
+		return nil, err
+	}
+	found := func(p cpar.Params) ([][]uint32, error) {
+		records, errs := make([][]uint32, len(c.Test)), make([]error, len(c.Test))
+		inParallel(len(c.Test), func(i int) {
+			if errs[i] = ctx.Err(); errs[i] == nil {
+				records[i], errs[i] = nearestInTwin(b, twin, c.Test[i], p)
+			}
+		})
+		i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
+		if i >= 0 {
+			return nil, fmt.Errorf("request %d: %w", i, errs[i])
+		}
+		return records, nil
+	}
+	truth, err := found(cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000})
+	if err != nil {
+		return nil, err
+	}
+	orders := []cpar.Search{cpar.SearchIVF}
+	if opt.Trees != user.None {
+		orders = []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank, cpar.SearchBestBin}
+	}
+	var rows []StructureRow
+	for _, order := range orders {
+		row := StructureRow{Search: order.String(), Recall: map[string]float64{}}
+		if order == cpar.SearchIVF {
+			row.Lists = opt.Lists
+		} else {
+			row.Split, row.Place = opt.Split.String(), opt.Place.String()
+		}
+		for _, approx := range recallPowers {
+			records, err := found(cpar.Params{Scheme: cpar.SchemeCPAR, Search: order, L: 10, Approx: approx})
+			if err != nil {
+				return nil, err
+			}
+			row.Recall[approxName(approx)] = round(recall(records, truth), 4)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func nearestInTwin(b *user.Builder, twin *user.Twin, image user.Image, p cpar.Params) ([]uint32, error) {
+	v, err := b.Vector(image.Vectors)
+	if err != nil {
+		return nil, err
+	}
+	pending, _, err := b.RequestVector(v, p)
+	if err != nil {
+		return nil, err
+	}
+	hits, err := twin.Search(v, pending, func(kdforest.Visit) {})
+	if err != nil {
+		return nil, err
+	}
+	records := make([]uint32, len(hits))
+	for i, h := range hits {
+		records[i] = h.Record
+	}
+	return records, nil
+}
+
+// Tables implements Result.
+func (s *Structures) Tables() []Table {
+	t := Table{Name: "structures", Title: fmt.Sprintf("Of the ten nearest found, by structure and search, n = %d, %d requests", s.Records, s.Requests),
+		Columns: []string{"structure", "search", ""}}
+	for _, approx := range recallPowers {
+		t.Columns = append(t.Columns, "AP-"+approxName(approx))
+	}
+	for _, r := range s.Rows {
+		name := fmt.Sprintf("forest, split %s, records at %s", r.Split, r.Place)
+		if r.Lists > 0 {
+			name = fmt.Sprintf("inverted file, %d lists", r.Lists)
+		}
+		mark := ""
+		if r.Default {
+			mark = "default"
+		}
+		row := []string{name, r.Search, mark}
+		for _, approx := range recallPowers {
+			row = append(row, num(r.Recall[approxName(approx)], 3))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return []Table{t}
+}

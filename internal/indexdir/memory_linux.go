@@ -1,0 +1,65 @@
+package indexdir
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const hugePage = 2 << 20
+
+// allocate returns n bytes that start on a huge page. Where the system has no
+// huge pages they are ordinary ones.
+func allocate(n uint64) ([]byte, func(), error) {
+	if n == 0 || n > math.MaxInt-2*hugePage {
+		return nil, nil, fmt.Errorf("allocating %d bytes: %w", n, unix.EINVAL)
+	}
+	// Whole pages at both ends: a part of one cannot become huge.
+	size := (int(n) + hugePage - 1) / hugePage * hugePage
+	all, err := unix.Mmap(-1, 0, size+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return nil, nil, fmt.Errorf("allocating %d bytes: %w", n, err)
+	}
+	first := int(-uintptr(unsafe.Pointer(&all[0])) % hugePage)
+	// Best effort: a system without huge pages refuses, and its pages do too.
+	_ = unix.Madvise(all[first:first+size], unix.MADV_HUGEPAGE)
+	return all[first : first+int(n) : first+int(n)], func() { _ = unix.Munmap(all) }, nil
+}
+
+// available is how much memory the process may take without others having to
+// give theirs: what the system says is available, and what its control group
+// leaves.
+func available() (n uint64, known bool) {
+	f, err := os.Open("/proc/meminfo")
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if word := strings.Fields(s.Text()); len(word) >= 2 && word[0] == "MemAvailable:" {
+			kb, err := strconv.ParseUint(word[1], 10, 53)
+			n, known = kb<<10, err == nil
+		}
+	}
+	limit, err1 := number("/sys/fs/cgroup/memory.max")
+	used, err2 := number("/sys/fs/cgroup/memory.current")
+	if err1 == nil && err2 == nil {
+		n = min(n, limit-min(used, limit))
+	}
+	return n, known
+}
+
+// number reads a file that holds one number.
+func number(path string) (uint64, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
+}
