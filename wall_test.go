@@ -43,7 +43,7 @@ type ban struct{ pkg, why string }
 // open packages see no key and no plaintext; every room may use them.
 var open = []string{
 	module, module + "/kdforest", module + "/ivf", module + "/cparhttp",
-	module + "/internal/modq", module + "/internal/wire",
+	module + "/internal/modq", module + "/internal/lattice", module + "/internal/wire",
 	module + "/internal/durable", module + "/internal/hint", module + "/internal/indexdir", module + "/internal/exitcode",
 }
 
@@ -63,6 +63,8 @@ var cloudMay = []string{
 	"log/slog", "net", "net/http", "net/netip", "net/url", "os", "os/signal", "syscall", "flag",
 	// by name, since golang.org/x/sys/execabs runs programs
 	"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/sys/cpu",
+	// the ring, without keys
+	"github.com/tuneinsight/lattigo/v6/ring",
 	"github.com/gofrs/flock", "github.com/edsrzf/mmap-go", "golang.org/x/sync/",
 	"github.com/danielgtaylor/huma/v2", "github.com/danielgtaylor/huma/v2/", "github.com/spf13/cobra",
 	"github.com/spf13/pflag",

@@ -1,0 +1,169 @@
+package sealed
+
+import (
+	"errors"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"cpar"
+	"cpar/internal/lattice"
+)
+
+var testID = cpar.IndexID{4, 5, 6}
+
+var bigQ = new(big.Int).SetUint64(lattice.Q)
+
+func elements(r *rand.Rand, n int) []uint64 {
+	x := make([]uint64, n)
+	for i := range x {
+		x[i] = r.Uint64N(lattice.Q)
+	}
+	return x
+}
+
+func balanced(t testing.TB, dim, block int) lattice.Params {
+	t.Helper()
+	p, err := lattice.Params{Dim: dim, Block: block, LogT: 20, RecordNorm: 500, RequestNorm: 500, Addend: 1000}.Balance()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// randomGroups are what encrypted records look like: uniform.
+func randomGroups(r *rand.Rand, p lattice.Params, counts []int) []*lattice.Group {
+	var groups []*lattice.Group
+	for i, count := range counts {
+		groups = append(groups, &lattice.Group{
+			Index: testID, Seed: [32]byte{byte(i)}, Count: count,
+			Addends: elements(r, p.Records()), Matrix: elements(r, p.Words()),
+		})
+	}
+	return groups
+}
+
+func coefficients(p lattice.Params, matrix []uint64) (blocks [][]uint64) {
+	for b := range p.Blocks() {
+		w := make([]uint64, lattice.N)
+		p.Gather(w, matrix, b)
+		lattice.Interpolate(w)
+		blocks = append(blocks, w)
+	}
+	return blocks
+}
+
+// slowEvaluate multiplies polynomials by the definition, coefficient by
+// coefficient, in big integers.
+func slowEvaluate(p lattice.Params, groups []*lattice.Group, q *lattice.Request) (scores []uint64) {
+	request := coefficients(p, q.Matrix)
+	for _, g := range groups {
+		records := coefficients(p, g.Matrix)
+		for i := range g.Count {
+			sum := new(big.Int).SetUint64(g.Addends[i])
+			var x, y big.Int
+			for b := range records {
+				for j, w := range records[b] {
+					at := i*p.Block - j
+					x.SetUint64(w)
+					if at >= 0 {
+						sum.Add(sum, x.Mul(&x, y.SetUint64(request[b][at])))
+					} else {
+						sum.Sub(sum, x.Mul(&x, y.SetUint64(request[b][at+lattice.N])))
+					}
+				}
+			}
+			scores = append(scores, lattice.Round(sum.Mod(sum, bigQ).Uint64(), p.ReplyBits()))
+		}
+	}
+	return scores
+}
+
+func TestEvaluateAgainstBigIntegers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		dim, block int
+		counts     []int
+	}{
+		{16, 256, []int{16, 1, 7, 16, 3, 16}}, // four groups at a time, and two more
+		{300, 256, []int{5, 16, 16, 2}},
+		{400, 128, []int{3}},
+		{100, 16, []int{256}},
+		{1, 64, nil},
+	} {
+		p := balanced(t, c.dim, c.block)
+		groups := randomGroups(r, p, c.counts)
+		x, err := NewIndex(p, testID, groups)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := &lattice.Request{Index: testID, Number: [16]byte{1}, Matrix: elements(r, p.Words())}
+		want := slowEvaluate(p, groups, q)
+		if x.Records() != len(want) {
+			t.Errorf("%+v: %d records, want %d", c, x.Records(), len(want))
+		}
+		for _, workers := range []int{-1, 1, 2, 50} {
+			a, err := x.Evaluate(q, workers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Index != testID || a.Number != q.Number {
+				t.Errorf("%+v: the reply is not to this request", c)
+			}
+			if !slices.Equal(a.Scores, want) {
+				t.Errorf("%+v, %d workers: other scores than by the definition", c, workers)
+			}
+		}
+	}
+}
+
+func TestWhatDoesNotBelongTogetherIsRefused(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	p := balanced(t, 16, 256)
+	for name, change := range map[string]func(*lattice.Group){
+		"another index":   func(g *lattice.Group) { g.Index[0]++ },
+		"no record":       func(g *lattice.Group) { g.Count = 0 },
+		"too many":        func(g *lattice.Group) { g.Count = 17 },
+		"a short matrix":  func(g *lattice.Group) { g.Matrix = g.Matrix[1:] },
+		"a short addends": func(g *lattice.Group) { g.Addends = g.Addends[1:] },
+	} {
+		groups := randomGroups(r, p, []int{3, 3})
+		change(groups[1])
+		if _, err := NewIndex(p, testID, groups); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := NewIndex(lattice.Params{}, testID, nil); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("no parameters: %v", err)
+	}
+	x, err := NewIndex(p, testID, randomGroups(r, p, []int{3}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, q := range map[string]*lattice.Request{
+		"another index":  {Matrix: elements(r, p.Words())},
+		"a short matrix": {Index: testID, Matrix: elements(r, p.Words()-1)},
+	} {
+		if _, err := x.Evaluate(q, 1); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("a request of %s: %v", name, err)
+		}
+	}
+}
+
+func BenchmarkEvaluate(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	p := balanced(b, 1408, 128)
+	groups := randomGroups(r, p, slices.Repeat([]int{p.Records()}, 64))
+	x, err := NewIndex(p, testID, groups)
+	if err != nil {
+		b.Fatal(err)
+	}
+	q := &lattice.Request{Index: testID, Matrix: elements(r, p.Words())}
+	b.SetBytes(int64(len(groups) * p.GroupSize()))
+	for b.Loop() {
+		if _, err := x.Evaluate(q, 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package lattice
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"cpar"
+	"cpar/internal/wire"
+)
+
+// Every object starts with the magic, its kind, a zero, the version and the
+// index. All words are little-endian, and those modulo Q are below Q: one value
+// has one encoding. Lengths follow from the parameters and the number of
+// records alone.
+//
+//	group    header (24)  seed (32)  count (4)  zero (4)  K words  K·B·D words
+//	request  header (24)  number (16)  K·B·D words
+//	reply    header (24)  number (16)  state (32)  count (4)  zero (4)  packed scores
+//	hints    header (24)  groups (4)  zero (4), then for each group
+//	         seed (32)  count (4)  zero (4)  N packed coefficients, by Classes
+const (
+	magic   = "CPAR"
+	version = 1
+
+	headerSize = 24
+	SeedSize   = 32
+	NumberSize = 16
+)
+
+// A Kind tells the objects of this scheme apart.
+type Kind byte
+
+const (
+	KindGroup   Kind = 'g'
+	KindRequest Kind = 'q'
+	KindReply   Kind = 'a'
+	KindHints   Kind = 'h'
+)
+
+func (k Kind) String() string {
+	switch k {
+	case KindGroup:
+		return "sealed group"
+	case KindRequest:
+		return "sealed request"
+	case KindReply:
+		return "sealed reply"
+	case KindHints:
+		return "sealed hints"
+	}
+	return "sealed object"
+}
+
+// AppendHeader begins an object.
+func AppendHeader(b []byte, k Kind, id cpar.IndexID) []byte {
+	b = append(b, magic...)
+	b = append(b, byte(k), 0)
+	b = binary.LittleEndian.AppendUint16(b, version)
+	return append(b, id[:]...)
+}
+
+// ReadHeader checks the beginning of an object and returns its index.
+func ReadHeader(r *wire.Reader, k Kind) (id cpar.IndexID, err error) {
+	m := string(r.Bytes(len(magic), "magic"))
+	got, zero, v := Kind(r.U8("kind")), r.U8("reserved byte"), r.U16("version")
+	copy(id[:], r.Bytes(len(id), "index id"))
+	switch {
+	case r.Err() != nil:
+		err = r.Err()
+	case m != magic:
+		err = fmt.Errorf("%w: it does not start with %q", cpar.ErrCorrupt, magic)
+	case got != k:
+		err = fmt.Errorf("%w: this is a %v", cpar.ErrCorrupt, got)
+	case v != version:
+		err = fmt.Errorf("%w: it has version %d, this program speaks version %d", cpar.ErrVersion, v, version)
+	case zero != 0:
+		err = fmt.Errorf("%w: the reserved byte is %d", cpar.ErrCorrupt, zero)
+	}
+	return id, err
+}
+
+// AppendCount writes a count and the zeros that keep words aligned.
+func AppendCount(b []byte, n int) []byte {
+	return binary.LittleEndian.AppendUint64(b, uint64(uint32(n)))
+}
+
+// ReadCount reads what AppendCount writes.
+func ReadCount(r *wire.Reader, what string) int {
+	n, zero := r.U32(what), r.U32("reserved bytes")
+	if r.Err() == nil && zero != 0 {
+		r.Fail("the reserved bytes are not zero")
+	}
+	return int(n)
+}
+
+// readElements takes n words below Q off r, viewed and not copied where the
+// machine allows it.
+func readElements(r *wire.Reader, n int, what string) []uint64 {
+	b := r.Bytes(8*n, what)
+	if b == nil {
+		return nil
+	}
+	v := wire.View(b)
+	for _, x := range v {
+		if x >= Q {
+			r.Fail("a word of %s is not below the modulus", what)
+			return nil
+		}
+	}
+	return v
+}

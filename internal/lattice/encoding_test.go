@@ -1,0 +1,189 @@
+package lattice
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"cpar"
+)
+
+var (
+	small = Params{Dim: 16, Block: 256, LogT: 20, LogRecordScale: 20, RecordNorm: 100, RequestNorm: 100, Addend: 100}
+	id    = cpar.IndexID{9, 8, 7}
+)
+
+func testGroup() *Group {
+	r := rand.New(rand.NewPCG(1, 2))
+	return &Group{Index: id, Seed: [32]byte{1}, Count: 3, Addends: elements(r, small.Records()), Matrix: elements(r, small.Words())}
+}
+
+func testRequest() *Request {
+	return &Request{Index: id, Number: [16]byte{5}, Matrix: elements(rand.New(rand.NewPCG(3, 4)), small.Words())}
+}
+
+func testReply(n int) *Reply {
+	a := &Reply{Index: id, Number: [16]byte{5}, State: State{6}, Scores: make([]uint64, n)}
+	for i := range a.Scores {
+		a.Scores[i] = uint64(i*1234567) & (1<<small.ReplyBits() - 1)
+	}
+	return a
+}
+
+// objects are the three encodings, each with what decodes and encodes it again.
+var objects = []struct {
+	name   string
+	bytes  []byte
+	size   int
+	decode func([]byte) ([]byte, error)
+}{
+	{"group", testGroup().AppendBinary(nil), small.GroupSize(), func(b []byte) ([]byte, error) {
+		g, err := DecodeGroup(small, b)
+		if err != nil {
+			return nil, err
+		}
+		return g.AppendBinary(nil), nil
+	}},
+	{"request", testRequest().AppendBinary(nil), small.RequestSize(), func(b []byte) ([]byte, error) {
+		q, err := DecodeRequest(small, b)
+		if err != nil {
+			return nil, err
+		}
+		return q.AppendBinary(nil), nil
+	}},
+	{"reply", testReply(5).AppendBinary(small, nil), small.ReplySize(5), func(b []byte) ([]byte, error) {
+		a, err := DecodeReply(small, b)
+		if err != nil {
+			return nil, err
+		}
+		return a.AppendBinary(small, nil), nil
+	}},
+}
+
+func TestEncodings(t *testing.T) {
+	if err := small.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		t.Run(o.name, func(t *testing.T) {
+			if len(o.bytes) != o.size {
+				t.Errorf("%d bytes, announced are %d", len(o.bytes), o.size)
+			}
+			if back, err := o.decode(o.bytes); err != nil || !bytes.Equal(back, o.bytes) {
+				t.Fatalf("did not come back: %v", err)
+			}
+			for _, cut := range []int{0, 3, 7, 20, 30, 55, 60, len(o.bytes) - 1} {
+				if _, err := o.decode(o.bytes[:cut]); !errors.Is(err, cpar.ErrCorrupt) {
+					t.Errorf("cut at %d: %v", cut, err)
+				}
+			}
+			if _, err := o.decode(append(bytes.Clone(o.bytes), 0)); !errors.Is(err, cpar.ErrCorrupt) {
+				t.Errorf("a byte left over: %v", err)
+			}
+			for _, c := range []struct {
+				at   int
+				want error
+			}{{0, cpar.ErrCorrupt}, {4, cpar.ErrCorrupt}, {5, cpar.ErrCorrupt}, {6, cpar.ErrVersion}} {
+				b := bytes.Clone(o.bytes)
+				b[c.at] ^= 1
+				if _, err := o.decode(b); !errors.Is(err, c.want) {
+					t.Errorf("byte %d changed: %v, want %v", c.at, err, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestHostileEncodings(t *testing.T) {
+	for name, c := range map[string]struct {
+		object, at int
+		value      uint64
+	}{
+		"no records in a group":          {0, 56, 0},
+		"more than a group holds":        {0, 56, 17},
+		"reserved bytes of a group":      {0, 56, 3 | 1<<32},
+		"an addend of Q":                 {0, 64, Q},
+		"an element of Q":                {0, 64 + 8*16, Q},
+		"the last element of a group":    {0, small.GroupSize() - 8, 1<<64 - 1},
+		"an element of a request":        {1, 40, Q},
+		"the last element of a request":  {1, small.RequestSize() - 8, Q + 1},
+		"more scores than bytes":         {2, 72, 6},
+		"many more scores than bytes":    {2, 72, 1<<32 - 1},
+		"fewer scores than bytes":        {2, 72, 4},
+		"reserved bytes of a reply":      {2, 72, 5 | 1<<40},
+		"bits behind the last score set": {2, small.ReplySize(5) - 8, 1 << 63},
+	} {
+		b := bytes.Clone(objects[c.object].bytes)
+		binary.LittleEndian.PutUint64(b[c.at:], c.value)
+		if _, err := objects[c.object].decode(b); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What a decoder makes is at most eight times its input, and a little.
+func TestDecodersAllocateLittle(t *testing.T) {
+	b := bytes.Clone(objects[2].bytes)
+	binary.LittleEndian.PutUint64(b[72:], 1<<31)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := DecodeReply(small, b); err == nil {
+		t.Error("2³¹ scores in a hundred bytes")
+	}
+	runtime.ReadMemStats(&after)
+	if made := after.TotalAlloc - before.TotalAlloc; made > 1<<16 {
+		t.Errorf("%d bytes made for a reply of %d", made, len(b))
+	}
+}
+
+func TestStateNamesGroupsInOrder(t *testing.T) {
+	start, err := NewState(small, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := small
+	other.Addend++
+	otherParams, err := NewState(other, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	otherIndex, err := NewState(small, cpar.IndexID{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := [32]byte{1}, [32]byte{2}
+	seen := map[State]string{}
+	for name, s := range map[string]State{
+		"start": start, "other parameters": otherParams, "other index": otherIndex,
+		"a": start.Append(a, 1), "a of 2": start.Append(a, 2), "b": start.Append(b, 1),
+		"ab": start.Append(a, 1).Append(b, 1), "ba": start.Append(b, 1).Append(a, 1), "aa": start.Append(a, 1).Append(a, 1),
+	} {
+		if before, ok := seen[s]; ok {
+			t.Errorf("%s and %s are one state", name, before)
+		}
+		seen[s] = name
+	}
+}
+
+func fuzzObject(f *testing.F, which int) {
+	o := objects[which]
+	f.Add(o.bytes)
+	f.Add(o.bytes[:40])
+	f.Add(append(bytes.Clone(o.bytes), 1, 2, 3))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		back, err := o.decode(b)
+		switch {
+		case err != nil && !errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrVersion):
+			t.Fatal(err)
+		case err == nil && !bytes.Equal(back, b):
+			t.Fatal("decoded and encoded again, it has other bytes")
+		}
+	})
+}
+
+func FuzzDecodeGroup(f *testing.F)   { fuzzObject(f, 0) }
+func FuzzDecodeRequest(f *testing.F) { fuzzObject(f, 1) }
+func FuzzDecodeReply(f *testing.F)   { fuzzObject(f, 2) }

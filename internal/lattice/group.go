@@ -1,0 +1,63 @@
+package lattice
+
+import (
+	"fmt"
+
+	"cpar"
+	"cpar/internal/wire"
+)
+
+// A Group is K records, encrypted: what is stored. It is not secret.
+type Group struct {
+	Index cpar.IndexID
+	// Seed stands for a_g. It is new with every write.
+	Seed [SeedSize]byte
+	// Count is the number of records, 1 to K; rows beyond encrypt zeros.
+	Count int
+	// Addends are the coefficients 0, D, 2D, … of A_g, K words.
+	Addends []uint64
+	// Matrix are the evaluations of the W_{g,b}, K rows of B·D words.
+	Matrix []uint64
+}
+
+// Fits is whether g can be a group of an index.
+func (g *Group) Fits(p Params, id cpar.IndexID) bool {
+	return g.Index == id && g.Count >= 1 && g.Count <= p.Records() &&
+		len(g.Addends) == p.Records() && len(g.Matrix) == p.Words()
+}
+
+// GroupSize is the length of a group's encoding.
+func (p Params) GroupSize() int {
+	return headerSize + SeedSize + 8 + 8*p.Records() + 8*p.Words()
+}
+
+// AppendBinary appends the canonical encoding of g, a group under p.
+func (g *Group) AppendBinary(b []byte) []byte {
+	b = AppendHeader(b, KindGroup, g.Index)
+	b = append(b, g.Seed[:]...)
+	b = AppendCount(b, g.Count)
+	b = wire.AppendWords(b, g.Addends)
+	return wire.AppendWords(b, g.Matrix)
+}
+
+// DecodeGroup reads a group under valid parameters. The group keeps b, which
+// may be a read-only memory map.
+func DecodeGroup(p Params, b []byte) (*Group, error) {
+	r := wire.NewReader(b, cpar.ErrCorrupt)
+	id, err := ReadHeader(r, KindGroup)
+	if err != nil {
+		return nil, fmt.Errorf("reading %v: %w", KindGroup, err)
+	}
+	g := &Group{Index: id}
+	copy(g.Seed[:], r.Bytes(SeedSize, "seed"))
+	g.Count = ReadCount(r, "count of records")
+	if r.Err() == nil && (g.Count < 1 || g.Count > p.Records()) {
+		r.Fail("%d records in a group of 1 to %d", g.Count, p.Records())
+	}
+	g.Addends = readElements(r, p.Records(), "the addends")
+	g.Matrix = readElements(r, p.Words(), "the matrix")
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("reading %v: %w", KindGroup, err)
+	}
+	return g, nil
+}

@@ -1,0 +1,122 @@
+package lattice
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Row is row k of a matrix of Words words: the evaluations at the points ζ with
+// ζ^D = y_k, block after block.
+func (p Params) Row(matrix []uint64, k int) []uint64 {
+	n := p.RowLen()
+	return matrix[k*n : (k+1)*n : (k+1)*n]
+}
+
+// Scatter writes the N evaluations of block b into a matrix.
+func (p Params) Scatter(matrix, evaluations []uint64, b int) {
+	for k := range p.Records() {
+		copy(p.Row(matrix, k)[b*p.Block:(b+1)*p.Block], evaluations[k*p.Block:])
+	}
+}
+
+// Gather is the inverse of Scatter.
+func (p Params) Gather(evaluations, matrix []uint64, b int) {
+	for k := range p.Records() {
+		copy(evaluations[k*p.Block:(k+1)*p.Block], p.Row(matrix, k)[b*p.Block:])
+	}
+}
+
+// Classes sorts N coefficients by their residue modulo D: that of X^(iD+r) comes
+// to r·K+i. What X^(iD) has in a product f·g is then a sum of D short products:
+// with s_r[i] = g[iD−r] and X^−j = −X^(N−j),
+//
+//	(f·g)_0 = Σ_r f_r·s_r   in Z[Y]/(Y^K+1)
+func (p Params) Classes(dst, coefficients []uint64) {
+	k := p.Records()
+	for r := range p.Block {
+		for i := range k {
+			dst[r*k+i] = coefficients[i*p.Block+r]
+		}
+	}
+}
+
+// EvaluateClasses evaluates each of D classes at K points, in place.
+func (p Params) EvaluateClasses(classes []uint64) {
+	for k := p.Records(); len(classes) > 0; classes = classes[k:] {
+		Evaluate(classes[:k])
+	}
+}
+
+// Round drops all but the upper width of 60 bits of x, below Q, rounding to the
+// nearest. Expand puts zeros in their place. Both take Q for 2⁶⁰, which wraps
+// where Q does not: x and Expand(Round(x)) differ by at most 2^(59−width) + gap
+// modulo Q.
+func Round(x uint64, width int) uint64 {
+	drop := logQ - width
+	return (x + 1<<(drop-1)) >> drop & (1<<width - 1)
+}
+
+// Expand is the number below Q of which Round keeps x.
+func Expand(x uint64, width int) uint64 { return x << (logQ - width) }
+
+// Score is the integer nearest to phase/Δ modulo t, in [−t/2, t/2). phase is
+// below Q and holds Δ·score and noise.
+func (p Params) Score(phase uint64) int64 {
+	shift := 64 - p.LogT
+	return int64(Round(phase, p.LogT)<<shift) >> shift
+}
+
+// PackedSize is the number of bytes that n numbers of width bits take.
+func PackedSize(n, width int) int { return (n*width + 7) / 8 }
+
+// maxWidth is what Pack and Unpack allow: a number and the seven bits before it
+// in its first byte fit in a word.
+const maxWidth = 57
+
+// Pack appends the numbers of v, each below 2^width, least significant bit
+// first and without gaps; zeros fill the last byte.
+func Pack(b []byte, v []uint64, width int) []byte {
+	checkWidth(width)
+	var pending uint64
+	filled := 0
+	for _, x := range v {
+		pending |= x << filled
+		for filled += width; filled >= 8; filled -= 8 {
+			b = append(b, byte(pending))
+			pending >>= 8
+		}
+	}
+	if filled > 0 {
+		b = append(b, byte(pending))
+	}
+	return b
+}
+
+// Unpack reads len(dst) numbers of width bits, and whether what fills the last
+// byte is zero. b is PackedSize(len(dst), width) bytes.
+func Unpack(dst []uint64, b []byte, width int) bool {
+	checkWidth(width)
+	mask := uint64(1)<<width - 1
+	at := 0
+	for i := range dst {
+		dst[i] = word(b[at/8:]) >> (at % 8) & mask
+		at += width
+	}
+	return at%8 == 0 || b[len(b)-1]>>(at%8) == 0
+}
+
+// word reads eight bytes, or as many as there are.
+func word(b []byte) uint64 {
+	if len(b) >= 8 {
+		return binary.LittleEndian.Uint64(b)
+	}
+	var last [8]byte
+	copy(last[:], b)
+	return binary.LittleEndian.Uint64(last[:])
+}
+
+func checkWidth(width int) {
+	if width < 1 || width > maxWidth {
+		panic(fmt.Sprintf("lattice: numbers of %d bits", width))
+	}
+}

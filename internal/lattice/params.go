@@ -1,0 +1,160 @@
+package lattice
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"cpar"
+)
+
+// DefaultBlock is the block width D at which a request of 1,408 dimensions is
+// 360 KB and the owner's hints are 544 bytes a record. The cloud's time does not
+// depend on it.
+const DefaultBlock = 128
+
+// Params are the public constants of an index. They come from its profile and
+// never from its contents, which they would tell about.
+type Params struct {
+	// Dim is d, the length of every vector.
+	Dim int
+	// Block is D, the block width: a power of two, 16 to 256.
+	Block int
+	// LogT is log₂ t. Scores are exact modulo t.
+	LogT int
+	// LogRecordScale is log₂ Δ_db; Δ_q is what remains of Δ. Balance sets it.
+	LogRecordScale int
+	// RecordNorm and RequestNorm bound the Euclidean norms of records and of
+	// requests, Addend the magnitude of addends. With
+	// RecordNorm·RequestNorm + Addend < t/2 no score can wrap.
+	RecordNorm, RequestNorm, Addend int64
+}
+
+const (
+	minBlock, maxBlock = 16, 256
+	maxDim             = 1 << 16
+	minLogT, maxLogT   = 8, 32
+
+	// A reply keeps five bits below the score: rounding then takes 1/32 of the
+	// room that the noise has.
+	replyGuardBits = 5
+	// hintBits is what the owner keeps of each coefficient of a hint. Two bits
+	// fewer and the rounding of hints would outweigh the noise.
+	hintBits = 34
+)
+
+// Blocks is B, the number of blocks of a vector.
+func (p Params) Blocks() int { return (p.Dim + p.Block - 1) / p.Block }
+
+// Records is K, the number of records of a full group.
+func (p Params) Records() int { return N / p.Block }
+
+// RowLen is the number of words in a row: B·D, the dimension padded to blocks.
+func (p Params) RowLen() int { return p.Blocks() * p.Block }
+
+// Words is the number of words in a group's matrix and in a request's: B·N.
+func (p Params) Words() int { return p.Blocks() * N }
+
+// Groups is the number of groups that n records fill.
+func (p Params) Groups(n int) int { return (n + p.Records() - 1) / p.Records() }
+
+// LogScale is log₂ Δ.
+func (p Params) LogScale() int { return logQ - p.LogT }
+
+// LogRequestScale is log₂ Δ_q.
+func (p Params) LogRequestScale() int { return p.LogScale() - p.LogRecordScale }
+
+// ReplyBits is the number of bits of a score in a reply.
+func (p Params) ReplyBits() int { return p.LogT + replyGuardBits }
+
+// HintBits is the number of bits of a coefficient in a hint.
+func (p Params) HintBits() int { return hintBits }
+
+// Validate refuses parameters that are not secure, that could wrap, or that
+// leave the noise too little room.
+func (p Params) Validate() error {
+	if err := secure(N, math.Log2(Q)); err != nil {
+		return fmt.Errorf("checking the ring: %w", err)
+	}
+	switch {
+	case p.Dim < 1 || p.Dim > maxDim:
+		return refuse("dimension %d is not in [1, %d]", p.Dim, maxDim)
+	case p.Block < minBlock || p.Block > maxBlock || bits.OnesCount(uint(p.Block)) != 1:
+		return refuse("block width %d is not a power of two in [%d, %d]", p.Block, minBlock, maxBlock)
+	case p.LogT < minLogT || p.LogT > maxLogT:
+		return refuse("score modulus 2^%d is not in [2^%d, 2^%d]", p.LogT, minLogT, maxLogT)
+	case p.LogRecordScale < 1 || p.LogRequestScale() < 1:
+		return refuse("scale of records 2^%d leaves none for requests or is none itself", p.LogRecordScale)
+	}
+	half := int64(1) << (p.LogT - 1)
+	for _, bound := range []int64{p.RecordNorm, p.RequestNorm, p.Addend + 1} {
+		if bound < 1 || bound > half {
+			return refuse("norms of %d and %d and addends of %d do not suit scores modulo 2^%d", p.RecordNorm, p.RequestNorm, p.Addend, p.LogT)
+		}
+	}
+	// Below half each: the product fits 62 bits.
+	if p.RecordNorm*p.RequestNorm+p.Addend >= half {
+		return refuse("norms of %d and %d and addends of %d can wrap scores modulo 2^%d", p.RecordNorm, p.RequestNorm, p.Addend, p.LogT)
+	}
+	if f := p.LogFailure(); !(f <= maxLogFailure) {
+		return refuse("a score would be wrong with probability 2^%.1f, more than 2^%d: take a smaller score modulus, smaller norms or wider blocks", f, maxLogFailure)
+	}
+	return nil
+}
+
+// Balance is p with the scale of records that makes wrong scores least likely.
+func (p Params) Balance() (Params, error) {
+	least := math.Inf(1)
+	best := p
+	for p.LogRecordScale = 1; p.LogRequestScale() >= 1; p.LogRecordScale++ {
+		if f := p.LogFailure(); f < least {
+			least, best = f, p
+		}
+	}
+	if err := best.Validate(); err != nil {
+		return Params{}, fmt.Errorf("balancing scales: %w", err)
+	}
+	return best, nil
+}
+
+// ParamsSize is the length of the encoding of Params.
+const ParamsSize = 36
+
+// AppendBinary appends the canonical encoding of p.
+func (p Params) AppendBinary(b []byte) ([]byte, error) {
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("writing sealed parameters: %w", err)
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.Dim))
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.Block))
+	b = append(b, byte(p.LogT), byte(p.LogRecordScale), 0, 0)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.RecordNorm))
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.RequestNorm))
+	return binary.LittleEndian.AppendUint64(b, uint64(p.Addend)), nil
+}
+
+// DecodeParams reads what AppendBinary writes, and refuses what Validate does.
+func DecodeParams(b []byte) (Params, error) {
+	if len(b) != ParamsSize {
+		return Params{}, fmt.Errorf("reading sealed parameters: %w: %d bytes, not %d", cpar.ErrCorrupt, len(b), ParamsSize)
+	}
+	word := func(at int) int64 { return int64(binary.LittleEndian.Uint64(b[at:])) }
+	p := Params{
+		Dim: int(binary.LittleEndian.Uint32(b)), Block: int(binary.LittleEndian.Uint32(b[4:])),
+		LogT: int(b[8]), LogRecordScale: int(b[9]),
+		RecordNorm: word(12), RequestNorm: word(20), Addend: word(28),
+	}
+	if b[10] != 0 || b[11] != 0 {
+		return Params{}, fmt.Errorf("reading sealed parameters: %w: the reserved bytes are not zero", cpar.ErrCorrupt)
+	}
+	if err := p.Validate(); err != nil {
+		// A caller's mistake elsewhere, damage here.
+		return Params{}, fmt.Errorf("reading sealed parameters: %w: %v", cpar.ErrCorrupt, err)
+	}
+	return p, nil
+}
+
+func refuse(format string, args ...any) error {
+	return fmt.Errorf("%w: sealed parameters: %s", cpar.ErrInput, fmt.Sprintf(format, args...))
+}

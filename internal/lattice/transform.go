@@ -1,0 +1,106 @@
+package lattice
+
+import (
+	"fmt"
+	"math/bits"
+	"sync"
+
+	"github.com/tuneinsight/lattigo/v6/ring"
+)
+
+// The transform of n points takes coefficients to evaluations at the odd powers
+// of a primitive 2n-th root of unity, in bit-reversed order. Those of Z[X]/(X^N+1)
+// use ψ = 10^((Q−1)/2N) = 0x5f778de1e15e728; those of Z[Y]/(Y^K+1), Y = X^D, use ψ^D. In that order evaluations kD to
+// kD+D−1 of the first are at the D points ζ with ζ^D = y_k, the k-th point of the
+// second, and its table of roots is the beginning of the first's. Hence
+//
+//	Σ_{ζ^D = y_k} f(ζ) = D·f_0(y_k)   where f_0 has the coefficients 0, D, 2D, … of f
+//
+// and K points, not N, are transformed back (decimation in frequency).
+
+// plan is the part of lattigo's ring that is used: its tables.
+type plan struct {
+	*ring.SubRing
+	// inverse[i] is 1/2^i, folded[i] is 2⁶⁴/2^i; both as Montgomery factors.
+	inverse, folded [logN + 1]uint64
+}
+
+var tables = sync.OnceValue(func() *plan {
+	r, err := ring.NewRing(N, []uint64{Q})
+	if err != nil {
+		panic("lattice: making the ring: " + err.Error())
+	}
+	t := &plan{SubRing: r.SubRings[0]}
+	half := uint64(Q/2 + 1)
+	c := ring.MForm(1, Q, t.BRedConstant)
+	for i := range t.inverse {
+		t.inverse[i] = c
+		t.folded[i] = ring.MForm(c, Q, t.BRedConstant)
+		c = ring.BRed(c, half, Q, t.BRedConstant)
+	}
+	return t
+})
+
+// Evaluate turns coefficients into evaluations, in place. The length is N or K.
+func Evaluate(p []uint64) {
+	t := tables()
+	ring.NTTStandard(p, p, points(p), Q, t.MRedConstant, t.BRedConstant, t.RootsForward[:len(p)])
+}
+
+// Interpolate turns evaluations into coefficients, in place: the inverse of
+// Evaluate.
+func Interpolate(p []uint64) {
+	t := tables()
+	ring.INTTStandard(p, p, points(p), t.inverse[bits.Len(uint(len(p)))-1], Q, t.MRedConstant, t.RootsBackward[:len(p)])
+}
+
+// InterpolateFolded turns y into the coefficients 0, D, 2D, … of f, in place,
+// where y[k] is the Dot of the evaluations kD to kD+D−1 of the factors of f; or,
+// where f is a sum of products, the sum of those. K = len(y).
+func InterpolateFolded(y []uint64) {
+	t := tables()
+	ring.INTTStandard(y, y, points(y), t.folded[logN], Q, t.MRedConstant, t.RootsBackward[:len(y)])
+}
+
+// points checks a length: lattigo's transforms write past the end of others.
+func points(p []uint64) int {
+	n := len(p)
+	if n < N/maxBlock || n > N || bits.OnesCount(uint(n)) != 1 {
+		panic(fmt.Sprintf("lattice: a transform of %d points", n))
+	}
+	return n
+}
+
+// Factors multiplies p by 2⁶⁴, in place: the form in which MulAdd and Scale want
+// a factor (Montgomery).
+func Factors(p []uint64) {
+	c := tables().BRedConstant
+	for i := range p {
+		p[i] = ring.MForm(p[i], Q, c)
+	}
+}
+
+// MulAdd adds x·y to sum, element by element modulo Q. y has been through
+// Factors; x and sum are below Q.
+func MulAdd(sum, x, y []uint64) {
+	c := tables().MRedConstant
+	x, y = x[:len(sum)], y[:len(sum)]
+	for i, s := range sum {
+		sum[i] = Add(s, ring.MRed(x[i], y[i], Q, c))
+	}
+}
+
+// Scale multiplies p by a number that has been through Factors, in place. By 1,
+// it undoes Factors.
+func Scale(p []uint64, factor uint64) {
+	c := tables().MRedConstant
+	for i := range p {
+		p[i] = ring.MRed(p[i], factor, Q, c)
+	}
+}
+
+// Add is x + y mod Q for x, y below Q.
+func Add(x, y uint64) uint64 { return ring.CRed(x+y, Q) }
+
+// Sub is x − y mod Q for x, y below Q.
+func Sub(x, y uint64) uint64 { return ring.CRed(x+Q-y, Q) }

@@ -1,0 +1,113 @@
+package sealed
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	cloud "cpar/cloud/sealed"
+	"cpar/internal/lattice"
+)
+
+// benchRecords is how many records the benchmarks of a whole index have;
+// CPAR_BENCH_RECORDS sets another number.
+func benchRecords() int {
+	if n, err := strconv.Atoi(os.Getenv("CPAR_BENCH_RECORDS")); err == nil {
+		return n
+	}
+	return 2000
+}
+
+// BenchmarkSealed reports what a request costs each side, and what is stored
+// and sent.
+func BenchmarkSealed(b *testing.B) {
+	for _, c := range []struct{ dim, block int }{{1408, 32}, {1408, 64}, {1408, 128}, {1408, 256}, {128, 32}, {128, 128}} {
+		p := balanced(b, paperLike(c.dim, c.block))
+		k := testKey(b, p)
+		r := rand.New(rand.NewPCG(1, 2))
+		n := benchRecords()
+		// One group over and over costs the cloud as much as different ones: copies
+		// are other memory. No index may repeat a group.
+		plain := randomCollection(r, p, p.Records())
+		g, err := k.Encrypt(plain.vectors, plain.addends)
+		if err != nil {
+			b.Fatal(err)
+		}
+		h, err := NewHints(p, testID)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := h.Append(g); err != nil {
+			b.Fatal(err)
+		}
+		groups := []*lattice.Group{g}
+		for len(groups) < p.Groups(n) {
+			next := *g
+			next.Matrix = append([]uint64(nil), g.Matrix...)
+			groups = append(groups, &next)
+			h.add(next.Seed, next.Count, append([]byte(nil), h.groups[0].packed...))
+		}
+		x, err := cloud.NewIndex(p, testID, groups)
+		if err != nil {
+			b.Fatal(err)
+		}
+		u := gaussianVector(r, c.dim, p.RequestNorm)
+		pending, q, err := k.NewRequest(u)
+		if err != nil {
+			b.Fatal(err)
+		}
+		reply, err := x.Evaluate(q, 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		name := fmt.Sprintf("n=%d,d=%d,D=%d/", n, c.dim, c.block)
+		b.Run(name+"encrypt-group", func(b *testing.B) {
+			for b.Loop() {
+				if _, err := k.Encrypt(plain.vectors, plain.addends); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"hint-group", func(b *testing.B) {
+			for b.Loop() {
+				h, err := NewHints(p, testID)
+				if err != nil {
+					b.Fatal(err)
+				}
+				h.public = k.public
+				if err := h.Append(g); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"request", func(b *testing.B) {
+			for b.Loop() {
+				if _, _, err := k.NewRequest(u); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(q.AppendBinary(nil))), "request-B")
+		})
+		b.Run(name+"cloud", func(b *testing.B) {
+			b.SetBytes(int64(len(groups) * p.GroupSize()))
+			for b.Loop() {
+				if _, err := x.Evaluate(q, 1); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(groups)*p.GroupSize()), "index-B")
+			b.ReportMetric(float64(len(reply.AppendBinary(p, nil))), "reply-B")
+		})
+		b.Run(name+"scores", func(b *testing.B) {
+			for b.Loop() {
+				pending.used.Store(false)
+				if _, err := pending.Scores(h, reply, 1); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(h.AppendBinary(nil))), "hints-B")
+		})
+	}
+}

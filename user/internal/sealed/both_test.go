@@ -1,0 +1,428 @@
+package sealed
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"cpar"
+	cloud "cpar/cloud/sealed"
+	"cpar/internal/lattice"
+	"cpar/user/internal/seed"
+)
+
+var testID = cpar.IndexID{1, 2, 3}
+
+func testSecret(b byte) (s seed.Secret) {
+	for i := range s {
+		s[i] = b + byte(i)
+	}
+	return s
+}
+
+func testKey(t testing.TB, p lattice.Params) *Key {
+	t.Helper()
+	k, err := NewKey(testSecret(7), p, testID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func balanced(t testing.TB, p lattice.Params) lattice.Params {
+	t.Helper()
+	p, err := p.Balance()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// paperLike is about what a projected vector of the paper needs: 1,296
+// coordinates of some ±50, and an addend that is a quarter of the squared norm.
+func paperLike(dim, block int) lattice.Params {
+	return lattice.Params{Dim: dim, Block: block, LogT: 22, RecordNorm: 1290, RequestNorm: 1290, Addend: 1290 * 1290 / 4}
+}
+
+// gaussianVector has about the given norm, and never more.
+func gaussianVector(r *rand.Rand, dim int, norm int64) []int32 {
+	x := make([]float64, dim)
+	sum := 0.
+	for i := range x {
+		x[i] = r.NormFloat64()
+		sum += x[i] * x[i]
+	}
+	v := make([]int32, dim)
+	for i := range v {
+		v[i] = int32(x[i] / math.Sqrt(sum) * float64(norm)) // towards zero
+	}
+	return v
+}
+
+type collection struct {
+	vectors [][]int32
+	addends []int64
+}
+
+func randomCollection(r *rand.Rand, p lattice.Params, n int) (c collection) {
+	for range n {
+		c.vectors = append(c.vectors, gaussianVector(r, p.Dim, p.RecordNorm))
+		c.addends = append(c.addends, r.Int64N(2*p.Addend+1)-p.Addend)
+	}
+	return c
+}
+
+// build encrypts records in groups of at most size.
+func build(t testing.TB, k *Key, c collection, size int) ([]*lattice.Group, *Hints) {
+	t.Helper()
+	h, err := NewHints(k.params, k.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var groups []*lattice.Group
+	for at := 0; at < len(c.vectors); at += size {
+		to := min(at+size, len(c.vectors))
+		g, err := k.Encrypt(c.vectors[at:to], c.addends[at:to])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Append(g); err != nil {
+			t.Fatal(err)
+		}
+		groups = append(groups, g)
+	}
+	return groups, h
+}
+
+func dotPlain(a, b []int32) (s int64) {
+	for i := range a {
+		s += int64(a[i]) * int64(b[i])
+	}
+	return s
+}
+
+// ask sends a request for u to the cloud and reads the reply.
+func ask(t testing.TB, k *Key, h *Hints, x *cloud.Index, u []int32, workers int) []int64 {
+	t.Helper()
+	pending, q, err := k.NewRequest(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, err := pending.Scores(h, evaluate(t, x, q, workers), workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scores
+}
+
+func evaluate(t testing.TB, x *cloud.Index, q *lattice.Request, workers int) *lattice.Reply {
+	t.Helper()
+	r, err := x.Evaluate(q, workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func openIndex(t testing.TB, p lattice.Params, groups []*lattice.Group) *cloud.Index {
+	t.Helper()
+	x, err := cloud.NewIndex(p, testID, groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// wrong is the number of scores that differ from the plain inner products.
+func (c collection) wrong(scores []int64, u []int32) (n int) {
+	for i, got := range scores {
+		if got != dotPlain(c.vectors[i], u)+c.addends[i] {
+			n++
+		}
+	}
+	return n
+}
+
+func TestScoresAreExact(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct{ n, dim, block, size int }{
+		{1, 1, 16, 256}, {300, 17, 16, 256}, {257, 128, 16, 256}, {129, 40, 32, 128}, {100, 128, 64, 64},
+		{33, 1296, 128, 32}, {70, 1408, 128, 32}, {20, 300, 256, 16},
+		{150, 129, 128, 32}, {40, 128, 128, 7}, {5, 128, 128, 1}, // groups that are not full
+	} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			p := balanced(t, paperLike(c.dim, c.block))
+			k := testKey(t, p)
+			plain := randomCollection(r, p, c.n)
+			groups, h := build(t, k, plain, c.size)
+			x := openIndex(t, p, groups)
+			for _, workers := range []int{0, 1, 3, 100} {
+				u := gaussianVector(r, c.dim, p.RequestNorm)
+				scores := ask(t, k, h, x, u, workers)
+				if len(scores) != c.n || plain.wrong(scores, u) > 0 {
+					t.Errorf("%d workers: %d of %d scores wrong", workers, plain.wrong(scores, u), len(scores))
+				}
+			}
+		})
+	}
+}
+
+// Vectors at the bounds of the norms, as spiky and as flat as they can be, all
+// aligned so that every product is as large as Params allow.
+func TestScoresAreExactAtTheEdges(t *testing.T) {
+	for _, p := range []lattice.Params{
+		balanced(t, lattice.Params{Dim: 1408, Block: 128, LogT: 23, RecordNorm: 1830, RequestNorm: 1830, Addend: 1830 * 1830 / 4}),
+		balanced(t, lattice.Params{Dim: 256, Block: 64, LogT: 22, RecordNorm: 1448, RequestNorm: 1448, Addend: 447}),
+		balanced(t, lattice.Params{Dim: 64, Block: 16, LogT: 16, RecordNorm: 181, RequestNorm: 181, Addend: 6}),
+	} {
+		spike := func(norm int64, at int) []int32 { v := make([]int32, p.Dim); v[at] = int32(norm); return v }
+		flat := func(norm int64, alternate bool) []int32 {
+			v := make([]int32, p.Dim)
+			for i := range v {
+				v[i] = int32(math.Sqrt(float64(norm*norm) / float64(p.Dim)))
+				if alternate && i%2 == 1 {
+					v[i] = -v[i]
+				}
+			}
+			return v
+		}
+		negative := func(v []int32) []int32 {
+			w := make([]int32, len(v))
+			for i, x := range v {
+				w[i] = -x
+			}
+			return w
+		}
+		shapes := func(norm int64) [][]int32 {
+			return [][]int32{spike(norm, 0), spike(-norm, p.Dim-1), spike(norm, p.Block-1), flat(norm, false), flat(norm, true)}
+		}
+		var plain collection
+		for len(plain.vectors) < p.Records() {
+			for _, v := range shapes(p.RecordNorm) {
+				plain.vectors = append(plain.vectors, v, negative(v))
+				plain.addends = append(plain.addends, p.Addend, -p.Addend)
+			}
+		}
+		k := testKey(t, p)
+		groups, h := build(t, k, plain, p.Records())
+		x := openIndex(t, p, groups)
+		for i, u := range shapes(p.RequestNorm) {
+			if scores := ask(t, k, h, x, u, 2); plain.wrong(scores, u) > 0 {
+				t.Errorf("d = %d, request %d: %d of %d scores wrong", p.Dim, i, plain.wrong(scores, u), len(scores))
+			}
+		}
+	}
+}
+
+// The noise in the scores is what the budget says of vectors that are as long as
+// Params allow: no more, and not so much less that the budget says nothing.
+func TestNoiseIsAsPredicted(t *testing.T) {
+	p := balanced(t, paperLike(1408, 128))
+	k := testKey(t, p)
+	r := rand.New(rand.NewPCG(5, 6))
+	plain := randomCollection(r, p, 4*p.Records())
+	groups, h := build(t, k, plain, p.Records())
+	x := openIndex(t, p, groups)
+	width, rest := p.Noise()
+	sum, n := 0., 0
+	for range 40 {
+		u := gaussianVector(r, p.Dim, p.RequestNorm)
+		pending, q, err := k.NewRequest(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply := evaluate(t, x, q, 1)
+		var phases []uint64
+		for _, g := range h.groups {
+			phases = append(phases, newDecryption(pending).phases(g, reply.Scores[g.first:g.first+g.count])...)
+		}
+		for i, phase := range phases {
+			score := dotPlain(plain.vectors[i], u) + plain.addends[i]
+			noise := int64(lattice.Sub(phase, lift(score<<p.LogScale())))
+			if noise > lattice.Q/2 {
+				noise -= lattice.Q
+			}
+			if math.Abs(float64(noise)) > 6*width+rest {
+				t.Errorf("noise of 2^%.1f, width 2^%.1f", math.Log2(math.Abs(float64(noise))), math.Log2(width))
+			}
+			sum += float64(noise) * float64(noise)
+			n++
+		}
+	}
+	// Rounding of the reply is uniform within the bound of the rest.
+	measured, predicted := math.Sqrt(sum/float64(n)), math.Sqrt(width*width+rest*rest/3)
+	t.Logf("noise 2^%.2f, predicted 2^%.2f of 2^%d; a score is wrong with at most 2^%.0f",
+		math.Log2(measured), math.Log2(predicted), p.LogScale()-1, p.LogFailure())
+	if ratio := measured / predicted; ratio > 1.05 || ratio < 0.85 {
+		t.Errorf("the noise is %.2f times what is predicted", ratio)
+	}
+}
+
+// Without the key of the very index, scores are noise.
+func TestWrongKeysReadGarbage(t *testing.T) {
+	p := balanced(t, paperLike(128, 128))
+	k := testKey(t, p)
+	r := rand.New(rand.NewPCG(3, 4))
+	plain := randomCollection(r, p, 2*p.Records())
+	groups, h := build(t, k, plain, p.Records())
+	x := openIndex(t, p, groups)
+	u := gaussianVector(r, p.Dim, p.RequestNorm)
+
+	other, err := NewKey(testSecret(8), p, testID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := plain.wrong(ask(t, other, h, x, u, 1), u); n < len(plain.vectors)-2 {
+		t.Errorf("another master reads %d of %d scores", len(plain.vectors)-n, len(plain.vectors))
+	}
+	// The secret of the addends is one of its own.
+	mixed := testKey(t, p)
+	mixed.addend = other.addend
+	if n := plain.wrong(ask(t, mixed, h, x, u, 1), u); n < len(plain.vectors)-2 {
+		t.Errorf("another secret for addends reads %d of %d scores", len(plain.vectors)-n, len(plain.vectors))
+	}
+	// As is that of each request: one cannot read another's reply.
+	pending, _, err := k.NewRequest(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, q, err := k.NewRequest(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply := evaluate(t, x, q, 1)
+	reply.Number = pending.number
+	scores, err := pending.Scores(h, reply, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := plain.wrong(scores, u); n < len(plain.vectors)-2 {
+		t.Errorf("another request's secret reads %d of %d scores", len(plain.vectors)-n, len(plain.vectors))
+	}
+	// Two indexes of one master share no secret.
+	second, err := NewKey(testSecret(7), p, cpar.IndexID{77})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := common(second.blocks[0], k.blocks[0]) + common(second.addend, k.addend) + common(second.public[0], k.public[0]); n > 0 {
+		t.Errorf("keys of two indexes share %d words", n)
+	}
+}
+
+func TestRepliesThatDoNotFitAreRefused(t *testing.T) {
+	p := tiny(t)
+	k := testKey(t, p)
+	r := rand.New(rand.NewPCG(3, 4))
+	plain := randomCollection(r, p, 30)
+	groups, h := build(t, k, plain, 16)
+	x := openIndex(t, p, groups)
+	u := gaussianVector(r, p.Dim, p.RequestNorm)
+	pending, q, err := k.NewRequest(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*lattice.Reply){
+		"another index":   func(a *lattice.Reply) { a.Index[0]++ },
+		"another request": func(a *lattice.Reply) { a.Number[0]++ },
+		"another state":   func(a *lattice.Reply) { a.State[0]++ },
+		"a score missing": func(a *lattice.Reply) { a.Scores = a.Scores[1:] },
+	} {
+		a := evaluate(t, x, q, 1)
+		change(a)
+		if _, err := pending.Scores(h, a, 1); !errors.Is(err, cpar.ErrCloud) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	swapped := openIndex(t, p, []*lattice.Group{groups[1], groups[0]})
+	if _, err := pending.Scores(h, evaluate(t, swapped, q, 1), 1); !errors.Is(err, cpar.ErrCloud) {
+		t.Errorf("groups in another order: %v", err)
+	}
+	stale, err := NewHints(p, testID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stale.Append(groups[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pending.Scores(stale, evaluate(t, x, q, 1), 1); !errors.Is(err, cpar.ErrCloud) {
+		t.Errorf("stale hints: %v", err)
+	}
+
+	foreign, err := NewHints(p, cpar.IndexID{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pending.Scores(foreign, evaluate(t, x, q, 1), 1); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("hints of another index: %v", err)
+	}
+
+	// None of these used the secret; the right reply does, and no second one.
+	scores, err := pending.Scores(h, evaluate(t, x, q, 1), 1)
+	if err != nil || plain.wrong(scores, u) > 0 {
+		t.Fatalf("%d scores wrong, %v", plain.wrong(scores, u), err)
+	}
+	if _, err := pending.Scores(h, evaluate(t, x, q, 1), 1); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("read twice: %v", err)
+	}
+	for _, x := range slices.Concat(pending.once, pending.combined) {
+		if x != 0 {
+			t.Fatal("the secret outlives its reply")
+		}
+	}
+}
+
+// Everything by way of its bytes, and lengths that tell n and d alone.
+func TestBytesTellOnlyHowMany(t *testing.T) {
+	p := tiny(t)
+	var lengths [2][]int
+	for i := range lengths {
+		k, err := NewKey(testSecret(byte(i)), p, testID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := randomCollection(rand.New(rand.NewPCG(uint64(i), 1)), p, 37)
+		if i == 1 { // as unlike the first as it gets
+			for _, v := range plain.vectors {
+				clear(v)
+			}
+			clear(plain.addends)
+		}
+		groups, h := build(t, k, plain, p.Records())
+		note := func(b []byte) []byte { lengths[i] = append(lengths[i], len(b)); return b }
+		var stored []*lattice.Group
+		for _, g := range groups {
+			back, err := lattice.DecodeGroup(p, note(g.AppendBinary(nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored = append(stored, back)
+		}
+		hints, err := DecodeHints(p, note(h.AppendBinary(nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := plain.vectors[0]
+		pending, q, err := k.NewRequest(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent, err := lattice.DecodeRequest(p, note(q.AppendBinary(nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := lattice.DecodeReply(p, note(evaluate(t, openIndex(t, p, stored), sent, 1).AppendBinary(p, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores, err := pending.Scores(hints, got, 1)
+		if err != nil || len(scores) != 37 || plain.wrong(scores, u) > 0 {
+			t.Errorf("%d scores, %d wrong, %v", len(scores), plain.wrong(scores, u), err)
+		}
+	}
+	if !slices.Equal(lengths[0], lengths[1]) {
+		t.Errorf("lengths %v and %v", lengths[0], lengths[1])
+	}
+}

@@ -1,0 +1,126 @@
+package sealed
+
+import (
+	"fmt"
+
+	"cpar"
+	"cpar/internal/lattice"
+	"cpar/internal/wire"
+)
+
+// Hints are what reading replies takes besides the key: for every group the
+// seed of a_g and Σ_b W_{g,b}·a′_b, rounded. They follow from the groups and the
+// index id alone, are as public as these, and are kept so that they need not be
+// computed again for every request.
+type Hints struct {
+	params  lattice.Params
+	id      cpar.IndexID
+	public  [][]uint64
+	state   lattice.State
+	records int
+	groups  []hint
+}
+
+type hint struct {
+	seed         [lattice.SeedSize]byte
+	first, count int
+	packed       []byte // N coefficients by classes, of HintBits bits
+}
+
+// NewHints begins the hints of an index without groups.
+func NewHints(p lattice.Params, id cpar.IndexID) (*Hints, error) {
+	state, err := lattice.NewState(p, id)
+	if err != nil {
+		return nil, fmt.Errorf("beginning sealed hints: %w", err)
+	}
+	return &Hints{params: p, id: id, state: state}, nil
+}
+
+// Records is the number of records of all groups.
+func (h *Hints) Records() int { return h.records }
+
+// State names the groups that the hints are of.
+func (h *Hints) State() lattice.State { return h.state }
+
+// Append computes the hint of the next group of the index, in the order in
+// which the cloud has them.
+func (h *Hints) Append(g *lattice.Group) error {
+	p := h.params
+	if !g.Fits(p, h.id) {
+		return fmt.Errorf("computing a sealed hint: %w: the group is not of this index", cpar.ErrInput)
+	}
+	if h.public == nil {
+		h.public = publicRequest(p, h.id)
+	}
+	sum, w := make([]uint64, lattice.N), make([]uint64, lattice.N)
+	for b, a := range h.public {
+		p.Gather(w, g.Matrix, b)
+		lattice.MulAdd(sum, w, a)
+	}
+	lattice.Interpolate(sum)
+	p.Classes(w, sum)
+	for i, x := range w {
+		w[i] = lattice.Round(x, p.HintBits())
+	}
+	h.add(g.Seed, g.Count, lattice.Pack(make([]byte, 0, h.packedSize()), w, p.HintBits()))
+	return nil
+}
+
+func (h *Hints) add(seed [lattice.SeedSize]byte, count int, packed []byte) {
+	h.groups = append(h.groups, hint{seed: seed, first: h.records, count: count, packed: packed})
+	h.records += count
+	h.state = h.state.Append(seed, count)
+}
+
+func (h *Hints) packedSize() int { return lattice.PackedSize(lattice.N, h.params.HintBits()) }
+
+// evaluate writes the evaluations of the hint by classes into dst: D times K
+// points, which takes less than N points and is all that is of use.
+func (g hint) evaluate(p lattice.Params, dst []uint64) {
+	lattice.Unpack(dst, g.packed, p.HintBits())
+	for i, x := range dst {
+		dst[i] = lattice.Expand(x, p.HintBits())
+	}
+	p.EvaluateClasses(dst)
+}
+
+// AppendBinary appends the canonical encoding of h (encoding.go of lattice).
+func (h *Hints) AppendBinary(b []byte) []byte {
+	b = lattice.AppendHeader(b, lattice.KindHints, h.id)
+	b = lattice.AppendCount(b, len(h.groups))
+	for _, g := range h.groups {
+		b = append(b, g.seed[:]...)
+		b = lattice.AppendCount(b, g.count)
+		b = append(b, g.packed...)
+	}
+	return b
+}
+
+// DecodeHints reads hints under valid parameters. They keep b.
+func DecodeHints(p lattice.Params, b []byte) (*Hints, error) {
+	r := wire.NewReader(b, cpar.ErrCorrupt)
+	id, err := lattice.ReadHeader(r, lattice.KindHints)
+	if err != nil {
+		return nil, fmt.Errorf("reading sealed hints: %w", err)
+	}
+	h, err := NewHints(p, id)
+	if err != nil {
+		return nil, fmt.Errorf("reading sealed hints: %w", err)
+	}
+	for n := lattice.ReadCount(r, "count of groups"); n > 0 && r.Err() == nil; n-- {
+		var seed [lattice.SeedSize]byte
+		copy(seed[:], r.Bytes(len(seed), "seed of a group"))
+		count := lattice.ReadCount(r, "count of records")
+		if r.Err() == nil && (count < 1 || count > p.Records()) {
+			r.Fail("%d records in a group of 1 to %d", count, p.Records())
+		}
+		packed := r.Bytes(h.packedSize(), "hint")
+		if r.Err() == nil {
+			h.add(seed, count, packed)
+		}
+	}
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("reading sealed hints: %w", err)
+	}
+	return h, nil
+}

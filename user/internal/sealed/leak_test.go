@@ -1,0 +1,92 @@
+package sealed
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"cpar/internal/lattice"
+)
+
+// chiSquare is χ² of the upper four bits, 15 degrees of freedom: above 60 in
+// one of 4 million cases for uniform words. Noise alone, or a message without
+// its mask, gives as much as there are words.
+func chiSquare(words []uint64) (chi float64) {
+	var bins [16]float64
+	for _, x := range words {
+		bins[x>>56]++
+	}
+	each := float64(len(words)) / 16
+	for _, n := range bins {
+		chi += (n - each) * (n - each) / each
+	}
+	return chi
+}
+
+// coefficients are those of all blocks of a matrix, one block after the other.
+func coefficients(p lattice.Params, matrix []uint64) (all []uint64) {
+	for b := range p.Blocks() {
+		w := make([]uint64, lattice.N)
+		p.Gather(w, matrix, b)
+		lattice.Interpolate(w)
+		all = append(all, w...)
+	}
+	return all
+}
+
+func difference(a, b []uint64) []uint64 {
+	d := make([]uint64, len(a))
+	for i := range a {
+		d[i] = lattice.Sub(a[i], b[i])
+	}
+	return d
+}
+
+// What the cloud sees of the plainest and of the longest vectors, and the
+// differences of what it sees of one vector twice: nothing stands out.
+func TestCiphertextsLookUniform(t *testing.T) {
+	p := balanced(t, lattice.Params{Dim: 600, Block: 256, LogT: 20, RecordNorm: 500, RequestNorm: 500, Addend: 1000})
+	k := testKey(t, p)
+	r := rand.New(rand.NewPCG(1, 2))
+	zero := make([]int32, p.Dim)
+	for name, v := range map[string][]int32{"zero": zero, "long": gaussianVector(r, p.Dim, p.RecordNorm)} {
+		var vectors [][]int32
+		for range p.Records() {
+			vectors = append(vectors, v)
+		}
+		var matrices, requests [][]uint64
+		var addends []uint64
+		for range 2 {
+			g, err := k.Encrypt(vectors, make([]int64, len(vectors)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, q, err := k.NewRequest(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			matrices = append(matrices, coefficients(p, g.Matrix))
+			requests = append(requests, coefficients(p, q.Matrix))
+			addends = append(addends, g.Addends...)
+		}
+		for range 40 {
+			g, err := k.Encrypt(vectors[:1], []int64{0})
+			if err != nil {
+				t.Fatal(err)
+			}
+			addends = append(addends, g.Addends...)
+		}
+		one := matrices[0][:lattice.N]
+		for what, words := range map[string][]uint64{
+			"a group": matrices[0], "a request": requests[0], "addends": addends,
+			"one group written twice":            difference(matrices[0], matrices[1]),
+			"two requests for one vector":        difference(requests[0], requests[1]),
+			"two blocks of a group":              difference(one, matrices[0][lattice.N:2*lattice.N]),
+			"two blocks of a request":            difference(requests[0][:lattice.N], requests[0][lattice.N:2*lattice.N]),
+			"a record and a request of one sort": difference(one, requests[0][:lattice.N]),
+		} {
+			if chi := chiSquare(words); chi > 60 {
+				t.Errorf("%s vectors: %s: χ² = %.0f", name, what, chi)
+			}
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package sealed
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"cpar"
+	"cpar/internal/lattice"
+	"cpar/user/internal/seed"
+)
+
+// Pending is what the owner keeps of one request: enough to read its reply.
+// Only NewRequest makes one, with a secret that serves this request alone.
+type Pending struct {
+	seed.Redacted
+	params lattice.Params
+	id     cpar.IndexID
+	number [lattice.NumberSize]byte
+	used   atomic.Bool
+	// once are the evaluations of s′ by classes, as a hint needs them, combined
+	// those of s_n + Σ_b s_b·(Δ_q·p_b + e′_b).
+	once, combined []uint64
+}
+
+// NewRequest encrypts a vector of Dim coordinates.
+func (k *Key) NewRequest(u []int32) (*Pending, *lattice.Request, error) {
+	p := k.params
+	if err := checkVector(p, u, p.RequestNorm); err != nil {
+		return nil, nil, fmt.Errorf("encrypting a sealed request: %w", err)
+	}
+	root := k.freshSecret()
+	noise := seed.New(root.Derive("sealed/noise"))
+	once := ternary(seed.New(root.Derive("sealed/once")))
+	q := &Pending{params: p, id: k.id, once: reflected(p, once), combined: make([]uint64, lattice.N)}
+	lattice.Evaluate(once)
+	r := &lattice.Request{Index: k.id, Matrix: make([]uint64, p.Words())}
+	k.fresh(r.Number[:])
+	q.number = r.Number
+
+	// s_n by the way: 1 times a factor is what the factor stands for.
+	w, masked := make([]uint64, lattice.N), make([]uint64, lattice.N)
+	copy(q.combined, k.addend)
+	lattice.Scale(q.combined, 1)
+	for b := range p.Blocks() {
+		clear(w)
+		for j, x := range u[b*p.Block : min((b+1)*p.Block, p.Dim)] {
+			w[j] = lift(int64(x) << p.LogRequestScale())
+		}
+		addGaussian(noise, w)
+		lattice.Evaluate(w)
+		lattice.MulAdd(q.combined, w, k.blocks[b])
+		clear(masked)
+		lattice.MulAdd(masked, once, k.public[b])
+		for i := range w {
+			w[i] = lattice.Sub(w[i], masked[i])
+		}
+		p.Scatter(r.Matrix, w, b)
+	}
+	return q, r, nil
+}
+
+// reflected is D times the evaluations of the classes s_r[i] = s[iD−r] (see
+// lattice.Params.Classes). D times, since that is what the Dots at N points are
+// to which the product is added.
+func reflected(p lattice.Params, s []uint64) []uint64 {
+	k := p.Records()
+	classes := make([]uint64, lattice.N)
+	for r := range p.Block {
+		for i := range k {
+			if at := i*p.Block - r; at >= 0 {
+				classes[r*k+i] = s[at]
+			} else {
+				classes[r*k+i] = lattice.Sub(0, s[at+lattice.N])
+			}
+		}
+	}
+	factor := []uint64{uint64(p.Block)}
+	lattice.Factors(factor)
+	lattice.Scale(classes, factor[0])
+	p.EvaluateClasses(classes)
+	return classes
+}

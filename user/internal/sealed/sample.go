@@ -1,0 +1,62 @@
+package sealed
+
+import (
+	"crypto/rand"
+	"io"
+	"math/bits"
+
+	"cpar/internal/lattice"
+	"cpar/user/internal/seed"
+)
+
+// fresh is where seeds of groups, noise and secrets of requests come from.
+func (k *Key) fresh(b []byte) {
+	source := io.Reader(rand.Reader)
+	if k.testOnlyRand != nil {
+		source = k.testOnlyRand
+	}
+	if _, err := io.ReadFull(source, b); err != nil {
+		// crypto/rand does not fail; going on without randomness would give the
+		// key away.
+		panic("sealed: no randomness: " + err.Error())
+	}
+}
+
+func (k *Key) freshSecret() (s seed.Secret) {
+	k.fresh(s[:])
+	return s
+}
+
+// lift is the element of [0, Q) that v is modulo Q, for |v| < Q. No branch: v
+// may be secret.
+func lift(v int64) uint64 { return uint64(v) + uint64(v>>63)&lattice.Q }
+
+// addGaussian adds one sample of the noise to every element of p, below Q.
+func addGaussian(s *seed.Stream, p []uint64) {
+	for i, x := range p {
+		p[i] = lattice.Add(x, lift(s.Gaussian()))
+	}
+}
+
+// ternary is N coefficients uniform in {−1, 0, 1}.
+func ternary(s *seed.Stream) []uint64 {
+	p := make([]uint64, lattice.N)
+	for i := range p {
+		p[i] = lift(int64(s.Uint64n(3)) - 1)
+	}
+	return p
+}
+
+// uniform fills p with numbers uniform below q: words of the stream, cut to as
+// many bits as q has. One that is q or more is replaced by the next good one
+// after the len(p) first words.
+func uniform(s *seed.Stream, p []uint64, q uint64) {
+	s.Words(p)
+	drop := bits.LeadingZeros64(q)
+	for i, x := range p {
+		for x >>= drop; x >= q; {
+			x = s.Uint64() >> drop
+		}
+		p[i] = x
+	}
+}

@@ -1,0 +1,238 @@
+package sealed
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/internal/lattice"
+	"cpar/user/internal/seed"
+)
+
+// tiny keeps tests quick: one block, 16 records a group.
+func tiny(t testing.TB) lattice.Params {
+	return balanced(t, lattice.Params{Dim: 20, Block: 256, LogT: 20, RecordNorm: 500, RequestNorm: 500, Addend: 1000})
+}
+
+func TestVectorsThatDoNotFitAreRefused(t *testing.T) {
+	p := tiny(t)
+	k := testKey(t, p)
+	at := func(x int32) []int32 { v := make([]int32, p.Dim); v[3] = x; return v }
+	many := make([][]int32, p.Records()+1)
+	for i := range many {
+		many[i] = at(0)
+	}
+	for name, c := range map[string]struct {
+		vectors [][]int32
+		addends []int64
+	}{
+		"no record":            {nil, nil},
+		"too many records":     {many, make([]int64, len(many))},
+		"no addend":            {[][]int32{at(1)}, nil},
+		"norm too large":       {[][]int32{at(501)}, []int64{0}},
+		"norm a bit too large": {[][]int32{append([]int32{1}, at(500)[1:]...)}, []int64{0}},
+		"largest coordinate":   {[][]int32{at(-1 << 31)}, []int64{0}},
+		"norm that overflows":  {[][]int32{slices.Repeat([]int32{-1 << 31}, p.Dim)}, []int64{0}},
+		"vector too short":     {[][]int32{make([]int32, p.Dim-1)}, []int64{0}},
+		"vector too long":      {[][]int32{make([]int32, p.Dim+1)}, []int64{0}},
+		"addend too large":     {[][]int32{at(1)}, []int64{1001}},
+		"addend far too small": {[][]int32{at(1)}, []int64{-1 << 63}},
+	} {
+		if _, err := k.Encrypt(c.vectors, c.addends); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if len(c.vectors) != 1 || len(c.addends) != 1 || strings.HasPrefix(name, "addend") {
+			continue
+		}
+		if _, _, err := k.NewRequest(c.vectors[0]); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("request, %s: %v", name, err)
+		}
+	}
+	if _, err := k.Encrypt([][]int32{at(500), at(-500)}, []int64{1000, -1000}); err != nil {
+		t.Errorf("at the bounds: %v", err)
+	}
+	if _, err := NewKey(testSecret(1), lattice.Params{}, testID); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("a key for no parameters: %v", err)
+	}
+}
+
+// Two writes of the same records, by the same key or by the key derived once
+// more (a second device, a restored backup), share neither a_g nor noise.
+func TestEveryWriteIsFresh(t *testing.T) {
+	p := tiny(t)
+	v, a := [][]int32{make([]int32, p.Dim)}, []int64{5}
+	u := make([]int32, p.Dim)
+	var groups []*lattice.Group
+	var requests []*lattice.Request
+	for _, k := range []*Key{testKey(t, p), testKey(t, p)} {
+		for range 2 {
+			g, err := k.Encrypt(v, a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, q, err := k.NewRequest(u)
+			if err != nil {
+				t.Fatal(err)
+			}
+			groups, requests = append(groups, g), append(requests, q)
+		}
+	}
+	for i := range groups {
+		for j := range i {
+			if groups[i].Seed == groups[j].Seed || requests[i].Number == requests[j].Number {
+				t.Errorf("writes %d and %d drew the same", j, i)
+			}
+			if n := common(groups[i].Matrix, groups[j].Matrix) + common(groups[i].Addends, groups[j].Addends); n > 0 {
+				t.Errorf("groups %d and %d share %d words", j, i, n)
+			}
+			if n := common(requests[i].Matrix, requests[j].Matrix); n > 0 {
+				t.Errorf("requests %d and %d share %d words", j, i, n)
+			}
+		}
+	}
+	// Noise is no function of a_g: with the seed of another group and noise of
+	// its own, the same plaintext under the same a_g is another ciphertext.
+	k := testKey(t, p)
+	var first [32]byte
+	for i, noise := range [][]byte{bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)} {
+		k.testOnlyRand = io.MultiReader(bytes.NewReader(make([]byte, 32)), bytes.NewReader(noise))
+		g, err := k.Encrypt(v, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest := sha256.Sum256(g.AppendBinary(nil))
+		if i == 1 && digest == first {
+			t.Error("the noise follows from the seed of a_g")
+		}
+		first = digest
+	}
+}
+
+func common(a, b []uint64) (n int) {
+	for i := range a {
+		if a[i] == b[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// The derivation of keys and public values, the samplers and the encodings are
+// the format: an index must open with the program of another year.
+func TestKnownAnswers(t *testing.T) {
+	p := balanced(t, lattice.Params{Dim: 300, Block: 256, LogT: 20, RecordNorm: 500, RequestNorm: 500, Addend: 1000})
+	k := testKey(t, p)
+	k.testOnlyRand = seed.New(testSecret(99))
+	r := rand.New(rand.NewPCG(1, 2))
+	plain := randomCollection(r, p, 3)
+	groups, h := build(t, k, plain, 2)
+	_, q, err := k.NewRequest(plain.vectors[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, want string
+		bytes      []byte
+	}{
+		{"group", "afbd98e936e4afab58b2e51fff6ea5e5faffa01b55ec188049a407f758f54ddb", groups[1].AppendBinary(nil)},
+		{"request", "4be69975c46d7f5141a77665154a68e252f5f1622da01bb9a0fcd08643e8a424", q.AppendBinary(nil)},
+		{"hints", "8f182bda4588dcf7b74b55d69f2916b244b3db390272a06b3aac56a49bfb262b", h.AppendBinary(nil)},
+	} {
+		if digest := sha256.Sum256(c.bytes); hex.EncodeToString(digest[:]) != c.want {
+			t.Errorf("%s: %x, want %s", c.name, digest, c.want)
+		}
+	}
+}
+
+func TestKeysPrintRedacted(t *testing.T) {
+	k := testKey(t, tiny(t))
+	q, _, err := k.NewRequest(make([]int32, 20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range map[string]any{"key": k, "pending": q, "key in a struct": struct{ K *Key }{k}} {
+		j, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []string{fmt.Sprint(v), fmt.Sprintf("%+v", v), fmt.Sprintf("%#v", v), fmt.Sprintf("%x", v), string(j)} {
+			if len(s) > 200 {
+				t.Errorf("%s prints %d bytes", name, len(s))
+			}
+		}
+	}
+}
+
+func TestHintsThatDoNotFitAreRefused(t *testing.T) {
+	p := tiny(t)
+	k := testKey(t, p)
+	groups, h := build(t, k, randomCollection(rand.New(rand.NewPCG(1, 2)), p, 5), 3)
+	other, err := NewHints(p, cpar.IndexID{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Append(groups[0]); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("a group of another index: %v", err)
+	}
+	if _, err := NewHints(lattice.Params{}, testID); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("no parameters: %v", err)
+	}
+	for name, c := range map[string]struct{ at, value int }{
+		"no group, but bytes": {24, 0}, "another group, no bytes": {24, 3}, "no records": {64, 0}, "too many records": {64, 17},
+	} {
+		b := h.AppendBinary(nil)
+		b[c.at] = byte(c.value)
+		if _, err := DecodeHints(p, b); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Hints that were read go on where those that were written stopped.
+	first, err := NewHints(p, testID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Append(groups[0]); err != nil {
+		t.Fatal(err)
+	}
+	read, err := DecodeHints(p, first.AppendBinary(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := read.Append(groups[1]); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(read.AppendBinary(nil), h.AppendBinary(nil)) || read.State() != h.State() || read.Records() != h.Records() {
+		t.Error("hints appended to after reading differ")
+	}
+}
+
+func FuzzDecodeHints(f *testing.F) {
+	p := tiny(f)
+	k := testKey(f, p)
+	_, h := build(f, k, randomCollection(rand.New(rand.NewPCG(1, 2)), p, 5), 3)
+	b := h.AppendBinary(nil)
+	f.Add(b)
+	f.Add(b[:70])
+	f.Add(append(bytes.Clone(b), 0))
+	many := bytes.Clone(b)
+	many[24], many[27] = 0xff, 0xff
+	f.Add(many)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := DecodeHints(p, b)
+		switch {
+		case err != nil && !errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrVersion):
+			t.Fatal(err)
+		case err == nil && !bytes.Equal(h.AppendBinary(nil), b):
+			t.Fatal("decoded and encoded again, they have other bytes")
+		}
+	})
+}
