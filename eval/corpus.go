@@ -105,8 +105,8 @@ type Session struct {
 	Requests []*vector.Vector
 	files    *indexdir.Index
 	folder   string
-	// encryption is how long Encrypt took.
-	encryption time.Duration
+	// encryption is how long Encrypt took, whole that and Setup.
+	encryption, whole time.Duration
 }
 
 // NewSession builds an index of the corpus's training images, and its twin.
@@ -124,10 +124,12 @@ func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, err
 
 // OpenSession is NewSession without the twin, for large collections.
 func OpenSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
+	begun := time.Now()
 	b, err := user.Setup(ctx, user.NewKey(), c.Train, opt)
 	if err != nil {
 		return nil, err
 	}
+	setup := time.Since(begun)
 	folder, err := os.MkdirTemp("", "cpar-eval-")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)
@@ -137,6 +139,7 @@ func OpenSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, er
 		s.Close()
 		return nil, err
 	}
+	s.whole = setup + s.encryption
 	return s, nil
 }
 

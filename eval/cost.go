@@ -189,7 +189,8 @@ func clockMS(ctx context.Context, n int, f func(i int) error) (float64, error) {
 
 func (b *Built) requestCost(ctx context.Context, c *Corpus) (r RequestCost, err error) {
 	const times = 25
-	p := b.Builder.DefaultParams()
+	// A request to the forest, which has all parts that a request can have.
+	p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: 10, Approx: 100}
 	if len(c.TestItems) > 0 {
 		data := make([][]byte, min(times+1, len(c.TestItems)))
 		for i := range data {
@@ -312,8 +313,9 @@ func (c *Cost) Tables() []Table {
 		value float64
 		unit  string
 	}{
-		{"PCA", c.Build.PCA, "s"}, {"vectors", c.Build.Vectors, "s"}, {"forest", c.Build.Forest, "s"},
-		{"encrypted index", c.Build.Encrypt, "s"}, {"peak memory", c.Build.PeakMB, "MB"},
+		{"PCA", c.Build.PCA, "s"}, {"vectors", c.Build.Vectors, "s"}, {"projection", c.Build.Project, "s"},
+		{"lists", c.Build.Lists, "s"}, {"forest", c.Build.Forest, "s"}, {"encrypted index", c.Build.Encrypt, "s"},
+		{"all of it", c.Build.Whole, "s"}, {"all but PCA", c.Build.Whole - c.Build.PCA, "s"}, {"peak memory", c.Build.PeakMB, "MB"},
 		{"of it raw features", c.Build.RawMB, "MB"}, {"index", float64(c.Build.IndexBytes) / 1e6, "MB"},
 		{"split fields", float64(c.Build.Fields), ""}, {"planes", float64(c.Build.Planes), ""},
 		{"features of a photo", c.Request.Features, "ms"}, {"request, encrypted", c.Request.Encrypt, "ms"},

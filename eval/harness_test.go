@@ -53,7 +53,7 @@ func TestPlanAll(t *testing.T) {
 	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "scaling") || !strings.Contains(err.Error(), "flann") || len(first.Failed) != 2 {
 		t.Errorf("scaling without a size and FLANN without a compiler cannot work, but: %v, %v", err, first.Failed)
 	}
-	names := []string{"sweep", "corel5k", "agreement", "samples", "alphagamma", "pca", "cost"}
+	names := []string{"sweep", "corel5k", "agreement", "samples", "alphagamma", "pca", "structures", "cost"}
 	for _, name := range names {
 		if measured[name] != 1 || reused[name] != 0 {
 			t.Errorf("%s: measured %d times, reused %d times", name, measured[name], reused[name])
@@ -128,7 +128,7 @@ func TestMachines(t *testing.T) {
 
 func checkSweep(t *testing.T, s *Sweep, n int) {
 	t.Helper()
-	if s.Records != n || len(s.Rows) != 1+2*len(approximations) {
+	if s.Records != n || len(s.Rows) != 1+len(searches)*len(approximations) {
 		t.Fatalf("%d records, %d rows", s.Records, len(s.Rows))
 	}
 	scan := s.Rows[0]
@@ -160,10 +160,22 @@ func checkCost(t *testing.T, c *Cost, n int) {
 			t.Errorf("%+v", r)
 		}
 	}
+	if last := c.Rows[len(c.Rows)-1]; last.Name != "batch16" || last.Bytes != c.Rows[0].Bytes {
+		t.Errorf("the last row is %+v", last)
+	}
+	r := c.Roofline
+	if r == nil || r.BandwidthGBs <= 0 || r.MultipliesGs <= 0 || len(r.Points) != len(batches) {
+		t.Fatalf("roofline %+v", r)
+	}
+	for _, p := range r.Points {
+		if p.NS <= 0 || p.Rate <= 0 || p.Intensity != float64(p.Batch)/8 {
+			t.Errorf("roofline at %+v", p)
+		}
+	}
 	if c.Request.Bytes <= c.Request.Vector+c.Request.Order || c.Request.Vector != 8*1347 || c.Request.Planes <= 0 || c.Request.Reply <= 0 || c.Request.Encrypt <= 0 || c.Request.Select <= 0 {
 		t.Errorf("request %+v", c.Request)
 	}
-	if b := c.Build; b.Encrypt <= 0 || b.PCA <= 0 || b.Forest <= 0 || b.IndexBytes < uint64(8*1347*n) || b.Fields == 0 {
+	if b := c.Build; b.Whole < b.PCA+b.Encrypt || b.Lists <= 0 || b.Encrypt <= 0 || b.PCA <= 0 || b.Forest <= 0 || b.IndexBytes < uint64(8*1347*n) || b.Fields == 0 {
 		t.Errorf("build %+v", b)
 	}
 	if c.Tools.Vector <= 0 || c.Tools.BoxedPlane <= 0 || c.Tools.OPE <= 0 {

@@ -160,8 +160,12 @@ type Built struct {
 type BuildCost struct {
 	PCA     float64 `json:"pca_s"`
 	Vectors float64 `json:"vectors_s"`
+	Project float64 `json:"project_s"`
+	Lists   float64 `json:"lists_s"`
 	Forest  float64 `json:"forest_s"`
 	Encrypt float64 `json:"encrypt_s"`
+	// Whole is from raw features to the index on the disk, all of it.
+	Whole float64 `json:"whole_s"`
 	// PeakMB is the peak memory of the process, the collection's raw features
 	// included, RawMB what these take.
 	PeakMB     float64 `json:"peak_rss_mb"`
@@ -198,8 +202,11 @@ func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 	return &Built{Session: s, Cost: BuildCost{
 		PCA:     clock.spans["pca"].Seconds(),
 		Vectors: clock.spans["vectors"].Seconds(),
+		Project: clock.spans["project"].Seconds(),
+		Lists:   clock.spans["lists"].Seconds(),
 		Forest:  clock.spans["forest"].Seconds(),
 		Encrypt: s.encryption.Seconds(),
+		Whole:   s.whole.Seconds(),
 		PeakMB:  float64(peakMemory()) / (1 << 20),
 		RawMB:   float64(n) * 4 * (3*feature.ColorDim + 2*feature.GaborDim + 2*feature.HaarDim) / (1 << 20),
 
