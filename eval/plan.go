@@ -27,6 +27,7 @@ type Results struct {
 	Cost       *Cost
 	Numbers    *Numbers
 	Scaling    *Scaling
+	Attacks    *Attacks
 	// Steps are how the results came about, in the order of the run.
 	Steps []step.Record
 	// Failed says, by step, what went wrong.
@@ -58,6 +59,7 @@ func (r *Results) Each() []Result {
 	add(r.Scaling != nil, r.Scaling)
 	add(r.Numbers != nil, r.Numbers)
 	add(r.Agreement != nil, r.Agreement)
+	add(r.Attacks != nil, r.Attacks)
 	return out
 }
 
@@ -246,6 +248,7 @@ func (p *Plan) All(ctx context.Context) (*Results, error) {
 		func() bool { x, rec, err := p.AlphaGamma(ctx); r.AlphaGamma = x; return note("alphagamma", rec, err) },
 		func() bool { x, rec, err := p.PCA(ctx); r.PCA = x; return note("pca", rec, err) },
 		func() bool { x, rec, err := p.Structures(ctx); r.Structures = x; return note("structures", rec, err) },
+		func() bool { x, rec, err := p.Attacks(ctx); r.Attacks = x; return note("attacks", rec, err) },
 		func() bool { x, rec, err := p.Cost(ctx); r.Cost = x; return note("cost", rec, err) },
 		func() bool {
 			x, records, err := p.Scaling(ctx)
@@ -276,6 +279,7 @@ func Kept(r *step.Runner) *Results {
 	out.AlphaGamma = kept[AlphaGamma](r, out, "alphagamma")
 	out.PCA = kept[PCALoss](r, out, "pca")
 	out.Structures = kept[Structures](r, out, "structures")
+	out.Attacks = kept[Attacks](r, out, "attacks")
 	out.Cost = kept[Cost](r, out, "cost")
 	var rows []ScalingRow
 	for _, n := range ScalingSizes {

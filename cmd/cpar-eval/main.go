@@ -34,6 +34,7 @@ or one thing at a time:
   flann       forests beside FLANN's own
   corel5k     the standard protocol: P, R, F1, N+
   agreement   the encrypted search beside its plaintext twin
+  attacks     what a cloud learns that tries
 
 A collection is what cpar build takes. Its split.csv (path,split) says which
 images are indexed (train) and which are asked (test); without one a tenth is

@@ -32,7 +32,7 @@ func invoke(t *testing.T, args ...string) (string, error) {
 
 // Every measurement can be had alone, as JSON, and asks for its collection.
 func TestCommands(t *testing.T) {
-	for _, name := range []string{"alphagamma", "pca", "cost", "speedup", "recall", "tradeoff", "samples", "numbers", "scaling", "flann", "corel5k", "agreement", "all"} {
+	for _, name := range []string{"alphagamma", "pca", "cost", "speedup", "recall", "tradeoff", "samples", "numbers", "scaling", "flann", "corel5k", "agreement", "attacks", "all"} {
 		c, _, err := rootCommand().Find([]string{name})
 		if err != nil || c.Name() != name || c.Flags().Lookup("json") == nil {
 			t.Errorf("%s: %v", name, err)

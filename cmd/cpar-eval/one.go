@@ -16,6 +16,10 @@ func oneCommands() []*cobra.Command {
 			r, _, err := p.Agreement(ctx)
 			return r, err
 		}),
+		one("attacks", "learn what SECURITY.md says that a cloud can learn", 0, func(ctx context.Context, p *eval.Plan) (*eval.Attacks, error) {
+			r, _, err := p.Attacks(ctx)
+			return r, err
+		}),
 		one("corel5k", "measure annotation quality by the standard protocol", 0, func(ctx context.Context, p *eval.Plan) (eval.Corel5kBeside, error) {
 			r, _, err := p.Corel5k(ctx)
 			return r.WithPublished(), err

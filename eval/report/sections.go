@@ -89,7 +89,17 @@ func (b *builder) sections(data string) []section {
 		out = append(out, section{ID: "agreement", Title: "Is the encrypted search the plain one?", Tables: a.Tables(), Open: true,
 			Text: []template.HTML{prose("The same search in the clear, over the same integers without noise: which records it visits, in which order, and which it returns.")}})
 	}
+	if a := r.Attacks; a != nil {
+		out = append(out, section{ID: "attacks", Title: "What a cloud learns that tries", Tables: a.Tables(), Open: true, Text: attacksText()})
+	}
 	return out
+}
+
+func attacksText() []template.HTML {
+	return []template.HTML{
+		prose("Each attack is given what a real cloud process receives, the bytes of the index and of requests, and what the column <i>known</i> counts: records known by their photos (request-by-photos, keyword-by-likeness: by their keywords) or by their vectors (request-by-vectors, request-solved, key-elimination), and for match, keyword-by-returns, spacing and scale-planes the requests seen, with nothing known. Guessing is what one gets who sees nothing. Intervals are Wilson's, as if trials were independent."),
+		prose("<b>match</b> has the photos of the collection, as for a public one, and not one pair: it names the photo of every record from the scores of requests for photos it does not know. In <b>match-half</b> half of the photos are not in the index. <b>request-by-photos</b> picks the photo that was asked about among all test photos; the projection is secret. <b>spacing</b> says which of two neighbouring gaps between split values is the wider. <b>key-quiet-row</b> finds one of the rows of S from ciphertexts alone, the one that carries no noise; it opens nothing by itself."),
+	}
 }
 
 func speedupTable(r *eval.Results) []eval.Table {

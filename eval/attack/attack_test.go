@@ -1,0 +1,81 @@
+package attack
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"cpar"
+)
+
+// Every attack does on a small collection what SECURITY.md says it does: well
+// above guessing where the cloud learns something, at guessing where it does not.
+func TestAttacks(t *testing.T) {
+	c := made(1, 500, 120)
+	rows, err := Run(t.Context(), c, Options{PCA: 128, More: []*Target{opaque(len(c.Train))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.Estimate == nil && !(0 <= r.Low && r.Low <= r.Success && r.Success <= r.High && r.High <= 1 && r.Trials > 0 && r.Baseline < 1) {
+			t.Errorf("%s on %s: %+v", r.Attack, r.Scheme, r)
+		}
+	}
+	const cpar, capia = "cpar", "capia"
+	for _, want := range []struct {
+		attack, scheme string
+		known          int
+		least, most    float64
+	}{
+		// Linked, the same photo and a changed copy of it.
+		{"link-order", cpar, 0, 0.97, 1}, {"link-scores", cpar, 0, 0.97, 1}, {"link-path", cpar, 0, 0.97, 1},
+		{"link-scores", capia, 0, 0.97, 1}, {"link-scores-changed-copy", capia, 0, 0.95, 1},
+		{"link-order-changed-copy", cpar, 0, 0.95, 1}, {"link-path-changed-copy", cpar, 0, 0.75, 1},
+		// Recovered: exactly from vectors, more surely the more photos are known.
+		{"request-by-vectors", cpar, 3, 0.9, 1}, {"request-by-vectors", capia, 10, 0.98, 1},
+		{"request-by-photos", cpar, 3, 0.02, 0.3}, {"request-by-photos", cpar, 10, 0.5, 0.95},
+		{"request-by-photos", cpar, 30, 0.9, 1}, {"request-by-photos", capia, 300, 0.97, 1},
+		// Matched with no pair known, and where half of the photos are not there.
+		{"match", cpar, 30, 0, 1}, {"match", cpar, 120, 0.9, 1}, {"match", capia, 120, 0.9, 1}, {"match-half", cpar, 120, 0.9, 1},
+		// How often a record is returned says nothing of its keywords; records with
+		// like scores have like ones.
+		{"keyword-by-returns", cpar, 120, 0.5, 0.7}, {"keyword-by-likeness", cpar, 100, 0.8, 1}, {"keyword-by-likeness", capia, 100, 0.8, 1},
+		// Gaps: nothing from the number of splits, more from requests, as much
+		// from order-preserving encryption, all from planes.
+		{"spacing-ranks", cpar, 0, 0.4, 0.6}, {"spacing-ranks-requests", cpar, 120, 0.55, 0.9}, {"spacing-ope", cpar, 0, 0.75, 0.95},
+		{"spacing-planes", cpar, 1, 1, 1}, {"spacing-planes-exact", cpar, 1, 1, 1},
+		{"scale-planes", cpar, 20, 1, 1}, {"scale-scores", cpar, 0, 0.08, 0.6},
+		{"key-elimination-noiseless", cpar, 64, 1, 1}, {"key-elimination", cpar, 64, 0, 0},
+	} {
+		if r := row(t, rows, want.attack, want.scheme, want.known); r.Success < want.least || r.Success > want.most {
+			t.Errorf("%s on %s, %d known: success %.3f (guessing %.3f), want %.2f to %.2f", r.Attack, r.Scheme, r.Known, r.Success, r.Baseline, want.least, want.most)
+		}
+	}
+	// A scheme that shows random words: no attack may seem to work. With the 99.99 %
+	// interval of a normal distribution, and not one of 95 %: there are many rows.
+	tried := 0
+	for _, r := range rows {
+		if r.Scheme != "opaque" {
+			continue
+		}
+		tried++
+		if most := r.Baseline + 2*(r.High-r.Success); r.Success > most {
+			t.Errorf("%s learns something of random words: %+v", r.Attack, r)
+		}
+	}
+	if tried < 10 {
+		t.Errorf("%d attacks on random words", tried)
+	}
+}
+
+// A run needs something to index and to ask, and ends when it is interrupted.
+func TestRunRefuses(t *testing.T) {
+	if _, err := Run(t.Context(), &Collection{Train: made(1, 1, 9).Train}, Options{}); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("one image: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ctx, made(1, 20, 9), Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+}

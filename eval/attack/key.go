@@ -1,0 +1,156 @@
+package attack
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+
+	"cpar"
+	"cpar/internal/modq"
+	"cpar/user/ive"
+	"cpar/user/vector"
+)
+
+// Recovering the key S from records.
+//
+// C = S⁻¹(w·V + e), so ⟨s, C⟩ = w·V[j] + e[j] for row j of S: with C and V known, an
+// equation in the m words of s. Without noise m of them give the row, by
+// elimination. With it they are m samples of LWE, with the modulus 2⁶⁴ and an
+// error of 3.2, and elimination gives nothing; lattice reduction does, at a cost
+// that is estimated here and not spent.
+
+// toyDim is the dimension in which elimination is shown.
+const toyDim = 48
+
+// eliminate solves rows·x = right modulo 2⁶⁴ for every column of right: rows is
+// k×m, right k×t, the result t×m. The pivot of a column is a word with the fewest
+// factors of 2; where that is 2^v, the rows show an unknown modulo 2^(64−v) only,
+// and the least is taken. It returns nil if the rows are dependent; where right is
+// no multiple of them the result means nothing.
+func eliminate(rows, right [][]uint64) [][]uint64 {
+	k, m, t := len(rows), len(rows[0]), len(right[0])
+	a := make([][]uint64, k)
+	for i := range a {
+		a[i] = append(append(make([]uint64, 0, m+t), rows[i]...), right[i]...)
+	}
+	for c := range m {
+		at, v := c, 64
+		for i := c; i < k && v > 0; i++ {
+			if zeros := bits.TrailingZeros64(a[i][c]); zeros < v {
+				at, v = i, zeros
+			}
+		}
+		if v == 64 {
+			return nil
+		}
+		a[c], a[at] = a[at], a[c]
+		inverse := modq.InverseOdd(a[c][c] >> v)
+		for _, row := range a[c+1:] {
+			if row[c] != 0 {
+				modq.Axpy(-(row[c]>>v)*inverse, a[c][c:], row[c:])
+			}
+		}
+	}
+	out := make([][]uint64, t)
+	for j := range out {
+		x := make([]uint64, m)
+		for c := m - 1; c >= 0; c-- {
+			v := bits.TrailingZeros64(a[c][c])
+			rest := a[c][m+j] - modq.Dot(a[c][c+1:m], x[c+1:])
+			x[c] = (rest >> v) * modq.InverseOdd(a[c][c]>>v) & (1<<(64-v) - 1)
+		}
+		out[j] = x
+	}
+	return out
+}
+
+// eliminateToy encrypts known records in a toy dimension, solves for S and decrypts
+// fresh records with it.
+func eliminateToy(noiseless bool) (Row, error) {
+	const known, fresh = toyDim + 16, 100
+	p := ive.Params{Dim: toyDim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
+	key, err := ive.NewKey([32]byte{'t', 'o', 'y'}, p)
+	if err != nil {
+		return Row{}, fmt.Errorf("making a toy key: %w", err)
+	}
+	noise, name := ive.NewNoise([32]byte{1}), "key-elimination"
+	if noiseless {
+		noise, name = ive.InsecureNoNoise([32]byte{1}), "key-elimination-noiseless"
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	plain, right, cipher := make([][]int64, known+fresh), make([][]uint64, known+fresh), make([][]uint64, known+fresh)
+	for i := range plain {
+		plain[i], right[i], cipher[i] = make([]int64, toyDim), make([]uint64, toyDim), make([]uint64, toyDim)
+		for j := range plain[i] {
+			plain[i][j] = rng.Int64N(401) - 200
+			right[i][j] = uint64(plain[i][j]) << p.RecordShift // w·V, and e unknown
+		}
+		if err := key.EncryptRecord(cipher[i], plain[i], noise); err != nil {
+			return Row{}, fmt.Errorf("encrypting a toy record: %w", err)
+		}
+	}
+	s := eliminate(cipher[:known], right[:known])
+	read := 0
+	for i := known; i < known+fresh; i++ {
+		all := s != nil
+		for j := range s {
+			all = all && modq.RoundShift(modq.Dot(s[j], cipher[i]), p.RecordShift) == plain[i][j]
+		}
+		if all {
+			read++
+		}
+	}
+	return proportion(name, cpar.SchemeCPAR.String(), known, read, fresh, 0), nil
+}
+
+// quietRow finds one row of S from an index alone, with nothing known. The last
+// element of every record is 1 and carries no noise (combined.Budget.QuietSlot),
+// so that ⟨s, C⟩ = w for all records. It returns nil if there are too few.
+func quietRow(v *View) (row []uint64, used int) {
+	m := len(v.Vectors[0])
+	used = m + 16 // some spare, for rows that depend on each other
+	if used >= len(v.Vectors) {
+		return nil, used
+	}
+	right := make([][]uint64, used)
+	for i := range right {
+		right[i] = []uint64{1 << ive.DistanceShift}
+	}
+	s := eliminate(v.Vectors[:used], right)
+	if s == nil {
+		return nil, used
+	}
+	return s[0], used
+}
+
+// judgeQuiet tries the row on the records that were not used: that it fits one by
+// chance has a chance of 2⁻⁶⁴.
+func judgeQuiet(v *View, row []uint64, used int) Row {
+	right := 0
+	for _, c := range v.Vectors[used:] {
+		if row != nil && modq.Dot(row, c) == 1<<ive.DistanceShift {
+			right++
+		}
+	}
+	return proportion("key-quiet-row", v.Scheme, 0, right, len(v.Vectors)-used, 0)
+}
+
+// latticeRows are estimates for the key of an index of so many records of m words.
+func latticeRows(scheme string, m, records int) []Row {
+	known := LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, Most: max(records, 4*m)}.Primal()
+	// Nothing known: the rows of w·V + e themselves are short, those of z most of
+	// all, and combinations of the ciphertexts by rows of S.
+	dense := Dense(m, m-vector.DimensionKL-3, 64, math.Ldexp(typicalElement, ive.DistanceShift))
+	return []Row{
+		{Attack: "key-lattice-estimate", Scheme: scheme, Known: known.Samples, Estimate: &known},
+		{Attack: "key-lattice-estimate", Scheme: scheme, Known: 0, Estimate: &dense},
+	}
+}
+
+const (
+	noiseSigma = 3.2
+	// typicalElement is about what an element of z is: its square is the L1
+	// distance from the baseline in levels, some four units of 499.5.
+	typicalElement = 45
+)

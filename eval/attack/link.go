@@ -1,0 +1,150 @@
+package attack
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"cpar/user/feature"
+)
+
+// Linking: are two requests for one photo? The cloud holds a log of requests for
+// different photos and gets new ones, of which half are for a photo of the log.
+// For each it is asked about one request of the log: the right one, or where
+// there is none, any. It says yes if the two are more alike than 999 of 1,000
+// pairs in the log. That needs no photo and no key. Who knows nothing is right
+// half of the time.
+const linkQuantile = 0.999
+
+// A likeness compares two requests by what the cloud saw; larger is more alike.
+type likeness struct {
+	name string
+	// of returns what is compared, or nil if the scheme sends nothing of the kind.
+	of   func(*Seen) []float64
+	like func(a, b []float64) float64
+}
+
+var likenesses = []likeness{
+	{"link-order", func(s *Seen) []float64 { return floats(s.Order) }, func(a, b []float64) float64 {
+		off := 0.0
+		for i, x := range a {
+			off -= math.Abs(x - b[i])
+		}
+		return off
+	}},
+	// Correlation: the secret scale and offset of a request do not enter.
+	{"link-scores", func(s *Seen) []float64 { return standardised(s.Scores) }, func(a, b []float64) float64 {
+		return dot(a, b) / float64(len(a))
+	}},
+	{"link-path", func(s *Seen) []float64 {
+		path := floats(s.Path)
+		slices.Sort(path)
+		return path
+	}, shared},
+}
+
+// link attacks requests for photos, first in the log and then again; changed, if
+// not nil, are the photos that are asked about the second time.
+func link(ctx context.Context, t *Target, photos, changed []*feature.Vectors) ([]Row, error) {
+	half := len(photos) / 2
+	log, _, err := t.view(ctx, photos[:half], false)
+	if err != nil {
+		return nil, err
+	}
+	unseen, _, err := t.view(ctx, photos[half:2*half], false)
+	if err != nil {
+		return nil, err
+	}
+	suffix := ""
+	again := photos[:half]
+	if changed != nil {
+		suffix, again = "-changed-copy", changed[:half]
+	}
+	second, _, err := t.view(ctx, again, false)
+	if err != nil {
+		return nil, err
+	}
+	var rows []Row
+	for _, by := range likenesses {
+		if by.of(log.Seen[0]) == nil {
+			continue
+		}
+		yes := newLinker(by, log)
+		right := 0
+		for i := range half {
+			if yes.linked(i, second.Seen[i]) {
+				right++
+			}
+			if !yes.linked(i, unseen.Seen[i]) {
+				right++
+			}
+		}
+		rows = append(rows, proportion(by.name+suffix, log.Scheme, 0, right, 2*half, 0.5))
+	}
+	return rows, nil
+}
+
+// linker is the cloud's verdict.
+type linker struct {
+	by        likeness
+	log       [][]float64
+	threshold float64
+}
+
+func newLinker(by likeness, log *View) *linker {
+	l := &linker{by: by}
+	for _, s := range log.Seen {
+		l.log = append(l.log, by.of(s))
+	}
+	var all []float64
+	for i, a := range l.log {
+		for _, b := range l.log[:i] {
+			all = append(all, by.like(a, b))
+		}
+	}
+	l.threshold = math.Inf(-1)
+	if len(all) > 0 {
+		slices.Sort(all)
+		l.threshold = all[int(math.Ceil(linkQuantile*float64(len(all)-1)))]
+	}
+	return l
+}
+
+func (l *linker) linked(i int, s *Seen) bool {
+	return l.by.like(l.log[i], l.by.of(s)) > l.threshold
+}
+
+func floats[T uint32 | uint64](list []T) []float64 {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]float64, len(list))
+	for i, x := range list {
+		out[i] = float64(x)
+	}
+	return out
+}
+
+// shared is the part of two sorted lists that is in both (Jaccard).
+func shared(a, b []float64) float64 {
+	both := 0
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] < b[j]:
+			i++
+		case a[i] > b[j]:
+			j++
+		default:
+			both, i, j = both+1, i+1, j+1
+		}
+	}
+	return float64(both) / float64(len(a)+len(b)-both)
+}
+
+func dot(a, b []float64) float64 {
+	sum := 0.0
+	for i, x := range a {
+		sum += x * b[i]
+	}
+	return sum
+}

@@ -1,0 +1,222 @@
+package attack
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Matching records to the photos of a public collection, with no pair known.
+//
+// Record i has a row of k scores, of k requests for photos unknown. A photo has a
+// row of distances to R photos that the attacker picks himself. Both rows sample
+// one and the same geometry: x·x′ averaged over requests and over picks estimate
+// one kernel, as long as people ask about photos of the kind that they keep. Its
+// leading eigenvectors are therefore nearly those of both, up to signs, and record
+// i is the photo whose coordinates are nearest.
+//
+// All signs of the first few eigenvectors are tried. From each start the rotation
+// between the two bases is fitted to the nearest neighbours that it gives, over
+// and over, and the start that fits best is made larger, some eigenvectors at a
+// time. (As ZoomOut does for surfaces: Melzi and others, ACM Trans. Graph. 38,
+// 2019.)
+//
+// With few requests the eigenvectors are poor, and a start that is wrong stays
+// wrong: then hardly any record is matched, else most are.
+
+// spectrum is the leading eigenvectors of rows, n×p, each of unit length times
+// its singular value. Columns are centred and scaled first, which takes the
+// secret scale and offset of a request out.
+func spectrum(columns [][]float64, p int) (*mat.Dense, error) {
+	k, n := len(columns), len(columns[0])
+	x := mat.NewDense(k, n, nil)
+	for j, c := range columns {
+		x.SetRow(j, standardised(c))
+	}
+	var gram mat.SymDense
+	gram.SymOuterK(1/float64(k), x)
+	var eig mat.EigenSym
+	if !eig.Factorize(&gram, true) {
+		return nil, fmt.Errorf("taking eigenvectors of %d requests", k)
+	}
+	var vectors mat.Dense
+	eig.VectorsTo(&vectors)
+	p = min(p, k)
+	// Ascending: the last p, turned round.
+	basis := mat.NewDense(k, p, nil)
+	for j := range p {
+		for i := range k {
+			basis.Set(i, j, vectors.At(i, k-1-j)/math.Sqrt(float64(k)))
+		}
+	}
+	out := mat.NewDense(n, p, nil)
+	out.Mul(x.T(), basis)
+	return out, nil
+}
+
+// standardised is x with mean 0 and variance 1; zeros if it is constant.
+func standardised(x []float64) []float64 {
+	mean, square := 0.0, 0.0
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		square += (v - mean) * (v - mean) / float64(len(x))
+	}
+	out := make([]float64, len(x))
+	if square > 0 {
+		by := 1 / math.Sqrt(square)
+		for i, v := range x {
+			out[i] = (v - mean) * by
+		}
+	}
+	return out
+}
+
+const (
+	// matchStart eigenvectors are tried with all signs, matchMost are used in the
+	// end.
+	matchStart = 6
+	matchMost  = 60
+	// matchSample records tell a good start from a bad one.
+	matchSample = 400
+)
+
+// match names a photo for every record. scores has a row for each request, of n
+// records; distances a row for each photo picked, of n photos.
+func match(scores, distances [][]float64) ([]int, error) {
+	p := min(matchMost, len(scores), len(distances))
+	records, err := spectrum(scores, p)
+	if err != nil {
+		return nil, err
+	}
+	photos, err := spectrum(distances, p)
+	if err != nil {
+		return nil, err
+	}
+	c, err := bestStart(records, photos)
+	if err != nil {
+		return nil, err
+	}
+	near, _ := nearestRows(records, photos, c)
+	for size, _ := c.Dims(); ; size = min(p, size+1+size/6) {
+		if c, err = fitMap(records, photos, near, size); err != nil {
+			return nil, err
+		}
+		if near, _ = nearestRows(records, photos, c); size == p {
+			return near, nil
+		}
+	}
+}
+
+// bestStart maps the leading eigenvectors of the records to those of the photos.
+// Every choice of signs is a start; each is improved by fitting and matching in
+// turns, on some of the records, the better ones longer, and that which brings
+// these nearest to photos wins.
+func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
+	n, p := records.Dims()
+	some := sample(n, matchSample, 1)
+	few := mat.NewDense(len(some), p, nil)
+	for i, r := range some {
+		few.SetRow(i, records.RawRowView(r))
+	}
+	small, size := min(matchStart, p), min(matchStart+4, p)
+	starts := make([]start, 1<<small)
+	for signs := range starts {
+		c := mat.NewDense(small, small, nil)
+		for j := range small {
+			c.Set(j, j, float64(1-2*(signs>>j&1)))
+		}
+		starts[signs].near, _ = nearestRows(few, photos, c)
+	}
+	for _, rounds := range []int{size - small + 1, 8} {
+		for i := range starts {
+			if err := starts[i].improve(few, photos, rounds, small, size); err != nil {
+				return nil, err
+			}
+		}
+		slices.SortStableFunc(starts, func(a, b start) int { return cmp.Compare(a.gap, b.gap) })
+		starts = starts[:max(1, len(starts)/8)]
+	}
+	return starts[0].c, nil
+}
+
+// start is a map being improved, and how far from photos it leaves records.
+type start struct {
+	c    *mat.Dense
+	near []int
+	gap  float64
+}
+
+// improve takes one eigenvector more each round, from small to size.
+func (s *start) improve(few, photos *mat.Dense, rounds, small, size int) (err error) {
+	if s.c != nil {
+		small, _ = s.c.Dims()
+	}
+	for round := range rounds {
+		if s.c, err = fitMap(few, photos, s.near, min(size, small+round)); err != nil {
+			return err
+		}
+		s.near, s.gap = nearestRows(few, photos, s.c)
+	}
+	return nil
+}
+
+// fitMap fits the rotation of the first size coordinates that brings records
+// nearest to the photos they are matched with.
+func fitMap(records, photos *mat.Dense, near []int, size int) (*mat.Dense, error) {
+	n, _ := records.Dims()
+	picked := mat.NewDense(n, size, nil)
+	for i, j := range near {
+		picked.SetRow(i, photos.RawRowView(j)[:size])
+	}
+	var cross mat.Dense
+	cross.Mul(records.Slice(0, n, 0, size).T(), picked)
+	var svd mat.SVD
+	if !svd.Factorize(&cross, mat.SVDThin) {
+		return nil, fmt.Errorf("fitting a rotation of %d coordinates", size)
+	}
+	var u, v mat.Dense
+	svd.UTo(&u)
+	svd.VTo(&v)
+	c := mat.NewDense(size, size, nil)
+	c.Mul(&u, v.T())
+	return c, nil
+}
+
+// nearestRows is, for each row of records·c, the nearest row of photos, in the
+// coordinates that c maps to, and the sum of the squared distances.
+func nearestRows(records, photos, c *mat.Dense) ([]int, float64) {
+	size, to := c.Dims()
+	n, _ := records.Dims()
+	m, _ := photos.Dims()
+	var mapped, products mat.Dense
+	mapped.Mul(records.Slice(0, n, 0, size), c)
+	b := photos.Slice(0, m, 0, to)
+	products.Mul(&mapped, b.T())
+	norms := make([]float64, m)
+	for j := range norms {
+		for _, x := range photos.RawRowView(j)[:to] {
+			norms[j] += x * x / 2
+		}
+	}
+	out, gap := make([]int, n), 0.0
+	for i := range out {
+		row := products.RawRowView(i)
+		best := 0
+		for j, x := range row {
+			if x-norms[j] > row[best]-norms[best] {
+				best = j
+			}
+		}
+		out[i] = best
+		gap -= 2 * (row[best] - norms[best])
+		for _, x := range mapped.RawRowView(i) {
+			gap += x * x
+		}
+	}
+	return out, gap
+}

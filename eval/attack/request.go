@@ -1,0 +1,171 @@
+package attack
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/distance"
+	"cpar/user/feature"
+	"cpar/user/vector"
+)
+
+// Recovering requests from their scores.
+//
+// A score is r_s·(F·Dis − r), affine in the distance. Who knows k of the records,
+// and which they are, computes how far each candidate photo would be from these,
+// and takes the candidate whose distances correlate best with the k scores. With
+// the photos alone that leaves the error of the secret projection, 3 % a
+// distance; with the records' vectors, projected, nothing.
+//
+// It takes no candidates either. A score is linear in the record's vector,
+//
+//	score = Σ z·(−2r_s·z_s) + Σ v·(−r_s·F/2¹⁸·log c) + (Σz² + F·Σ v log v)·r_s + constant
+//
+// so a few more known vectors than there are unknowns give r_s, and z_s and c with
+// it, by least squares.
+
+// guess is the candidate that each request was for, by the scores of the known
+// records. predicted has for each candidate its distance to each of these.
+func guess(v *View, known []int, predicted [][]float64) []int {
+	p := make([][]float64, len(predicted))
+	for c, row := range predicted {
+		p[c] = standardised(row)
+	}
+	out := make([]int, len(v.Seen))
+	for i, s := range v.Seen {
+		out[i] = fitsBest(standardised(pick(s.Scores, known)), p)
+	}
+	return out
+}
+
+func pick(x []float64, at []int) []float64 {
+	out := make([]float64, len(at))
+	for i, j := range at {
+		out[i] = x[j]
+	}
+	return out
+}
+
+// pipeline is what everybody has: the program. Fitted to photos of one's own, it
+// gives the vectors of photos much as the owner's gives them.
+func pipeline(ctx context.Context, photos []user.Image, pca int) (func(*feature.Vectors) (*vector.Vector, error), error) {
+	b, err := user.Setup(ctx, user.NewKey(), photos, user.Options{Scheme: cpar.SchemeCAPIA, PCA: pca})
+	if err != nil {
+		return nil, err
+	}
+	return b.Vector, nil
+}
+
+// vectorsOf applies a pipeline.
+func vectorsOf(ctx context.Context, p func(*feature.Vectors) (*vector.Vector, error), photos []*feature.Vectors) ([]*vector.Vector, error) {
+	out := make([]*vector.Vector, len(photos))
+	err := each(ctx, len(photos), func(i int) (err error) {
+		out[i], err = p(photos[i])
+		return err
+	})
+	return out, err
+}
+
+// distances is Dis of every record from every request, a row for each request.
+func distances(ctx context.Context, records, requests []*vector.Vector) ([][]float64, error) {
+	out := make([][]float64, len(requests))
+	return out, each(ctx, len(requests), func(i int) error {
+		out[i] = make([]float64, len(records))
+		for j, r := range records {
+			out[i][j] = float64(distance.L1Levels(r.Levels, requests[i].Levels))*2/vector.Beta + distance.KL(r.KL, requests[i].KL)
+		}
+		return nil
+	})
+}
+
+// A projected is a photo's vector as it is encrypted: JL coordinates and bins.
+type projected struct {
+	z []int16
+	v []float64
+}
+
+// square is Σz² + F·Σ v log v, and from F the KL part of a distance.
+func (p *projected) square() float64 {
+	sum, unit := 0.0, float64(len(p.z))*vector.Beta/2
+	for _, x := range p.z {
+		sum += float64(x) * float64(x)
+	}
+	for _, x := range p.v {
+		sum += unit * x * math.Log(x)
+	}
+	return sum
+}
+
+// from is the distance that a score tells of, of record p from request q, exactly.
+func (p *projected) from(q *projected) float64 {
+	return float64(distance.SquaredL2Int(p.z, q.z))/(float64(len(p.z))*vector.Beta/2) + distance.KL(p.v, q.v)
+}
+
+// row is what a score is linear in.
+func (p *projected) row() []float64 {
+	row := make([]float64, 0, len(p.z)+len(p.v)+1)
+	for _, x := range p.z {
+		row = append(row, float64(x))
+	}
+	row = append(row, p.v...)
+	return append(row, p.square())
+}
+
+// solved is what least squares makes of a request.
+type solved struct {
+	scale float64 // r_s
+	z     []float64
+}
+
+// solveRequests solves for requests from the scores of known records.
+func solveRequests(v *View, known []int, vectors []*projected) ([]solved, error) {
+	rows := make([][]float64, len(vectors))
+	for i, p := range vectors {
+		rows[i] = p.row()
+	}
+	system, err := newLinear(rows)
+	if err != nil {
+		return nil, err
+	}
+	y := mat.NewDense(len(known), len(v.Seen), nil)
+	for j, s := range v.Seen {
+		y.SetCol(j, pick(s.Scores, known))
+	}
+	x, err := system.solve(y)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]solved, len(v.Seen))
+	d, _ := x.Dims()
+	for j := range out {
+		out[j] = solved{scale: x.At(d-1, j), z: make([]float64, len(vectors[0].z))}
+		for i := range out[j].z {
+			out[j].z[i] = x.At(i, j) / (-2 * out[j].scale)
+		}
+	}
+	return out, nil
+}
+
+// readTo is how near a request must be read to count as read.
+const readTo = 0.01
+
+// judgeSolved counts the requests whose vector was read to within a hundredth of
+// its length.
+func judgeSolved(v *View, known int, got []solved, truth []*projected) Row {
+	right := 0
+	for i, s := range got {
+		off, all := 0.0, 0.0
+		for j, x := range truth[i].z {
+			off += (s.z[j] - float64(x)) * (s.z[j] - float64(x))
+			all += float64(x) * float64(x)
+		}
+		if off <= readTo*readTo*all {
+			right++
+		}
+	}
+	return proportion("request-solved", v.Scheme, known, right, len(got), 0)
+}

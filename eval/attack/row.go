@@ -1,0 +1,52 @@
+package attack
+
+import "math"
+
+// A Row is how well one attack did.
+type Row struct {
+	Attack string `json:"attack"`
+	Scheme string `json:"scheme"`
+	// Known is how much the attacker knew beforehand or saw; the attack says of
+	// what.
+	Known int `json:"known"`
+	// Success is the share of Trials that the attacker got right, Baseline what
+	// guessing gets, Low and High the 95 % confidence interval of Success.
+	Success  float64 `json:"success"`
+	Baseline float64 `json:"baseline"`
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+	Trials   int     `json:"trials"`
+	// Estimate, of a row with no trials, is what an attack that was not run would
+	// cost.
+	Estimate *Estimate `json:"estimate,omitempty"`
+}
+
+// proportion is the row of right out of trials.
+func proportion(attack, scheme string, known, right, trials int, baseline float64) Row {
+	low, high := Wilson(right, trials)
+	return Row{Attack: attack, Scheme: scheme, Known: known, Success: float64(right) / float64(max(trials, 1)),
+		Baseline: baseline, Low: low, High: high, Trials: trials}
+}
+
+// Wilson is the 95 % score interval of a proportion (E. B. Wilson, JASA 22, 1927):
+// the p that right of trials does not contradict. Trials count as independent;
+// those of one index are not quite, so that another key and another collection
+// may differ by more.
+func Wilson(right, trials int) (low, high float64) {
+	if trials == 0 {
+		return 0, 1
+	}
+	const z = 1.959963984540054 // the 97.5 % point of a normal distribution
+	n, p := float64(trials), float64(right)/float64(trials)
+	centre := (p + z*z/(2*n)) / (1 + z*z/n)
+	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	low, high = centre-half, centre+half
+	// Exact ends, whatever rounding makes of them.
+	if right == 0 {
+		low = 0
+	}
+	if right == trials {
+		high = 1
+	}
+	return low, high
+}

@@ -1,0 +1,189 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/feature"
+	"cpar/user/vector"
+)
+
+// Options say how a collection is attacked.
+type Options struct {
+	// PCA is that of the index; 0 for the paper's 32.
+	PCA      int
+	Progress user.Progress
+	// More are schemes to attack beside cpar and capia, over the same collection.
+	More []*Target
+}
+
+const (
+	// mostLinked requests are in the log that others are linked to.
+	mostLinked = 200
+	// planeRequests show planes.
+	planeRequests = 20
+	// mostOPE records are in the index with order-preserving encryption: its
+	// order ciphertexts do not depend on how many there are.
+	mostOPE = 800
+	// manyDraws is how many known records or requests are enough for one draw of
+	// them to say how an attack does; of fewer, several are tried.
+	manyDraws = 100
+	// picks is how many photos a collection is compared with in order to match it.
+	picks = 500
+)
+
+// How many records are known: by their vectors, by their photos, by their keywords,
+// and by their vectors for each unknown of a request; and requests seen where
+// nothing is known.
+var (
+	knownVectors  = []int{3, 10, 30}
+	knownPhotos   = []int{3, 10, 30, 100, 300, 1000}
+	keywordsKnown = []int{100, 1000}
+	solvingShares = []float64{0.75, 1.05, 1.5, 3}
+	seenMatching  = []int{30, 50, 100}
+)
+
+// Run attacks an index of c.Train with requests for c.Test, under cpar, capia and
+// whatever else is passed.
+func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
+	if len(c.Train) < 2 || len(c.Test) < 4 {
+		return nil, fmt.Errorf("attacking: %w: %d images to index and %d to ask; 2 and 4 are needed", cpar.ErrInput, len(c.Train), len(c.Test))
+	}
+	r := &run{c: c, o: o}
+	stages := []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"index", r.index}, {"knowledge", r.learn}, {"changed copies", r.change}, {"schemes", r.schemes},
+		{"planes", r.planes}, {"order", r.order}, {"key", r.key},
+	}
+	defer func() {
+		if r.b != nil {
+			r.b.close()
+		}
+	}()
+	for i, s := range stages {
+		if o.Progress != nil {
+			o.Progress("attacks: "+s.name, i, len(stages))
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := s.do(ctx); err != nil {
+			return nil, fmt.Errorf("attacking: %s: %w", s.name, err)
+		}
+	}
+	return r.rows, nil
+}
+
+// run is one run: the targets, and what attackers know.
+type run struct {
+	c    *Collection
+	o    Options
+	b    *built
+	rows []Row
+
+	targets []*Target
+	// By place in Train and in Test: vectors as the owner projects them, and
+	// photos as an attacker's own pipeline sees them.
+	train, test             []*projected
+	trainPhotos, testPhotos []*vector.Vector
+	changed                 []*feature.Vectors
+	// compared[j] is how far each photo of Train is from one picked by the
+	// attacker.
+	compared [][]float64
+}
+
+func (r *run) add(rows ...Row) { r.rows = append(r.rows, rows...) }
+
+func (r *run) index(ctx context.Context) (err error) {
+	if r.b, err = build(ctx, r.c.Train, user.Options{PCA: r.o.PCA}, 1); err != nil {
+		return err
+	}
+	for _, s := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeCAPIA} {
+		t, err := r.b.target(s)
+		if err != nil {
+			return err
+		}
+		r.targets = append(r.targets, t)
+	}
+	r.targets = append(r.targets, r.o.More...)
+	return nil
+}
+
+// learn makes what attackers know.
+func (r *run) learn(ctx context.Context) error {
+	requests, err := vectorsOf(ctx, r.b.builder.Vector, raw(r.c.Test))
+	if err != nil {
+		return err
+	}
+	if r.test, err = r.project(requests); err != nil {
+		return err
+	}
+	byRecord, err := r.project(r.b.twin.Vectors())
+	if err != nil {
+		return err
+	}
+	r.train = make([]*projected, len(byRecord))
+	for i, p := range byRecord {
+		r.train[r.b.place[i]] = p
+	}
+	// An attacker who has the candidates fits the pipeline to them; one who has
+	// the collection, to the collection.
+	own, err := pipeline(ctx, r.c.Test, r.o.PCA)
+	if err != nil {
+		return err
+	}
+	if r.testPhotos, err = vectorsOf(ctx, own, raw(r.c.Test)); err != nil {
+		return err
+	}
+	if r.trainPhotos, err = vectorsOf(ctx, own, raw(r.c.Train)); err != nil {
+		return err
+	}
+	theirs, err := pipeline(ctx, r.c.Train, r.o.PCA)
+	if err != nil {
+		return err
+	}
+	collection, err := vectorsOf(ctx, theirs, raw(r.c.Train))
+	if err != nil {
+		return err
+	}
+	var picked []*vector.Vector
+	for _, i := range sample(len(collection), picks, 2) {
+		picked = append(picked, collection[i])
+	}
+	r.compared, err = distances(ctx, collection, picked)
+	return err
+}
+
+func (r *run) project(list []*vector.Vector) ([]*projected, error) {
+	levels := make([][]uint16, len(list))
+	for i, v := range list {
+		levels[i] = v.Levels
+	}
+	z, err := r.b.twin.Projection().EmbedAll(levels)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*projected, len(list))
+	for i, v := range list {
+		out[i] = &projected{z[i], v.KL}
+	}
+	return out, nil
+}
+
+func (r *run) linked() int { return min(2*mostLinked, len(r.c.Test)/2*2) }
+
+// change makes copies of the photos that are asked about twice.
+func (r *run) change(ctx context.Context) error {
+	if r.c.Changed == nil {
+		return nil
+	}
+	r.changed = make([]*feature.Vectors, r.linked()/2)
+	return each(ctx, len(r.changed), func(i int) (err error) {
+		r.changed[i], err = r.c.Changed(i)
+		return err
+	})
+}

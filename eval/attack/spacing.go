@@ -1,0 +1,156 @@
+package attack
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"cpar"
+)
+
+// Spacing: which split values of a field lie how far apart? The attacks estimate
+// the place of every split value, up to a scale and an offset a field. They are
+// judged by pairs of neighbouring gaps in a field: which is the wider? Half are
+// guessed right.
+
+// placesByPlanes reads places off a request that shows distances of planes. Every
+// score is a multiple of r_p; what is left after dividing by it is exact.
+func placesByPlanes(s *Seen) []float64 {
+	var rp int64
+	for _, p := range s.Planes {
+		rp = gcd(rp, p)
+	}
+	out := make([]float64, len(s.Planes))
+	for i, p := range s.Planes {
+		out[i] = -float64(p / max(rp, 1))
+	}
+	return out
+}
+
+// placesByOrder takes the order ciphertexts of the splits for their places: good
+// for order-preserving encryption. Ranks are evenly spaced and say nothing so.
+func placesByOrder(v *View) []float64 {
+	out := make([]float64, len(v.Cuts))
+	for i, c := range v.Cuts {
+		out[i] = float64(c.Order)
+	}
+	return out
+}
+
+// placesByShape knows the order of the splits only, and assumes that those of a
+// field are normally distributed: gaps are then wider at either end.
+func placesByShape(v *View) []float64 {
+	out := make([]float64, len(v.Cuts))
+	for first := 0; first < len(v.Cuts); {
+		last := first
+		for last < len(v.Cuts) && v.Cuts[last].Field == v.Cuts[first].Field {
+			last++
+		}
+		for i := first; i < last; i++ {
+			out[i] = normalQuantile(float64(i-first+1) / float64(last-first+1))
+		}
+		first = last
+	}
+	return out
+}
+
+func normalQuantile(p float64) float64 { return math.Sqrt2 * math.Erfinv(2*p-1) }
+
+// placesByRequests counts how many requests lie short of each split, and assumes
+// that a field's values are normally distributed over photos. It needs order
+// comparisons alone.
+func placesByRequests(v *View) []float64 {
+	out := make([]float64, len(v.Cuts))
+	sorted := map[uint16][]uint64{}
+	for i, c := range v.Cuts {
+		list, there := sorted[c.Field]
+		if !there {
+			for _, s := range v.Seen {
+				list = append(list, s.Order[c.Field])
+			}
+			slices.Sort(list)
+			sorted[c.Field] = list
+		}
+		short := sort.Search(len(list), func(j int) bool { return list[j] > uint64(c.Order) })
+		out[i] = normalQuantile((float64(short) + 0.5) / (float64(len(list)) + 1))
+	}
+	return out
+}
+
+// judgeGaps compares the gaps of places with the true ones. Pairs of gaps that are
+// equally wide are left out; where the attacker sees no difference he gets half.
+func judgeGaps(attack, scheme string, known int, cuts []cpar.Plane, places, truth []float64) Row {
+	right, trials, undecided := 0, 0, 0
+	for i := 2; i < len(cuts); i++ {
+		if cuts[i].Field != cuts[i-2].Field {
+			continue
+		}
+		want := (truth[i] - truth[i-1]) - (truth[i-1] - truth[i-2])
+		got := (places[i] - places[i-1]) - (places[i-1] - places[i-2])
+		if want == 0 {
+			continue
+		}
+		trials++
+		switch {
+		case got == 0:
+			undecided++
+		case got > 0 == (want > 0):
+			right++
+		}
+	}
+	return proportion(attack, scheme, known, right+undecided/2, trials, 0.5)
+}
+
+// judgeExact counts the gaps between neighbouring splits that were read exactly;
+// the baseline is the commonest gap.
+func judgeExact(attack, scheme string, known int, cuts []cpar.Plane, places, truth []float64) Row {
+	right, trials := 0, 0
+	common := map[float64]int{}
+	for i := 1; i < len(cuts); i++ {
+		if cuts[i].Field != cuts[i-1].Field {
+			continue
+		}
+		trials++
+		common[truth[i]-truth[i-1]]++
+		if places[i]-places[i-1] == truth[i]-truth[i-1] {
+			right++
+		}
+	}
+	most := 0
+	for _, n := range common {
+		most = max(most, n)
+	}
+	return proportion(attack, scheme, known, right, trials, float64(most)/float64(max(trials, 1)))
+}
+
+// offsetByPlanes reads r off the offsets of several requests that show planes:
+// each is r_s·r, so r is their greatest common divisor, but for what the r_s have
+// in common.
+func offsetByPlanes(v *View) int64 {
+	var r int64
+	for _, s := range v.Seen {
+		r = gcd(r, int64(s.Offset))
+	}
+	return r
+}
+
+// scalesByScores estimates r_s of every request from its scores, r being known:
+// photos of a kind are on average equally far from each other, dis in units of F.
+func scalesByScores(v *View, unit, offset, dis float64) []float64 {
+	out := make([]float64, len(v.Seen))
+	for i, s := range v.Seen {
+		sum := 0.0
+		for _, x := range s.Scores {
+			sum += x / float64(len(s.Scores))
+		}
+		out[i] = min(2047, max(1024, math.Round(sum/(unit*dis-offset))))
+	}
+	return out
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return max(a, -a)
+}

@@ -1,0 +1,344 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/vector"
+)
+
+// The stages of a run: each makes views, attacks them and judges the guesses. What
+// takes long and depends on scores alone is tried in all its sizes on the first
+// scheme only: those of capia are the same.
+
+func (r *run) schemes(ctx context.Context) error {
+	for _, t := range r.targets {
+		if err := r.scheme(ctx, t); err != nil {
+			return fmt.Errorf("%s: %w", t.Cloud.Scheme(), err)
+		}
+	}
+	return nil
+}
+
+// scheme does what can be tried on every scheme.
+func (r *run) scheme(ctx context.Context, t *Target) error {
+	photos := raw(r.c.Test)
+	rows, err := link(ctx, t, photos[:r.linked()], nil)
+	if err != nil {
+		return err
+	}
+	r.add(rows...)
+	if r.changed != nil {
+		if rows, err = link(ctx, t, photos[:r.linked()], r.changed); err != nil {
+			return err
+		}
+		r.add(rows...)
+	}
+	v, pending, err := t.view(ctx, photos, false)
+	if err != nil {
+		return err
+	}
+	if err := r.requests(ctx, t, v); err != nil {
+		return err
+	}
+	if err := r.matching(ctx, t, v); err != nil {
+		return err
+	}
+	r.keywords(t, v)
+	if len(v.Cuts) > 0 {
+		truth := r.b.splits()
+		r.add(judgeGaps("spacing-ranks", v.Scheme, 0, v.Cuts, placesByShape(v), truth),
+			judgeGaps("spacing-ranks-requests", v.Scheme, len(v.Seen), v.Cuts, placesByRequests(v), truth))
+	}
+	if pending[0] != nil {
+		truth, err := scales(v, pending, r.unit())
+		if err != nil {
+			return err
+		}
+		// r lies between 10.5·F and 11·F, which is public.
+		r.add(judgeScales(v, scalesByScores(v, r.unit(), 10.75*r.unit(), r.typical()), truth))
+	}
+	return nil
+}
+
+// unit is F, typical the mean distance between photos of the collection.
+func (r *run) unit() float64 { return float64(len(r.train[0].z)) * vector.Beta / 2 }
+
+func (r *run) typical() float64 {
+	sum := 0.0
+	for _, row := range r.compared {
+		for _, x := range row {
+			sum += x / float64(len(row)*len(r.compared))
+		}
+	}
+	return sum
+}
+
+// requests recovers requests. Few known records may be lucky ones, so that several
+// draws of them share a row.
+func (r *run) requests(ctx context.Context, t *Target, v *View) error {
+	for _, k := range upTo(knownVectors, v.Records) {
+		err := r.guessing("request-by-vectors", v, k, func(known []int) ([][]float64, error) {
+			predicted := make([][]float64, len(r.test))
+			for c, q := range r.test {
+				for _, i := range known {
+					predicted[c] = append(predicted[c], r.train[t.Place[i]].from(q))
+				}
+			}
+			return predicted, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, k := range upTo(knownPhotos, v.Records) {
+		err := r.guessing("request-by-photos", v, k, func(known []int) ([][]float64, error) {
+			photos := make([]*vector.Vector, len(known))
+			for j, i := range known {
+				photos[j] = r.trainPhotos[t.Place[i]]
+			}
+			return distances(ctx, photos, r.testPhotos)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	unknowns := float64(len(r.train[0].row()))
+	shares := solvingShares
+	if t != r.targets[0] {
+		shares = shares[1:2]
+	}
+	for _, share := range shares {
+		k := int(share * unknowns)
+		if k > v.Records {
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		known := sample(v.Records, k, 5)
+		vectors := make([]*projected, k)
+		for j, i := range known {
+			vectors[j] = r.train[t.Place[i]]
+		}
+		got, err := solveRequests(v, known, vectors)
+		if err != nil {
+			return err
+		}
+		r.add(judgeSolved(v, k, got, r.test))
+	}
+	return nil
+}
+
+// guessing guesses requests from several draws of k known records.
+func (r *run) guessing(attack string, v *View, k int, predict func(known []int) ([][]float64, error)) error {
+	draws := 1
+	if k < manyDraws {
+		draws = 5
+	}
+	right := 0
+	for seed := range draws {
+		known := sample(v.Records, k, 100+uint64(seed))
+		predicted, err := predict(known)
+		if err != nil {
+			return err
+		}
+		for i, c := range guess(v, known, predicted) {
+			if c == i {
+				right++
+			}
+		}
+	}
+	r.add(proportion(attack, v.Scheme, k, right, draws*len(v.Seen), 1/float64(len(r.test))))
+	return nil
+}
+
+// upTo is the numbers of list that are at most most.
+func upTo(list []int, most int) []int {
+	return slices.DeleteFunc(slices.Clone(list), func(k int) bool { return k > most })
+}
+
+// matching matches records to photos, by some of the requests and by all; and half
+// of the records, as if the index held only these, to the photos of all.
+func (r *run) matching(ctx context.Context, t *Target, v *View) error {
+	scores := make([][]float64, len(v.Seen))
+	for j, s := range v.Seen {
+		scores[j] = s.Scores
+	}
+	all := sample(v.Records, v.Records, 0)
+	seen := []int{len(scores)}
+	if t == r.targets[0] {
+		seen = append(upTo(seenMatching, len(scores)-1), len(scores))
+	}
+	for _, k := range seen {
+		if err := r.matched(ctx, "match", t, scores, k, all); err != nil {
+			return err
+		}
+	}
+	if t != r.targets[0] {
+		return nil
+	}
+	return r.matched(ctx, "match-half", t, scores, len(scores), sample(v.Records, v.Records/2, 8))
+}
+
+// matched is the row of records matched by k requests at a time; where these are
+// few it depends on which, and several draws share the row.
+func (r *run) matched(ctx context.Context, attack string, t *Target, scores [][]float64, k int, records []int) error {
+	draws := 1
+	if k < manyDraws {
+		draws = min(3, len(scores)/k)
+	}
+	right := 0
+	for d := range draws {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		some := make([][]float64, k)
+		for j := range some {
+			some[j] = pick(scores[d*k+j], records)
+		}
+		near, err := match(some, r.compared)
+		if err != nil {
+			return err
+		}
+		for i, photo := range near {
+			if t.Place[records[i]] == photo {
+				right++
+			}
+		}
+	}
+	r.add(proportion(attack, t.Cloud.Scheme(), k, right, draws*len(records), 1/float64(len(r.c.Train))))
+	return nil
+}
+
+// keywords guesses keywords of records.
+func (r *run) keywords(t *Target, v *View) {
+	words := make([][]string, v.Records)
+	for i := range words {
+		words[i] = r.c.Train[t.Place[i]].Keywords
+	}
+	half := marked(v.Records, sample(v.Records, v.Records/2, 6))
+	r.add(judgeKeywords("keyword-by-returns", v, len(v.Seen), byReturns(v, words, half), words, half))
+	for _, k := range upTo(keywordsKnown, v.Records-1) {
+		known := sample(v.Records, k, 7)
+		r.add(judgeKeywords("keyword-by-likeness", v, len(known), byLikeness(v, words, known), words, marked(v.Records, known)))
+	}
+}
+
+// planes attacks requests of cpar that show distances of planes.
+func (r *run) planes(ctx context.Context) error {
+	t := r.targets[0]
+	v, pending, err := t.view(ctx, raw(r.c.Test[:min(planeRequests, len(r.c.Test))]), true)
+	if err != nil || v.Seen[0].Planes == nil {
+		return err // the collection is such that there is no plane
+	}
+	truth, places := r.b.splits(), placesByPlanes(v.Seen[0])
+	r.add(judgeGaps("spacing-planes", v.Scheme, 1, v.Cuts, places, truth),
+		judgeExact("spacing-planes-exact", v.Scheme, 1, v.Cuts, places, truth))
+	secret, err := scales(v, pending, r.unit())
+	if err != nil {
+		return err
+	}
+	offset := offsetByPlanes(v)
+	right := 0
+	for i, s := range v.Seen {
+		if offset == secret[i].offset && int64(s.Offset)/max(offset, 1) == secret[i].scale {
+			right++
+		}
+	}
+	r.add(proportion("scale-planes", v.Scheme, len(v.Seen), right, len(v.Seen), 1.0/1024))
+	return nil
+}
+
+// order attacks an index whose order ciphertexts are the paper's.
+func (r *run) order(ctx context.Context) error {
+	some := r.c.Train[:min(mostOPE, len(r.c.Train))]
+	b, err := build(ctx, some, user.Options{PCA: r.o.PCA, Order: user.OrderOPE}, 2)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	t, err := b.target(cpar.SchemeCPAR)
+	if err != nil {
+		return err
+	}
+	v := &View{Scheme: t.Cloud.Scheme(), Stored: t.Cloud.Stored()}
+	r.add(judgeGaps("spacing-ope", v.Scheme, 0, v.Cuts, placesByOrder(v), b.splits()))
+	return nil
+}
+
+// key attacks the key.
+func (r *run) key(context.Context) error {
+	for _, noiseless := range []bool{true, false} {
+		row, err := eliminateToy(noiseless)
+		if err != nil {
+			return err
+		}
+		r.add(row)
+	}
+	t := r.targets[0]
+	v := &View{Scheme: t.Cloud.Scheme(), Stored: t.Cloud.Stored()}
+	if row, used := quietRow(v); used < v.Records {
+		r.add(judgeQuiet(v, row, used))
+	}
+	r.add(latticeRows(v.Scheme, len(v.Vectors[0]), v.Records)...)
+	return nil
+}
+
+// splits are the true places of all split values, up to an offset a field.
+func (b *built) splits() []float64 {
+	m := b.files.Manifest()
+	some := b.twin.Vectors()[0]
+	out := make([]float64, m.Planes)
+	for i := range out {
+		out[i] = -float64(b.twin.PlaneDistance(some, uint32(i)))
+	}
+	return out
+}
+
+// secrets are r_s of a request and r of the index.
+type secrets struct{ scale, offset int64 }
+
+// scales are the truth about requests: two records of a reply with their distances,
+// which their owner reads, give r_s and r.
+func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
+	out := make([]secrets, len(pending))
+	for i, p := range pending {
+		reply, err := cpar.DecodeReply(v.Seen[i].Reply)
+		if err != nil {
+			return nil, err
+		}
+		near, err := p.Neighbours(reply)
+		if err != nil {
+			return nil, err
+		}
+		first, last := 0, len(near)-1
+		for first < last && near[first].Dis == 0 { // clamped: says nothing
+			first++
+		}
+		if rise := unit * (near[last].Dis - near[first].Dis); rise > 0 {
+			s := math.Round(float64(reply.Matches[last].Score-reply.Matches[first].Score) / rise)
+			out[i] = secrets{int64(s), int64(math.Round(unit*near[last].Dis - float64(reply.Matches[last].Score)/s))}
+		}
+	}
+	return out, nil
+}
+
+// scaleTo is how near r_s must be guessed.
+const scaleTo = 0.02
+
+// judgeScales judges estimates of r_s; the baseline is the best fixed guess, the
+// largest r_s around which the tolerance stays below 2¹¹.
+func judgeScales(v *View, got []float64, truth []secrets) Row {
+	right := 0
+	for i, s := range truth {
+		if math.Abs(got[i]-float64(s.scale)) <= scaleTo*float64(s.scale) {
+			right++
+		}
+	}
+	return proportion("scale-scores", v.Scheme, 0, right, len(got), scaleTo*2*2048/(1+scaleTo)/1024)
+}

@@ -1,0 +1,179 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"cpar"
+	"cpar/internal/indexdir"
+	"cpar/user"
+	"cpar/user/feature"
+)
+
+// A Collection is what is indexed and what is asked about, in the clear.
+type Collection struct {
+	// Train is indexed, in an order that the cloud does not know; Test is asked
+	// about, and is the list of candidates where an attack has one.
+	Train, Test []user.Image
+	// Changed, if not nil, is test photo i after it was stored again: cropped a
+	// little and compressed anew.
+	Changed func(i int) (*feature.Vectors, error)
+}
+
+// An Owner makes requests.
+type Owner interface {
+	// Request is the bytes of a request for a photo, and how its owner reads the
+	// reply; the latter may be nil, and is for judging only. With planes, the
+	// request shows distances of planes if the scheme has any.
+	Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error)
+}
+
+// A Target is a scheme under attack: its owner and its cloud. Place[i] is the
+// place in Collection.Train of the photo behind record i, for judging.
+type Target struct {
+	Owner Owner
+	Cloud Cloud
+	Place []int
+}
+
+// view is the cloud's view after requests for photos, in their order.
+func (t *Target) view(ctx context.Context, photos []*feature.Vectors, planes bool) (*View, []*user.Pending, error) {
+	v := &View{Scheme: t.Cloud.Scheme(), Stored: t.Cloud.Stored(), Seen: make([]*Seen, len(photos))}
+	pending := make([]*user.Pending, len(photos))
+	err := each(ctx, len(photos), func(i int) error {
+		b, p, err := t.Owner.Request(photos[i], planes)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		pending[i] = p
+		v.Seen[i], err = t.Cloud.Observe(b)
+		return err
+	})
+	return v, pending, err
+}
+
+// each calls f for 0…n−1 on all cores.
+func each(ctx context.Context, n int, f func(i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return f(i)
+		})
+	}
+	return group.Wait()
+}
+
+// built is an index of this project, with what only its owner knows.
+type built struct {
+	builder *user.Builder
+	twin    *user.Twin
+	files   *indexdir.Index
+	folder  string
+	place   []int
+}
+
+// build encrypts images into an index folder, in an order drawn by seed.
+func build(ctx context.Context, images []user.Image, opt user.Options, seed uint64) (*built, error) {
+	b := &built{place: rand.New(rand.NewPCG(seed, 0x706c6163)).Perm(len(images))} // "plac"
+	shuffled := make([]user.Image, len(images))
+	for i, j := range b.place {
+		shuffled[i] = images[j]
+	}
+	var err error
+	if b.builder, err = user.Setup(ctx, user.NewKey(), shuffled, opt); err != nil {
+		return nil, err
+	}
+	drawn := b.place
+	b.place = make([]int, len(drawn))
+	for record := range b.place {
+		b.place[record] = drawn[b.builder.Image(uint32(record))]
+	}
+	if b.folder, err = os.MkdirTemp("", "cpar-attack-"); err != nil {
+		return nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)
+	}
+	if err := b.open(ctx); err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *built) open(ctx context.Context) (err error) {
+	index := filepath.Join(b.folder, "index")
+	if _, err = b.builder.Encrypt(ctx, index); err != nil {
+		return err
+	}
+	if b.files, err = indexdir.Open(index); err != nil {
+		return err
+	}
+	b.twin, err = b.builder.Twin()
+	return err
+}
+
+func (b *built) close() {
+	if b.files != nil {
+		b.files.Release()
+	}
+	os.RemoveAll(b.folder)
+}
+
+// target is the index as a scheme serves it.
+func (b *built) target(scheme cpar.Scheme) (*Target, error) {
+	c, err := openCloud(b.files, scheme)
+	if err != nil {
+		return nil, err
+	}
+	p := cpar.Params{Scheme: scheme, L: 10, Approx: 100}
+	if scheme == cpar.SchemeCPAR {
+		p.Search = cpar.SearchByRank // a search of the forest shows all that cpar shows
+	}
+	if scheme == cpar.SchemeCAPIA {
+		p.Approx = 1000
+	}
+	return &Target{Owner: &asker{b.builder.Owner, p}, Cloud: c, Place: b.place}, nil
+}
+
+// asker is an owner of cpar or capia.
+type asker struct {
+	*user.Owner
+	params cpar.Params
+}
+
+// Request implements Owner.
+func (a *asker) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error) {
+	p := a.params
+	p.Prune = planes && p.Scheme == cpar.SchemeCPAR
+	pending, q, err := a.Owner.Request(f, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := q.MarshalBinary()
+	return b, pending, err
+}
+
+// raw are the features of images.
+func raw(images []user.Image) []*feature.Vectors {
+	out := make([]*feature.Vectors, len(images))
+	for i, im := range images {
+		out[i] = im.Vectors
+	}
+	return out
+}
+
+// sample is k of 0…n−1, drawn by seed, ascending.
+func sample(n, k int, seed uint64) []int {
+	list := rand.New(rand.NewPCG(seed, 0x6b6e6f77)).Perm(n)[:min(k, n)] // "know"
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,139 @@
+package attack
+
+import (
+	"fmt"
+
+	"cpar"
+	"cpar/cloud/score"
+	"cpar/cloud/search"
+	"cpar/internal/indexdir"
+	"cpar/internal/wire"
+	"cpar/kdforest"
+)
+
+// A Cloud is a cloud process that is curious: bytes go in, and out comes all
+// that it can compute of them. A scheme is attacked through this interface; an
+// implementation may use nothing but what the real process is given.
+type Cloud interface {
+	// Scheme is the name of the scheme.
+	Scheme() string
+	// Stored is the index as it lies on the cloud's disk.
+	Stored() *Stored
+	// Observe reads a request, answers it and says what it saw.
+	Observe(request []byte) (*Seen, error)
+}
+
+// Stored is an index at the cloud.
+type Stored struct {
+	// Records is n.
+	Records int
+	// Vectors are the ciphertext words of each record, where a record has words of
+	// its own; else nil.
+	Vectors [][]uint64
+	// Cuts are the split planes, by number: field and order ciphertext. Nil
+	// without a forest.
+	Cuts []cpar.Plane
+}
+
+// Seen is what a cloud makes of one request. What its scheme does not send is
+// empty.
+type Seen struct {
+	// Request and Reply are the bytes that crossed the wall.
+	Request, Reply []byte
+	// Scores has a number for every record: the score, asked for or not. Where
+	// the cloud computes ciphertexts instead, it is their words.
+	Scores []float64
+	// Order has an order ciphertext for each split field.
+	Order []uint64
+	// Planes has the signed score of every split plane, Offset what the request
+	// says that a plane's score is less than a record's by, r_s·r.
+	Planes []int64
+	Offset uint64
+	// Path is the records visited, in order, Returned those of the reply.
+	Path, Returned []uint32
+}
+
+// A View is what an attack is given of the cloud.
+type View struct {
+	Scheme string
+	*Stored
+	Seen []*Seen
+}
+
+// scoreCloud is the cloud of cpar and capia: the daemon's own code over the
+// segments of an index folder.
+type scoreCloud struct {
+	scheme string
+	index  *score.Index
+	stored Stored
+	all    []uint32
+}
+
+// openCloud opens an index folder as the cloud does. An index of scheme cpar can
+// be watched as capia too: it holds the same records. files must stay open.
+func openCloud(files *indexdir.Index, scheme cpar.Scheme) (*scoreCloud, error) {
+	m := files.Manifest()
+	x, err := score.Load(m, files.Segments())
+	if err != nil {
+		return nil, err
+	}
+	c := &scoreCloud{scheme: scheme.String(), index: x, stored: Stored{Records: int(m.Records)}}
+	for i, s := range m.Segments {
+		if s.Kind != cpar.SegmentVectors {
+			continue
+		}
+		words := wire.View(files.Segments()[i])
+		for dim := int(m.Dim); len(words) >= dim; words = words[dim:] {
+			c.stored.Vectors = append(c.stored.Vectors, words[:dim:dim])
+		}
+	}
+	if x.Forest != nil && scheme == cpar.SchemeCPAR {
+		c.stored.Cuts = x.Forest.Cuts
+	}
+	c.all = make([]uint32, m.Records)
+	for i := range c.all {
+		c.all[i] = uint32(i)
+	}
+	return c, nil
+}
+
+func (c *scoreCloud) Scheme() string  { return c.scheme }
+func (c *scoreCloud) Stored() *Stored { return &c.stored }
+
+// Observe implements Cloud.
+func (c *scoreCloud) Observe(request []byte) (*Seen, error) {
+	q, err := cpar.DecodeRequest(request)
+	if err != nil {
+		return nil, fmt.Errorf("observing a request: %w", err)
+	}
+	s := &Seen{Request: request, Scores: make([]float64, len(c.all))}
+	reply, err := search.AnnotateTraced(c.index, q, func(v kdforest.Visit) { s.Path = append(s.Path, v.Record) })
+	if err != nil {
+		return nil, fmt.Errorf("observing a request: %w", err)
+	}
+	if s.Reply, err = reply.MarshalBinary(); err != nil {
+		return nil, fmt.Errorf("observing a request: %w", err)
+	}
+	for _, m := range reply.Matches {
+		s.Returned = append(s.Returned, m.Record)
+	}
+	space, err := score.NewSpace(c.index, q)
+	if err != nil {
+		return nil, fmt.Errorf("observing a request: %w", err)
+	}
+	scores := make([]int64, len(c.all))
+	space.Score(c.all, scores)
+	for i, x := range scores {
+		s.Scores[i] = float64(x) // exact: scores have 35 bits
+	}
+	for _, o := range q.Order {
+		s.Order = append(s.Order, uint64(o))
+	}
+	if q.Planes != nil {
+		s.Offset = q.Planes.Offset
+		if s.Planes, err = c.index.PlaneScores(q); err != nil {
+			return nil, fmt.Errorf("observing a request: %w", err)
+		}
+	}
+	return s, nil
+}

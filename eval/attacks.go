@@ -1,0 +1,85 @@
+package eval
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/draw"
+	"image/jpeg"
+	_ "image/png" // a collection may hold them
+	"os"
+
+	"cpar"
+	"cpar/eval/attack"
+	"cpar/eval/step"
+	"cpar/user/dataset"
+	"cpar/user/feature"
+)
+
+// Attacks is what a cloud learnt that tried.
+type Attacks struct {
+	Records  int          `json:"records"`
+	Requests int          `json:"requests"`
+	Rows     []attack.Row `json:"rows"`
+}
+
+// Attacks are the attacks of SECURITY.md.
+func (p *Plan) Attacks(ctx context.Context) (*Attacks, step.Record, error) {
+	return inCorpus(ctx, p, "attacks", func(ctx context.Context, c *Corpus) (*Attacks, error) {
+		p.Lab.dropSession() // an attack builds indexes of its own
+		return MeasureAttacks(ctx, c, attack.Options{Progress: p.Lab.Progress})
+	})
+}
+
+// MeasureAttacks attacks an index of the untouched images with requests for the
+// test images.
+func MeasureAttacks(ctx context.Context, c *Corpus, o attack.Options) (*Attacks, error) {
+	collection := &attack.Collection{Train: c.Train, Test: c.Test}
+	if len(c.TestItems) == len(c.Test) {
+		collection.Changed = func(i int) (*feature.Vectors, error) { return changedCopy(c.TestItems[i]) }
+	}
+	rows, err := attack.Run(ctx, collection, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Attacks{Records: len(c.Train), Requests: len(c.Test), Rows: rows}, nil
+}
+
+// changedCopy is a photo as it comes back from elsewhere: a fiftieth cropped off
+// each edge, and compressed anew at quality 75.
+func changedCopy(it dataset.Item) (*feature.Vectors, error) {
+	data, err := os.ReadFile(it.Path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	}
+	img, _, err := image.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", it.Name, cpar.ErrInput, err)
+	}
+	b := img.Bounds()
+	dx, dy := b.Dx()/50, b.Dy()/50
+	out := image.NewRGBA(image.Rect(0, 0, b.Dx()-2*dx, b.Dy()-2*dy))
+	draw.Draw(out, out.Bounds(), img, b.Min.Add(image.Pt(dx, dy)), draw.Src)
+	var buf bytes.Buffer
+	if err := jpeg.Encode(&buf, out, &jpeg.Options{Quality: 75}); err != nil {
+		return nil, fmt.Errorf("%s: %w", it.Name, err)
+	}
+	return feature.NewExtractor().FromBytes(buf.Bytes())
+}
+
+// Tables implements Result.
+func (a *Attacks) Tables() []Table {
+	t := Table{Name: "attacks", Title: fmt.Sprintf("What a cloud learns that tries, %d records, %d requests: success and its 95 %% interval, in percent", a.Records, a.Requests),
+		Columns: []string{"attack", "scheme", "known", "success %", "from", "to", "guessing %", "trials"}}
+	estimates := Table{Name: "attacks-lattice", Title: "Lattice attacks on the key, estimated and not run",
+		Columns: []string{"attack", "scheme", "known", "records", "dimension", "block size", "root Hermite factor", "core-SVP bits"}}
+	for _, r := range a.Rows {
+		if e := r.Estimate; e != nil {
+			estimates.Rows = append(estimates.Rows, []string{r.Attack, r.Scheme, whole(r.Known), whole(e.Samples), whole(e.Dimension), whole(e.BlockSize), num(e.Delta, 5), num(e.Bits, 0)})
+			continue
+		}
+		t.Rows = append(t.Rows, []string{r.Attack, r.Scheme, whole(r.Known), num(100*r.Success, 1), num(100*r.Low, 1), num(100*r.High, 1), num(100*r.Baseline, 2), whole(r.Trials)})
+	}
+	return []Table{t, estimates}
+}
