@@ -24,8 +24,9 @@ const keywordsKept = 5
 // A QualityRow is one scheme's annotation quality.
 type QualityRow struct {
 	Scheme string `json:"scheme"`
-	// Approx is AP-X in percent, for cpar.
+	// Approx is AP-X in percent and Search how, for cpar.
 	Approx     float64 `json:"approx,omitempty"`
+	Search     string  `json:"search,omitempty"`
 	Neighbours int     `json:"neighbours"`
 	Quality
 }
@@ -49,7 +50,7 @@ type Corel5k struct {
 // the clear through the projection, and encrypted.
 func MeasureCorel5k(ctx context.Context, s *Session, c *Corpus, progress user.Progress) (*Corel5k, error) {
 	r := new(Corel5k)
-	train, truth := Keywords(c.Train), Keywords(c.Test)
+	train, truth := s.keywords(c), Keywords(c.Test)
 	exact, err := s.exactDistances(ctx)
 	if err != nil {
 		return nil, err
@@ -66,6 +67,7 @@ func MeasureCorel5k(ctx context.Context, s *Session, c *Corpus, progress user.Pr
 			{Scheme: cpar.SchemeCAPIA, L: uint16(k), Approx: 1000},
 			{Scheme: cpar.SchemeCPAR, L: uint16(k), Approx: 1000},
 			{Scheme: cpar.SchemeCPAR, L: uint16(k), Approx: 100},
+			{Scheme: cpar.SchemeCPAR, Search: s.Builder.DefaultParams().Search, L: uint16(k), Approx: 100},
 		} {
 			run, err := s.runAll(ctx, p, progress, fmt.Sprintf("%v, %d neighbours", p.Scheme, k))
 			if err != nil {
@@ -73,13 +75,22 @@ func MeasureCorel5k(ctx context.Context, s *Session, c *Corpus, progress user.Pr
 			}
 			row := QualityRow{Scheme: p.Scheme.String(), Neighbours: k, Quality: Measure(run.annotations(), truth)}
 			if p.Scheme == cpar.SchemeCPAR {
-				row.Approx = float64(p.Approx) / 10
+				row.Approx, row.Search = float64(p.Approx)/10, p.Search.String()
 			}
 			r.Rows = append(r.Rows, row)
 		}
 	}
 	r.JL, err = s.jlError(ctx, progress)
 	return r, err
+}
+
+// keywords are those of the indexed images by record.
+func (s *Session) keywords(c *Corpus) [][]string {
+	out := make([][]string, len(c.Train))
+	for record := range out {
+		out[record] = c.Train[s.Builder.Image(uint32(record))].Keywords
+	}
+	return out
 }
 
 func (r outcomes) annotations() [][]string {

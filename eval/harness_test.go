@@ -63,6 +63,15 @@ func TestPlanAll(t *testing.T) {
 		t.Errorf("numbers %v, %d steps", first.Numbers, len(first.Steps))
 	}
 	checkSweep(t, first.Sweep, 120)
+	// In the clear, through the projection and encrypted: the same neighbours,
+	// so much the same words.
+	quality := map[string]Quality{}
+	for _, row := range first.Corel5k.Rows[:5] {
+		quality[row.Scheme] = row.Quality
+	}
+	if q := quality["plain-jl"]; q.R < quality["capia"].R-3 || q.R > quality["capia"].R+3 || quality["plain-exact"].R < q.R/2 {
+		t.Errorf("quality in the clear and encrypted: %v", quality)
+	}
 	checkCost(t, first.Cost, 100)
 
 	// Nothing of the lab is there the second time: it must not be needed.

@@ -35,7 +35,11 @@ func (r *Corel5k) Tables() []Table {
 		if row.Approx != 0 {
 			ap = num(row.Approx, 1)
 		}
-		t.Rows = append(t.Rows, []string{row.Scheme, ap, whole(row.Neighbours), num(row.P, 1), num(row.R, 1), num(row.F1, 1), whole(row.Nplus)})
+		name := row.Scheme
+		if row.Search != "" && row.Search != "depth" && row.Approx < 100 {
+			name += ", " + row.Search
+		}
+		t.Rows = append(t.Rows, []string{name, ap, whole(row.Neighbours), num(row.P, 1), num(row.R, 1), num(row.F1, 1), whole(row.Nplus)})
 	}
 	for _, row := range published() {
 		t.Rows = append(t.Rows, []string{row.Scheme + " (published)", "", "", num(row.P, 0), num(row.R, 0), num(row.F1, 1), whole(row.Nplus)})
