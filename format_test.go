@@ -97,7 +97,8 @@ func TestFormatExamples(t *testing.T) {
 		}
 	}
 	for name := range got {
-		if want[name] == nil {
+		// Package lattice, which knows their parts, checks these.
+		if want[name] == nil && !strings.HasPrefix(name, "sealed-") {
 			t.Errorf("FORMAT.md has an example %q that is not checked", name)
 		}
 	}

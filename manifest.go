@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 )
 
 // A Digest is the SHA-256 of a segment's bytes and its name.
@@ -31,8 +32,9 @@ type SegmentKind uint8
 
 // The segments of an index, in the order in which a manifest lists them.
 const (
-	// SegmentVectors: rows of Dim words, C(V) of consecutive records. An
-	// index has one or more.
+	// SegmentVectors: the vectors of consecutive records. An index has one or
+	// more, each of rows of Dim words, C(V); of scheme sealed, of whole groups
+	// (cpar/internal/lattice); of scheme local, of whole blocks of LocalBlockBytes.
 	SegmentVectors SegmentKind = 1
 	// SegmentKeywords: one block of KeywordBytes for each record.
 	SegmentKeywords SegmentKind = 2
@@ -49,7 +51,26 @@ const (
 	SegmentCentroids SegmentKind = 6
 	// SegmentProfile: the owner's profile, encrypted; the cloud only keeps it.
 	SegmentProfile SegmentKind = 7
+	// SegmentParams: the public constants of scheme sealed, ParamsBytes long.
+	SegmentParams SegmentKind = 8
+	// SegmentHints: what the owner needs to read sealed replies, encrypted; the
+	// cloud only keeps it.
+	SegmentHints SegmentKind = 9
 )
+
+const (
+	// ParamsBytes is the length of a SegmentParams.
+	ParamsBytes = 36
+	// LocalBlockRecords is the number of records of a block of scheme local.
+	LocalBlockRecords = 32
+)
+
+// LocalBlockBytes is the length of an encrypted block of LocalBlockRecords
+// vectors of dim coordinates: a nonce, a count, two bytes a coordinate and eight
+// more a record, a tag.
+func LocalBlockBytes(dim uint32) uint64 {
+	return 12 + 4 + LocalBlockRecords*(2*uint64(dim)+8) + 16
+}
 
 func (k SegmentKind) String() string {
 	switch k {
@@ -67,6 +88,10 @@ func (k SegmentKind) String() string {
 		return "lists"
 	case SegmentCentroids:
 		return "centroids"
+	case SegmentParams:
+		return "parameters"
+	case SegmentHints:
+		return "hints"
 	}
 	return fmt.Sprintf("segment kind %d", uint8(k))
 }
@@ -83,10 +108,12 @@ type Segment struct {
 type Manifest struct {
 	Scheme Scheme
 	ID     IndexID
-	// Records is n, Dim the words of a record's vector, C(V).
+	// Records is n, Dim the words of a record's vector, C(V); of schemes sealed
+	// and local, its coordinates.
 	Records uint32
 	Dim     uint32
-	// Shift: a score is ⟨C(V), t⟩ / 2^Shift, rounded (w² in the paper).
+	// Shift: a score is ⟨C(V), t⟩ / 2^Shift, rounded (w² in the paper). 0 for
+	// schemes sealed and local.
 	Shift uint8
 	// Trees, Fields (|SF|), Planes, PlaneShift and OrderBytes are 0 for an
 	// index without a forest.
@@ -222,7 +249,7 @@ func (m *Manifest) Validate() error {
 	}
 	forest := m.Trees > 0
 	switch {
-	case m.Scheme != SchemeCPAR && m.Scheme != SchemeCAPIA:
+	case !slices.Contains(schemes, m.Scheme):
 		return fail("%v is not a scheme", m.Scheme)
 	case m.Records < 1 || m.Records > MaxRecords:
 		return fail("%d records; 1 to %d are possible", m.Records, MaxRecords)
@@ -232,8 +259,10 @@ func (m *Manifest) Validate() error {
 		return fail("shifts %d and %d, %d split fields, %d segments", m.Shift, m.PlaneShift, m.Fields, len(m.Segments))
 	case m.Scheme == SchemeCPAR && !forest && m.Lists == 0:
 		return fail("scheme cpar with neither trees nor lists")
-	case m.Scheme == SchemeCAPIA && (forest || m.Lists > 0):
-		return fail("%d trees and %d lists in an index of scheme capia", m.Trees, m.Lists)
+	case m.Scheme != SchemeCPAR && (forest || m.Lists > 0):
+		return fail("%d trees and %d lists in an index of scheme %v", m.Trees, m.Lists, m.Scheme)
+	case m.Scheme >= SchemeSealed && m.Shift != 0:
+		return fail("a shift of %d in an index of scheme %v", m.Shift, m.Scheme)
 	case m.Lists > m.Records:
 		return fail("%d lists of %d records", m.Lists, m.Records)
 	case forest && (m.Trees > maxTrees || m.Place > PlaceNode || m.OrderBytes != 2 && m.OrderBytes != 8):
@@ -247,7 +276,7 @@ func (m *Manifest) Validate() error {
 }
 
 func (m *Manifest) validateSegments(fail func(string, ...any) error) error {
-	row := 8 * uint64(m.Dim)
+	row := m.vectorUnit()
 	var vectors uint64
 	count := map[SegmentKind]int{}
 	// One file named many times would be read through and mapped many times.
@@ -256,6 +285,9 @@ func (m *Manifest) validateSegments(fail func(string, ...any) error) error {
 	if m.Lists > 0 {
 		want[SegmentLists] = 4 * uint64(m.Lists)
 		want[SegmentCentroids] = uint64(m.Lists) * row
+	}
+	if m.Scheme == SchemeSealed {
+		want[SegmentParams] = ParamsBytes
 	}
 	if m.Trees > 0 {
 		want[SegmentForest] = m.forestBytes()
@@ -269,10 +301,11 @@ func (m *Manifest) validateSegments(fail func(string, ...any) error) error {
 		case i > 0 && s.Kind < m.Segments[i-1].Kind:
 			return fail("segment %d (%v) is out of order", i, s.Kind)
 		case s.Kind == SegmentVectors && (s.Bytes == 0 || s.Bytes%row != 0):
-			return fail("segment %d (vectors) of %d bytes is not whole rows of %d", i, s.Bytes, row)
+			return fail("segment %d (vectors) of %d bytes is not whole units of %d", i, s.Bytes, row)
 		case s.Kind == SegmentVectors:
 			vectors += s.Bytes
 		case s.Kind == SegmentProfile:
+		case s.Kind == SegmentHints && m.Scheme == SchemeSealed && s.Bytes > 0:
 		case !sized || s.Bytes != size:
 			return fail("segment %d (%v) of %d bytes does not belong", i, s.Kind, s.Bytes)
 		}
@@ -286,13 +319,46 @@ func (m *Manifest) validateSegments(fail func(string, ...any) error) error {
 		sizes[s.Digest] = s.Bytes
 	}
 	want[SegmentProfile] = 0
+	if m.Scheme == SchemeSealed {
+		want[SegmentHints] = 0
+	}
 	for k := range want {
 		if count[k] != 1 {
 			return fail("no segment of %v", k)
 		}
 	}
-	if vectors != row*uint64(m.Records) {
-		return fail("%d bytes of vectors for %d records of %d", vectors, m.Records, row)
+	return m.validateVectors(vectors, fail)
+}
+
+// vectorUnit is what a segment of vectors is a multiple of. The size of a group
+// of scheme sealed follows from its parameters, which are not known here.
+func (m *Manifest) vectorUnit() uint64 {
+	switch m.Scheme {
+	case SchemeSealed:
+		return 8
+	case SchemeLocal:
+		return LocalBlockBytes(m.Dim)
+	}
+	return 8 * uint64(m.Dim)
+}
+
+// validateVectors checks the number of bytes of all vectors.
+func (m *Manifest) validateVectors(bytes uint64, fail func(string, ...any) error) error {
+	units, records := bytes/m.vectorUnit(), uint64(m.Records)
+	switch m.Scheme {
+	case SchemeSealed:
+		if units == 0 {
+			return fail("no segment of %v", SegmentVectors)
+		}
+	case SchemeLocal:
+		// Updates leave blocks that are not full.
+		if units > records || units*LocalBlockRecords < records {
+			return fail("%d blocks of vectors for %d records", units, records)
+		}
+	default:
+		if units != records {
+			return fail("%d bytes of vectors for %d records of %d", bytes, records, m.vectorUnit())
+		}
 	}
 	return nil
 }
@@ -310,9 +376,13 @@ func (m *Manifest) forestBytes() uint64 {
 	return uint64(m.Planes)*(2+uint64(m.OrderBytes)) + uint64(m.Trees)*m.treeNodes()*nodeSize
 }
 
-// Serves reports whether an index can answer a search with p.
+// Serves reports whether an index can answer a search with p at the cloud.
 func (m *Manifest) Serves(p Params) bool {
 	switch {
+	case p.Scheme == SchemeSealed || m.Scheme == SchemeSealed:
+		return p.Scheme == m.Scheme
+	case p.Scheme == SchemeLocal || m.Scheme == SchemeLocal:
+		return false
 	case p.Scheme == SchemeCAPIA:
 		return true
 	case p.Search == SearchIVF:
@@ -324,10 +394,12 @@ func (m *Manifest) Serves(p Params) bool {
 // DefaultParams is the best search that an index can serve, by measurement
 // (cpar-eval structures and cost): AP-10 with ten neighbours by the inverted
 // file, which finds as much as a forest by rank in less time, or else by rank;
-// a scan of an index of scheme capia.
+// a scan of an index of another scheme.
 func (m *Manifest) DefaultParams() Params {
 	p := Params{Scheme: m.Scheme, L: 10, Approx: 100}
 	switch {
+	case m.Scheme == SchemeSealed || m.Scheme == SchemeLocal:
+		p.Approx = 1000
 	case m.Scheme == SchemeCAPIA:
 	case m.Lists > 0:
 		p.Search = SearchIVF

@@ -2,6 +2,7 @@ package cpar
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -22,7 +23,15 @@ const (
 	SchemeCPAR Scheme = 1
 	// SchemeCAPIA scans every record: the paper's predecessor and baseline.
 	SchemeCAPIA Scheme = 2
+	// SchemeSealed scores every record under ring-LWE; the cloud reads none of
+	// the scores and returns all of them.
+	SchemeSealed Scheme = 3
+	// SchemeLocal keeps the index at the cloud, encrypted as a whole. The owner
+	// fetches it once and searches at home; the cloud answers no request.
+	SchemeLocal Scheme = 4
 )
+
+var schemes = []Scheme{SchemeCPAR, SchemeCAPIA, SchemeSealed, SchemeLocal}
 
 func (s Scheme) String() string {
 	switch s {
@@ -30,18 +39,22 @@ func (s Scheme) String() string {
 		return "cpar"
 	case SchemeCAPIA:
 		return "capia"
+	case SchemeSealed:
+		return "sealed"
+	case SchemeLocal:
+		return "local"
 	}
 	return fmt.Sprintf("scheme %d", uint8(s))
 }
 
 // ParseScheme is the inverse of Scheme.String.
 func ParseScheme(name string) (Scheme, error) {
-	for _, s := range []Scheme{SchemeCPAR, SchemeCAPIA} {
+	for _, s := range schemes {
 		if strings.EqualFold(name, s.String()) {
 			return s, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: no scheme %q; there are cpar and capia", ErrInput, name)
+	return 0, fmt.Errorf("%w: no scheme %q; there are cpar, capia, sealed and local", ErrInput, name)
 }
 
 // A Search says how the cloud finds the records worth scoring. SECURITY.md
@@ -91,18 +104,20 @@ func ParseSearch(name string) (Search, error) {
 	return 0, fmt.Errorf("%w: no search %q; there are depth, rank, bestbin and ivf", ErrInput, name)
 }
 
-// Params is what an owner asks of one search. It travels in the clear.
+// Params is what an owner asks of one search. It travels in the clear, but for
+// schemes sealed and local: there L is the owner's own affair and nothing else
+// counts.
 type Params struct {
 	// Scheme must be one that the index can serve: an index of scheme cpar
-	// serves both, one of scheme capia only capia.
+	// serves cpar and capia, any other its own scheme only.
 	Scheme Scheme
 	// L is the number of nearest records wanted, the length of the paper's Queue.
 	L uint16
 	// Approx is the approximation power AP-X in tenths of a percent, 1 to
 	// 1000: the share of the records that a search may visit. AP-100 visits
-	// all. It is ignored by capia.
+	// all. Only cpar heeds it.
 	Approx uint16
-	// Search must be one that the index can serve (Manifest.Serves); 0 for capia.
+	// Search must be one that the index can serve (Manifest.Serves); 0 but for cpar.
 	Search Search
 	// Prune turns on type-2 pruning by planes. AP-100 ignores it, since a
 	// plane is not always a lower bound. It shows the cloud more; SECURITY.md.
@@ -112,7 +127,7 @@ type Params struct {
 // Validate reports the first thing wrong with p.
 func (p Params) Validate() error {
 	switch {
-	case p.Scheme != SchemeCPAR && p.Scheme != SchemeCAPIA:
+	case !slices.Contains(schemes, p.Scheme):
 		return fmt.Errorf("%w: %v is not a scheme", ErrInput, p.Scheme)
 	case p.L < 1 || p.L > MaxNeighbours:
 		return fmt.Errorf("%w: %d neighbours wanted; 1 to %d can be had", ErrInput, p.L, MaxNeighbours)

@@ -14,6 +14,9 @@ type Reply struct {
 	Touched uint64
 	// Matches are in ascending order of (Score, Record).
 	Matches []Match
+	// Sealed is all of a reply of scheme sealed, in its canonical encoding
+	// (cpar/internal/lattice): nil for the others.
+	Sealed []byte
 }
 
 // A Match is one record of a reply.
@@ -29,6 +32,9 @@ type Match struct {
 // AppendBinary appends the canonical encoding of a. All keyword blocks must
 // have the same length.
 func (a *Reply) AppendBinary(b []byte) ([]byte, error) {
+	if a.Sealed != nil {
+		return appendSealed(b, a.Sealed, kindSealedReply, a.Index)
+	}
 	b = appendHeader(b, kindReply)
 	b = append(b, a.Index[:]...)
 	b = binary.LittleEndian.AppendUint32(b, a.Visited)
@@ -53,8 +59,15 @@ func (a *Reply) AppendBinary(b []byte) ([]byte, error) {
 // MarshalBinary returns the canonical encoding of a.
 func (a *Reply) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
 
-// DecodeReply reads a reply. Errors wrap ErrCorrupt or ErrVersion.
+// DecodeReply reads a reply; a sealed one keeps b. Errors wrap ErrCorrupt or ErrVersion.
 func DecodeReply(b []byte) (*Reply, error) {
+	if isKind(b, kindSealedReply) {
+		id, err := readSealed(b, kindSealedReply)
+		if err != nil {
+			return nil, err
+		}
+		return &Reply{Index: id, Sealed: b}, nil
+	}
 	r, err := readHeader(b, kindReply)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,8 @@
 //	store    indexes in a data folder, activated in one step
 //	score    ⟨C(V), t⟩ of records and planes
 //	search   the forest or the inverted file (cpar), or the scan (capia)
+//	sealed   inner products that stay encrypted (sealed)
+//	workers  one search shared among goroutines
 //	api      HTTP
 //	daemon   a process that serves a data folder
 package cloud
@@ -14,14 +16,12 @@ import (
 	"fmt"
 
 	"cpar"
-	"cpar/cloud/score"
-	"cpar/cloud/search"
 	"cpar/cloud/store"
 )
 
 // A Cloud answers requests to the indexes of one data folder.
 type Cloud struct {
-	*store.Store[*score.Index]
+	*store.Store[index]
 	// Workers is how many goroutines share one request (search.Options); as
 	// many as there are cores where 0. It is set before the first request.
 	Workers int
@@ -29,7 +29,7 @@ type Cloud struct {
 
 // New opens the data folder, which no other process may have open.
 func New(data string, o store.Options) (*Cloud, error) {
-	s, err := store.Open(data, store.Loader[*score.Index](score.Load), o)
+	s, err := store.Open(data, load, o)
 	if err != nil {
 		return nil, fmt.Errorf("opening the data folder: %w", err)
 	}
@@ -39,48 +39,23 @@ func New(data string, o store.Options) (*Cloud, error) {
 // Annotate answers a request to the index id. The reply owns its memory: the
 // index may be replaced the moment after.
 func (c *Cloud) Annotate(ctx context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error) {
-	var reply *cpar.Reply
-	err := c.with(ctx, id, func(x *score.Index) (err error) {
-		if reply, err = c.options().Annotate(ctx, x, q); err == nil {
-			own(reply)
-		}
-		return err
-	})
-	return reply, err
+	replies, err := c.AnnotateBatch(ctx, id, []*cpar.Request{q})
+	if err != nil {
+		return nil, err
+	}
+	return replies[0], nil
 }
 
 // AnnotateBatch answers requests to the index id together, reading its memory
 // once for those that scan it (search.Options.AnnotateBatch).
 func (c *Cloud) AnnotateBatch(ctx context.Context, id cpar.IndexID, requests []*cpar.Request) ([]*cpar.Reply, error) {
-	var replies []*cpar.Reply
-	err := c.with(ctx, id, func(x *score.Index) (err error) {
-		replies, err = c.options().AnnotateBatch(ctx, x, requests)
-		for _, r := range replies {
-			own(r)
-		}
-		return err
-	})
-	return replies, err
-}
-
-func (c *Cloud) options() search.Options { return search.Options{Workers: c.Workers} }
-
-// with calls f with an index, which stays as long as f runs.
-func (c *Cloud) with(ctx context.Context, id cpar.IndexID, f func(*score.Index) error) error {
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	h, err := c.Get(id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer h.Release()
-	return f(h.Value())
-}
-
-// own copies what of a reply lies in the index.
-func own(r *cpar.Reply) {
-	for i, m := range r.Matches {
-		r.Matches[i].Keywords = append([]byte(nil), m.Keywords...)
-	}
+	return h.Value().annotate(ctx, c.Workers, requests)
 }

@@ -15,7 +15,7 @@ const (
 	// MaxBatch is how many requests a batch may hold.
 	MaxBatch = 64
 	// MaxBatchBytes bounds the body of a batch. A request of the paper's profile
-	// has 11 to 14 KB.
+	// has 11 to 14 KB, one of scheme sealed 360 KB.
 	MaxBatchBytes = 8 << 20
 )
 
@@ -74,7 +74,11 @@ func (c *Client) AnnotateBatch(ctx context.Context, requests []*cpar.Request) (r
 			return fail(fmt.Errorf("%w: request %d has %d bytes; the cloud takes %d", cpar.ErrInput, i+1, len(items[i]), MaxRequestBytes))
 		}
 		stats[i].Sent = len(items[i])
-		limit += 4 + maxReply(q.Params.L)
+		most, err := c.maxReply(ctx, q)
+		if err != nil {
+			return fail(fmt.Errorf("request %d: %w", i+1, err))
+		}
+		limit += 4 + most
 	}
 	body := AppendBatch(nil, items)
 	if len(body) > MaxBatchBytes {

@@ -119,3 +119,61 @@ func TestCloudWithoutBatches(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSealedReplies: what bounds a reply of scheme sealed is the manifest, which is
+// fetched where it was not.
+func TestSealedReplies(t *testing.T) {
+	id := cpar.IndexID{1}
+	sealed := func(kind byte, n int) []byte {
+		b := append([]byte{'C', 'P', 'A', 'R', kind, 0, cpar.SealedVersion, 0}, id[:]...)
+		return append(b, make([]byte, n)...)
+	}
+	q := &cpar.Request{Index: id, Params: cpar.Params{Scheme: cpar.SchemeSealed, L: 1, Approx: 1000}, Sealed: sealed('q', 400_000)}
+	m := &cpar.Manifest{Scheme: cpar.SchemeSealed, ID: id, Records: 20_000, Dim: 8, KeywordBytes: 4}
+	for i, size := range []uint64{8, 80_000, 7, cpar.ParamsBytes, 5} {
+		kind := []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentParams, cpar.SegmentHints}[i]
+		m.Segments = append(m.Segments, cpar.Segment{Kind: kind, Bytes: size, Digest: cpar.Digest{byte(i)}})
+	}
+	manifest, err := m.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetched, answer := 0, sealed('a', 67_500)
+	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/manifest"):
+			fetched++
+			answers(TypeBinary, manifest)(w, r)
+		case strings.HasSuffix(r.URL.Path, "-batch"):
+			answers(TypeBinary, AppendBatch(nil, [][]byte{answer, answer}))(w, r)
+		default:
+			answers(TypeBinary, answer)(w, r)
+		}
+	}))
+	for range 2 {
+		a, stats, err := c.Annotate(t.Context(), q)
+		if err != nil || !bytes.Equal(a.Sealed, answer) || stats.Sent != len(q.Sealed) || stats.Received != len(answer) {
+			t.Fatalf("%+v, %v", stats, err)
+		}
+	}
+	if replies, _, err := c.AnnotateBatch(t.Context(), []*cpar.Request{q, q}); err != nil || !bytes.Equal(replies[1].Sealed, answer) {
+		t.Errorf("batch: %v", err)
+	}
+	if fetched != 1 {
+		t.Errorf("the manifest was fetched %d times", fetched)
+	}
+	for name, bad := range map[string][]byte{
+		"longer than the index allows": sealed('a', 100_200),
+		"of another scheme":            encoded(t, reply(1)),
+		"of nothing":                   sealed('a', 0),
+	} {
+		answer = bad
+		if _, _, err := c.Annotate(t.Context(), q); !errors.Is(err, cpar.ErrCloud) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	answer = sealed('a', 100)
+	if _, _, err := c.Annotate(t.Context(), request(1)); !errors.Is(err, cpar.ErrCloud) {
+		t.Errorf("a sealed reply to a scan: %v", err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"cpar"
@@ -29,6 +30,11 @@ type Client struct {
 	base       *url.URL
 	http       *http.Client
 	retryDelay time.Duration
+
+	// records[id] is the number of records of an index, as its manifest says: what
+	// bounds a sealed reply.
+	mu      sync.Mutex
+	records map[cpar.IndexID]uint32
 }
 
 // activation reads the whole index through at the cloud before it answers.
@@ -55,7 +61,7 @@ func New(baseURL string, hc *http.Client) (*Client, error) {
 	}
 	own.Jar = nil
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{Patience: time.Minute, base: u, http: &own, retryDelay: 100 * time.Millisecond}, nil
+	return &Client{Patience: time.Minute, base: u, http: &own, retryDelay: 100 * time.Millisecond, records: map[cpar.IndexID]uint32{}}, nil
 }
 
 // URL is the cloud's address.
@@ -100,6 +106,9 @@ func (c *Client) Manifest(ctx context.Context, id cpar.IndexID) (*cpar.Manifest,
 	if m.ID != id {
 		return nil, fmt.Errorf("fetching manifest: cloud at %s: %w: it answers for index %v instead of %v", c.base, cpar.ErrCloud, m.ID, id)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.records[id] = m.Records
 	return m, nil
 }
 
@@ -166,7 +175,7 @@ type Stats struct {
 
 // Annotate sends a request and returns the reply, of which it has checked that
 // it is for the same index and has at most as many matches as were asked for,
-// no record twice.
+// no record twice. A reply of scheme sealed is checked when it is decrypted.
 func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, Stats, error) {
 	var stats Stats
 	b, err := q.MarshalBinary()
@@ -176,7 +185,11 @@ func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, St
 	if len(b) > MaxRequestBytes {
 		return nil, stats, fmt.Errorf("annotating: %w: a request of %d bytes; the cloud takes %d", cpar.ErrInput, len(b), MaxRequestBytes)
 	}
-	body, err := c.do(ctx, call{method: http.MethodPost, path: route(PathAnnotate, q.Index), body: b, want: TypeBinary, limit: maxReply(q.Params.L)})
+	limit, err := c.maxReply(ctx, q)
+	if err != nil {
+		return nil, stats, fmt.Errorf("annotating: %w", err)
+	}
+	body, err := c.do(ctx, call{method: http.MethodPost, path: route(PathAnnotate, q.Index), body: b, want: TypeBinary, limit: limit})
 	if err != nil {
 		return nil, stats, fmt.Errorf("annotating: %w", err)
 	}
@@ -191,14 +204,33 @@ func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, St
 	return reply, stats, nil
 }
 
-// maxReply bounds a reply of l matches: 44 bytes before them, then a record,
-// a score and a keyword block of at most 64 KiB each.
-func maxReply(l uint16) int64 { return 44 + int64(l)*(12+1<<16) }
+// maxReply bounds the reply to a request: 44 bytes before the matches, then for
+// each a record, a score and a keyword block of at most 64 KiB; of scheme sealed,
+// 80 bytes and at most 37 bits for every record of the index. Whoever has not
+// fetched the manifest does so now.
+func (c *Client) maxReply(ctx context.Context, q *cpar.Request) (int64, error) {
+	if q.Params.Scheme != cpar.SchemeSealed {
+		return 44 + int64(q.Params.L)*(12+1<<16), nil
+	}
+	c.mu.Lock()
+	records, known := c.records[q.Index]
+	c.mu.Unlock()
+	if !known {
+		m, err := c.Manifest(ctx, q.Index)
+		if err != nil {
+			return 0, err
+		}
+		records = m.Records
+	}
+	return 128 + 5*int64(records), nil
+}
 
 func checkReply(q *cpar.Request, a *cpar.Reply) error {
 	switch {
 	case a.Index != q.Index:
 		return fmt.Errorf("%w: it replies for index %v instead of %v", cpar.ErrCloud, a.Index, q.Index)
+	case (a.Sealed != nil) != (q.Params.Scheme == cpar.SchemeSealed):
+		return fmt.Errorf("%w: its reply is of another scheme than %v", cpar.ErrCloud, q.Params.Scheme)
 	case len(a.Matches) > int(q.Params.L):
 		return fmt.Errorf("%w: it returns %d matches, %d were asked for", cpar.ErrCloud, len(a.Matches), q.Params.L)
 	}

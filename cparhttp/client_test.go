@@ -120,7 +120,7 @@ func TestGarbageReplies(t *testing.T) {
 	other.Index[0] = 2
 	twice := reply(2)
 	twice.Matches[1].Record = 0
-	long := &cpar.Reply{Index: cpar.IndexID{1}, Matches: []cpar.Match{{Keywords: make([]byte, maxReply(2))}}}
+	long := &cpar.Reply{Index: cpar.IndexID{1}, Matches: []cpar.Match{{Keywords: make([]byte, 44+2*(12+1<<16))}}}
 	newer := bytes.Clone(good)
 	newer[6]++
 	problem := func(code string) http.HandlerFunc {

@@ -14,6 +14,10 @@
 //	POST   /v1/indexes/{id}/annotate              cpar.Request ─▶ cpar.Reply
 //	POST   /v1/indexes/{id}/annotate-batch        several at once: AppendBatch
 //
+// An index of scheme local is fetched segment by segment and never asked. An
+// update is a push under the same id: what is missing is uploaded, activation
+// replaces the index in one step and drops what it does not name any more.
+//
 // Bodies are the canonical encoding of package cpar or a segment's bytes, as
 // application/octet-stream, unless marked JSON. Errors are RFC 9457 problem
 // details with one more member, `code`; see Problem.
@@ -62,7 +66,7 @@ type Health struct {
 // IndexInfo is one index in the answer to PathIndexes.
 type IndexInfo struct {
 	ID      cpar.IndexID `json:"id" doc:"32 lower-case hexadecimal digits"`
-	Scheme  string       `json:"scheme" doc:"cpar or capia"`
+	Scheme  string       `json:"scheme" doc:"cpar, capia, sealed or local"`
 	Records uint32       `json:"records"`
 	Bytes   uint64       `json:"bytes" doc:"The size of all segments"`
 	// Damaged is what is wrong with the index, empty for a good one.

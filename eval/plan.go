@@ -21,6 +21,7 @@ type Results struct {
 	AlphaGamma *AlphaGamma
 	PCA        *PCALoss
 	Structures *Structures
+	Sealed     *Sealed
 	Sweep      *Sweep
 	Samples    *Samples
 	FLANN      *FLANN
@@ -53,6 +54,7 @@ func (r *Results) Each() []Result {
 	add(r.AlphaGamma != nil, r.AlphaGamma)
 	add(r.PCA != nil, r.PCA)
 	add(r.Structures != nil, r.Structures)
+	add(r.Sealed != nil, r.Sealed)
 	add(r.Corel5k != nil, r.Corel5k)
 	add(r.Samples != nil, r.Samples)
 	add(r.FLANN != nil, r.FLANN)
@@ -171,6 +173,46 @@ func (p *Plan) Structures(ctx context.Context) (*Structures, step.Record, error)
 	})
 }
 
+// Sealed is what schemes sealed and local find and cost: three steps, since
+// each takes a while. most is the greatest size of growth.
+func (p *Plan) Sealed(ctx context.Context) (*Sealed, []step.Record, error) {
+	out, found, err := inCorpus(ctx, p, "sealed", func(ctx context.Context, c *Corpus) (*Sealed, error) {
+		return MeasureSealed(ctx, c, p.Lab.Progress)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	cost, costed, err := run(ctx, p, "sealed-cost", p.N, func(ctx context.Context) (*SealedCost, error) {
+		p.Lab.dropSession() // its memory would count
+		return MeasureSealedCost(ctx, p.Lab, p.N)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	sizes := SealedSizes
+	if p.N < sizes[0] {
+		sizes = []int{p.N, 2 * p.N}
+	}
+	growth, grown, err := run(ctx, p, "sealed-growth", sizes, func(ctx context.Context) (*[]SealedSize, error) {
+		p.Lab.dropSession()
+		rows, err := MeasureSealedGrowth(ctx, p.Lab, sizes)
+		return &rows, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	out.with(cost, *growth)
+	return out, []step.Record{found, costed, grown}, nil
+}
+
+// with adds what other steps measured.
+func (s *Sealed) with(c *SealedCost, growth []SealedSize) {
+	s.Cost, s.Growth, s.Fits = c, growth, fitSealed(growth)
+	if c != nil {
+		s.Homes = c.homes()
+	}
+}
+
 // Cost is what an index of N images costs.
 func (p *Plan) Cost(ctx context.Context) (*Cost, step.Record, error) {
 	return run(ctx, p, "cost", p.N, func(ctx context.Context) (*Cost, error) {
@@ -251,6 +293,12 @@ func (p *Plan) All(ctx context.Context) (*Results, error) {
 		func() bool { x, rec, err := p.Attacks(ctx); r.Attacks = x; return note("attacks", rec, err) },
 		func() bool { x, rec, err := p.Cost(ctx); r.Cost = x; return note("cost", rec, err) },
 		func() bool {
+			x, records, err := p.Sealed(ctx)
+			r.Sealed = x
+			r.Steps = append(r.Steps, records...)
+			return err == nil || note("sealed", step.Record{}, err)
+		},
+		func() bool {
 			x, records, err := p.Scaling(ctx)
 			r.Scaling = x
 			r.Steps = append(r.Steps, records...)
@@ -280,6 +328,13 @@ func Kept(r *step.Runner) *Results {
 	out.PCA = kept[PCALoss](r, out, "pca")
 	out.Structures = kept[Structures](r, out, "structures")
 	out.Attacks = kept[Attacks](r, out, "attacks")
+	if out.Sealed = kept[Sealed](r, out, "sealed"); out.Sealed != nil {
+		growth := kept[[]SealedSize](r, out, "sealed-growth")
+		if growth == nil {
+			growth = new([]SealedSize)
+		}
+		out.Sealed.with(kept[SealedCost](r, out, "sealed-cost"), *growth)
+	}
 	out.Cost = kept[Cost](r, out, "cost")
 	var rows []ScalingRow
 	for _, n := range ScalingSizes {

@@ -114,10 +114,15 @@ func FitScaling(rows []ScalingRow) *Scaling {
 	return s
 }
 
-func fitPower(rows []ScalingRow, of func(ScalingRow) float64) (Fit, bool) {
+// sized is a measurement at a number of records.
+type sized interface{ size() int }
+
+func (r ScalingRow) size() int { return r.Records }
+
+func fitPower[R sized](rows []R, of func(R) float64) (Fit, bool) {
 	var sx, sy, sxx, sxy, n float64
 	for _, r := range rows {
-		x, y := math.Log(float64(r.Records)), math.Log(of(r))
+		x, y := math.Log(float64(r.size())), math.Log(of(r))
 		sx, sy, sxx, sxy, n = sx+x, sy+y, sxx+x*x, sxy+x*y, n+1
 	}
 	spread := n*sxx - sx*sx
@@ -127,7 +132,7 @@ func fitPower(rows []ScalingRow, of func(ScalingRow) float64) (Fit, bool) {
 	f := Fit{Exponent: (n*sxy - sx*sy) / spread}
 	at := (sy - f.Exponent*sx) / n
 	for _, r := range rows {
-		off := math.Abs(math.Log(of(r)) - at - f.Exponent*math.Log(float64(r.Records)))
+		off := math.Abs(math.Log(of(r)) - at - f.Exponent*math.Log(float64(r.size())))
 		f.Deviation = max(f.Deviation, math.Exp(off))
 	}
 	f.Exponent, f.Deviation = round(f.Exponent, 3), round(f.Deviation, 3)

@@ -257,7 +257,7 @@ func (b *Builder) restructure(ctx context.Context, key *Key, opt Options) error 
 	}
 	b.reorder(order)
 	p := b.profile
-	p.trees, p.lists, p.planes, p.centres, p.split = 0, 0, nil, nil, splitter{}
+	p.scheme, p.trees, p.lists, p.planes, p.centres, p.split = opt.Scheme, 0, 0, nil, nil, splitter{}
 	b.opt, b.forest, b.lists, b.centroids = opt, nil, nil, nil
 	if b.Owner, err = newOwner(key, p); err != nil {
 		return err

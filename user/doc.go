@@ -4,6 +4,8 @@
 //	Open             key + index  ─▶ Owner
 //	Request          a photo      ─▶ Pending (kept) + cpar.Request (sent)
 //	Pending.Keywords cpar.Reply   ─▶ ranked keywords
+//	Hold, Nearest    an index of scheme local ─▶ neighbours, at home
+//	Add, Remove, Compact  an index of scheme sealed or local ─▶ its next state
 //
 // annotate.go is the whole walk on one screen. The parts, each a package:
 // dataset (importers), feature (photo to seven vectors), pca, vector

@@ -81,10 +81,16 @@ func (b *Builder) Encrypt(ctx context.Context, folder string) (*cpar.Manifest, e
 		Scheme:       b.opt.Scheme,
 		ID:           b.profile.id,
 		Records:      b.profile.records,
-		Dim:          uint32(b.budget.Dim()),
-		Shift:        uint8(b.budget.Cipher().RecordShift + b.budget.Cipher().RequestShift),
+		Dim:          uint32(b.dim()),
 		KeywordBytes: keyword.SealedSize,
 	}
+	if b.exact != nil {
+		if err := b.encryptExact(ctx, w, m); err != nil {
+			return nil, fmt.Errorf("encrypting the index: %w", err)
+		}
+		return m, nil
+	}
+	m.Shift = uint8(b.budget.Cipher().RecordShift + b.budget.Cipher().RequestShift)
 	// In the manifest's order of segments.
 	steps := []func(context.Context, *indexdir.Writer, *cpar.Manifest) error{b.writeVectors, b.writeKeywords}
 	if b.forest != nil {

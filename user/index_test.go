@@ -48,8 +48,10 @@ func TestPinnedIndex(t *testing.T) {
 	key := new(Key)
 	copy(key.secret[:], "a fixed key for this test only..")
 	for name, want := range map[cpar.Scheme]string{
-		cpar.SchemeCPAR:  "af3b0fd658b0bced",
-		cpar.SchemeCAPIA: "39d460aafe50a7c0",
+		cpar.SchemeCPAR:   "58a90e42ca61f9f7",
+		cpar.SchemeCAPIA:  "b94188c030e50ee9",
+		cpar.SchemeSealed: "10e21392f387f7eb",
+		cpar.SchemeLocal:  "1ae358672e5db3a6",
 	} {
 		_, x := build(t, key, madeImages(30, 1), Options{Scheme: name, testOnlyRand: rand.NewChaCha8([32]byte{1})})
 		m, err := x.Manifest().MarshalBinary()
@@ -271,16 +273,18 @@ func TestSecretsDoNotPrint(t *testing.T) {
 }
 
 func FuzzProfile(f *testing.F) {
-	b, err := Setup(context.Background(), NewKey(), madeImages(6, 2), Options{PCA: 128, Trees: 1})
-	if err != nil {
-		f.Fatal(err)
+	for _, scheme := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeSealed, cpar.SchemeLocal} {
+		b, err := Setup(context.Background(), NewKey(), madeImages(6, 2), Options{Scheme: scheme, PCA: 128, Trees: 1})
+		if err != nil {
+			f.Fatal(err)
+		}
+		enc, err := b.profile.appendBinary(nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(enc)
+		f.Add(enc[:40])
 	}
-	enc, err := b.profile.appendBinary(nil)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(enc)
-	f.Add(enc[:40])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := decodeProfile(data)
 		if err != nil {

@@ -32,6 +32,8 @@ type Owner struct {
 	// vectors and planes hold 8·m² bytes each: made when first needed.
 	vectors func() (*ive.Key, error)
 	planes  func() (*planeKey, error)
+	// exact is the side of schemes sealed and local; nil for the others.
+	exact *exactOwner
 }
 
 // planeKey encrypts split planes and the requests for them.
@@ -52,10 +54,21 @@ func Open(key *Key, m *cpar.Manifest, sealed []byte) (*Owner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening index %v: %w", m.ID, err)
 	}
-	if m.Records != p.records || int(m.Dim) != o.budget.Dim() || m.Trees != p.trees || int(m.Fields) != len(o.fields) || m.Lists != p.lists {
-		return nil, fmt.Errorf("opening index %v: %w: its profile is of %d records and %d words, its manifest says %d and %d", m.ID, cpar.ErrCorrupt, p.records, o.budget.Dim(), m.Records, m.Dim)
+	if m.Records != p.records || int(m.Dim) != o.dim() || m.Trees != p.trees || int(m.Fields) != len(o.fields) || m.Lists != p.lists {
+		return nil, fmt.Errorf("opening index %v: %w: its profile is of %d records and %d words, its manifest says %d and %d", m.ID, cpar.ErrCorrupt, p.records, o.dim(), m.Records, m.Dim)
+	}
+	if err := o.checkContents(m); err != nil {
+		return nil, fmt.Errorf("opening index %v: %w", m.ID, err)
 	}
 	return o, nil
+}
+
+// dim is the number of coordinates of a record.
+func (o *Owner) dim() int {
+	if o.exact != nil {
+		return o.exact.dim()
+	}
+	return o.budget.Dim()
 }
 
 func newOwner(key *Key, p *profile) (*Owner, error) {
@@ -72,8 +85,13 @@ func newOwner(key *Key, p *profile) (*Owner, error) {
 	if o.budget, err = o.budget.Hide(seed.New(key.derive("offset", p.id))); err != nil {
 		return nil, err
 	}
-	if o.projection, err = embed.New(key.derive("projection", p.id), m, vector.Beta, jl, p.baselines); err != nil {
+	if o.projection, err = embed.New(key.derive("projection", p.origin()), m, vector.Beta, jl, p.baselines); err != nil {
 		return nil, err
+	}
+	if p.exact != nil {
+		if o.exact, err = newExactOwner(key, p); err != nil {
+			return nil, err
+		}
 	}
 	if o.sealer, err = keyword.NewSealer(key.derive("keywords", p.id), p.id, p.dict); err != nil {
 		return nil, err

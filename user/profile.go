@@ -47,16 +47,15 @@ type profile struct {
 	// be; it must not grow after requests were made.
 	farthest int64
 	dict     *keyword.Dictionary
+	scheme   cpar.Scheme
+	// exact is what schemes sealed and local need; nil for the others.
+	exact *exactProfile
 }
 
 // structures is as much of the index's manifest as says which searches it
 // can serve.
 func (p *profile) structures() *cpar.Manifest {
-	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, Trees: p.trees, Lists: p.lists}
-	if p.trees == 0 && p.lists == 0 {
-		m.Scheme = cpar.SchemeCAPIA
-	}
-	return m
+	return &cpar.Manifest{Scheme: p.scheme, Trees: p.trees, Lists: p.lists}
 }
 
 // An OrderScheme is how split values are encoded for the cloud.
@@ -75,7 +74,7 @@ const (
 const (
 	profileMagic   = "CPAR"
 	profileKind    = 'P'
-	profileVersion = 2
+	profileVersion = 3
 )
 
 // appendBinary appends the canonical encoding of p; FORMAT.md draws it.
@@ -107,11 +106,19 @@ func (p *profile) appendBinary(b []byte) ([]byte, error) {
 		b = le.AppendUint16(b, c.Value)
 	}
 	b = appendLevels(b, p.centres)
-	words := p.dict.Words()
+	words, start := p.dict.Words(), len(b)
 	b = le.AppendUint32(b, uint32(len(words)))
 	for _, w := range words {
 		b = le.AppendUint16(b, uint16(len(w)))
 		b = append(b, w...)
+	}
+	dictionary := len(b) - start
+	b = append(b, byte(p.scheme))
+	if p.exact == nil {
+		return b, nil
+	}
+	if b, err = p.appendExact(b, dictionary); err != nil {
+		return nil, fmt.Errorf("writing profile: %w", err)
 	}
 	return b, nil
 }
@@ -170,11 +177,18 @@ func decodeProfile(b []byte) (*profile, error) {
 		p.planes[i] = kdforest.Plane[uint16]{Dim: int(r.U16("plane dimension")), Value: r.U16("plane level")}
 	}
 	p.centres = readLevels(r, "centres")
-	words := make([]string, r.Count(2, "words"))
+	words, dictionary := make([]string, r.Count(2, "words")), 4
 	for i := range words {
 		words[i] = string(r.Bytes(int(r.U16("word length")), "word"))
 		if !utf8.ValidString(words[i]) {
 			r.Fail("word %d is not UTF-8", i)
+		}
+		dictionary += 2 + len(words[i])
+	}
+	p.scheme = cpar.Scheme(r.U8("scheme"))
+	if r.Err() == nil && (p.scheme == cpar.SchemeSealed || p.scheme == cpar.SchemeLocal) {
+		if p.exact, err = readExact(r, p, dictionary); err != nil {
+			return nil, fmt.Errorf("reading profile: %w", err)
 		}
 	}
 	if err := r.Close(); err != nil {
@@ -200,6 +214,12 @@ func (p *profile) validate() error {
 	}
 	if p.split.basis != nil && p.split.basis.In() != dims {
 		return fmt.Errorf("a split space of %d levels, not %d", p.split.basis.In(), dims)
+	}
+	if p.scheme < cpar.SchemeCPAR || p.scheme > cpar.SchemeLocal || p.scheme != cpar.SchemeCPAR && (p.trees > 0 || p.lists > 0) {
+		return fmt.Errorf("scheme %v with %d trees and %d lists", p.scheme, p.trees, p.lists)
+	}
+	if err := p.validateExact(); err != nil {
+		return err
 	}
 	points := p.split.dims(dims)
 	ascending := func(a, b kdforest.Plane[uint16]) bool { return a.Dim < b.Dim || a.Dim == b.Dim && a.Value < b.Value }

@@ -25,6 +25,8 @@ type Pending struct {
 	scale  int64
 	// planeScale is r_p, 0 where the request carries no plane vector.
 	planeScale int64
+	// sealed is what a request of scheme sealed leaves; nil for the others.
+	sealed *sealedPending
 }
 
 // A Neighbour is one record of a reply, decrypted.
@@ -53,6 +55,13 @@ func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 	}
 	if err := o.serves(p); err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
+	}
+	if p.Scheme == cpar.SchemeSealed {
+		pending, q, err := o.sealedRequest(v, p)
+		if err != nil {
+			return nil, nil, fmt.Errorf("making a request: %w", err)
+		}
+		return pending, q, nil
 	}
 	if len(o.fields) == 0 { // one image, or all of them alike: there is no plane
 		p.Prune = false
@@ -97,6 +106,10 @@ func (o *Owner) serves(p cpar.Params) error {
 	switch {
 	case m.Serves(p):
 		return nil
+	case m.Scheme == cpar.SchemeLocal:
+		return hint.Add(fmt.Errorf("%w: an index of scheme local is searched at home, not at the cloud", cpar.ErrInput), "fetch it once; no request is needed")
+	case m.Scheme == cpar.SchemeSealed || p.Scheme >= cpar.SchemeSealed:
+		return hint.Add(fmt.Errorf("%w: the index is of scheme %v and does not serve %v", cpar.ErrInput, m.Scheme, p.Scheme), "leave --scheme out, or build an index of that scheme")
 	case p.Search == cpar.SearchIVF:
 		return hint.Add(fmt.Errorf("%w: the index has no inverted file", cpar.ErrInput), "ask with --search rank, or --scheme capia where it has no forest either")
 	}
@@ -184,6 +197,13 @@ func (o *Owner) planeRequest(point []uint16, pending *Pending, noise *ive.Noise)
 // (ErrCloud) or whose keywords were altered (ErrCorrupt).
 func (p *Pending) Neighbours(a *cpar.Reply) ([]Neighbour, error) {
 	o := p.owner
+	if p.sealed != nil {
+		near, err := p.sealedNeighbours(a)
+		if err != nil {
+			return nil, fmt.Errorf("reading the reply: %w", err)
+		}
+		return near, nil
+	}
 	fail := func(format string, args ...any) ([]Neighbour, error) {
 		return nil, fmt.Errorf("reading the reply: %w: %s", cpar.ErrCloud, fmt.Sprintf(format, args...))
 	}

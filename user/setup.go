@@ -67,7 +67,10 @@ type Options struct {
 	Order OrderScheme
 	// Lists of the inverted file: 0 means cluster.DefaultLists, None no
 	// inverted file.
-	Lists    int
+	Lists int
+	// Block is the block width of scheme sealed: a power of two from 32 to 256. 0
+	// means lattice.DefaultBlock.
+	Block    int
 	Progress Progress
 
 	// testOnlyRand replaces crypto/rand, so that a test can pin the bytes of
@@ -85,7 +88,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Trees == 0 {
 		o.Trees = 10
 	}
-	if o.Scheme == cpar.SchemeCAPIA {
+	if o.Scheme != cpar.SchemeCPAR {
 		o.Trees, o.Lists = None, None
 	}
 	if o.testOnlyRand == nil {
@@ -106,7 +109,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: scheme cpar needs trees or lists; capia is the scheme without either", cpar.ErrInput)
 	case o.Split > SplitOriginal || o.Place > cpar.PlaceNode:
 		return o, fmt.Errorf("%w: split space %d, place %d", cpar.ErrInput, o.Split, o.Place)
-	case o.Scheme != cpar.SchemeCPAR && o.Scheme != cpar.SchemeCAPIA:
+	case o.Scheme > cpar.SchemeLocal:
 		return o, fmt.Errorf("%w: %v is not a scheme", cpar.ErrInput, o.Scheme)
 	case o.Order > OrderOPE:
 		return o, fmt.Errorf("%w: order scheme %d", cpar.ErrInput, o.Order)
@@ -132,7 +135,7 @@ func Setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 	if len(images) == 0 || len(images) > cpar.MaxRecords {
 		return nil, fmt.Errorf("setting up an index: %w: %d images; 1 to %d are possible", cpar.ErrInput, len(images), cpar.MaxRecords)
 	}
-	p := &profile{records: uint32(len(images)), pcaFactor: uint16(opt.PCA), order: opt.Order}
+	p := &profile{scheme: opt.Scheme, records: uint32(len(images)), pcaFactor: uint16(opt.PCA), order: opt.Order}
 	if _, err := io.ReadFull(opt.testOnlyRand, p.id[:]); err != nil {
 		return nil, fmt.Errorf("setting up an index: drawing its id: %w", err)
 	}
@@ -148,6 +151,11 @@ func Setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 	}
 	if err := p.fitPCA(ctx, images, opt); err != nil {
 		return nil, fmt.Errorf("setting up an index: %w", err)
+	}
+	if opt.Scheme == cpar.SchemeSealed || opt.Scheme == cpar.SchemeLocal {
+		if err := p.startExact(opt.Block); err != nil {
+			return nil, fmt.Errorf("setting up an index: %w", err)
+		}
 	}
 	b := &Builder{opt: opt, keywords: keywords, images: make([]int, len(images))}
 	for i := range b.images {
@@ -174,7 +182,9 @@ func (b *Builder) project(key *Key, p *profile) (err error) {
 	if b.Owner, err = newOwner(key, p); err != nil {
 		return err
 	}
+	b.opt.Progress.report("project", 0, len(b.vectors))
 	b.z, err = b.projection.EmbedAll(b.levels())
+	b.opt.Progress.report("project", len(b.vectors), len(b.vectors))
 	return err
 }
 

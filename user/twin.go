@@ -25,10 +25,15 @@ type Twin struct {
 	records []int64
 	// centroids are laid out as records are.
 	centroids []int64
+	// exact holds the records of schemes sealed and local instead.
+	exact *plainRecords
 }
 
 // Twin lays out the collection in the clear, 8·1347 bytes a record.
 func (b *Builder) Twin() (*Twin, error) {
+	if b.exact != nil {
+		return b.exactTwin()
+	}
 	dim := b.budget.Dim()
 	t := &Twin{owner: b.Owner, forest: b.forest, lists: b.lists, vectors: b.vectors,
 		records: make([]int64, dim*len(b.vectors)), centroids: make([]int64, dim*len(b.centroids))}
@@ -54,6 +59,9 @@ func (b *Builder) Twin() (*Twin, error) {
 // with the scale of pending, so that scores can be compared as integers.
 // trace, if not nil, is told of every visit.
 func (t *Twin) Search(v *vector.Vector, pending *Pending, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
+	if t.exact != nil {
+		return t.scan(v, int(pending.params.L))
+	}
 	request, err := t.owner.requestVector(v, pending.scale)
 	if err != nil {
 		return nil, err

@@ -37,6 +37,42 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+// TestSealedBodies: requests and replies of scheme sealed at n = 20,000 pass, one or
+// sixteen.
+func TestSealedBodies(t *testing.T) {
+	c := start(t, api.Options{})
+	folder, m := build(t, 1, 1)
+	if _, err := c.Push(t.Context(), folder, nil); err != nil {
+		t.Fatal(err)
+	}
+	sealed := func(kind byte, n, mark int) []byte {
+		b := append([]byte{'C', 'P', 'A', 'R', kind, 0, cpar.SealedVersion, 0}, m.ID[:]...)
+		return append(append(b, byte(mark)), make([]byte, n-len(b)-1)...)
+	}
+	var took []int
+	c.fake.do = func(_ context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error) {
+		took = append(took, len(q.Sealed))
+		mark := int(q.Sealed[24])
+		return &cpar.Reply{Index: id, Sealed: sealed('a', 44+mark, mark)}, nil
+	}
+	var requests []*cpar.Request
+	for i := range 16 {
+		requests = append(requests, &cpar.Request{Index: m.ID, Params: cpar.Params{Scheme: cpar.SchemeSealed, L: 10, Approx: 1000}, Sealed: sealed('q', 360_488, i)})
+	}
+	if a, _, err := c.Annotate(t.Context(), requests[3]); err != nil || !bytes.Equal(a.Sealed, sealed('a', 47, 3)) {
+		t.Errorf("one: %v, %v", a, err)
+	}
+	replies, _, err := c.AnnotateBatch(t.Context(), requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range replies {
+		if !bytes.Equal(a.Sealed, sealed('a', 44+i, i)) || took[i+1] != 360_488 {
+			t.Errorf("reply %d: %v to %d bytes", i, a, took[i+1])
+		}
+	}
+}
+
 func TestBatchProblems(t *testing.T) {
 	c := start(t, api.Options{AnnotateTimeout: 50 * time.Millisecond})
 	folder, m := build(t, 1, 1)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"cpar"
+	share "cpar/cloud/workers"
 	"cpar/internal/lattice"
 )
 
@@ -53,8 +54,11 @@ func (x *Index) Evaluate(q *lattice.Request, workers int) (*lattice.Reply, error
 		return nil, fmt.Errorf("evaluating a sealed request: %w: it is of another index", cpar.ErrInput)
 	}
 	r := &lattice.Reply{Index: x.id, Number: q.Number, State: x.state, Scores: make([]uint64, x.records)}
-	lattice.Share(len(x.groups), workers, func(from, to int) { x.evaluate(r.Scores, q, from, to) })
-	return r, nil
+	err := share.Run(workers, len(x.groups), 1, func(_, from, to int) error {
+		x.evaluate(r.Scores, q, from, to)
+		return nil
+	})
+	return r, err
 }
 
 // evaluate writes the encrypted scores of groups from to to−1, four at a time

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"cpar"
+	"cpar/cloud/workers"
 	"cpar/kdforest"
 )
 
 // forest answers requests to a forest, each on one goroutine.
 func (o Options) forest(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	replies := make([]*cpar.Reply, len(t.requests))
-	return replies, parallel(o.workers(), len(t.requests), 1, func(_ int, first, last int) error {
+	return replies, workers.Run(o.workers(), len(t.requests), 1, func(_ int, first, last int) error {
 		for i := first; i < last; i++ {
 			var err error
 			if replies[i], err = o.searchForest(t, i); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/score"
+	"cpar/cloud/workers"
 	"cpar/ivf"
 	"cpar/kdforest"
 )
@@ -25,7 +26,7 @@ func (o Options) lists(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	}
 	// nearest[w][i] is of worker w and request i.
 	nearest := make([][]*kdforest.Queue, o.workers())
-	err := parallel(len(nearest), len(plan.pieces), 2, func(w, first, last int) error {
+	err := workers.Run(len(nearest), len(plan.pieces), 2, func(w, first, last int) error {
 		nearest[w] = t.queues()
 		return readPieces(ctx, t, plan.pieces[first:last], nearest[w])
 	})
@@ -65,7 +66,7 @@ func (p *plan) make(o Options, t task) error {
 	if n > 1 {
 		run = score.NewPass(t.spaces).Centroids
 	}
-	err := parallel(o.workers(), k, longestPiece, func(_, first, last int) error {
+	err := workers.Run(o.workers(), k, longestPiece, func(_, first, last int) error {
 		run(uint32(first), p.scores[first*n:last*n])
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/score"
+	"cpar/cloud/workers"
 	"cpar/kdforest"
 )
 
@@ -23,7 +24,7 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	}
 	// nearest[w][i] is of worker w and request i.
 	nearest := make([][]*kdforest.Queue, o.workers())
-	err := parallel(len(nearest), n, stride, func(w, first, last int) (err error) {
+	err := workers.Run(len(nearest), n, stride, func(w, first, last int) (err error) {
 		nearest[w] = t.queues()
 		return scanPart(ctx, run, nearest[w], first, last)
 	})

@@ -27,6 +27,7 @@ or one thing at a time:
   speedup     cpar over capia against AP      } one run over all test
   recall      accuracy against AP             } requests, untouched
   tradeoff    speedup against accuracy        } images
+  sealed      what schemes sealed and local find and cost
   structures  what forests and inverted files find, by search
   samples     a few annotated images
   numbers     each number of the paper's text

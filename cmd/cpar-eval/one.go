@@ -36,6 +36,10 @@ func oneCommands() []*cobra.Command {
 			r, _, err := p.Structures(ctx)
 			return r, err
 		}),
+		one("sealed", "measure what schemes sealed and local find and cost", sizeFlag, func(ctx context.Context, p *eval.Plan) (*eval.Sealed, error) {
+			r, _, err := p.Sealed(ctx)
+			return r, err
+		}),
 		one("cost", "measure cloud time, build and request", sizeFlag, func(ctx context.Context, p *eval.Plan) (*eval.Cost, error) {
 			r, _, err := p.Cost(ctx)
 			return r, err

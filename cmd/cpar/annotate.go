@@ -39,7 +39,7 @@ type searchFlags struct {
 }
 
 func (f *searchFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.scheme, "scheme", "", "cpar (a part of the photos) or capia (scan of all); by default what the index was built for")
+	c.Flags().StringVar(&f.scheme, "scheme", "", "cpar (a part of the photos), capia (scan of all), sealed (scan that the cloud cannot read) or local (scan at home); by default what the index was built for")
 	c.Flags().IntVar(&f.neighbours, "neighbours", 10, "nearest photos whose keywords count")
 	c.Flags().Float64Var(&f.approx, "approx", 10, "approximation power AP-X: percent of the photos that a search may visit, 0.1 to 100")
 	c.Flags().StringVar(&f.order, "search", "", "how to search: depth (the paper's Algorithm 1), rank or bestbin in a forest, ivf in an inverted file; by default the best that the index can serve")
@@ -62,7 +62,7 @@ func (f *searchFlags) params(m *cpar.Manifest) (cpar.Params, error) {
 		if p.Search, err = cpar.ParseSearch(f.order); err != nil {
 			return p, err
 		}
-	case p.Scheme == cpar.SchemeCAPIA:
+	case p.Scheme != cpar.SchemeCPAR:
 		p.Search = 0
 	case p.Prune && m.Trees > 0:
 		p.Search = cpar.SearchByRank // lists have no planes to prune by
@@ -83,8 +83,8 @@ type annotated struct {
 	Photo    string         `json:"photo"`
 	Keywords []rank.Keyword `json:"keywords,omitempty"`
 	Error    string         `json:"error,omitempty"`
-	Sent     int            `json:"bytes_sent,omitempty"`
-	Received int            `json:"bytes_received,omitempty"`
+	Sent     int            `json:"bytes_sent"`
+	Received int            `json:"bytes_received"`
 	Visited  uint32         `json:"records_visited,omitempty"`
 	Touched  uint64         `json:"bytes_touched,omitempty"`
 	// CloudMS is, of several requests sent together, this one's share.
@@ -99,6 +99,12 @@ func annotateCommand() *cobra.Command {
 		Long: `annotate gives keywords to photos. Of each photo it sends the cloud an encrypted
 request, never the photo or its features; the reply holds the encrypted keywords
 of the nearest photos of your collection, which are decrypted here and ranked.
+
+An index of scheme sealed returns a number for every photo, which only the key
+reads; keywords and what reads the numbers are fetched once and kept in the cache
+folder, encrypted. One of scheme local is fetched whole, once, and searched here:
+nothing is sent. If the cloud offers an older state of an index than before,
+annotate stops (exit code 7).
 
 The number beside a keyword is its weight W_t: of ten neighbours that all have
 the keyword the sum is near 9. On a second device the key is all you need.`,
@@ -143,7 +149,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	owner, m, err := openAt(cmd.Context(), client, key, id)
+	owner, m, fetched, err := openHeld(cmd.Context(), client, key, id, progress.Bar(cmd.ErrOrStderr()))
 	if err != nil {
 		return err
 	}
@@ -151,10 +157,13 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if fetched > 0 && !f.asJSON {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s of the index were fetched; they are kept in the cache folder\n", size(fetched))
+	}
 	all, failed, first := []annotated{}, 0, error(nil)
 	report := progress.Bar(cmd.ErrOrStderr())
-	w := walk{flags: f, owner: owner, client: client, params: params}
-	for group := range slices.Chunk(photos, together) {
+	w := walk{flags: f, owner: owner, client: client, params: params, records: m.Records}
+	for group := range slices.Chunk(photos, w.together()) {
 		some, err := w.annotate(cmd.Context(), group, len(all))
 		if err != nil {
 			return err // the next photos would fare no better
@@ -173,6 +182,9 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 		if report != nil {
 			report("annotate", len(all), len(photos))
 		}
+	}
+	if m.Scheme == cpar.SchemeLocal && failed < len(photos) && !f.asJSON {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note: searched on this machine, bytes_sent 0")
 	}
 	if f.asJSON {
 		if err := writeJSON(cmd.OutOrStdout(), all); err != nil {

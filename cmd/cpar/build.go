@@ -71,7 +71,7 @@ it stopped. An index that --out holds already stays whole until the new one is.`
 	}
 	f.keys.add(c)
 	c.Flags().StringVar(&f.out, "out", "", "`folder` of the index (required)")
-	c.Flags().StringVar(&f.scheme, "scheme", "cpar", "cpar (encrypted forest and inverted file), capia (linear scan), or auto: measure and choose")
+	c.Flags().StringVar(&f.scheme, "scheme", "cpar", "cpar (encrypted forest and inverted file), capia (linear scan), sealed (the cloud sees no distance), local (fetched once, searched at home), or auto: measure and choose")
 	c.Flags().StringVar(&f.order, "order", "rank", "order ciphertexts: rank (dense ranks) or ope (the paper's, which leaks approximate values)")
 	c.Flags().IntVar(&f.pca, "pca", 32, "reduce haar and haarq by this factor: 8, 16, 32, 64 or 128")
 	c.Flags().IntVar(&f.trees, "trees", 10, "trees of the forest; 0 for no forest")
@@ -228,8 +228,25 @@ func buildIndex(ctx context.Context, key *user.Key, collection *dataset.Collecti
 	return r, nil
 }
 
-// protects is said once when an index of this kind is built.
-const protects = `note: schemes cpar and capia protect a private collection from a cloud that knows
+// protects is said once when an index of a scheme is built.
+func protects(scheme string) string {
+	switch scheme {
+	case cpar.SchemeSealed.String():
+		return protectsSealed
+	case cpar.SchemeLocal.String():
+		return protectsLocal
+	}
+	return protectsVisible
+}
+
+const protectsSealed = `note: scheme sealed hides photos, keywords, requests and all distances from the cloud,
+which learns how many photos there are, when you ask, and when and how much you
+update; what you publish of the results it does not hide. See SECURITY.md.`
+
+const protectsLocal = `note: scheme local hides all but how many photos there are and when you fetch or
+update them: the cloud keeps the index and is asked nothing. See SECURITY.md.`
+
+const protectsVisible = `note: schemes cpar and capia protect a private collection from a cloud that knows
 none of it, and no more: the cloud sees how near photos are to each request. A
 cloud that knows some of your photos can learn about the others. See SECURITY.md.`
 
@@ -237,13 +254,7 @@ func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
 	if s := c.Summary(); s != "" {
 		fmt.Fprintln(notes, s)
 	}
-	for i, s := range r.Skipped {
-		if i == 10 {
-			fmt.Fprintf(notes, "… and %d more\n", len(r.Skipped)-i)
-			break
-		}
-		fmt.Fprintf(notes, "left out %s: %s\n", s.Name, s.Reason)
-	}
+	printSkipped(notes, r.Skipped)
 	if r.DryRun {
 		fmt.Fprintf(out, "would encrypt %d photos with %d keywords, %d left out; nothing was written\n", r.Images, r.Keywords, len(r.Skipped))
 		return
@@ -257,7 +268,17 @@ func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
 		}
 		fmt.Fprintf(out, ": %s\n", c.Reason)
 	}
-	fmt.Fprintln(notes, protects)
+	fmt.Fprintln(notes, protects(r.Scheme))
+}
+
+func printSkipped(notes io.Writer, skipped []user.Skipped) {
+	for i, s := range skipped {
+		if i == 10 {
+			fmt.Fprintf(notes, "… and %d more\n", len(skipped)-i)
+			break
+		}
+		fmt.Fprintf(notes, "left out %s: %s\n", s.Name, s.Reason)
+	}
 }
 
 func size(n uint64) string {

@@ -22,12 +22,13 @@ func demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "show the whole of cpar, with pictures of its own",
 		Long: `demo shows everything once and needs nothing: it paints 360 pictures that have
-keywords, makes a key, encrypts the pictures into an index, starts a cloud as a
-process of its own without the key, and gives keywords to 8 new pictures over
-HTTP. Then it says what that cost beside the paper's figures, and what the cloud
-saw. The same is written as one page for a browser.
+keywords, makes a key, encrypts the pictures into an index of each scheme, starts
+a cloud as a process of its own without the key, and gives keywords to 8 new
+pictures over HTTP. Then it shows the schemes side by side, what that cost beside
+the paper's figures, and what the cloud saw. The same is written as one page for a
+browser.
 
-It takes ten to twenty seconds. Temporary files are removed and the cloud is ended,
+It takes fifteen to twenty-five seconds. Temporary files are removed and the cloud is ended,
 also on ^C. Nothing leaves this machine.
 
 With --data it does the same with a collection of yours: the pictures that its

@@ -160,6 +160,9 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
+// usageOf is a mistake on the command line that has a hint of its own.
+func usageOf(text string) error { return exitcode.UsageError(errors.New(text)) }
+
 // usageError is a mistake on the command line, with where to read on.
 func usageError(c *cobra.Command, err error) error {
 	return hint.Add(exitcode.UsageError(err), "see: %s --help", c.CommandPath())

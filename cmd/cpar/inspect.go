@@ -78,15 +78,23 @@ func inspect(path string) (*inspected, error) {
 		return nil, fmt.Errorf("inspecting %s: %w: %w", path, cpar.ErrInput, err)
 	}
 	if q, err := cpar.DecodeRequest(b); err == nil {
-		return inspectRequest(q, b), nil
-	} else if bytes.HasPrefix(b, []byte("CPARQ")) {
+		r, err := inspectRequest(q, b)
+		if err != nil {
+			err = fmt.Errorf("inspecting %s: %w", path, err)
+		}
+		return r, err
+	} else if bytes.HasPrefix(b, []byte("CPARQ")) || bytes.HasPrefix(b, []byte("CPARq")) {
 		return nil, fmt.Errorf("inspecting %s: %w", path, err)
 	}
 	if bytes.HasPrefix(b, []byte("CPARM")) {
 		return nil, hint.Add(fmt.Errorf("inspecting %s: %w: it is the manifest of an index", path, cpar.ErrInput), "name the folder that it lies in")
 	}
 	if a, err := cpar.DecodeReply(b); err == nil {
-		return inspectReply(a, b), nil
+		r, err := inspectReply(a, b)
+		if err != nil {
+			err = fmt.Errorf("inspecting %s: %w", path, err)
+		}
+		return r, err
 	} else if bytes.HasPrefix(b, []byte("CPAR")) {
 		return nil, fmt.Errorf("inspecting %s: %w", path, err)
 	}
@@ -96,10 +104,18 @@ func inspect(path string) (*inspected, error) {
 
 func inspectIndex(m *cpar.Manifest, segments [][]byte) (*inspected, error) {
 	r := &inspected{Kind: "index", Scheme: m.Scheme.String(), Index: m.ID.String()}
+	sealed, err := sealedParams(m, segments)
+	if err != nil {
+		return nil, err
+	}
 	for i, s := range m.Segments {
 		item := seen{Bytes: s.Bytes, Start: start(segments[i])}
 		switch s.Kind {
-		case cpar.SegmentVectors:
+		case cpar.SegmentVectors, cpar.SegmentParams, cpar.SegmentHints:
+			if m.Scheme == cpar.SchemeSealed || m.Scheme == cpar.SchemeLocal {
+				describeHidden(&item, m, s, sealed)
+				break
+			}
 			rows := s.Bytes / (8 * uint64(m.Dim))
 			item.What = fmt.Sprintf("vectors of %d records, %d words each", rows, m.Dim)
 			item.Learns = "how many records there are; nothing of a record by itself, but its distance to every request"
@@ -134,7 +150,10 @@ func inspectIndex(m *cpar.Manifest, segments [][]byte) (*inspected, error) {
 	return r, nil
 }
 
-func inspectRequest(q *cpar.Request, b []byte) *inspected {
+func inspectRequest(q *cpar.Request, b []byte) (*inspected, error) {
+	if q.Sealed != nil {
+		return inspectSealedRequest(q)
+	}
 	r := &inspected{Kind: "request", Scheme: q.Params.Scheme.String(), Index: q.Index.String()}
 	rest := len(b)
 	add := func(what, learns string, size int, first []byte) {
@@ -162,14 +181,17 @@ func inspectRequest(q *cpar.Request, b []byte) *inspected {
 	}
 	r.add(seen{What: how, Bytes: uint64(rest), Start: start(b),
 		Learns: "which index is asked, how many records are wanted, and when"})
-	return r
+	return r, nil
 }
 
-func inspectReply(a *cpar.Reply, b []byte) *inspected {
+func inspectReply(a *cpar.Reply, b []byte) (*inspected, error) {
+	if a.Sealed != nil {
+		return inspectSealedReply(a)
+	}
 	r := &inspected{Kind: "reply", Index: a.Index.String()}
 	r.add(seen{What: fmt.Sprintf("%d records with scores and encrypted keywords", len(a.Matches)), Bytes: uint64(len(b)), Start: start(b),
 		Learns: "the cloud made it: it knows which records were nearest"})
-	return r
+	return r, nil
 }
 
 func (r *inspected) add(s seen) {

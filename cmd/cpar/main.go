@@ -36,6 +36,9 @@ A session:
     beach   4.52
     sky     3.60
 
+With build --scheme sealed the cloud sees no distance either, and photos can be
+added and removed later (cpar add, cpar remove).
+
 Without photos of your own: cpar demo
 
 Exit codes: 0 done, 1 another failure, 2 usage, 3 unusable input, 4 wrong key,
@@ -60,7 +63,7 @@ func run() int {
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError(c, err) })
 	root.AddCommand(initCommand(), buildCommand(), pushCommand(), annotateCommand(),
-		inspectCommand(), featuresCommand(), demoCommand(), cloudCommand())
+		addCommand(), removeCommand(), compactCommand(), inspectCommand(), featuresCommand(), demoCommand(), cloudCommand())
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = errInterrupted

@@ -53,7 +53,9 @@ func runCloud() int {
 //	cut FILE N                  drop the last N bytes
 //	version FILE N              write another version into a header
 //	claim FILE W H              write a PNG header that claims a size
-//	answers MODE                start a server that is no cloud, in $CLOUD
+//	answers MODE                start a server that is no cloud, or one that lies, in $BROKEN
+//	was FILE                    set $WAS to the index that a compaction, as JSON, has replaced
+//	copytree FROM TO            copy a folder to one that does not exist yet
 //	limited BLOCKS COMMAND…     run a command that can write no larger files, as exits 8
 //	json FILE PATH…             print what is at a path of a JSON file
 //	interrupt SIGNAL ARGS…      start cpar demo and end it half way
@@ -74,7 +76,7 @@ func TestStories(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
 			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "json": jsonPath, "leaks": leaks,
-			"manifests": manifests, "interrupt": interrupt, "emptydir": emptyDir,
+			"manifests": manifests, "copytree": copyTree, "was": was, "interrupt": interrupt, "emptydir": emptyDir,
 		},
 	})
 }

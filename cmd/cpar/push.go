@@ -1,31 +1,61 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"cpar"
+	"cpar/cparhttp"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/progress"
 )
 
+// replace deletes an index that another has taken the place of. One that is gone
+// already is no mistake: the push may have been broken off after it.
+func replace(ctx context.Context, client *cparhttp.Client, old cpar.IndexID) error {
+	// Remembered first: from now on a cloud that offers it is not believed.
+	if err := retire(old); err != nil {
+		return err
+	}
+	if err := client.Delete(ctx, old); err != nil && !errors.Is(err, cparhttp.ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
 func pushCommand() *cobra.Command {
 	var cloud cloudFlags
 	var dryRun, asJSON bool
+	var replaces string
 	c := &cobra.Command{
 		Use:   "push INDEX",
 		Short: "send an encrypted index to a cloud",
 		Long: `push sends an index that build made to a cloud and makes it active there in one
 step. No key is needed: all that is sent is encrypted. What the cloud has already
-is not sent again, so a push that was broken off goes on where it was.`,
+is not sent again, so a push that was broken off goes on where it was, and one
+after add or remove sends what is new. --replaces deletes another index there
+afterwards, the one that compact has made useless.`,
 		Example: `  $ cpar push family.index --cloud http://127.0.0.1:8080
   pushed index 0f3c… (86 MB) to http://127.0.0.1:8080`,
 		Args: oneArg("the folder of an index"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var old cpar.IndexID
+			if replaces != "" {
+				var err error
+				if old, err = cpar.ParseIndexID(replaces); err != nil {
+					return err
+				}
+			}
 			m, err := indexdir.ReadManifest(args[0])
 			if err != nil {
 				return hint.Add(err, "name the folder that cpar build --out made")
+			}
+			if replaces != "" && old == m.ID {
+				return fmt.Errorf("pushing: %w: --replaces names the index that is pushed", cpar.ErrInput)
 			}
 			client, err := cloud.client()
 			if err != nil {
@@ -40,8 +70,16 @@ is not sent again, so a push that was broken off goes on where it was.`,
 				}); err != nil {
 					return err
 				}
+				if replaces != "" {
+					if err := replace(cmd.Context(), client, old); err != nil {
+						return err
+					}
+				}
 			}
 			result := map[string]any{"id": m.ID, "bytes": m.Bytes(), "cloud": client.URL(), "dry_run": dryRun}
+			if replaces != "" {
+				result["replaces"] = old
+			}
 			return output(cmd, asJSON, result, func() {
 				verb := "pushed"
 				if dryRun {
@@ -55,6 +93,7 @@ is not sent again, so a push that was broken off goes on where it was.`,
 		},
 	}
 	cloud.add(c)
+	c.Flags().StringVar(&replaces, "replaces", "", "`id` of an index to delete at the cloud when this one is active")
 	dryRunFlag(c, &dryRun)
 	jsonFlag(c, &asJSON)
 	return c

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -174,7 +175,12 @@ func claim(ts *testscript.TestScript, _ bool, args []string) {
 func answers(ts *testscript.TestScript, _ bool, args []string) {
 	real := ts.Getenv("CLOUD")
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/annotate") {
+		asked := r.Method == http.MethodPost && strings.Contains(r.URL.Path, "/annotate")
+		if args[0] == "liar" && asked {
+			lie(w, r, real+r.URL.Path)
+			return
+		}
+		if !asked || strings.HasSuffix(r.URL.Path, "-batch") {
 			if args[0] == "html" {
 				io.WriteString(w, "<html>welcome</html>")
 				return
@@ -200,6 +206,32 @@ func answers(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Setenv("BROKEN", "http://"+l.Addr().String())
 		ts.Check(l.Close())
 	}
+}
+
+// lie passes a question on and alters one bit of the answer's last bytes.
+func lie(w http.ResponseWriter, r *http.Request, url string) {
+	resp, err := http.Post(url, r.Header.Get("Content-Type"), r.Body)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	b[len(b)-9] ^= 0x10
+	w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
+	w.WriteHeader(resp.StatusCode)
+	w.Write(b)
+}
+
+func copyTree(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.CopyFS(ts.MkAbs(args[1]), os.DirFS(ts.MkAbs(args[0]))))
+}
+
+// was sets $WAS to the id that compact says it has replaced.
+func was(ts *testscript.TestScript, _ bool, args []string) {
+	var v struct{ Was string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &v))
+	ts.Setenv("WAS", v.Was)
 }
 
 func passOn(w http.ResponseWriter, url string) {

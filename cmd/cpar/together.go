@@ -16,12 +16,26 @@ import (
 // memory once for all of them where it scans, and the wait for a reply is one.
 const together = 16
 
+// manySealed is how many records are scored for photos asked about at once by
+// scheme sealed, which reads all of its memory for each: about two seconds' worth.
+const manySealed = 1_000_000
+
+// together is how many photos are asked about at once.
+func (w *walk) together() int {
+	if w.params.Scheme != cpar.SchemeSealed {
+		return together
+	}
+	return max(1, min(together, manySealed/int(max(1, w.records))))
+}
+
 // A walk takes photos from their features to their keywords, some at a time.
 type walk struct {
 	flags  *annotateFlags
 	owner  *user.Owner
 	client *cparhttp.Client
 	params cpar.Params
+	// records is how many a search that visits all of them visits.
+	records uint32
 	// alone is set when the cloud does not take several requests at once.
 	alone bool
 }
@@ -30,7 +44,7 @@ type walk struct {
 type photoWalk struct {
 	annotated
 	pending *user.Pending
-	request *cpar.Request
+	request *cpar.Request // nil where nothing is asked (scheme local)
 	reply   *cpar.Reply
 	err     error
 }
@@ -42,7 +56,7 @@ func (w *walk) annotate(ctx context.Context, photos []string, number int) ([]pho
 	var asking []*photoWalk
 	for i, photo := range photos {
 		all[i].Photo = photo
-		if all[i].err = w.prepare(&all[i], number+i); all[i].err == nil {
+		if all[i].err = w.prepare(&all[i], number+i); all[i].err == nil && all[i].request != nil {
 			asking = append(asking, &all[i])
 		}
 		if err := ctx.Err(); err != nil {
@@ -55,6 +69,9 @@ func (w *walk) annotate(ctx context.Context, photos []string, number int) ([]pho
 	for _, p := range asking {
 		if p.err == nil {
 			p.Visited, p.Touched = p.reply.Visited, p.reply.Touched
+			if w.params.Scheme == cpar.SchemeSealed {
+				p.Visited = w.records // which the reply need not say
+			}
 			p.Keywords, p.err = p.pending.Keywords(p.reply, w.flags.keywords)
 		}
 		if errors.Is(p.err, cpar.ErrCloud) {
@@ -74,6 +91,9 @@ func (w *walk) prepare(p *photoWalk, number int) error {
 		return err
 	}
 	features, err := feature.FromBytes(data)
+	if err == nil && w.params.Scheme == cpar.SchemeLocal {
+		return w.search(p, features)
+	}
 	if err == nil {
 		p.pending, p.request, err = w.owner.Request(features, w.params)
 	}
@@ -83,6 +103,16 @@ func (w *walk) prepare(p *photoWalk, number int) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.Photo, err)
 	}
+	return nil
+}
+
+// search finds the keywords of a photo at home.
+func (w *walk) search(p *photoWalk, features *feature.Vectors) error {
+	near, err := w.owner.Nearest(features, int(w.params.L))
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.Photo, err)
+	}
+	p.Visited, p.Keywords = w.records, user.RankKeywords(near, w.flags.keywords)
 	return nil
 }
 

@@ -68,8 +68,9 @@ loopback address until it is interrupted. Requests under way are let end.
 With --memory huge the vectors and planes of an index are copied when it is first
 searched, which takes as much memory as their files have bytes. auto does so where
 it pays, for an index with a forest, if twice as much is free; else the files are
-mapped, and the system keeps of them in memory what it likes. The log says at
-level info which it was.
+mapped, and the system keeps of them in memory what it likes. One of scheme sealed
+is read from front to back and stays mapped. The log says at level info which it
+was.
 
 The log goes to standard error. At level debug it has a line for each request:
 method, route, index, status, bytes and duration; never what was sent.`,

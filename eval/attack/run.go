@@ -60,8 +60,10 @@ func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 		{"planes", r.planes}, {"order", r.order}, {"key", r.key},
 	}
 	defer func() {
-		if r.b != nil {
-			r.b.close()
+		for _, b := range []*built{r.b, r.sealed} {
+			if b != nil {
+				b.close()
+			}
 		}
 	}()
 	for i, s := range stages {
@@ -80,10 +82,12 @@ func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 
 // run is one run: the targets, and what attackers know.
 type run struct {
-	c    *Collection
-	o    Options
-	b    *built
-	rows []Row
+	c *Collection
+	o Options
+	b *built
+	// sealed is an index of scheme sealed over the same images.
+	sealed *built
+	rows   []Row
 
 	targets []*Target
 	// By place in Train and in Test: vectors as the owner projects them, and
@@ -109,7 +113,14 @@ func (r *run) index(ctx context.Context) (err error) {
 		}
 		r.targets = append(r.targets, t)
 	}
-	r.targets = append(r.targets, r.o.More...)
+	if r.sealed, err = build(ctx, r.c.Train, user.Options{Scheme: cpar.SchemeSealed, PCA: r.o.PCA}, 3); err != nil {
+		return fmt.Errorf("scheme sealed: %w", err)
+	}
+	t, err := r.sealed.sealedTarget()
+	if err != nil {
+		return fmt.Errorf("scheme sealed: %w", err)
+	}
+	r.targets = append(append(r.targets, t), r.o.More...)
 	return nil
 }
 

@@ -10,6 +10,23 @@ import (
 	"cpar"
 )
 
+// TestLocalIsMapped: nothing of scheme local is multiplied at the cloud.
+func TestLocalIsMapped(t *testing.T) {
+	s := system{
+		available: func() (uint64, bool) { return 1 << 40, true },
+		allocate:  func(n uint64) ([]byte, func(), error) { return make([]byte, n), func() {}, nil },
+	}
+	for _, scheme := range []cpar.Scheme{cpar.SchemeSealed, cpar.SchemeLocal} {
+		m := &cpar.Manifest{Scheme: scheme, Segments: []cpar.Segment{{Kind: cpar.SegmentVectors, Bytes: 60}}}
+		if got := s.reserve(MemoryHuge, m, slog.New(slog.DiscardHandler)) != nil; got != (scheme == cpar.SchemeSealed) {
+			t.Errorf("%v: copied is %v", scheme, got)
+		}
+		if s.reserve(MemoryAuto, m, slog.New(slog.DiscardHandler)) != nil {
+			t.Errorf("%v: auto copies it", scheme)
+		}
+	}
+}
+
 // TestReserve: what cannot be copied, or is not worth it, is mapped, and the log
 // tells where somebody may wonder.
 func TestReserve(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 //	         seed (32)  count (4)  zero (4)  N packed coefficients, by Classes
 const (
 	magic   = "CPAR"
-	version = 1
+	version = cpar.SealedVersion
 
 	headerSize = 24
 	SeedSize   = 32

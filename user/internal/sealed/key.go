@@ -40,6 +40,10 @@ func NewKey(master seed.Secret, p lattice.Params, id cpar.IndexID) (*Key, error)
 	return k, nil
 }
 
+// TestOnlyRand replaces crypto/rand, so that a test of the owner can pin the
+// bytes of an index. Never called outside tests: with it nothing is secret.
+func (k *Key) TestOnlyRand(r io.Reader) { k.testOnlyRand = r }
+
 func secret(s seed.Secret) []uint64 {
 	p := ternary(seed.New(s))
 	lattice.Evaluate(p)

@@ -15,7 +15,7 @@ import (
 )
 
 // A search is a way to ask. Of all searches the times and the agreement are
-// measured; keywords are shown of the first two.
+// measured; keywords are shown of the first three.
 type search struct {
 	name   string
 	params cpar.Params
@@ -24,12 +24,21 @@ type search struct {
 var searches = []search{
 	{"cpar AP-10", cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: neighbours, Approx: 100}},
 	{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, L: neighbours, Approx: 1000}},
+	{"sealed", cpar.Params{Scheme: cpar.SchemeSealed, L: neighbours, Approx: 1000}},
+	{"local", cpar.Params{Scheme: cpar.SchemeLocal, L: neighbours, Approx: 1000}},
 	{"cpar AP-100", cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: neighbours, Approx: 1000}},
 	{"cpar AP-2.5", cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: neighbours, Approx: 25}},
 	{"lists AP-10", cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchIVF, L: neighbours, Approx: 100}},
 }
 
-const withKeywords = 2
+// sideBySide is how many of the first searches are compared as schemes, and
+// withKeywords of how many the keywords are shown: local computes as sealed does.
+const sideBySide, withKeywords = 4, 3
+
+// place is the place of a search among searches.
+func place(name string) int {
+	return slices.IndexFunc(searches, func(s search) bool { return s.name == name })
+}
 
 // A Photo is a new picture with what was found for it.
 type Photo struct {
@@ -98,6 +107,9 @@ func (s *session) annotate(ctx context.Context) error {
 			g.Same += p.Answers[i].samePlaces
 			g.Places += p.Answers[i].places
 		}
+		if g.Places == 0 {
+			continue // local: there is nothing to compare it with
+		}
 		s.result.Agreement = append(s.result.Agreement, g)
 	}
 	return err
@@ -120,7 +132,31 @@ func (s *session) ask(ctx context.Context, extractor *feature.Extractor, photo *
 		return nil, err
 	}
 	lap(&a.features)
-	pending, request, err := s.builder.Request(features, how.params)
+	x := s.indexes[indexOf(how.params.Scheme)]
+	var pending *user.Pending
+	if how.params.Scheme == cpar.SchemeLocal {
+		a.Nearest, err = x.owner.Nearest(features, neighbours)
+		a.Visited = x.manifest.Records
+	} else {
+		pending, err = s.askCloud(ctx, x, photo, a, features, how.params, lap)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range user.RankKeywords(a.Nearest, s.Keywords) {
+		a.Keywords = append(a.Keywords, Keyword{w, slices.Contains(photo.Truth, w.Word)})
+	}
+	lap(&a.selection)
+	v, err := x.builder.Vector(features)
+	if err != nil {
+		return nil, err
+	}
+	return a, x.compare(a, v, pending)
+}
+
+// askCloud sends a request and decrypts the reply.
+func (s *session) askCloud(ctx context.Context, x *indexed, photo *Photo, a *Answer, features *feature.Vectors, p cpar.Params, lap func(*time.Duration)) (*user.Pending, error) {
+	pending, request, err := x.owner.Request(features, p)
 	if err != nil {
 		return nil, err
 	}
@@ -130,18 +166,12 @@ func (s *session) ask(ctx context.Context, extractor *feature.Extractor, photo *
 		return nil, err
 	}
 	lap(&a.roundTrip)
-	words, err := pending.Keywords(reply, s.Keywords)
-	if err != nil {
-		return nil, err
-	}
-	lap(&a.selection)
-
-	a.Sent, a.Received, a.Visited = stats.Sent, stats.Received, reply.Visited
-	for _, w := range words {
-		a.Keywords = append(a.Keywords, Keyword{w, slices.Contains(photo.Truth, w.Word)})
-	}
 	if a.Nearest, err = pending.Neighbours(reply); err != nil {
 		return nil, err
+	}
+	a.Sent, a.Received, a.Visited = stats.Sent, stats.Received, reply.Visited
+	if p.Scheme == cpar.SchemeSealed {
+		a.Visited = x.manifest.Records
 	}
 	bytes, err := request.MarshalBinary()
 	if err != nil {
@@ -151,22 +181,21 @@ func (s *session) ask(ctx context.Context, extractor *feature.Extractor, photo *
 	if photo.request == nil {
 		photo.request = bytes
 	}
-	v, err := s.builder.Vector(features)
-	if err != nil {
-		return nil, err
-	}
-	return a, s.compare(a, v, pending, reply)
+	return pending, nil
 }
 
 // compare counts the places that the twin in the clear fills alike.
-func (s *session) compare(a *Answer, v *vector.Vector, pending *user.Pending, reply *cpar.Reply) error {
-	hits, err := s.twin.Search(v, pending, nil)
+func (x *indexed) compare(a *Answer, v *vector.Vector, pending *user.Pending) error {
+	if pending == nil {
+		return nil // a search in the clear is all that it is
+	}
+	hits, err := x.twin.Search(v, pending, nil)
 	if err != nil {
 		return fmt.Errorf("searching in the clear: %w", err)
 	}
 	a.places = len(hits)
 	for i, h := range hits {
-		if i < len(reply.Matches) && reply.Matches[i].Record == h.Record {
+		if i < len(a.Nearest) && a.Nearest[i].Record == h.Record {
 			a.samePlaces++
 		}
 	}

@@ -26,14 +26,7 @@ func (s *session) compareCosts() {
 	n := float64(len(s.records))
 	encrypt := s.clock.took("encrypt")
 	whole := ms(s.took.setup + s.took.encrypt)
-	median := func(search int, of func(*Answer) time.Duration) float64 {
-		var all []time.Duration
-		for i := range s.result.Photos {
-			all = append(all, of(&s.result.Photos[i].Answers[search]))
-		}
-		slices.Sort(all)
-		return ms(all[len(all)/2])
-	}
+	median := s.result.median
 	roundTrip := func(a *Answer) time.Duration { return a.roundTrip }
 	first := &s.result.Photos[0]
 	p := paper.Values()
@@ -50,15 +43,25 @@ func (s *session) compareCosts() {
 		beside("whole encrypted forest", "ms", whole, forest),
 		beside("… a record", "ms", whole/n, theirs{share, fmt.Sprintf("%.0f ms, computed", share)}),
 		beside("request generation", "ms", median(0, func(a *Answer) time.Duration { return a.makeRequest }), stated(p.Number("request_time"))),
-		beside("cloud search, capia", "ms", median(1, roundTrip), stated(p.CostOfCapia())),
-		beside("cloud search, cpar AP-100", "ms", median(2, roundTrip), stated(p.CostAt(100))),
+		beside("cloud search, capia", "ms", median(place("capia"), roundTrip), stated(p.CostOfCapia())),
+		beside("cloud search, cpar AP-100", "ms", median(place("cpar AP-100"), roundTrip), stated(p.CostAt(100))),
 		beside("cloud search, cpar AP-10", "ms", median(0, roundTrip), theirs{}),
-		beside("cloud search, cpar AP-2.5", "ms", median(3, roundTrip), stated(p.CostAt(2.5))),
-		beside("cloud search, lists AP-10", "ms", median(4, roundTrip), theirs{}),
+		beside("cloud search, cpar AP-2.5", "ms", median(place("cpar AP-2.5"), roundTrip), stated(p.CostAt(2.5))),
+		beside("cloud search, lists AP-10", "ms", median(place("lists AP-10"), roundTrip), theirs{}),
 		beside("final selection of keywords", "ms", median(0, func(a *Answer) time.Duration { return a.selection }), stated(p.Number("selection"))),
 		beside("request, sent", "B", float64(first.Answers[0].Sent), request),
 		beside("reply, received", "B", float64(first.Answers[0].Received), stated(p.Number("reply_bytes"))),
 	}
+}
+
+// median of something that every answer of one search took, in ms.
+func (r *Result) median(search int, of func(*Answer) time.Duration) float64 {
+	var all []time.Duration
+	for i := range r.Photos {
+		all = append(all, of(&r.Photos[i].Answers[search]))
+	}
+	slices.Sort(all)
+	return ms(all[len(all)/2])
 }
 
 // theirs is a figure of the paper's, in ms or B and as printed; none if empty.

@@ -1,8 +1,10 @@
 // Package demo runs the whole of cpar once, in front of a person:
 //
-//	collection ─▶ features ─▶ forest ─▶ encrypted index ─▶ push ║ cloud process
+//	collection ─▶ features ─▶ forest ─▶ encrypted indexes ─▶ push ║ cloud process
 //	8 new pictures ─▶ requests ║─▶ replies ║─▶ keywords, beside the truth
 //
+// There are three indexes of the collection: one of scheme cpar, which serves
+// capia too, one of scheme sealed and one of scheme local.
 // The cloud is a process of its own with a clean environment, which gets
 // nothing but a folder and what is sent over HTTP. What comes out is a Result:
 // keywords with weights, times and bytes beside the paper's, how often the
@@ -62,9 +64,11 @@ type Result struct {
 	// Agreement is the share of places that hold the same record encrypted
 	// and in the clear, by search.
 	Agreement []Agreement `json:"agreement"`
-	Saw       Saw         `json:"cloud_saw"`
-	Page      string      `json:"page,omitempty"`
-	Kept      string      `json:"kept,omitempty"`
+	// Schemes are the schemes side by side.
+	Schemes []Scheme `json:"schemes"`
+	Saw     Saw      `json:"cloud_saw"`
+	Page    string   `json:"page,omitempty"`
+	Kept    string   `json:"kept,omitempty"`
 
 	thumbs map[uint32]picture // of records, for the page
 }
@@ -78,8 +82,8 @@ type session struct {
 
 	records []item // what is indexed
 	asked   []item // the new pictures
-	builder *user.Builder
-	twin    *user.Twin
+	key     *user.Key
+	indexes map[cpar.Scheme]*indexed
 	cloud   *cloudProcess
 	took    times
 	client  *cparhttp.Client
@@ -92,7 +96,7 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 	if o.Keywords == 0 {
 		o.Keywords = 5
 	}
-	s := &session{Options: o}
+	s := &session{Options: o, indexes: map[cpar.Scheme]*indexed{}}
 	if s.folder, err = workFolder(o.Keep); err != nil {
 		return nil, err
 	}
@@ -118,6 +122,7 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 	if err := s.lookAtCloud(); err != nil {
 		return nil, err
 	}
+	s.compareSchemes()
 	s.compareCosts()
 	s.result.Kept = o.Keep
 	return &s.result, s.loadPictures()

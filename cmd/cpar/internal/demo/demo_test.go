@@ -162,7 +162,8 @@ func TestTurn(t *testing.T) {
 func TestPageEscapes(t *testing.T) {
 	evil := `<script>alert("x")</script>`
 	answer := Answer{Search: "cpar AP-10", Keywords: []Keyword{{rank.Keyword{Word: evil, Weight: 1}, true}}, Nearest: []user.Neighbour{{Keywords: []string{evil}}}}
-	r := &Result{Collection: evil, Photos: []Photo{{Name: evil, Title: evil, Truth: []string{evil, "missed"}, Answers: []Answer{answer, answer}}}}
+	r := &Result{Collection: evil, Photos: []Photo{{Name: evil, Title: evil, Truth: []string{evil, "missed"}, Answers: []Answer{answer, answer, answer}}},
+		Schemes: []Scheme{{Name: "cpar AP-10", True: 3, Said: 5, Sent: 360_488, Learnt: evil}, {Name: "local"}}}
 	path := filepath.Join(t.TempDir(), "page.html")
 	if err := r.WritePage(path); err != nil {
 		t.Fatal(err)
@@ -176,7 +177,7 @@ func TestPageEscapes(t *testing.T) {
 			t.Errorf("the page holds %q", bad)
 		}
 	}
-	for _, good := range []string{"✓ &lt;script&gt;", "not among them: missed", "1 of 1 true"} {
+	for _, good := range []string{"✓ &lt;script&gt;", "not among them: missed", "1 of 1 true", "<td>3 of 5</td>", "<td>360 kB</td>", "<td>not asked</td>"} {
 		if !bytes.Contains(b, []byte(good)) {
 			t.Errorf("the page lacks %q", good)
 		}

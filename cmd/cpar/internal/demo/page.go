@@ -27,6 +27,7 @@ type pageData struct {
 	Cards        []card
 	Tiles        []tile
 	SawLines     []string
+	SchemeHead   []string
 	CaveatLines  []string
 }
 
@@ -66,7 +67,7 @@ func (r *Result) WritePage(path string) error {
 }
 
 func (r *Result) page() pageData {
-	d := pageData{Result: r, PaperRecords: paperRecords(), SawLines: r.SawLines(), CaveatLines: strings.Split(r.Caveat(), "\n")}
+	d := pageData{Result: r, PaperRecords: paperRecords(), SawLines: r.SawLines(), SchemeHead: schemeHead, CaveatLines: strings.Split(r.Caveat(), "\n")}
 	for _, p := range r.Photos {
 		c := card{Photo: p, Shown: p.picture, Noise: noise(p.request, p.picture), Sent: len(p.request)}
 		for _, a := range p.Answers[:withKeywords] {

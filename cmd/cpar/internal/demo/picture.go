@@ -18,6 +18,8 @@ import (
 	"golang.org/x/image/draw"
 	_ "golang.org/x/image/tiff" // registers the decoder
 	_ "golang.org/x/image/webp" // registers the decoder
+
+	"cpar"
 )
 
 const (
@@ -44,7 +46,7 @@ func (s *session) loadPictures() error {
 			if _, ok := r.thumbs[near.Record]; ok || int(near.Record) >= len(s.records) {
 				continue
 			}
-			r.thumbs[near.Record], _ = loadPicture(s.records[s.builder.Image(near.Record)].Path, thumbSide)
+			r.thumbs[near.Record], _ = loadPicture(s.records[s.indexes[cpar.SchemeCPAR].builder.Image(near.Record)].Path, thumbSide)
 		}
 	}
 	return nil

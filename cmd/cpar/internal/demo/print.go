@@ -10,6 +10,7 @@ import (
 // Print writes a result for people.
 func (r *Result) Print(w io.Writer) {
 	r.printPhotos(w)
+	r.printSchemes(w)
 	r.printCosts(w)
 	r.printAgreement(w)
 	r.printSaw(w)
@@ -36,10 +37,24 @@ func (r *Result) printPhotos(w io.Writer) {
 			fmt.Fprintf(w, "    %-10s %s\n", a.Search, strings.Join(words, "  "))
 		}
 	}
-	fmt.Fprintln(w)
-	for i := range withKeywords {
-		hit, said := r.Hits(i)
-		fmt.Fprintf(w, "  %-10s %d of %d keywords are true\n", searches[i].name, hit, said)
+}
+
+func (r *Result) printSchemes(w io.Writer) {
+	fmt.Fprintf(w, "\nThe schemes side by side; time and bytes are of one picture, the median of %d:\n\n", len(r.Photos))
+	row := func(name string, cells []string) {
+		line := "  " + pad(name, 11)
+		for i, c := range cells {
+			line += " " + pad(c, max(10, utf8.RuneCountInString(schemeHead[i])))
+		}
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
+	row("", schemeHead)
+	for _, s := range r.Schemes {
+		row(s.Name, s.Cells())
+	}
+	fmt.Fprintf(w, "\n  What the cloud learnt of a picture:\n\n")
+	for _, s := range r.Schemes {
+		fmt.Fprintf(w, "  %s %s\n", pad(s.Name, 11), wrap(s.Learnt, 64, "              "))
 	}
 }
 
@@ -89,9 +104,10 @@ func (r *Result) printSaw(w io.Writer) {
 	for _, line := range r.Saw.Log {
 		fmt.Fprintf(w, "    %s\n", line)
 	}
-	fmt.Fprintf(w, "\n  It learns how near records are to each request, and can tell when a picture is\n"+
-		"  asked for twice. It cannot read pictures or keywords; but a cloud that knows\n"+
-		"  some of the pictures already can work out others. See SECURITY.md.\n")
+	fmt.Fprintf(w, "\n  Of cpar and capia it learns how near records are to each request, of cpar also\n"+
+		"  when a picture is asked for twice. It cannot read pictures or keywords; but a\n"+
+		"  cloud that knows some of the pictures already can work out others. Of sealed and\n"+
+		"  local it learns no such thing. See SECURITY.md.\n")
 }
 
 // SawLines says in plain words what the cloud saw.
@@ -103,9 +119,9 @@ func (r *Result) SawLines() []string {
 		records[i] = fmt.Sprint(x)
 	}
 	lines := []string{
-		fmt.Sprintf("%s of ciphertext: %s records, their keywords, the shape of %d trees, which records lie near each other", Bytes(float64(saw.Stored)), count(r.Records), trees),
+		fmt.Sprintf("of scheme cpar %s of ciphertext: %s records, their keywords, the shape of %d trees, which records lie near each other", Bytes(float64(r.Schemes[0].Stored)), count(r.Records), trees),
 		fmt.Sprintf("%d HTTP requests; %d of them asked for neighbours, %s in all", saw.Requests, saw.Annotations, Bytes(float64(saw.Received))),
-		fmt.Sprintf("of the first photo: %s of request, and that these records are near it: %s", Bytes(float64(first.Sent)), strings.Join(records, ", ")),
+		fmt.Sprintf("of the first photo, asked about by cpar: %s of request, and that these records are near it: %s", Bytes(float64(first.Sent)), strings.Join(records, ", ")),
 		fmt.Sprintf("the keywords of these, as %s that it cannot open", Bytes(float64(first.Received))),
 	}
 	if len(saw.Found) == 0 {

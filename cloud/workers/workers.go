@@ -1,14 +1,17 @@
-package search
+// Package workers shares one search among goroutines.
+//
+//	n pieces ─▶ as many runs as there are workers ─▶ do(worker, first, last)
+package workers
 
 import (
 	"runtime/debug"
 	"sync"
 )
 
-// parallel cuts 0…n−1 into as many runs as there are workers, of least or more
+// Run cuts 0…n−1 into as many runs as there are workers, of least or more
 // each, and calls do for each on a goroutine of its own, worker 0 on the caller's.
 // It returns the error of the first worker that has one.
-func parallel(workers, n, least int, do func(worker, first, last int) error) error {
+func Run(workers, n, least int, do func(worker, first, last int) error) error {
 	workers = max(1, min(workers, n/least))
 	errs := make([]error, workers)
 	panics := make([]any, workers)

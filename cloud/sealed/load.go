@@ -1,0 +1,129 @@
+package sealed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"cpar"
+	"cpar/internal/lattice"
+)
+
+// Load lays an index open. segments holds the bytes of each segment that the
+// manifest lists, in its order, checked against their digests; they must stay in
+// memory as long as the index is used.
+func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
+	x, err := load(m, segments)
+	if err != nil {
+		return nil, fmt.Errorf("loading index %v: %w", m.ID, err)
+	}
+	return x, nil
+}
+
+func load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	if len(segments) != len(m.Segments) {
+		return nil, fmt.Errorf("%w: %d segments, its manifest lists %d", cpar.ErrCorrupt, len(segments), len(m.Segments))
+	}
+	// A manifest lists the parameters behind the vectors.
+	var p lattice.Params
+	for i, s := range m.Segments {
+		if uint64(len(segments[i])) != s.Bytes {
+			return nil, fmt.Errorf("%w: segment %v (%v) has %d bytes, not %d", cpar.ErrCorrupt, s.Kind, s.Digest, len(segments[i]), s.Bytes)
+		}
+		if s.Kind == cpar.SegmentParams {
+			var err error
+			if p, err = lattice.DecodeParams(segments[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if p.Dim != int(m.Dim) {
+		return nil, fmt.Errorf("%w: sealed parameters for %d coordinates, its manifest says %d", cpar.ErrCorrupt, p.Dim, m.Dim)
+	}
+	var groups []*lattice.Group
+	for i, s := range m.Segments {
+		if s.Kind != cpar.SegmentVectors {
+			continue
+		}
+		some, err := decodeGroups(p, segments[i])
+		if err != nil {
+			return nil, fmt.Errorf("segment %v (%v): %w", s.Kind, s.Digest, err)
+		}
+		groups = append(groups, some...)
+	}
+	x, err := NewIndex(p, m.ID, groups)
+	if err == nil && x.records != int(m.Records) {
+		err = fmt.Errorf("%w: %d records in its groups, its manifest says %d", cpar.ErrCorrupt, x.records, m.Records)
+	}
+	return x, err
+}
+
+// decodeGroups reads a segment of whole groups, which they keep.
+func decodeGroups(p lattice.Params, b []byte) (groups []*lattice.Group, err error) {
+	size := p.GroupSize()
+	if len(b)%size != 0 {
+		return nil, fmt.Errorf("%w: %d bytes are not whole groups of %d", cpar.ErrCorrupt, len(b), size)
+	}
+	for at := 0; at < len(b); at += size {
+		g, err := lattice.DecodeGroup(p, b[at:at+size])
+		if err != nil {
+			return nil, fmt.Errorf("group %d: %w", at/size, err)
+		}
+		groups = append(groups, g)
+	}
+	return groups, nil
+}
+
+// Annotate answers requests of scheme sealed, all or none, in their order. Each
+// reads every group once; as many goroutines share it as there are workers, or
+// cores where that is 0. Visited and Touched of a reply are not sent.
+func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	// All are read before the first is worked on: one bad request fails them all.
+	decoded := make([]*lattice.Request, len(requests))
+	for i, r := range requests {
+		var err error
+		if decoded[i], err = x.decode(r); err != nil {
+			if len(requests) > 1 {
+				err = fmt.Errorf("request %d of %d: %w", i+1, len(requests), err)
+			}
+			return nil, err
+		}
+	}
+	replies := make([]*cpar.Reply, len(requests))
+	for i, q := range decoded {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("searching index %v: %w", x.id, err)
+		}
+		a, err := x.Evaluate(q, workers)
+		if err != nil {
+			return nil, err
+		}
+		replies[i] = &cpar.Reply{
+			Index: x.id, Visited: uint32(x.records), Touched: uint64(len(x.groups) * x.params.GroupSize()),
+			Sealed: a.AppendBinary(x.params, make([]byte, 0, x.params.ReplySize(x.records))),
+		}
+	}
+	return replies, nil
+}
+
+// decode reads a request. One that does not fit is its sender's mistake, and not
+// damage of the index.
+func (x *Index) decode(r *cpar.Request) (*lattice.Request, error) {
+	q, err := lattice.DecodeRequest(x.params, r.Sealed)
+	switch {
+	case errors.Is(err, cpar.ErrCorrupt):
+		return nil, fmt.Errorf("%w: %v", cpar.ErrInput, err)
+	case err != nil:
+		return nil, err
+	case q.Index != x.id:
+		return nil, fmt.Errorf("%w: it is for index %v", cpar.ErrInput, q.Index)
+	}
+	return q, nil
+}

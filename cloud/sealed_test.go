@@ -1,0 +1,281 @@
+package cloud_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/cloud"
+	"cpar/cloud/sealed"
+	"cpar/cloud/store"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir"
+	"cpar/internal/lattice"
+)
+
+var sealedID = cpar.IndexID{9, 8}
+
+// A sealedIndex is what an owner pushes, of random groups: encrypted ones look
+// like them.
+type sealedIndex struct {
+	p        lattice.Params
+	m        *cpar.Manifest
+	segments [][]byte
+	groups   []*lattice.Group
+}
+
+func elements(r *rand.Rand, n int) []uint64 {
+	x := make([]uint64, n)
+	for i := range x {
+		x[i] = r.Uint64N(lattice.Q)
+	}
+	return x
+}
+
+// newSealed makes an index; every list of counts is a segment of vectors, every
+// count a group. The same seed makes the same first groups.
+func newSealed(t *testing.T, counts ...[]int) *sealedIndex {
+	t.Helper()
+	p, err := lattice.Params{Dim: 40, Block: 16, LogT: 20, RecordNorm: 500, RequestNorm: 500, Addend: 1000}.Balance()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sealedIndex{p: p, m: &cpar.Manifest{Scheme: cpar.SchemeSealed, ID: sealedID, Dim: 40, KeywordBytes: 4}}
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, some := range counts {
+		var b []byte
+		for _, n := range some {
+			g := &lattice.Group{Index: sealedID, Count: n, Addends: elements(r, p.Records()), Matrix: elements(r, p.Words())}
+			g.Seed[0] = byte(len(s.groups))
+			s.groups = append(s.groups, g)
+			s.m.Records += uint32(n)
+			b = g.AppendBinary(b)
+		}
+		s.add(cpar.SegmentVectors, b)
+	}
+	s.add(cpar.SegmentKeywords, make([]byte, 4*s.m.Records))
+	s.add(cpar.SegmentProfile, []byte("profile"))
+	params, err := p.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.add(cpar.SegmentParams, params)
+	s.add(cpar.SegmentHints, []byte("hints"))
+	return s
+}
+
+func (s *sealedIndex) add(kind cpar.SegmentKind, b []byte) {
+	s.m.Segments = append(s.m.Segments, cpar.Segment{Kind: kind, Bytes: uint64(len(b)), Digest: sha256.Sum256(b)})
+	s.segments = append(s.segments, b)
+}
+
+// push uploads what is missing and activates the index; it returns what was sent.
+func (s *sealedIndex) push(t *testing.T, c *cloud.Cloud) (sent []cpar.SegmentKind) {
+	t.Helper()
+	missing, err := c.Missing(s.m.ID, s.m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, seg := range s.m.Segments {
+		if !slices.Contains(missing, seg.Digest) {
+			continue
+		}
+		sent = append(sent, seg.Kind)
+		if err := c.PutSegment(s.m.ID, seg.Digest, int64(seg.Bytes), bytes.NewReader(s.segments[i])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := s.m.MarshalBinary()
+	if err == nil {
+		err = c.PutManifest(s.m.ID, b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sent
+}
+
+func (s *sealedIndex) request(seed uint64) (*lattice.Request, *cpar.Request) {
+	r := rand.New(rand.NewPCG(seed, 3))
+	q := &lattice.Request{Index: s.m.ID, Matrix: elements(r, s.p.Words())}
+	q.Number[0] = byte(seed)
+	return q, &cpar.Request{Index: s.m.ID, Params: cpar.Params{Scheme: cpar.SchemeSealed}, Sealed: q.AppendBinary(nil)}
+}
+
+// want is the reply that the groups make.
+func (s *sealedIndex) want(t *testing.T, q *lattice.Request) []byte {
+	t.Helper()
+	x, err := sealed.NewIndex(s.p, s.m.ID, s.groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := x.Evaluate(q, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.AppendBinary(s.p, nil)
+}
+
+func TestSealed(t *testing.T) {
+	for _, memory := range []indexdir.Memory{indexdir.MemoryMap, indexdir.MemoryHuge} {
+		data := t.TempDir()
+		c, err := cloud.New(data, store.Options{Memory: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.Workers = 3
+		s := newSealed(t, []int{256, 256, 256, 200}, []int{256, 7})
+		s.push(t, c)
+		q1, first := s.request(1)
+		q2, second := s.request(2)
+		one, err := c.Annotate(t.Context(), sealedID, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		both, err := c.AnnotateBatch(t.Context(), sealedID, []*cpar.Request{second, first})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(one.Sealed, s.want(t, q1)) || !bytes.Equal(both[1].Sealed, one.Sealed) || !bytes.Equal(both[0].Sealed, s.want(t, q2)) {
+			t.Errorf("%v: replies differ from what the groups make", memory)
+		}
+		if one.Visited != s.m.Records || one.Touched != uint64(6*s.p.GroupSize()) {
+			t.Errorf("visited %d records, %d bytes", one.Visited, one.Touched)
+		}
+
+		// An update sends what is new, drops what is not named any more, and does
+		// not disturb whom the old index is still in the hands of.
+		old, err := c.Get(sealedID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := newSealed(t, []int{256, 256, 256, 200}, []int{256, 7}, []int{9})
+		want := []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords}
+		if sent := next.push(t, c); !slices.Equal(sent, want) {
+			t.Errorf("the update sent %v, want %v", sent, want)
+		}
+		if after, err := c.Annotate(t.Context(), sealedID, first); err != nil || !bytes.Equal(after.Sealed, next.want(t, q1)) {
+			t.Errorf("after the update: %v", err)
+		}
+		if got := old.Manifest().Records; got != s.m.Records {
+			t.Errorf("the old index has %d records", got)
+		}
+		for i, b := range old.Segments() {
+			if sha256.Sum256(b) != s.m.Segments[i].Digest {
+				t.Errorf("segment %d of the old index has changed", i)
+			}
+		}
+		old.Release()
+		files, err := os.ReadDir(filepath.Join(data, "indexes", sealedID.String(), "segments"))
+		if err != nil || len(files) != len(next.m.Segments) {
+			t.Errorf("%d segments are kept, %d are named; %v", len(files), len(next.m.Segments), err)
+		}
+	}
+}
+
+func TestRequestsThatDoNotFit(t *testing.T) {
+	c, err := cloud.New(t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s := newSealed(t, []int{5})
+	s.push(t, c)
+	capia := pushed(t, c, 4)
+	local := &cpar.Manifest{Scheme: cpar.SchemeLocal, ID: cpar.IndexID{3}, Records: 2, Dim: 8, KeywordBytes: 4}
+	kept := &sealedIndex{m: local}
+	kept.add(cpar.SegmentVectors, make([]byte, cpar.LocalBlockBytes(8)))
+	kept.add(cpar.SegmentKeywords, make([]byte, 8))
+	kept.add(cpar.SegmentProfile, []byte("profile"))
+	kept.push(t, c)
+
+	_, good := s.request(1)
+	short, other := *good, *good
+	short.Sealed = good.Sealed[:len(good.Sealed)-8]
+	other.Sealed = bytes.Clone(good.Sealed)
+	other.Sealed[8]++
+	scan := &cpar.Request{Index: capia, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 3, Approx: 1000}, Vector: []uint64{1, 0}}
+	for name, k := range map[string]struct {
+		id   cpar.IndexID
+		q    *cpar.Request
+		says string
+	}{
+		"cut short":               {sealedID, &short, "needs"},
+		"of another index":        {sealedID, &other, "it is for index"},
+		"a scan of sealed groups": {sealedID, scan, "a request of scheme capia"},
+		"sealed to capia":         {capia, good, "a request of scheme sealed"},
+		"sealed to local":         {local.ID, good, "searched by its owner"},
+		"a scan of local blocks":  {local.ID, scan, "searched by its owner"},
+	} {
+		_, err := c.Annotate(t.Context(), k.id, k.q)
+		if !errors.Is(err, cpar.ErrInput) || errors.Is(err, cpar.ErrCorrupt) || !strings.Contains(err.Error(), k.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if strings.Contains(k.says, "scheme") && hint.Of(err) == "" {
+			t.Errorf("%s: no hint", name)
+		}
+	}
+	if _, err := c.AnnotateBatch(t.Context(), sealedID, []*cpar.Request{good, &short}); err == nil || !strings.Contains(err.Error(), "request 2 of 2") {
+		t.Errorf("batch: %v", err)
+	}
+	if _, err := c.Annotate(t.Context(), sealedID, good); err != nil {
+		t.Errorf("a good request after bad ones: %v", err)
+	}
+}
+
+// TestSealedIndexesThatDoNotFit: nothing is activated that could not answer.
+func TestSealedIndexesThatDoNotFit(t *testing.T) {
+	c, err := cloud.New(t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for name, change := range map[string]func(*sealedIndex){
+		"half a group": func(s *sealedIndex) { s.replace(0, s.segments[0][:len(s.segments[0])-8]) },
+		"a group of another index": func(s *sealedIndex) {
+			b := bytes.Clone(s.segments[0])
+			b[8]++
+			s.replace(0, b)
+		},
+		"a word beyond the modulus": func(s *sealedIndex) {
+			b := bytes.Clone(s.segments[0])
+			b[len(b)-1] = 0xff
+			s.replace(0, b)
+		},
+		"another number of records": func(s *sealedIndex) {
+			s.m.Records++
+			s.replace(1, make([]byte, 4*s.m.Records))
+		},
+		"another dimension": func(s *sealedIndex) { s.m.Dim++ },
+		"bad parameters":    func(s *sealedIndex) { s.replace(3, make([]byte, cpar.ParamsBytes)) },
+	} {
+		s := newSealed(t, []int{5})
+		change(s)
+		for i, seg := range s.m.Segments {
+			if err := c.PutSegment(s.m.ID, seg.Digest, int64(seg.Bytes), bytes.NewReader(s.segments[i])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b, err := s.m.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.PutManifest(s.m.ID, b); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	newSealed(t, []int{5}).push(t, c)
+}
+
+func (s *sealedIndex) replace(i int, b []byte) {
+	s.segments[i] = b
+	s.m.Segments[i].Bytes, s.m.Segments[i].Digest = uint64(len(b)), sha256.Sum256(b)
+}

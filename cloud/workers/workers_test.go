@@ -1,0 +1,49 @@
+package workers
+
+import (
+	"sync/atomic"
+	"testing"
+)
+
+// TestPanicOfAWorker: it is the caller's, and comes when all others are done.
+func TestPanicOfAWorker(t *testing.T) {
+	for bad := range 3 {
+		var done atomic.Int64
+		func() {
+			defer func() {
+				if p := recover(); p != "fault" || done.Load() != 2 {
+					t.Errorf("worker %d: recovered %v when %d were done", bad, p, done.Load())
+				}
+			}()
+			Run(3, 3, 1, func(w, _, _ int) error {
+				if w == bad {
+					panic("fault")
+				}
+				done.Add(1)
+				return nil
+			})
+		}()
+	}
+}
+
+func TestRunCoversAll(t *testing.T) {
+	for n := range 50 {
+		for workers := range 8 {
+			var seen [50]atomic.Int64
+			err := Run(workers, n, 3, func(w, first, last int) error {
+				if w > 0 && last-first < 3 {
+					t.Errorf("%d of %d by %d: a run of %d", w, n, workers, last-first)
+				}
+				for i := first; i < last; i++ {
+					seen[i].Add(1)
+				}
+				return nil
+			})
+			for i := range n {
+				if err != nil || seen[i].Load() != 1 {
+					t.Fatalf("%d by %d: %d done %d times, %v", n, workers, i, seen[i].Load(), err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"cpar"
+	"cpar/cparhttp"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+	"cpar/user"
+)
+
+// What is kept at home of an index at a cloud, all of it in the cache folder
+// and, but for numbers, encrypted as it came:
+//
+//	cpar/profiles/ID           the owner's profile
+//	cpar/held/ID/DIGEST        what schemes sealed and local need here, fetched once
+//	cpar/generations/ID        the greatest state of the index that was seen
+
+// hold gives an owner what it must have at home to annotate with: from the cache,
+// or else from the cloud. It returns how many bytes were fetched.
+func hold(ctx context.Context, client *cparhttp.Client, o *user.Owner, m *cpar.Manifest, report func(stage string, done, total int)) (fetched uint64, err error) {
+	needs := o.Needs(m)
+	if len(needs) == 0 {
+		return 0, nil
+	}
+	folder := cacheFile("held", m.ID)
+	segments := map[cpar.Digest][]byte{}
+	var fresh []cpar.Digest
+	var total uint64
+	for _, s := range needs {
+		total += s.Bytes
+		if b, err := os.ReadFile(filepath.Join(folder, s.Digest.String())); folder != "" && err == nil && fits(b, s) {
+			segments[s.Digest] = b
+			fetched += s.Bytes
+		}
+	}
+	had := fetched
+	for _, s := range needs {
+		if segments[s.Digest] != nil {
+			continue
+		}
+		b := new(bytes.Buffer)
+		if err := client.Segment(ctx, m.ID, s, &counting{b, func(n int) {
+			fetched += uint64(n)
+			if report != nil {
+				report("fetch, kB", int(fetched/1000), int(total/1000))
+			}
+		}}); err != nil {
+			return 0, err
+		}
+		segments[s.Digest] = b.Bytes()
+		fresh = append(fresh, s.Digest)
+	}
+	if err := o.Hold(m, segments); err != nil {
+		return 0, err
+	}
+	// Kept only now that the key has shown whose they are. What cannot be written
+	// costs another download, nothing else.
+	if folder != "" && os.MkdirAll(folder, 0o700) == nil {
+		for _, d := range fresh {
+			_ = durable.WriteFile(filepath.Join(folder, d.String()), segments[d], 0o600)
+		}
+		dropOthers(folder, segments)
+	}
+	return fetched - had, nil
+}
+
+// openHeld opens an index at the cloud and fetches what is needed of it. A segment
+// that is gone may have been replaced by an update since the manifest was fetched:
+// then all is done once more, which tells the cloud nothing of what will be asked.
+func openHeld(ctx context.Context, client *cparhttp.Client, key *user.Key, id cpar.IndexID, report func(stage string, done, total int)) (o *user.Owner, m *cpar.Manifest, fetched uint64, err error) {
+	for range 2 {
+		if o, m, err = openAt(ctx, client, key, id); err == nil {
+			fetched, err = hold(ctx, client, o, m, report)
+		}
+		if !errors.Is(err, cparhttp.ErrNotFound) {
+			break
+		}
+	}
+	return o, m, fetched, err
+}
+
+func fits(b []byte, s cpar.Segment) bool {
+	return uint64(len(b)) == s.Bytes && sha256.Sum256(b) == s.Digest
+}
+
+// dropOthers removes the segments that an update has made useless.
+func dropOthers(folder string, keep map[cpar.Digest][]byte) {
+	entries, _ := os.ReadDir(folder)
+	for _, e := range entries {
+		if d, err := cpar.ParseDigest(e.Name()); err == nil && keep[d] == nil {
+			_ = os.Remove(filepath.Join(folder, e.Name()))
+		}
+	}
+}
+
+type counting struct {
+	io.Writer
+	wrote func(n int)
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.wrote(n)
+	return n, err
+}
+
+// cacheFile is where something of an index is kept, "" if nowhere.
+func cacheFile(kind string, id cpar.IndexID) string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "cpar", kind, id.String())
+}
+
+// retired stands for an index that another has taken the place of.
+const retired = math.MaxUint64
+
+// seenGeneration is the greatest generation of an index that was seen, 0 where
+// none was. A file that cannot be read is not taken for none: a cloud that shows
+// an old state must not be let off.
+func seenGeneration(id cpar.IndexID) (uint64, error) {
+	path := cacheFile("generations", id)
+	if path == "" {
+		return 0, nil
+	}
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading which state of index %v was seen: %w: %w", id, cpar.ErrStorage, err)
+	}
+	n, err := strconv.ParseUint(strings.TrimSuffix(string(b), "\n"), 10, 64)
+	if err != nil {
+		return 0, hint.Add(fmt.Errorf("reading which state of index %v was seen: %w: %s holds no number", id, cpar.ErrCorrupt, path),
+			"remove the file if you trust the cloud to show the newest state now")
+	}
+	return n, nil
+}
+
+// rememberGeneration keeps the greatest generation seen.
+func rememberGeneration(id cpar.IndexID, generation uint64) error {
+	path := cacheFile("generations", id)
+	if path == "" || generation == 0 {
+		return nil
+	}
+	if seen, err := seenGeneration(id); err != nil || seen >= generation {
+		return err
+	}
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = durable.WriteFile(path, strconv.AppendUint(nil, generation, 10), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("remembering the state of index %v: %w: %w", id, cpar.ErrStorage, err)
+	}
+	return nil
+}
+
+// checkGeneration refuses an index at the cloud in a state older than one that was
+// seen there before.
+func checkGeneration(o *user.Owner, id cpar.IndexID) error {
+	seen, err := seenGeneration(id)
+	switch {
+	case err != nil:
+		return err
+	case seen == retired:
+		return hint.Add(fmt.Errorf("opening index %v: %w: another index has taken its place, and the cloud still offers it", id, cpar.ErrCloud),
+			"push the index that was compacted, or remove %s", cacheFile("generations", id))
+	}
+	if err := o.CheckGeneration(seen); err != nil {
+		return err
+	}
+	return rememberGeneration(id, o.Generation())
+}

@@ -1,0 +1,302 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir"
+	"cpar/internal/progress"
+	"cpar/user"
+	"cpar/user/dataset"
+	"cpar/user/feature"
+)
+
+// updateFlags are what add, remove and compact have in common.
+type updateFlags struct {
+	keys           keyFlags
+	index, cache   string
+	dryRun, asJSON bool
+}
+
+func (f *updateFlags) add(c *cobra.Command) {
+	f.keys.add(c)
+	c.Flags().StringVar(&f.index, "index", "", "`folder` of the index (required)")
+	dryRunFlag(c, &f.dryRun)
+	jsonFlag(c, &f.asJSON)
+}
+
+func (f *updateFlags) addCache(c *cobra.Command) {
+	c.Flags().StringVar(&f.cache, "cache", defaultCache(), "`folder` that keeps features between runs; empty for none")
+}
+
+// updated is what add, remove and compact print.
+type updated struct {
+	*user.Update
+	Index string `json:"index"` // its folder, as build says it
+	ID    string `json:"id,omitempty"`
+	// Was is the id that compact has replaced.
+	Was      string            `json:"was,omitempty"`
+	Skipped  []user.Skipped    `json:"skipped"`
+	Warnings []dataset.Warning `json:"warnings"`
+	DryRun   bool              `json:"dry_run"`
+}
+
+func addCommand() *cobra.Command {
+	var f updateFlags
+	var strict bool
+	c := &cobra.Command{
+		Use:   "add COLLECTION --index FOLDER",
+		Short: "add annotated photos to an index of scheme sealed or local",
+		Long: `add encrypts the photos of a collection and adds them to an index that build made.
+What the index holds already is not written again, so the next push sends the new
+photos and little else. The collection is not changed; it should hold the new
+photos only, since add does not look whether a photo is in the index already.
+
+The cloud sees that something was added and about how much (SECURITY.md). An index
+of scheme cpar or capia is made anew with build instead.`,
+		Example: `  $ cpar add summer/ --index family.index --key family.key
+  added 40 photos to family.index: 4540 photos, 2 MB to push
+  $ cpar push family.index --cloud http://127.0.0.1:8080
+  pushed index 3a9d33fd4c9e228a4994b0d476c91826 (68 MB) to http://127.0.0.1:8080`,
+		Args: oneArg("the folder of a collection"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := f.manifest(); err != nil {
+				return err
+			}
+			collection, err := dataset.Open(args[0], dataset.Options{Strict: strict})
+			if err != nil {
+				return err
+			}
+			return f.withPhotos(cmd, collection.Items, strict, func(ctx context.Context, key *user.Key, images []user.Image, r *updated) (err error) {
+				r.Warnings = append(r.Warnings, collection.Warnings...)
+				if s := collection.Summary(); s != "" && !f.asJSON {
+					fmt.Fprintln(cmd.ErrOrStderr(), s)
+				}
+				if f.dryRun {
+					r.Added = len(images)
+					return nil
+				}
+				r.Update, err = user.Add(ctx, key, f.index, images, progress.Bar(cmd.ErrOrStderr()))
+				return err
+			}, func(out io.Writer, r *updated) {
+				if f.dryRun {
+					fmt.Fprintf(out, "would add %s to %s, %d left out; nothing was written\n", photosOf(r.Added), f.index, len(r.Skipped))
+					return
+				}
+				fmt.Fprintf(out, "added %s to %s: %s, %s to push\n", photosOf(r.Added), f.index, photosOf(r.Records), size(r.Bytes))
+			})
+		},
+	}
+	f.add(c)
+	f.addCache(c)
+	c.Flags().BoolVar(&strict, "strict", false, "stop at the first photo that cannot be used")
+	return c
+}
+
+func removeCommand() *cobra.Command {
+	var f updateFlags
+	c := &cobra.Command{
+		Use:   "remove PHOTO… --index FOLDER",
+		Short: "remove photos from an index of scheme sealed or local",
+		Long: `remove takes photos out of an index: they are found by their features, so the same
+files are needed that were put in; copies of one photo go together. From then on they
+are in nobody's results. Their keywords are erased at once, their features stay in the
+index, encrypted, until compact.
+
+The cloud sees that something was removed, not what nor how much.`,
+		Example: `  $ cpar remove photos/0017.jpg --index family.index --key family.key
+  removed 1 photo from family.index: 4539 photos, 1 MB to push
+  $ cpar push family.index --cloud http://127.0.0.1:8080`,
+		Args: someArgs("a photo, or a folder of photos"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := f.manifest(); err != nil {
+				return err
+			}
+			photos, err := findPhotos(args)
+			if err != nil {
+				return err
+			}
+			items := make([]dataset.Item, len(photos))
+			for i, p := range photos {
+				items[i] = dataset.Item{Name: p, Path: p}
+			}
+			return f.withPhotos(cmd, items, true, func(ctx context.Context, key *user.Key, images []user.Image, r *updated) (err error) {
+				if f.dryRun {
+					r.Removed = len(images)
+					return nil
+				}
+				if r.Update, err = user.Remove(ctx, key, f.index, images); err == nil && r.Removed == 0 {
+					err = hint.Add(fmt.Errorf("removing from index %s: %w: none of the photos is in it; nothing was written", f.index, cpar.ErrInput),
+						"pass the files that were put in, unchanged")
+				}
+				return err
+			}, func(out io.Writer, r *updated) {
+				if f.dryRun {
+					fmt.Fprintf(out, "would look for %s in %s and remove what is there; nothing was written\n", photosOf(r.Removed), f.index)
+					return
+				}
+				fmt.Fprintf(out, "removed %s from %s: %s, %s to push\n", photosOf(r.Removed), f.index, photosOf(r.Records), size(r.Bytes))
+			})
+		},
+	}
+	f.add(c)
+	f.addCache(c)
+	return c
+}
+
+func compactCommand() *cobra.Command {
+	var f updateFlags
+	c := &cobra.Command{
+		Use:   "compact --index FOLDER",
+		Short: "write an index of scheme sealed or local anew, without what was removed",
+		Long: `compact decrypts the records of an index here and encrypts them anew, without the
+removed ones, under a new id and new randomness. The index at the cloud stays until
+push has sent the new one and, with --replaces, deleted the old.`,
+		Example: `  $ cpar compact --index family.index --key family.key
+  compacted family.index: 4500 photos, 67 MB to push
+  index 0f3c64a1d2b7e98856aa01c2d3e4f506, which takes the place of 3a9d33fd4c9e228a4994b0d476c91826
+  $ cpar push family.index --cloud http://127.0.0.1:8080 --replaces 3a9d33fd4c9e228a4994b0d476c91826`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, err := f.manifest()
+			if err != nil {
+				return err
+			}
+			r := f.result()
+			if !f.dryRun {
+				key, err := f.keys.read()
+				if err != nil {
+					return err
+				}
+				if err := f.checkFolder(key); err != nil {
+					return err
+				}
+				if r.Update, err = user.Compact(cmd.Context(), key, f.index); err != nil {
+					return err
+				}
+				r.ID, r.Was = r.Update.ID.String(), m.ID.String()
+			}
+			return output(cmd, f.asJSON, r, func() {
+				out := cmd.OutOrStdout()
+				if f.dryRun {
+					fmt.Fprintf(out, "would write %s anew, %s; nothing was written\n", f.index, size(m.Bytes()))
+					return
+				}
+				fmt.Fprintf(out, "compacted %s: %s, %s to push\n", f.index, photosOf(r.Records), size(r.Bytes))
+				fmt.Fprintf(out, "index %s, which takes the place of %s\n", r.ID, r.Was)
+				next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 --replaces %s", f.index, r.Was)
+			})
+		},
+	}
+	f.add(c)
+	return c
+}
+
+func (f *updateFlags) result() *updated {
+	return &updated{Update: &user.Update{}, Index: f.index, Skipped: []user.Skipped{}, Warnings: []dataset.Warning{}, DryRun: f.dryRun}
+}
+
+// manifest is that of an index that can be updated.
+func (f *updateFlags) manifest() (*cpar.Manifest, error) {
+	if f.index == "" {
+		return nil, hint.Add(usageOf("no index was named"), "pass --index FOLDER, the folder that cpar build --out made")
+	}
+	m, err := indexdir.ReadManifest(f.index)
+	if err != nil {
+		return nil, hint.Add(err, "name the folder that cpar build --out made")
+	}
+	if m.Scheme != cpar.SchemeSealed && m.Scheme != cpar.SchemeLocal {
+		return nil, hint.Add(fmt.Errorf("updating index %s: %w: an index of scheme %v is made in one go", f.index, cpar.ErrInput, m.Scheme),
+			"build it again, or build one of scheme sealed")
+	}
+	return m, nil
+}
+
+// checkFolder refuses a folder in an older state than one that was seen at a
+// cloud: a copy that was put back. What it would become could not be told from the
+// cloud's going back.
+func (f *updateFlags) checkFolder(key *user.Key) error {
+	x, err := indexdir.Open(f.index)
+	if err != nil {
+		return err
+	}
+	defer x.Release()
+	o, err := user.Open(key, x.Manifest(), x.Segment(cpar.SegmentProfile))
+	if err != nil {
+		return hint.Add(err, "pass the key file it was built with")
+	}
+	seen, err := seenGeneration(o.ID())
+	if err == nil && o.Generation() < seen {
+		err = hint.Add(fmt.Errorf("updating index %s: %w: it is an older state than was pushed before", f.index, cpar.ErrInput),
+			"update the folder that was pushed last; or build the index again")
+	}
+	return err
+}
+
+// withPhotos extracts the features of photos, has them worked on and prints what
+// comes out. A dry run needs no key.
+func (f *updateFlags) withPhotos(cmd *cobra.Command, items []dataset.Item, strict bool,
+	work func(context.Context, *user.Key, []user.Image, *updated) error, human func(io.Writer, *updated)) error {
+	opt := user.BuildOptions{Strict: strict}
+	opt.Progress = progress.Bar(cmd.ErrOrStderr())
+	var key *user.Key
+	var err error
+	if !f.dryRun {
+		if key, err = f.keys.read(); err != nil {
+			return err
+		}
+		if err := f.checkFolder(key); err != nil {
+			return err
+		}
+		if f.cache != "" {
+			if opt.Cache, err = feature.OpenCache(f.cache); err != nil {
+				return hint.Add(err, "pass --cache FOLDER, or --cache= for none")
+			}
+		}
+	}
+	images, skipped, err := user.ReadImages(cmd.Context(), items, opt)
+	if err != nil {
+		return err
+	}
+	r := f.result()
+	r.Skipped = append(r.Skipped, skipped...)
+	if err := work(cmd.Context(), key, images, r); err != nil {
+		return err
+	}
+	if !f.dryRun {
+		r.ID = r.Update.ID.String()
+	}
+	return output(cmd, f.asJSON, r, func() {
+		printSkipped(cmd.ErrOrStderr(), r.Skipped)
+		human(cmd.OutOrStdout(), r)
+		if !f.dryRun {
+			next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 (where cpard serves)", f.index)
+		}
+	})
+}
+
+func photosOf(n int) string {
+	if n == 1 {
+		return "1 photo"
+	}
+	return fmt.Sprintf("%d photos", n)
+}
+
+// retire remembers that an index is not to be believed in any more.
+func retire(id cpar.IndexID) error {
+	if err := rememberGeneration(id, retired); err != nil {
+		return err
+	}
+	if path := cacheFile("held", id); path != "" {
+		_ = os.RemoveAll(path)
+		_ = os.Remove(filepath.Clean(profileCopy(id)))
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+
+	"cpar"
+	"cpar/cloud/sealed"
+	"cpar/internal/indexdir"
+	"cpar/kdforest"
+	"cpar/user"
+	"cpar/user/vector"
+)
+
+// Sealed says what schemes sealed and local find and cost.
+type Sealed struct {
+	Records  int `json:"records"`
+	Requests int `json:"requests"`
+	// Top10Equal is the share of the requests whose ten nearest by scheme
+	// sealed are those of the same quantised vectors in the clear, in the same
+	// places; LocalEqual that of scheme local.
+	Top10Equal float64 `json:"top10_equal"`
+	LocalEqual float64 `json:"local_top10_equal"`
+	// Quality of the profile in the clear, not quantised (plain-jl), and sealed,
+	// through one projection.
+	Quality []QualityRow `json:"quality"`
+	// Cost is of an index of so many records, Growth of larger and larger ones,
+	// with exponents fitted.
+	Cost   *SealedCost  `json:"cost,omitempty"`
+	Growth []SealedSize `json:"growth,omitempty"`
+	Fits   []Fit        `json:"fits,omitempty"`
+	// Homes compares sealed with local and cpar by number of records and of
+	// requests.
+	Homes []HomeRow `json:"homes,omitempty"`
+}
+
+// A sealedSession is an index of scheme sealed or local, both sides of it.
+type sealedSession struct {
+	owner *user.Owner
+	// cloud is nil for scheme local.
+	cloud    *sealed.Index
+	manifest *cpar.Manifest
+	files    *indexdir.Index
+	folder   string
+	key      *user.Key
+}
+
+// openSealed builds an index in a folder of its own.
+func openSealed(ctx context.Context, images []user.Image, opt user.Options) (*sealedSession, *user.Builder, error) {
+	folder, err := os.MkdirTemp("", "cpar-eval-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)
+	}
+	s := &sealedSession{folder: folder, key: user.NewKey()}
+	b, err := user.Setup(ctx, s.key, images, opt)
+	if err == nil {
+		_, err = b.Encrypt(ctx, s.path())
+	}
+	if err == nil {
+		err = s.open()
+	}
+	if err != nil {
+		s.close()
+		return nil, nil, err
+	}
+	return s, b, nil
+}
+
+func (s *sealedSession) path() string { return filepath.Join(s.folder, "index") }
+
+// open loads what lies in the folder, as the cloud and as a second device do.
+func (s *sealedSession) open() (err error) {
+	if s.files != nil {
+		s.files.Release()
+	}
+	if s.files, err = indexdir.Open(s.path()); err != nil {
+		return err
+	}
+	s.manifest = s.files.Manifest()
+	if s.owner, err = user.Open(s.key, s.manifest, s.files.Segment(cpar.SegmentProfile)); err != nil {
+		return err
+	}
+	held := map[cpar.Digest][]byte{}
+	for i, segment := range s.manifest.Segments {
+		if slices.Contains(s.owner.Needs(s.manifest), segment) {
+			held[segment.Digest] = slices.Clone(s.files.Segments()[i]) // fetched, not mapped
+		}
+	}
+	if err := s.owner.Hold(s.manifest, held); err != nil {
+		return err
+	}
+	if s.manifest.Scheme == cpar.SchemeSealed {
+		s.cloud, err = sealed.Load(s.manifest, s.files.Segments())
+	}
+	return err
+}
+
+func (s *sealedSession) close() {
+	if s.files != nil {
+		s.files.Release()
+	}
+	os.RemoveAll(s.folder)
+}
+
+// nearest asks for the l nearest of a photo.
+func (s *sealedSession) nearest(ctx context.Context, v *vector.Vector, l int) ([]user.Neighbour, error) {
+	if s.cloud == nil {
+		return s.owner.NearestVector(v, l)
+	}
+	pending, q, err := s.owner.RequestVector(v, s.params(l))
+	if err != nil {
+		return nil, err
+	}
+	replies, err := s.cloud.Annotate(ctx, 1, []*cpar.Request{q})
+	if err != nil {
+		return nil, err
+	}
+	return pending.Neighbours(replies[0])
+}
+
+func (s *sealedSession) params(l int) cpar.Params {
+	p := s.owner.DefaultParams()
+	p.L = uint16(l)
+	return p
+}
+
+// MeasureSealed measures what schemes sealed and local find on the untouched
+// collection.
+func MeasureSealed(ctx context.Context, c *Corpus, progress user.Progress) (*Sealed, error) {
+	out := &Sealed{Records: len(c.Train), Requests: len(c.Test)}
+	for _, scheme := range []cpar.Scheme{cpar.SchemeSealed, cpar.SchemeLocal} {
+		if err := out.measure(ctx, c, scheme, progress); err != nil {
+			return nil, fmt.Errorf("scheme %v: %w", scheme, err)
+		}
+	}
+	return out, nil
+}
+
+func (out *Sealed) measure(ctx context.Context, c *Corpus, scheme cpar.Scheme, progress user.Progress) error {
+	s, b, err := openSealed(ctx, c.Train, user.Options{Scheme: scheme, Progress: progress})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	plain := &Session{Builder: b}
+	if plain.Twin, err = b.Twin(); err != nil {
+		return err
+	}
+	for i, im := range c.Test {
+		v, err := b.Vector(im.Vectors)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		plain.Requests = append(plain.Requests, v)
+	}
+	train, truth := plain.keywords(c), Keywords(c.Test)
+	unquantised, err := plain.projectedDistances(ctx)
+	if err != nil {
+		return err
+	}
+	var equal, done atomic.Int64
+	found := map[int][][]string{5: make([][]string, len(truth)), 10: make([][]string, len(truth))}
+	if err := plain.eachRequest(ctx, func(i int, v *vector.Vector) error {
+		near, err := s.nearest(ctx, v, 10)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		same, err := sameAsTwin(plain.Twin, v, near)
+		if err != nil {
+			return fmt.Errorf("request %d in the clear: %w", i, err)
+		}
+		if same {
+			equal.Add(1)
+		}
+		for k := range found {
+			found[k][i] = words(user.RankKeywords(near[:min(k, len(near))], keywordsKept))
+		}
+		if progress != nil {
+			progress(scheme.String(), int(done.Add(1)), len(truth))
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	share := float64(equal.Load()) / float64(len(truth))
+	if scheme == cpar.SchemeLocal {
+		out.LocalEqual = share
+		return nil
+	}
+	out.Top10Equal = share
+	for _, k := range []int{5, 10} {
+		out.Quality = append(out.Quality,
+			QualityRow{Scheme: "plain-jl", Neighbours: k, Quality: Measure(annotatePlain(unquantised, train, k, keywordsKept), truth)},
+			QualityRow{Scheme: scheme.String(), Neighbours: k, Quality: Measure(found[k], truth)})
+	}
+	return nil
+}
+
+// sameAsTwin is whether neighbours are the ten of least score by the plain
+// integers, ties by record.
+func sameAsTwin(twin *user.Twin, v *vector.Vector, near []user.Neighbour) (bool, error) {
+	scores, err := twin.Scores(v)
+	if err != nil {
+		return false, err
+	}
+	queue := kdforest.NewQueue(10)
+	for record, score := range scores {
+		queue.Push(kdforest.Hit{Record: uint32(record), Score: score})
+	}
+	return slices.EqualFunc(near, queue.Hits(), func(n user.Neighbour, h kdforest.Hit) bool { return n.Record == h.Record }), nil
+}

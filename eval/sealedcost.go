@@ -1,0 +1,299 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"cpar"
+	"cpar/cloud/search"
+	"cpar/user"
+	"cpar/user/vector"
+)
+
+// A SealedCost is what one index of scheme sealed costs beside one of capia
+// over the same photos, measured in turn in one run. Times are medians in
+// milliseconds, on one core unless it says otherwise.
+type SealedCost struct {
+	Records int     `json:"n"`
+	Build   float64 `json:"build_s"` // from raw features, all cores
+	PCA     float64 `json:"pca_s"`
+	Cloud   float64 `json:"cloud_ms"`
+	Capia   float64 `json:"capia_ms"`
+	// OverCapia is Cloud over Capia.
+	OverCapia float64 `json:"over_capia"`
+	// Encrypt makes a request of a vector, Read decrypts and checks all scores
+	// and ranks, on all cores.
+	Encrypt float64 `json:"owner_request_ms"`
+	Read    float64 `json:"owner_read_ms"`
+	Request int     `json:"request_bytes"`
+	Reply   int     `json:"reply_bytes"`
+	// Hints and Table are fetched once for each state of the index.
+	Hints uint64 `json:"hints_bytes"`
+	Table uint64 `json:"table_bytes"`
+	// Profile is fetched once too, in every scheme; it hardly grows with n.
+	Profile    uint64 `json:"profile_bytes"`
+	Index      uint64 `json:"index_bytes"`
+	CapiaIndex uint64 `json:"capia_index_bytes"`
+	// LocalIndex is all that scheme local fetches, LocalScan its scan at home.
+	LocalIndex uint64  `json:"local_index_bytes"`
+	LocalScan  float64 `json:"local_scan_ms"`
+	PeakMB     float64 `json:"peak_rss_mb"`
+}
+
+// sealedRequests is how many requests a median is of.
+const sealedRequests = 15
+
+// MeasureSealedCost measures indexes of n images.
+func MeasureSealedCost(ctx context.Context, l *Lab, n int) (*SealedCost, error) {
+	c, err := l.Collection(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	out := &SealedCost{Records: n}
+	if err := out.local(ctx, c); err != nil {
+		return nil, fmt.Errorf("scheme local: %w", err)
+	}
+	capia, err := OpenSession(ctx, c, user.Options{Scheme: cpar.SchemeCAPIA, Progress: l.Progress})
+	if err != nil {
+		return nil, err
+	}
+	defer capia.Close()
+	clock := stageClock{report: l.Progress, spans: map[string]time.Duration{}}
+	resetPeakMemory()
+	begun := time.Now()
+	s, _, err := openSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Progress: clock.progress})
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	out.Build, out.PCA = round(time.Since(begun).Seconds(), 2), round(clock.spans["pca"].Seconds(), 2)
+	out.PeakMB = round(float64(peakMemory())/(1<<20), 0)
+	if err := out.sizes(s.manifest); err != nil {
+		return nil, err
+	}
+	out.CapiaIndex = capia.Cloud.Manifest.Bytes()
+	list, err := capia.prepare(ctx, configurations()[0].p, min(sealedRequests, len(capia.Requests)))
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.time(ctx, vectorsOf(s.owner, c, sealedRequests), func(i int) (time.Duration, error) {
+		begun := time.Now()
+		_, err := search.Annotate(capia.Cloud, list[i%len(list)].q)
+		return time.Since(begun), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Cloud, out.Capia, out.Encrypt, out.Read = m.cloud, m.beside, m.encrypt, m.read
+	out.Request, out.Reply = m.request, m.reply
+	out.OverCapia = round(out.Cloud/out.Capia, 3)
+	return out, nil
+}
+
+func (out *SealedCost) sizes(m *cpar.Manifest) error {
+	out.Index = m.Bytes()
+	for kind, to := range map[cpar.SegmentKind]*uint64{cpar.SegmentHints: &out.Hints, cpar.SegmentKeywords: &out.Table, cpar.SegmentProfile: &out.Profile} {
+		segment, ok := m.Segment(kind)
+		if !ok {
+			return fmt.Errorf("index %v has no segment of %v", m.ID, kind)
+		}
+		*to = segment.Bytes
+	}
+	return nil
+}
+
+// local measures the scan at home.
+func (out *SealedCost) local(ctx context.Context, c *Corpus) error {
+	s, _, err := openSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeLocal})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	out.LocalIndex = s.manifest.Bytes()
+	requests := vectorsOf(s.owner, c, sealedRequests)
+	out.LocalScan, err = clockMS(ctx, len(requests), func(i int) error {
+		_, err := s.owner.NearestVector(requests[i%len(requests)], 10)
+		return err
+	})
+	return err
+}
+
+// vectorsOf are the vectors of some test images.
+func vectorsOf(o *user.Owner, c *Corpus, n int) []*vector.Vector {
+	var out []*vector.Vector
+	for _, im := range c.Test[:min(n, len(c.Test))] {
+		if v, err := o.Vector(im.Vectors); err == nil {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// sealedTimes are medians in milliseconds, and sizes.
+type sealedTimes struct {
+	cloud, beside, encrypt, read float64
+	request, reply               int
+}
+
+// time answers requests one after the other, and after each lets beside, if not
+// nil, measure something else: a slow spell of the machine falls on both.
+func (s *sealedSession) time(ctx context.Context, requests []*vector.Vector, beside func(i int) (time.Duration, error)) (m sealedTimes, err error) {
+	var cloud, other, encrypt, read []float64
+	err = quietly(func() error {
+		for i := range len(requests) + 1 { // the first warms up
+			begun := time.Now()
+			lap := func(to *[]float64) {
+				if i > 0 {
+					*to = append(*to, time.Since(begun).Seconds()*1e3)
+				}
+				begun = time.Now()
+			}
+			pending, q, err := s.owner.RequestVector(requests[i%len(requests)], s.params(10))
+			if err != nil {
+				return err
+			}
+			lap(&encrypt)
+			replies, err := s.cloud.Annotate(ctx, 1, []*cpar.Request{q})
+			if err != nil {
+				return err
+			}
+			lap(&cloud)
+			if _, err := pending.Keywords(replies[0], keywordsKept); err != nil {
+				return err
+			}
+			lap(&read)
+			m.request, m.reply = len(q.Sealed), len(replies[0].Sealed)
+			if beside != nil {
+				took, err := beside(i)
+				if err != nil {
+					return err
+				}
+				other = append(other, took.Seconds()*1e3)
+			}
+		}
+		return nil
+	})
+	m.cloud, m.encrypt, m.read = round(median(cloud), 3), round(median(encrypt), 3), round(median(read), 3)
+	if beside != nil {
+		m.beside = round(median(other), 3)
+	}
+	return m, err
+}
+
+// A SealedSize is one size of growth.
+type SealedSize struct {
+	Records int     `json:"n"`
+	Cloud   float64 `json:"cloud_ms"`
+	Encrypt float64 `json:"owner_request_ms"`
+	Read    float64 `json:"owner_read_ms"`
+	Request int     `json:"request_bytes"`
+	Reply   int     `json:"reply_bytes"`
+	Hints   uint64  `json:"hints_bytes"`
+	Index   uint64  `json:"index_bytes"`
+	// Add is how long the records were being added that the size before did not
+	// have, in seconds.
+	Add float64 `json:"add_s,omitempty"`
+	// PeakMB is of the process, which is owner and cloud in one.
+	PeakMB float64 `json:"peak_rss_mb"`
+}
+
+func (r SealedSize) size() int { return r.Records }
+
+// SealedSizes are the sizes of growth.
+var SealedSizes = []int{20000, 40000, 80000, 200000}
+
+// MeasureSealedGrowth builds an index of the first size and adds records to it,
+// the same photos again and again: the cost depends on how many there are and
+// not on what they show.
+func MeasureSealedGrowth(ctx context.Context, l *Lab, sizes []int) ([]SealedSize, error) {
+	c, err := l.Collection(ctx, min(sizes[0], DefaultN))
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := openSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Progress: l.Progress})
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	var out []SealedSize
+	for i, n := range sizes {
+		resetPeakMemory()
+		row := SealedSize{Records: n}
+		begun := time.Now()
+		for at := int(s.manifest.Records); at < n; at = int(s.manifest.Records) {
+			some := c.Train[:min(len(c.Train), n-at)]
+			if _, err := user.Add(ctx, s.key, s.path(), some, l.Progress); err != nil {
+				return nil, fmt.Errorf("adding to %d records: %w", at, err)
+			}
+			if err := s.open(); err != nil {
+				return nil, err
+			}
+		}
+		if i > 0 {
+			row.Add = round(time.Since(begun).Seconds(), 1)
+		}
+		m, err := s.time(ctx, vectorsOf(s.owner, c, 7), nil)
+		if err != nil {
+			return nil, fmt.Errorf("%d records: %w", n, err)
+		}
+		row.Cloud, row.Encrypt, row.Read, row.Request, row.Reply = m.cloud, m.encrypt, m.read, m.request, m.reply
+		var size SealedCost
+		if err := size.sizes(s.manifest); err != nil {
+			return nil, err
+		}
+		row.Hints, row.Index = size.Hints, size.Index
+		row.PeakMB = round(float64(peakMemory())/(1<<20), 0)
+		out = append(out, row)
+	}
+	return out, nil
+}
+
+// fitSealed fits exponents to growth.
+func fitSealed(rows []SealedSize) (fits []Fit) {
+	for _, part := range []struct {
+		what string
+		of   func(SealedSize) float64
+	}{
+		{"cloud", func(r SealedSize) float64 { return r.Cloud }},
+		{"owner, reading", func(r SealedSize) float64 { return r.Read }},
+		{"reply", func(r SealedSize) float64 { return float64(r.Reply) }},
+		{"hints", func(r SealedSize) float64 { return float64(r.Hints) }},
+		{"index", func(r SealedSize) float64 { return float64(r.Index) }},
+	} {
+		if f, ok := fitPower(rows, part.of); ok {
+			f.What = part.what
+			fits = append(fits, f)
+		}
+	}
+	return fits
+}
+
+// A HomeRow compares the bytes that an owner sends and receives by scheme.
+type HomeRow struct {
+	Records  int     `json:"n"`
+	Requests int     `json:"requests"`
+	Sealed   float64 `json:"sealed_mb"`
+	Local    float64 `json:"local_mb"`
+	// Stored is what has to be kept at home: profile, hints and table, or all.
+	SealedStored float64 `json:"sealed_stored_mb"`
+	LocalStored  float64 `json:"local_stored_mb"`
+}
+
+// homes computes the table from the sizes of one measured index: all but the
+// profile and a request goes with the number of records.
+func (c *SealedCost) homes() (rows []HomeRow) {
+	const mb = 1e6
+	for _, n := range []int{1000, 10000, 100000, 1000000} {
+		part := float64(n) / float64(c.Records)
+		profile := float64(c.Profile)
+		once, each := profile+part*float64(c.Hints+c.Table), float64(c.Request)+part*float64(c.Reply)
+		local := profile + part*float64(c.LocalIndex-c.Profile)
+		for _, requests := range []int{1, 100, 10000} {
+			rows = append(rows, HomeRow{Records: n, Requests: requests,
+				Sealed: round((once+float64(requests)*each)/mb, 1), Local: round(local/mb, 1),
+				SealedStored: round(once/mb, 1), LocalStored: round(local/mb, 1)})
+		}
+	}
+	return rows
+}

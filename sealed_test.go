@@ -1,0 +1,137 @@
+package cpar
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// sealedBytes is a sealed request or reply as far as this package looks at it.
+func sealedBytes(k kind, id IndexID, body string) []byte {
+	b := append([]byte(magic), byte(k), 0)
+	b = binary.LittleEndian.AppendUint16(b, SealedVersion)
+	return append(append(b, id[:]...), body...)
+}
+
+func sealedManifest(s Scheme) *Manifest {
+	m := &Manifest{Scheme: s, ID: IndexID{7}, Records: 70, Dim: 5, KeywordBytes: 92}
+	add := func(k SegmentKind, bytes uint64) {
+		m.Segments = append(m.Segments, Segment{Kind: k, Bytes: bytes, Digest: Digest{byte(len(m.Segments))}})
+	}
+	unit := uint64(8000)
+	if s == SchemeLocal {
+		unit = LocalBlockBytes(m.Dim)
+	}
+	add(SegmentVectors, 2*unit)
+	add(SegmentVectors, unit)
+	add(SegmentKeywords, 70*92)
+	add(SegmentProfile, 1000)
+	if s == SchemeSealed {
+		add(SegmentParams, ParamsBytes)
+		add(SegmentHints, 5000)
+	}
+	return m
+}
+
+func TestSealedRequestsAndReplies(t *testing.T) {
+	id := IndexID{1, 2, 3}
+	q := &Request{Index: id, Params: Params{Scheme: SchemeSealed, L: 10, Approx: 1000}, Sealed: sealedBytes(kindSealedRequest, id, "words")}
+	// What is sent is the sealed bytes and nothing else: not even L.
+	if got := marshal(t, q); !bytes.Equal(got, q.Sealed) {
+		t.Errorf("sent: %x", got)
+	}
+	got, err := DecodeRequest(q.Sealed)
+	if want := (&Request{Index: id, Params: Params{Scheme: SchemeSealed}, Sealed: q.Sealed}); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("request: %+v, %v", got, err)
+	}
+	a := &Reply{Index: id, Sealed: sealedBytes(kindSealedReply, id, "scores")}
+	if got, err := DecodeReply(marshal(t, a)); err != nil || !reflect.DeepEqual(got, a) {
+		t.Errorf("reply: %+v, %v", got, err)
+	}
+
+	for name, q := range map[string]*Request{
+		"no bytes":         {Index: id, Params: q.Params},
+		"another index":    {Index: IndexID{9}, Params: q.Params, Sealed: q.Sealed},
+		"a reply":          {Index: id, Params: q.Params, Sealed: a.Sealed},
+		"header only":      {Index: id, Params: q.Params, Sealed: q.Sealed[:sealedHeader]},
+		"of scheme local":  {Index: id, Params: Params{Scheme: SchemeLocal, L: 1, Approx: 1}},
+		"of another":       {Index: id, Params: Params{Scheme: SchemeCAPIA, L: 1, Approx: 1}, Sealed: q.Sealed},
+		"of another, none": {Index: id, Params: Params{Scheme: SchemeCAPIA, L: 1, Approx: 1}, Sealed: []byte{}},
+	} {
+		if _, err := q.MarshalBinary(); err == nil {
+			t.Errorf("request, %s: written", name)
+		}
+	}
+	for _, s := range []Scheme{SchemeSealed, SchemeLocal} {
+		plain := marshal(t, &Request{Params: Params{Scheme: SchemeCAPIA, L: 1, Approx: 1}})
+		plain[24] = byte(s)
+		if _, err := DecodeRequest(plain); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("a request of scheme %v in the form of the others: %v", s, err)
+		}
+	}
+}
+
+func TestSealedManifests(t *testing.T) {
+	for _, s := range []Scheme{SchemeSealed, SchemeLocal} {
+		m := sealedManifest(s)
+		got, err := DecodeManifest(marshal(t, m))
+		if err != nil || !reflect.DeepEqual(got, m) {
+			t.Errorf("%v: %+v, %v", s, got, err)
+		}
+		for _, asked := range schemes {
+			p := Params{Scheme: asked, L: 1, Approx: 1000}
+			if got, want := m.Serves(p), asked == s && s == SchemeSealed; got != want {
+				t.Errorf("an index of scheme %v serves %v: %v", s, asked, got)
+			}
+			for _, old := range []Scheme{SchemeCPAR, SchemeCAPIA} {
+				if asked == s && (&Manifest{Scheme: old, Trees: 1}).Serves(p) {
+					t.Errorf("an index of scheme %v serves %v", old, asked)
+				}
+			}
+		}
+		if p := m.DefaultParams(); p != (Params{Scheme: s, L: 10, Approx: 1000}) || p.Validate() != nil {
+			t.Errorf("%v is asked by %+v", s, p)
+		}
+		if err := (Params{Scheme: s, L: 10, Approx: 1000, Prune: true}).Validate(); !errors.Is(err, ErrInput) {
+			t.Errorf("%v with pruning: %v", s, err)
+		}
+		if err := (Params{Scheme: s, L: 10, Approx: 1000, Search: SearchByRank}).Validate(); !errors.Is(err, ErrInput) {
+			t.Errorf("%v by rank: %v", s, err)
+		}
+	}
+	drop := func(k SegmentKind) func(*Manifest) {
+		return func(m *Manifest) {
+			m.Segments = slices.DeleteFunc(m.Segments, func(s Segment) bool { return s.Kind == k })
+		}
+	}
+	for name, c := range map[string]struct {
+		of    Scheme
+		spoil func(*Manifest)
+	}{
+		"a shift":                 {SchemeSealed, func(m *Manifest) { m.Shift = 1 }},
+		"trees":                   {SchemeSealed, func(m *Manifest) { m.Trees = 1 }},
+		"lists":                   {SchemeLocal, func(m *Manifest) { m.Lists = 1 }},
+		"no hints":                {SchemeSealed, drop(SegmentHints)},
+		"empty hints":             {SchemeSealed, func(m *Manifest) { m.Segments[5].Bytes = 0 }},
+		"no parameters":           {SchemeSealed, drop(SegmentParams)},
+		"long parameters":         {SchemeSealed, func(m *Manifest) { m.Segments[4].Bytes++ }},
+		"no vectors":              {SchemeSealed, drop(SegmentVectors)},
+		"half a word":             {SchemeSealed, func(m *Manifest) { m.Segments[0].Bytes += 4 }},
+		"no profile":              {SchemeLocal, drop(SegmentProfile)},
+		"no keywords":             {SchemeLocal, drop(SegmentKeywords)},
+		"half a block":            {SchemeLocal, func(m *Manifest) { m.Segments[0].Bytes += 8 }},
+		"too few blocks":          {SchemeLocal, func(m *Manifest) { m.Segments = m.Segments[1:] }},
+		"more blocks than photos": {SchemeLocal, func(m *Manifest) { m.Records, m.Segments[2].Bytes = 2, 2*92 }},
+		"local with parameters":   {SchemeSealed, func(m *Manifest) { m.Scheme = SchemeLocal }},
+		"capia with hints":        {SchemeSealed, func(m *Manifest) { m.Scheme = SchemeCAPIA; m.Segments[0].Bytes, m.Segments[1].Bytes = 40*60, 40*10 }},
+	} {
+		m := sealedManifest(c.of)
+		c.spoil(m)
+		if _, err := m.MarshalBinary(); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v, want ErrCorrupt", name, err)
+		}
+	}
+}

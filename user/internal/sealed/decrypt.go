@@ -1,0 +1,70 @@
+package sealed
+
+import (
+	"fmt"
+
+	"cpar"
+	"cpar/internal/lattice"
+)
+
+// Decrypt is the inverse of Encrypt: the vectors and addends of a group's
+// records. Only compaction and removal need it; reading replies does not.
+//
+//	W_{g,b} + a_g·s_b = Δ_db·m_{g,b} + e_{g,b}
+func (k *Key) Decrypt(g *lattice.Group) ([][]int32, []int64, error) {
+	p := k.params
+	if !g.Fits(p, k.id) {
+		return nil, nil, fmt.Errorf("decrypting a sealed group: %w: it is not of this index", cpar.ErrCorrupt)
+	}
+	if 1<<(p.LogRecordScale-1) <= lattice.MaxNoise {
+		return nil, nil, fmt.Errorf("decrypting a sealed group: %w: records are scaled by 2^%d only", cpar.ErrInput, p.LogRecordScale)
+	}
+	a, w := make([]uint64, lattice.N), make([]uint64, lattice.N)
+	publicGroup(a, k.id, g.Seed)
+	vectors := make([][]int32, g.Count)
+	for i := range vectors {
+		vectors[i] = make([]int32, p.Dim)
+	}
+	for b, s := range k.blocks {
+		p.Gather(w, g.Matrix, b)
+		lattice.MulAdd(w, a, s)
+		lattice.Interpolate(w)
+		for i, v := range vectors {
+			readRecord(v, p, w, i, b)
+		}
+	}
+	mask := make([]uint64, p.Records())
+	k.maskAddends(mask, a)
+	addends := make([]int64, g.Count)
+	for i := range addends {
+		addends[i] = nearest(lattice.Sub(g.Addends[i], mask[i]), p.LogScale())
+		// What another key decrypts is noise, and far beyond the bounds.
+		if err := checkVector(p, vectors[i], p.RecordNorm); err != nil || addends[i] > p.Addend || addends[i] < -p.Addend {
+			return nil, nil, fmt.Errorf("decrypting a sealed group: record %d: %w: it is none of this key's", i, cpar.ErrCorrupt)
+		}
+	}
+	return vectors, addends, nil
+}
+
+// readRecord is the inverse of placeRecord.
+func readRecord(v []int32, p lattice.Params, w []uint64, i, b int) {
+	from := b * p.Block
+	for j := range v[from:min(from+p.Block, p.Dim)] {
+		at := i*p.Block - j
+		if at < 0 {
+			v[from+j] = int32(nearest(lattice.Sub(0, w[at+lattice.N]), p.LogRecordScale))
+			continue
+		}
+		v[from+j] = int32(nearest(w[at], p.LogRecordScale))
+	}
+}
+
+// nearest is the integer nearest to x/2^shift, where x stands for a number
+// between −Q/2 and Q/2.
+func nearest(x uint64, shift int) int64 {
+	c := int64(x)
+	if x > lattice.Q/2 {
+		c -= lattice.Q
+	}
+	return (c + 1<<(shift-1)) >> shift
+}
