@@ -11,6 +11,7 @@ import (
 	"cpar"
 	"cpar/eval/step"
 	"cpar/internal/paper"
+	"cpar/user"
 )
 
 // Results are all that is measured; what could not be is nil.
@@ -145,9 +146,15 @@ func (p *Plan) Samples(ctx context.Context) (*Samples, step.Record, error) {
 	return inSession(ctx, p, "samples", MeasureSamples)
 }
 
-// FLANN is the comparison with FLANN.
+// FLANN is the comparison with FLANN: the encrypted forest there is the
+// paper's, which splits levels and has a record at every node.
 func (p *Plan) FLANN(ctx context.Context) (*FLANN, step.Record, error) {
-	return inSession(ctx, p, "flann", func(ctx context.Context, s *Session, c *Corpus) (*FLANN, error) {
+	return inCorpus(ctx, p, "flann", func(ctx context.Context, c *Corpus) (*FLANN, error) {
+		s, err := NewSession(ctx, c, user.Options{Split: user.SplitOriginal, Place: cpar.PlaceNode, Lists: user.None, Progress: p.Lab.Progress})
+		if err != nil {
+			return nil, err
+		}
+		defer s.Close()
 		return MeasureFLANN(ctx, c, s, p.Lab.Progress)
 	})
 }

@@ -15,7 +15,7 @@ func (s *Sealed) Tables() []Table {
 		out = append(out, s.Cost.table())
 	}
 	if len(s.Growth) > 0 {
-		growth := Table{Name: "sealed-growth", Title: "Scheme sealed as it grows; owner and cloud on one core each, memory of both together",
+		growth := Table{Name: "sealed-growth", Title: "Scheme sealed as it grows; the cloud on one core, the owner on all; memory of both together",
 			Columns: []string{"n", "cloud ms", "owner: request ms", "owner: reply ms", "request kB", "reply kB", "hints MB", "index MB", "memory MB", "added in s"}}
 		for _, r := range s.Growth {
 			growth.Rows = append(growth.Rows, []string{whole(r.Records), num(r.Cloud, 1), num(r.Encrypt, 1), num(r.Read, 1), num(float64(r.Request)/1e3, 0),

@@ -96,7 +96,7 @@ func TestCorel5k(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got struct{ Rows, Published []map[string]any }
-	if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Rows) != 10 || len(got.Published) != 4 {
+	if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Rows) != 12 || len(got.Published) != 4 {
 		t.Fatalf("%s: %v", text, err)
 	}
 	for _, key := range []string{"scheme", "neighbours", "P", "R", "Nplus"} {

@@ -27,6 +27,7 @@ type buildFlags struct {
 	scheme, order  string
 	split, place   string
 	pca, trees     int
+	block          int
 	lists          int
 	strict, dryRun bool
 	asJSON         bool
@@ -77,6 +78,7 @@ it stopped. An index that --out holds already stays whole until the new one is.`
 	c.Flags().IntVar(&f.trees, "trees", 10, "trees of the forest; 0 for no forest")
 	c.Flags().StringVar(&f.split, "split", "pca", "space of the forest's planes: pca (principal components) or original (the paper's)")
 	c.Flags().StringVar(&f.place, "place", "leaf", "records in the leaves of a tree (leaf) or at every node (node, the paper's)")
+	c.Flags().IntVar(&f.block, "block", 0, "block width of scheme sealed, 32 to 256: wider blocks make requests smaller and what is fetched once larger (default 128)")
 	c.Flags().IntVar(&f.lists, "lists", defaultLists, "lists of the inverted file; 0 for none (default by the number of photos)")
 	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first photo that cannot be used")
 	c.Flags().StringVar(&f.cache, "cache", defaultCache(), "`folder` that keeps features between runs; empty for none")
@@ -101,7 +103,7 @@ func defaultCache() string {
 
 func (f *buildFlags) options(w io.Writer) (user.BuildOptions, error) {
 	opt := user.BuildOptions{Strict: f.strict}
-	opt.PCA, opt.Trees, opt.Progress = f.pca, f.trees, progress.Bar(w)
+	opt.PCA, opt.Trees, opt.Block, opt.Progress = f.pca, f.trees, f.block, progress.Bar(w)
 	var err error
 	if f.scheme != schemeAuto {
 		if opt.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {

@@ -213,7 +213,7 @@ func roofline(c *eval.Cost) Figure {
 	f := Figure{Name: "roofline", Title: fmt.Sprintf("Scans by the batch, n = %s, one core", thousands(c.Records)),
 		Caption: fmt.Sprintf("The roofline: memory gives %s GB/s, the multiplier (%s) %s·10⁹ products of words a second. More requests in one pass over memory make more of every byte, until multiplying is what takes the time.", number(r.BandwidthGBs, 1), r.Kernels, number(r.MultipliesGs, 1)),
 		X:       Axis{Label: "multiplications for a byte read", Log: true, Ticks: []float64{0.125, 0.25, 0.5, 1, 2, 4, 8}},
-		Y:       Axis{Label: "10⁹ multiplications a second", Log: true, Ticks: []float64{1, 2, 5, 10, 20}}}
+		Y:       Axis{Label: "multiplications a nanosecond", Log: true, Ticks: []float64{1, 2, 5, 10, 20}}}
 	points := Series{Name: "batches of 1 to 64 scans", Colour: Blue}
 	for _, p := range r.Points {
 		points.Points = append(points.Points, Point{X: p.Intensity, Y: p.Rate})
