@@ -6,6 +6,9 @@ import (
 	"math"
 )
 
+// MaxRequestBytes is the most that a cloud takes as one request.
+const MaxRequestBytes = 1 << 20
+
 // An OrderCiphertext is a value of which the cloud may learn the order and
 // nothing else is meant: the dense rank among the split values of a field, or
 // an order-preserving encryption, OPE(V[s]). Both are deterministic.

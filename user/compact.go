@@ -50,6 +50,7 @@ func (s *state) compact(ctx context.Context, key *Key) error {
 	}
 	p.exact.origin = before.exact.origin
 	p.exact.generation = before.exact.generation + 1
+	p.exact.begun = p.exact.generation
 	owner, err := newOwner(key, &p)
 	if err != nil {
 		return err

@@ -68,11 +68,15 @@ func (b *Builder) levels() [][]uint16 {
 // encrypted twice under one key shows S⁻¹ times a difference of noise. Whoever
 // wants another index sets another one up.
 func (b *Builder) Encrypt(ctx context.Context, folder string) (*cpar.Manifest, error) {
+	return b.encrypt(ctx, folder, indexdir.Options{})
+}
+
+func (b *Builder) encrypt(ctx context.Context, folder string, dir indexdir.Options) (*cpar.Manifest, error) {
 	if b.encrypted {
 		return nil, fmt.Errorf("encrypting the index: %w: index %v was encrypted before; set up a new one", cpar.ErrInput, b.ID())
 	}
 	b.encrypted = true
-	w, err := indexdir.Create(folder, indexdir.Options{})
+	w, err := indexdir.Create(folder, dir)
 	if err != nil {
 		return nil, fmt.Errorf("encrypting the index: %w", err)
 	}

@@ -50,8 +50,8 @@ func TestPinnedIndex(t *testing.T) {
 	for name, want := range map[cpar.Scheme]string{
 		cpar.SchemeCPAR:   "58a90e42ca61f9f7",
 		cpar.SchemeCAPIA:  "b94188c030e50ee9",
-		cpar.SchemeSealed: "10e21392f387f7eb",
-		cpar.SchemeLocal:  "1ae358672e5db3a6",
+		cpar.SchemeSealed: "1834f00428942a11",
+		cpar.SchemeLocal:  "a8e085557be276a9",
 	} {
 		_, x := build(t, key, madeImages(30, 1), Options{Scheme: name, testOnlyRand: rand.NewChaCha8([32]byte{1})})
 		m, err := x.Manifest().MarshalBinary()

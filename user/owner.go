@@ -126,6 +126,11 @@ const (
 // ID names the index that o is open for.
 func (o *Owner) ID() cpar.IndexID { return o.profile.id }
 
+// Origin names the index that the projection is derived with: ID, but for an
+// index that Compact made. Indexes of one key and one origin hold vectors of one
+// projection.
+func (o *Owner) Origin() cpar.IndexID { return o.profile.origin() }
+
 // Words returns the keywords that the collection uses, sorted.
 func (o *Owner) Words() []string { return o.profile.dict.Words() }
 

@@ -251,8 +251,9 @@ func (p *profile) fields() []int {
 }
 
 // sealProfile encrypts p with AES-256-GCM, bound to the index: nonce, then
-// ciphertext. The key seals this one message; its nonce is random all the
-// same, since a rebuilt index may come from a restored disk.
+// ciphertext. The key seals one message for each generation of the index (schemes
+// cpar and capia have one), and more where a backup was restored, so the nonce is
+// random; generations never come near 2³².
 func sealProfile(p *profile, key [32]byte, rand io.Reader) ([]byte, error) {
 	plain, err := p.appendBinary(nil)
 	if err != nil {

@@ -2,6 +2,7 @@ package user
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"runtime"
 	"sync"
@@ -68,6 +69,18 @@ func (o *Owner) Generation() uint64 {
 		return 0
 	}
 	return o.profile.exact.generation
+}
+
+// State tells apart the states of an index of scheme sealed or local, also two of
+// one generation, as two updates of one backup make: it is the SHA-256 of the
+// digest of all segments but the profile and of the generation. The profile holds
+// both, which a cloud cannot alter. It is zero for the other schemes.
+func (o *Owner) State() [sha256.Size]byte {
+	if o.exact == nil {
+		return [sha256.Size]byte{}
+	}
+	b := append([]byte("cpar/v1/owner state"), o.profile.exact.contents[:]...)
+	return sha256.Sum256(binary.LittleEndian.AppendUint64(b, o.profile.exact.generation))
 }
 
 // CheckGeneration refuses an index that is older than one seen before. The

@@ -17,6 +17,8 @@ import (
 
 	"cpar"
 	cloud "cpar/cloud/sealed"
+	"cpar/cparhttp"
+	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/lattice"
 )
@@ -613,4 +615,39 @@ func copyFolder(t testing.TB, from string) string {
 		t.Fatal(err)
 	}
 	return to
+}
+
+// TestBlocksThatCanBeAsked: an index of which a request is more than a cloud takes
+// is not built.
+func TestBlocksThatCanBeAsked(t *testing.T) {
+	if cparhttp.MaxRequestBytes != cpar.MaxRequestBytes {
+		t.Errorf("a cloud takes %d bytes, not %d", cparhttp.MaxRequestBytes, cpar.MaxRequestBytes)
+	}
+	for _, c := range []struct {
+		pca, block int
+		ok         bool
+	}{
+		{32, 0, true}, {32, 16, false}, {32, 32, false}, {32, 64, true}, {32, 128, true}, {32, 256, true}, {32, 512, false},
+		{32, 96, false}, {32, -64, false}, {8, 64, false}, {8, 128, true}, {16, 64, true}, {64, 32, false}, {128, 32, false}, {128, 64, true},
+	} {
+		o, err := Options{Scheme: cpar.SchemeSealed, PCA: c.pca, Block: c.block}.withDefaults()
+		if !c.ok {
+			if !errors.Is(err, cpar.ErrInput) || hint.Of(err) == "" {
+				t.Errorf("PCA-%d, blocks of %d: %v; %s", c.pca, c.block, err, hint.Of(err))
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("PCA-%d, blocks of %d: %v", c.pca, c.block, err)
+			continue
+		}
+		q, err := newQuantiser(jlOf(haarDim/o.PCA), o.Block)
+		if err != nil || q.params.RequestSize() > cparhttp.MaxRequestBytes {
+			t.Errorf("PCA-%d, blocks of %d: requests of %d bytes, %v", c.pca, c.block, q.params.RequestSize(), err)
+		}
+	}
+	// Before anything is computed.
+	if _, err := Setup(context.Background(), NewKey(), madeImages(1, 1), Options{Scheme: cpar.SchemeSealed, Block: 32}); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("blocks of 32: %v", err)
+	}
 }

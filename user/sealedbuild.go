@@ -210,8 +210,9 @@ func (w *exactWriter) writeBlocks(out io.Writer, rows [][][]int32, addends [][]i
 	return nil
 }
 
-// writeKeywords encrypts the keywords of all records, each under a fresh nonce.
-// An update writes all of them again: which record's changed does not show.
+// writeKeywords encrypts the keywords of all records, each under a fresh random
+// nonce. An update writes all of them again under the same key, so that it does not
+// show which record's changed; checkNonces counts what that comes to.
 func (w *exactWriter) writeKeywords(ctx context.Context, keywords [][]string) error {
 	table := make([]byte, 0, keyword.SealedSize*len(keywords))
 	for i, words := range keywords {

@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 
 	"cpar"
+	"cpar/internal/hint"
 	"cpar/internal/lattice"
 	"cpar/internal/wire"
 	"cpar/user/embed"
@@ -17,6 +19,9 @@ import (
 type exactProfile struct {
 	// generation grows by one with every update.
 	generation uint64
+	// begun is the generation that the index id began with: 1, but for an index
+	// that Compact made. Keys are those of the id.
+	begun uint64
 	// origin is the index whose projection the records were made with. A
 	// compacted index has an id of its own and vectors of before.
 	origin cpar.IndexID
@@ -59,12 +64,32 @@ func (p *profile) startExact(block int) error {
 	if err != nil {
 		return err
 	}
-	p.exact = &exactProfile{generation: 1, origin: p.id, removed: make([]byte, bitmapSize(p.records))}
+	p.exact = &exactProfile{generation: 1, begun: 1, origin: p.id, removed: make([]byte, bitmapSize(p.records))}
 	if p.scheme == cpar.SchemeSealed {
 		p.exact.params = q.params
 		p.exact.check.vector = make([]uint64, q.dim())
 	}
 	return nil
+}
+
+// maxKeywordBlocks is how many messages under random nonces of 96 bits one key of
+// AES-GCM is good for: two nonces are then equal with a chance of 2⁻³³ at most (NIST
+// SP 800-38D, section 8.3, asks for 2⁻³²).
+const maxKeywordBlocks = 1 << 32
+
+// checkNonces refuses a state that could have come to more than that. Every
+// update encrypts the keywords of all records under the key of the index id, so
+// with records never growing fewer the blocks so far are at most records times
+// generations of the id. What was encrypted in copies restored from a backup is
+// not known here. Of the other keys, `profile` and `hints` serve one message a
+// generation and `local` at most one a record.
+func (p *profile) checkNonces() error {
+	hi, blocks := bits.Mul64(uint64(p.records), p.exact.generation-p.exact.begun+1)
+	if hi == 0 && blocks <= maxKeywordBlocks {
+		return nil
+	}
+	return hint.Add(fmt.Errorf("%w: %d records in generation %d since %d have used up the key of their keywords", cpar.ErrInput, p.records, p.exact.generation, p.exact.begun),
+		"compact the index first: that gives it new keys")
 }
 
 // origin is the index id that the projection is derived with.
@@ -76,8 +101,11 @@ func (p *profile) origin() cpar.IndexID {
 }
 
 // jl is m̂.
-func (p *profile) jl() int {
-	return embed.Dimension(vector.Dimension(p.haar.Out()), vector.Beta, Alpha, Gamma)
+func (p *profile) jl() int { return jlOf(p.haar.Out()) }
+
+// jlOf is m̂ where haar and haarq keep so many dimensions.
+func jlOf(haar int) int {
+	return embed.Dimension(vector.Dimension(haar), vector.Beta, Alpha, Gamma)
 }
 
 // quantiser is that of an index of scheme sealed or local.
@@ -97,6 +125,7 @@ func (p *profile) quantiser() (*quantiser, error) {
 func (p *profile) appendExact(b []byte, words int) ([]byte, error) {
 	e, le := p.exact, binary.LittleEndian
 	b = le.AppendUint64(b, e.generation)
+	b = le.AppendUint64(b, e.begun)
 	b = append(b, e.origin[:]...)
 	b = append(b, e.contents[:]...)
 	b = append(b, e.removed...)
@@ -114,7 +143,7 @@ func (p *profile) appendExact(b []byte, words int) ([]byte, error) {
 func wordPadding(words int) int { return (paddedWords - words%paddedWords) % paddedWords }
 
 func readExact(r *wire.Reader, p *profile, words int) (*exactProfile, error) {
-	e := &exactProfile{generation: r.U64("generation")}
+	e := &exactProfile{generation: r.U64("generation"), begun: r.U64("first generation")}
 	copy(e.origin[:], r.Bytes(len(e.origin), "origin"))
 	copy(e.contents[:], r.Bytes(len(e.contents), "digest of contents"))
 	e.removed = bytes.Clone(r.Bytes(bitmapSize(p.records), "removed records"))
@@ -158,8 +187,8 @@ func (p *profile) validateExact() error {
 		return fmt.Errorf("scheme %v", p.scheme)
 	case len(p.planes) != 0:
 		return fmt.Errorf("%d planes with scheme %v", len(p.planes), p.scheme)
-	case p.exact.generation == 0 || len(p.exact.removed) != bitmapSize(p.records):
-		return fmt.Errorf("generation %d, %d bytes for removed records", p.exact.generation, len(p.exact.removed))
+	case p.exact.begun == 0 || p.exact.generation < p.exact.begun || len(p.exact.removed) != bitmapSize(p.records):
+		return fmt.Errorf("generation %d from %d, %d bytes for removed records", p.exact.generation, p.exact.begun, len(p.exact.removed))
 	case p.scheme == cpar.SchemeLocal:
 		return nil
 	}

@@ -32,20 +32,31 @@ import (
 //
 //	‖q‖² ≤ maxSquare, else q is shortened towards the baseline, on both sides alike
 //	‖a‖ ≤ A, since Σa = A and no element is below 0
-//	‖b‖² ≤ 48·(β·3.49 + 1/2)² < 241,400: 48 logarithms within [−6.96, 0]
+//	‖b‖² ≤ 48·(β·7/2 + 1/2)² < 244,100: 48 logarithms within [−7, 0], as
+//	‖log c − mean‖ ≤ √48·7/2, and each rounded by 1/2 at most
 //	0 ≤ Σq²/2 ≤ 220,000 and −78,400 ≤ (G/2)·Σ (a/A)·log(a/A) ≤ 0
 //
-// maxSquare is a distance of 10.8 from the baseline; photos of Corel-5k lie 4.0
+// maxSquare is a distance of 10.87 from the baseline; photos of Corel-5k lie 4.0
 // from it, at most 5.5, blank images 6.2 (package combined).
 //
 // # The error
 //
 // Σ(q−q′)² is exact for the rounded vectors, so copies of a photo are at distance
 // 0 in the L1 part. Rounding moves each difference by at most 1, so with
-// D = ‖z−z′‖²/F the L1 part is off by at most 2·√(m̂·D/G) + m̂/G; since roundings
-// are independent it is off by about √(2·D/3G) around m̂/6G, 0.008 at D = 3. b adds at
-// most A/G = 0.025 and the addend 1/G, and KL is that of a/A, which differs from v
-// by less than 1/A in each bin.
+// D = ‖z−z′‖²/F the L1 part is off by at most 2·√(m̂·D/G) + m̂/G.
+//
+// Mostly it is off by less, as two photos that are not alike are rounded
+// independently: with mean squares r and r′ of what rounding moves a coordinate by,
+// about √(4D(r+r′)/G) around m̂(r+r′)/G. All coordinates of one z have one parity, that
+// of the number of its steps. At m̂ = 1296, where s is a quarter, roundings are
+// therefore not uniform: a quarter of an odd z is always 1/4 off, so r = 1/16; of an
+// even z half are exact and half 1/2 off, so r = 1/8. The L1 part is off by √(D/2G) around
+// m̂/8G = 0.0040 between odd photos, up to √(D/G) around m̂/4G = 0.0080 between even
+// ones; at D = 3 these spreads are 0.006 and 0.009. Other m̂ have an irrational s, and r is
+// 1/12: √(2D/3G) around m̂/6G.
+//
+// b adds at most A/G = 0.025 and the addend 1/G, and KL is that of a/A, which
+// differs from v by less than 1/A in each bin.
 const (
 	jlNumerator  = 9
 	histogramSum = 1000
@@ -216,6 +227,7 @@ type plainRecords struct {
 	rows    []int16 // dim of each record
 	addends []int64
 	blocks  uint32 // of scheme local that were read
+	clipped int    // of those just quantised
 }
 
 func (r *plainRecords) add(row []int32, addend int64) {

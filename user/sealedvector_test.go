@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/internal/lattice"
+	"cpar/user/combined"
 	"cpar/user/distance"
 	"cpar/user/internal/seed"
 )
@@ -95,6 +97,61 @@ func TestQuantisationError(t *testing.T) {
 		if rms > 0.015 {
 			t.Errorf("m̂ = %d: distances are off by %.4f", jl, rms)
 		}
+	}
+}
+
+// TestRoundingByParity: the mean squares of the comment.
+func TestRoundingByParity(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 14))
+	const rounds = 100
+	for _, c := range []struct {
+		jl, parity int
+		want       float64
+	}{{1296, 1, 1. / 16}, {1296, 0, 1. / 8}, {1008, 1, 1. / 12}, {1008, 0, 1. / 12}} {
+		q, err := newQuantiser(c.jl, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, mean := make([]int32, q.dim()), 0.0
+		for range rounds {
+			z, _ := photoLike(rng, q, 4)
+			for i := range z {
+				z[i] = z[i]&^1 + int32(c.parity)
+			}
+			if _, clipped, err := q.project(row, z); err != nil || clipped {
+				t.Fatal(clipped, err)
+			}
+			for i, x := range z {
+				e := float64(row[i]) - float64(x)*q.scale
+				mean += e * e / float64(c.jl*rounds)
+			}
+		}
+		if math.Abs(mean/c.want-1) > 0.02 {
+			t.Errorf("m̂ = %d, parity %d: mean square %.5f, want %.5f", c.jl, c.parity, mean, c.want)
+		}
+	}
+}
+
+// TestDeployedParameters: those of PCA-32, and how rarely they fail.
+func TestDeployedParameters(t *testing.T) {
+	q, err := newQuantiser(1296, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := lattice.Params{Dim: 1344, Block: 128, LogT: 22, LogRecordScale: 18, RecordNorm: 1200, RequestNorm: 900, Addend: 150100}
+	if q.params != want {
+		t.Errorf("%+v, want %+v", q.params, want)
+	}
+	if f := q.params.LogFailure(); f > -280 {
+		t.Errorf("a score is wrong with probability 2^%.1f", f)
+	}
+	// The bounds of the comment, from the constants.
+	b := q.perLog()*combined.MaxLog/2 + 0.5
+	if square := 48 * b * b; square >= 244100 || square+maxSquare > requestNorm*requestNorm {
+		t.Errorf("‖b‖² up to %.0f", square)
+	}
+	if least := -q.unit / 2 * math.Log(48); least < -78400 || least-centre-1 < -maxAddend || maxSquare/2-centre+1 > maxAddend {
+		t.Errorf("addends from %.0f to %d", least-centre, maxSquare/2-centre)
 	}
 }
 

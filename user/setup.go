@@ -5,12 +5,15 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"math/bits"
 	"runtime"
 	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
 	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/lattice"
 	"cpar/kdforest"
 	"cpar/user/dataset"
 	"cpar/user/embed"
@@ -68,8 +71,9 @@ type Options struct {
 	// Lists of the inverted file: 0 means cluster.DefaultLists, None no
 	// inverted file.
 	Lists int
-	// Block is the block width of scheme sealed: a power of two from 32 to 256. 0
-	// means lattice.DefaultBlock.
+	// Block is the block width of scheme sealed: a power of two from 64 to 256, and
+	// wide enough that a request keeps cpar.MaxRequestBytes (64 at PCA-16 to
+	// PCA-128, 128 at PCA-8). 0 means lattice.DefaultBlock.
 	Block    int
 	Progress Progress
 
@@ -114,7 +118,39 @@ func (o Options) withDefaults() (Options, error) {
 	case o.Order > OrderOPE:
 		return o, fmt.Errorf("%w: order scheme %d", cpar.ErrInput, o.Order)
 	}
-	return o, nil
+	return o, o.checkBlock()
+}
+
+const minBlock, maxBlock = 32, 256
+
+// checkBlock refuses a block width of which the requests would be more than a
+// cloud takes: the index could be built and never be asked.
+func (o Options) checkBlock() error {
+	if o.Scheme != cpar.SchemeSealed || o.Block == 0 {
+		return nil
+	}
+	if o.Block < minBlock || o.Block > maxBlock || bits.OnesCount(uint(o.Block)) != 1 {
+		return hint.Add(fmt.Errorf("%w: blocks of %d", cpar.ErrInput, o.Block), "take a power of two from %d to %d; %d is the default", minBlock, maxBlock, lattice.DefaultBlock)
+	}
+	size, least := 0, 0
+	for block := o.Block; block <= maxBlock && least == 0; block *= 2 {
+		q, err := newQuantiser(jlOf(haarDim/o.PCA), block)
+		if err != nil {
+			return err
+		}
+		n := q.params.RequestSize()
+		if block == o.Block {
+			size = n
+		}
+		if n <= cpar.MaxRequestBytes {
+			least = block
+		}
+	}
+	if least == o.Block {
+		return nil
+	}
+	return hint.Add(fmt.Errorf("%w: at PCA-%d and blocks of %d a request has %d bytes; a cloud takes %d", cpar.ErrInput, o.PCA, o.Block, size, cpar.MaxRequestBytes),
+		"take blocks of %d", least)
 }
 
 // Setup learns from an annotated collection what its index needs: PCA bases,

@@ -29,6 +29,12 @@ type Update struct {
 	Records int `json:"records"`
 	Added   int `json:"added"`
 	Removed int `json:"removed"`
+	// Missing are the places, among the images given to Remove, of those that no
+	// record that could be found was of.
+	Missing []int `json:"missing"`
+	// Clamped is of the records that Add added those whose vector was moved
+	// towards the baseline so that no score can wrap; 0 for photographs.
+	Clamped int `json:"clamped"`
 	// Bytes were written: segments that the state before did not have.
 	Bytes uint64 `json:"bytes"`
 }
@@ -46,10 +52,13 @@ func Add(ctx context.Context, key *Key, folder string, images []Image, progress 
 }
 
 // Remove takes those records out of the index of scheme sealed or local in folder
-// whose vector is that of one of the images, keywords of the images aside. Their
-// keywords are erased at once. Their vectors stay, encrypted, and are passed over
-// by the owner until Compact; the cloud is not told which they are. With no such
-// record nothing is written.
+// whose vector is that of one of the images, keywords of the images aside. Which
+// keywords they had is erased at once: their blocks are empty from then on. Until
+// Compact their vectors stay, encrypted, and are passed over by the owner, and
+// their words stay in the profile's dictionary, encrypted too, which Owner.Words
+// lists; the cloud is not told which records they are. Update.Missing
+// names the images without such a record; where that is all of them, nothing is
+// written and Removed is 0.
 func Remove(ctx context.Context, key *Key, folder string, images []Image) (*Update, error) {
 	return update(folder, indexdir.Options{}, "removing from index", func(s *state) error { return s.remove(ctx, key, images) })
 }
@@ -78,7 +87,7 @@ func update(folder string, opt indexdir.Options, what string, work func(*state) 
 		return fail(err)
 	}
 	defer dir.Close()
-	s := &state{folder: folder, dir: dir}
+	s := &state{folder: folder, dir: dir, done: Update{Missing: []int{}}}
 	if s.old, err = indexdir.ReadManifest(folder); err != nil {
 		return nil, err
 	}
@@ -135,6 +144,9 @@ func (s *state) begin(key *Key, change func(p *profile) error) error {
 	exact.generation++
 	p.exact = &exact
 	if err := change(&p); err != nil {
+		return err
+	}
+	if err := p.checkNonces(); err != nil {
 		return err
 	}
 	owner, err := newOwner(key, &p)
@@ -195,7 +207,7 @@ func (s *state) add(ctx context.Context, key *Key, images []Image, progress Prog
 		return err
 	}
 	s.next.progress = progress
-	s.done.Added = len(images)
+	s.done.Added, s.done.Clamped = len(images), news.clipped
 	return s.next.write(ctx, news.source(), s.keywords)
 }
 
@@ -211,9 +223,12 @@ func (o *Owner) quantised(ctx context.Context, images []Image, progress Progress
 		if err != nil {
 			return nil, fmt.Errorf("image %d: %w", i, err)
 		}
-		row, addend, _, err := o.exact.record(z, v.KL)
+		row, addend, clipped, err := o.exact.record(z, v.KL)
 		if err != nil {
 			return nil, fmt.Errorf("image %d: %w", i, err)
+		}
+		if clipped {
+			out.clipped++
 		}
 		out.add(row, addend)
 	}
@@ -236,19 +251,29 @@ func (s *state) remove(ctx context.Context, key *Key, images []Image) error {
 	if err != nil {
 		return err
 	}
-	gone := map[string]bool{}
+	matched := map[string]bool{} // by vector of an image: whether a record has it
 	for i := range wanted.count() {
-		gone[rowKey(wanted.row(i))] = true
+		matched[rowKey(wanted.row(i))] = false
 	}
 	var found []int
 	err = s.eachRecord(ctx, func(i int, row []int32, _ int64) {
-		if gone[rowKey(row)] && !s.owner.profile.exact.isRemoved(i) {
+		key := rowKey(row)
+		if _, ok := matched[key]; ok && !s.owner.profile.exact.isRemoved(i) {
+			matched[key] = true
 			found = append(found, i)
 		}
 	})
-	switch {
-	case err != nil || len(found) == 0:
+	if err != nil {
 		return err
+	}
+	for i := range wanted.count() {
+		if !matched[rowKey(wanted.row(i))] {
+			s.done.Missing = append(s.done.Missing, i)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return nil
 	case len(found) == s.owner.Records():
 		return hint.Add(fmt.Errorf("%w: nothing would be left of the index", cpar.ErrInput), "delete the index instead")
 	}

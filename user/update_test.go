@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"cpar"
 	"cpar/internal/durable"
 	"cpar/internal/durable/crash"
+	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 )
 
@@ -116,11 +119,11 @@ func TestAddRemoveCompact(t *testing.T) {
 		}
 
 		// A photo that is not in it, one that is, one that was added, one twice.
-		if u, err = Remove(ctx, key, folder, third[:2]); err != nil || u.Removed != 0 || u.Generation != 2 || u.Bytes != 0 {
+		if u, err = Remove(ctx, key, folder, third[:2]); err != nil || u.Removed != 0 || !slices.Equal(u.Missing, []int{0, 1}) || u.Generation != 2 || u.Bytes != 0 {
 			t.Errorf("%v: removing what is not there: %+v, %v", scheme, u, err)
 		}
 		u, err = Remove(ctx, key, folder, []Image{first[34], second[1], second[1], third[0]})
-		if err != nil || u.Removed != 2 || u.Generation != 3 || u.Records != 36 {
+		if err != nil || u.Removed != 2 || !slices.Equal(u.Missing, []int{3}) || u.Generation != 3 || u.Records != 36 {
 			t.Fatalf("%v: removed: %+v, %v", scheme, u, err)
 		}
 		x = open(t, key, folder)
@@ -137,20 +140,32 @@ func TestAddRemoveCompact(t *testing.T) {
 				t.Errorf("%v: record %d has keywords %q, %v", scheme, i, words, err)
 			}
 		}
-		if u, err := Remove(ctx, key, folder, []Image{first[34]}); err != nil || u.Removed != 0 {
+		if u, err := Remove(ctx, key, folder, []Image{first[34]}); err != nil || u.Removed != 0 || !slices.Equal(u.Missing, []int{0}) {
 			t.Errorf("%v: removed twice: %+v, %v", scheme, u, err)
 		}
 
+		// The words of what was removed go with the compaction only.
+		if !slices.Contains(x.Words(), "first 034") {
+			t.Errorf("%v: the words before compacting are %q", scheme, x.Words())
+		}
 		u, err = Compact(ctx, key, folder)
 		if err != nil || u.ID == old.ID() || u.Generation != 4 || u.Records != 36 || u.Removed != 2 {
 			t.Fatalf("%v: compacted: %+v, %v", scheme, u, err)
 		}
 		x = open(t, key, folder)
+		if x.Origin() != old.ID() || x.ID() == old.ID() || old.Origin() != old.ID() {
+			t.Errorf("%v: the origin of %v, compacted from %v, is %v", scheme, x.ID(), old.ID(), x.Origin())
+		}
 		if got := x.findable(); !slices.Equal(got, left) || x.manifest.Records != 36 {
 			t.Fatalf("%v: after compacting %v is found, want %v", scheme, got, left)
 		}
-		if slices.Contains(x.Words(), "first 034") || !slices.Contains(x.Words(), "first 033") {
-			t.Errorf("%v: the words are %q", scheme, x.Words())
+		used := []string{"common"}
+		for _, im := range slices.Concat(first[:34], second[:1], second[2:]) {
+			used = append(used, im.Keywords[0])
+		}
+		slices.Sort(used)
+		if !slices.Equal(x.Words(), used) {
+			t.Errorf("%v: the words are %q, in use are %q", scheme, x.Words(), used)
 		}
 		// And on: the projection is the one of before.
 		if u, err = Add(ctx, key, folder, third, nil); err != nil || u.Generation != 5 || u.Records != 69 {
@@ -206,6 +221,12 @@ func TestRestoredBackup(t *testing.T) {
 			states = append(states, look(t, key, restored))
 		}
 		a, b := states[0], states[1]
+		if before := look(t, key, folder); a.Generation() != b.Generation() || a.State() == b.State() || before.State() == a.State() {
+			t.Errorf("%v: forks of generations %d and %d have states %x and %x", scheme, a.Generation(), b.Generation(), a.State(), b.State())
+		}
+		if a.State() != look(t, key, a.folder).State() {
+			t.Errorf("%v: one state is two", scheme)
+		}
 		compared := 0
 		for i, s := range a.manifest.Segments {
 			o := b.manifest.Segments[i]
@@ -326,30 +347,129 @@ func TestUpdatesRefuse(t *testing.T) {
 }
 
 // TestInterruptedUpdate: cut at any step, the folder holds the state before or
-// the one after, whole.
+// the one after, whole, and takes the next write.
 func TestInterruptedUpdate(t *testing.T) {
-	key := NewKey()
-	_, folder := made(t, key, madeImages(3, 1), small(cpar.SchemeLocal))
-	added := madeImages(1, 5)
-	crash.Each(t,
-		func(root string) {
-			if err := os.CopyFS(filepath.Join(root, "x"), os.DirFS(folder)); err != nil {
-				t.Fatal(err)
-			}
-		},
-		func(fsys durable.FS, root string) error {
-			_, err := update(filepath.Join(root, "x"), indexdir.Options{FS: fsys}, "adding", func(s *state) error {
-				return s.add(context.Background(), key, added, nil)
-			})
-			return err
-		},
-		func(t *testing.T, root string, done bool) {
-			x := open(t, key, filepath.Join(root, "x"))
-			n := len(x.findable())
-			if g := x.Generation(); done && g != 2 || n != int(g)+2 {
-				t.Fatalf("done %v: generation %d with %d records", done, g, n)
-			}
+	for _, scheme := range exactSchemes {
+		t.Run(scheme.String(), func(t *testing.T) {
+			key := NewKey()
+			_, folder := made(t, key, madeImages(3, 1), small(scheme))
+			added := madeImages(1, 5)
+			crash.Each(t,
+				func(root string) {
+					if err := os.CopyFS(filepath.Join(root, "x"), os.DirFS(folder)); err != nil {
+						t.Fatal(err)
+					}
+				},
+				func(fsys durable.FS, root string) error {
+					_, err := update(filepath.Join(root, "x"), indexdir.Options{FS: fsys}, "adding", func(s *state) error {
+						return s.add(context.Background(), key, added, nil)
+					})
+					return err
+				},
+				func(t *testing.T, root string, done bool) {
+					folder := filepath.Join(root, "x")
+					x := open(t, key, folder)
+					n := len(x.findable())
+					if g := x.Generation(); done && g != 2 || n != int(g)+2 {
+						t.Fatalf("done %v: generation %d with %d records", done, g, n)
+					}
+					writable(t, folder)
+				})
 		})
+	}
+}
+
+// writable is whether the next update or build may write to folder.
+func writable(t *testing.T, folder string) {
+	t.Helper()
+	dir, err := indexdir.Create(folder, indexdir.Options{})
+	if err != nil {
+		t.Fatalf("writing again: %v", err)
+	}
+	dir.Close()
+}
+
+// TestInterruptedBuild: a first build that is cut at any step leaves a whole index
+// or none, and a folder that can be built in.
+func TestInterruptedBuild(t *testing.T) {
+	for _, scheme := range exactSchemes {
+		t.Run(scheme.String(), func(t *testing.T) {
+			key, images := NewKey(), madeImages(2, 1)
+			crash.Each(t,
+				func(string) {},
+				func(fsys durable.FS, root string) error {
+					b, err := Setup(context.Background(), key, images, small(scheme))
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, err = b.encrypt(context.Background(), filepath.Join(root, "x"), indexdir.Options{FS: fsys})
+					return err
+				},
+				func(t *testing.T, root string, done bool) {
+					folder := filepath.Join(root, "x")
+					_, err := indexdir.ReadManifest(folder)
+					switch {
+					case err == nil:
+						if x := open(t, key, folder); x.Records() != len(images) {
+							t.Fatalf("an index of %d records", x.Records())
+						}
+					case done || !errors.Is(err, indexdir.ErrNoIndex):
+						t.Fatalf("done %v: %v", done, err)
+					}
+					writable(t, folder)
+				})
+		})
+	}
+}
+
+// TestUpdatesEndBeforeNoncesRepeat: what has sealed 2³² blocks of keywords takes
+// no update but Compact, and then others again.
+func TestUpdatesEndBeforeNoncesRepeat(t *testing.T) {
+	ctx := context.Background()
+	for _, scheme := range exactSchemes {
+		key := NewKey()
+		_, folder := made(t, key, madeImages(3, 1), small(scheme))
+		// Records times generations are one below the limit.
+		_, err := update(folder, indexdir.Options{}, "ageing", func(s *state) error {
+			if err := s.open(key); err != nil {
+				return err
+			}
+			if err := s.begin(key, func(p *profile) error { p.exact.generation = maxKeywordBlocks / 3; return nil }); err != nil {
+				return err
+			}
+			return s.next.write(ctx, records{}, s.keywords)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, f := range map[string]func() (*Update, error){
+			"Add":    func() (*Update, error) { return Add(ctx, key, folder, madeImages(1, 5), nil) },
+			"Remove": func() (*Update, error) { return Remove(ctx, key, folder, madeImages(1, 1)) },
+		} {
+			if _, err := f(); !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), "compact") {
+				t.Errorf("%v: %s: %v; %s", scheme, name, err, hint.Of(err))
+			}
+		}
+		u, err := Compact(ctx, key, folder)
+		if err != nil || u.Generation != maxKeywordBlocks/3+1 {
+			t.Fatalf("%v: compacted: %+v, %v", scheme, u, err)
+		}
+		if u, err = Add(ctx, key, folder, madeImages(1, 5), nil); err != nil || u.Records != 4 {
+			t.Errorf("%v: after compacting: %+v, %v", scheme, u, err)
+		}
+	}
+	// Nothing wraps in the count.
+	p := &profile{records: cpar.MaxRecords, exact: &exactProfile{generation: math.MaxUint64, begun: 1}}
+	if err := p.checkNonces(); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("2²⁷ records 2⁶⁴ times: %v", err)
+	}
+	p.exact.generation = 32
+	if err := p.checkNonces(); err != nil {
+		t.Errorf("2³² blocks: %v", err)
+	}
+	if p.exact.generation++; p.checkNonces() == nil {
+		t.Error("more than 2³² blocks")
+	}
 }
 
 // TestManyUpdates holds random updates against a list of images.

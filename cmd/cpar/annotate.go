@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar"
+	"cpar/cparhttp"
 	"cpar/internal/durable"
 	"cpar/internal/hint"
 	"cpar/internal/progress"
@@ -104,7 +105,8 @@ An index of scheme sealed returns a number for every photo, which only the key
 reads; keywords and what reads the numbers are fetched once and kept in the cache
 folder, encrypted. One of scheme local is fetched whole, once, and searched here:
 nothing is sent. If the cloud offers an older state of an index than before,
-annotate stops (exit code 7).
+annotate stops (exit code 7); so it does if the index that the cloud offers is of a
+scheme that shows it more than the one used there before, and was not named.
 
 The number beside a keyword is its weight W_t: of ten neighbours that all have
 the keyword the sum is near 9. On a second device the key is all you need.`,
@@ -153,6 +155,10 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	// What the profile says, not the manifest, which the cloud can write.
+	if err := f.checkScheme(client, owner.DefaultParams().Scheme); err != nil {
+		return err
+	}
 	params, err := f.search.params(m)
 	if err != nil {
 		return err
@@ -160,18 +166,17 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if fetched > 0 && !f.asJSON {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s of the index were fetched; they are kept in the cache folder\n", size(fetched))
 	}
-	all, failed, first := []annotated{}, 0, error(nil)
+	all, failed := []annotated{}, 0
+	var first, broken error
 	report := progress.Bar(cmd.ErrOrStderr())
-	w := walk{flags: f, owner: owner, client: client, params: params, records: m.Records}
+	w := walk{flags: f, client: client, key: key, owner: owner, manifest: m, params: params}
 	for group := range slices.Chunk(photos, w.together()) {
-		some, err := w.annotate(cmd.Context(), group, len(all))
-		if err != nil {
-			return err // the next photos would fare no better
-		}
+		var some []photoWalk
+		some, broken = w.annotate(cmd.Context(), group, len(all))
 		for _, a := range some {
 			if a.err != nil {
 				failed++
-				first = cmp.Or(first, a.err)
+				first = worse(first, a.err)
 				a.Error = a.err.Error()
 			}
 			all = append(all, a.annotated)
@@ -182,16 +187,48 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 		if report != nil {
 			report("annotate", len(all), len(photos))
 		}
+		if broken != nil {
+			break // the next photos would fare no better
+		}
 	}
-	if m.Scheme == cpar.SchemeLocal && failed < len(photos) && !f.asJSON {
+	if m.Scheme == cpar.SchemeLocal && broken == nil && failed < len(photos) && !f.asJSON {
 		fmt.Fprintln(cmd.ErrOrStderr(), "note: searched on this machine, bytes_sent 0")
 	}
-	if f.asJSON {
+	// What is done is paid for, whatever came afterwards.
+	if f.asJSON && (broken == nil || len(all) > 0) {
 		if err := writeJSON(cmd.OutOrStdout(), all); err != nil {
 			return err
 		}
 	}
+	if broken != nil {
+		return broken
+	}
 	return partly(failed, len(photos), first)
+}
+
+// worse is the error to end with of two photos': one of the cloud's, or else the
+// first.
+func worse(first, next error) error {
+	if errors.Is(next, cpar.ErrCloud) && !errors.Is(first, cpar.ErrCloud) {
+		return next
+	}
+	return cmp.Or(first, next)
+}
+
+// checkScheme stops before a request is made that would show the cloud more than
+// this key has shown it before, unless that was asked for by name.
+func (f *annotateFlags) checkScheme(client *cparhttp.Client, scheme cpar.Scheme) error {
+	path, err := f.keys.file()
+	if err != nil {
+		return err
+	}
+	keyFile, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading key file: %w: %w", cpar.ErrKey, err)
+	}
+	asked, err := cpar.ParseScheme(f.search.scheme)
+	named := f.cloud.index != "" || err == nil && !hides(asked)
+	return checkScheme(schemesFile(client.URL(), keyFile), scheme, named)
 }
 
 func saveRequest(folder string, i int, q *cpar.Request) error {

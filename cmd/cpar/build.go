@@ -78,7 +78,7 @@ it stopped. An index that --out holds already stays whole until the new one is.`
 	c.Flags().IntVar(&f.trees, "trees", 10, "trees of the forest; 0 for no forest")
 	c.Flags().StringVar(&f.split, "split", "pca", "space of the forest's planes: pca (principal components) or original (the paper's)")
 	c.Flags().StringVar(&f.place, "place", "leaf", "records in the leaves of a tree (leaf) or at every node (node, the paper's)")
-	c.Flags().IntVar(&f.block, "block", 0, "block width of scheme sealed, 32 to 256: wider blocks make requests smaller and what is fetched once larger (default 128)")
+	c.Flags().IntVar(&f.block, "block", 0, "block width of scheme sealed, 64 to 256: wider blocks make requests smaller and what is fetched once larger (default 128)")
 	c.Flags().IntVar(&f.lists, "lists", defaultLists, "lists of the inverted file; 0 for none (default by the number of photos)")
 	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first photo that cannot be used")
 	c.Flags().StringVar(&f.cache, "cache", defaultCache(), "`folder` that keeps features between runs; empty for none")

@@ -82,7 +82,7 @@ func openAt(ctx context.Context, client *cparhttp.Client, key *user.Key, id cpar
 	if fresh && copied != "" && os.MkdirAll(filepath.Dir(copied), 0o700) == nil {
 		_ = durable.WriteFile(copied, sealed, 0o600)
 	}
-	return o, m, checkGeneration(o, id)
+	return o, m, checkSeen(o)
 }
 
 // maxProfileBytes bounds a profile: one of PCA-8 has 20 MB, and the largest
@@ -90,4 +90,4 @@ func openAt(ctx context.Context, client *cparhttp.Client, key *user.Key, id cpar
 const maxProfileBytes = 64 << 20
 
 // profileCopy is where the profile of an index is kept, "" if nowhere.
-func profileCopy(id cpar.IndexID) string { return cacheFile("profiles", id) }
+func profileCopy(id cpar.IndexID) string { return cacheFile("profiles", id.String()) }

@@ -5,28 +5,21 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"cpar"
 	"cpar/cparhttp"
 	"cpar/internal/durable"
-	"cpar/internal/hint"
 	"cpar/user"
 )
 
 // What is kept at home of an index at a cloud, all of it in the cache folder
-// and, but for numbers, encrypted as it came:
+// and encrypted as it came; remembered.go has what is remembered besides:
 //
 //	cpar/profiles/ID           the owner's profile
 //	cpar/held/ID/DIGEST        what schemes sealed and local need here, fetched once
-//	cpar/generations/ID        the greatest state of the index that was seen
 
 // hold gives an owner what it must have at home to annotate with: from the cache,
 // or else from the cloud. It returns how many bytes were fetched.
@@ -35,7 +28,7 @@ func hold(ctx context.Context, client *cparhttp.Client, o *user.Owner, m *cpar.M
 	if len(needs) == 0 {
 		return 0, nil
 	}
-	folder := cacheFile("held", m.ID)
+	folder := cacheFile("held", m.ID.String())
 	segments := map[cpar.Digest][]byte{}
 	var fresh []cpar.Digest
 	var total uint64
@@ -115,75 +108,4 @@ func (c *counting) Write(p []byte) (int, error) {
 	n, err := c.Writer.Write(p)
 	c.wrote(n)
 	return n, err
-}
-
-// cacheFile is where something of an index is kept, "" if nowhere.
-func cacheFile(kind string, id cpar.IndexID) string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "cpar", kind, id.String())
-}
-
-// retired stands for an index that another has taken the place of.
-const retired = math.MaxUint64
-
-// seenGeneration is the greatest generation of an index that was seen, 0 where
-// none was. A file that cannot be read is not taken for none: a cloud that shows
-// an old state must not be let off.
-func seenGeneration(id cpar.IndexID) (uint64, error) {
-	path := cacheFile("generations", id)
-	if path == "" {
-		return 0, nil
-	}
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("reading which state of index %v was seen: %w: %w", id, cpar.ErrStorage, err)
-	}
-	n, err := strconv.ParseUint(strings.TrimSuffix(string(b), "\n"), 10, 64)
-	if err != nil {
-		return 0, hint.Add(fmt.Errorf("reading which state of index %v was seen: %w: %s holds no number", id, cpar.ErrCorrupt, path),
-			"remove the file if you trust the cloud to show the newest state now")
-	}
-	return n, nil
-}
-
-// rememberGeneration keeps the greatest generation seen.
-func rememberGeneration(id cpar.IndexID, generation uint64) error {
-	path := cacheFile("generations", id)
-	if path == "" || generation == 0 {
-		return nil
-	}
-	if seen, err := seenGeneration(id); err != nil || seen >= generation {
-		return err
-	}
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
-	if err == nil {
-		err = durable.WriteFile(path, strconv.AppendUint(nil, generation, 10), 0o600)
-	}
-	if err != nil {
-		return fmt.Errorf("remembering the state of index %v: %w: %w", id, cpar.ErrStorage, err)
-	}
-	return nil
-}
-
-// checkGeneration refuses an index at the cloud in a state older than one that was
-// seen there before.
-func checkGeneration(o *user.Owner, id cpar.IndexID) error {
-	seen, err := seenGeneration(id)
-	switch {
-	case err != nil:
-		return err
-	case seen == retired:
-		return hint.Add(fmt.Errorf("opening index %v: %w: another index has taken its place, and the cloud still offers it", id, cpar.ErrCloud),
-			"push the index that was compacted, or remove %s", cacheFile("generations", id))
-	}
-	if err := o.CheckGeneration(seen); err != nil {
-		return err
-	}
-	return rememberGeneration(id, o.Generation())
 }

@@ -53,7 +53,10 @@ func runCloud() int {
 //	cut FILE N                  drop the last N bytes
 //	version FILE N              write another version into a header
 //	claim FILE W H              write a PNG header that claims a size
-//	answers MODE                start a server that is no cloud, or one that lies, in $BROKEN
+//	answers MODE [DATA]         start a server that is no cloud, or one that lies, in $BROKEN;
+//	                            stale: one that shows the indexes of DATA until it is asked;
+//	                            tired: one that answers one question and then garbage
+//	idof NAME FILE              set $NAME to the id in what a command printed as JSON
 //	was FILE                    set $WAS to the index that a compaction, as JSON, has replaced
 //	copytree FROM TO            copy a folder to one that does not exist yet
 //	limited BLOCKS COMMAND…     run a command that can write no larger files, as exits 8
@@ -76,7 +79,7 @@ func TestStories(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
 			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "json": jsonPath, "leaks": leaks,
-			"manifests": manifests, "copytree": copyTree, "was": was, "interrupt": interrupt, "emptydir": emptyDir,
+			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "interrupt": interrupt, "emptydir": emptyDir,
 		},
 	})
 }

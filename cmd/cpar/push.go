@@ -29,7 +29,7 @@ func replace(ctx context.Context, client *cparhttp.Client, old cpar.IndexID) err
 
 func pushCommand() *cobra.Command {
 	var cloud cloudFlags
-	var dryRun, asJSON bool
+	var dryRun, force, asJSON bool
 	var replaces string
 	c := &cobra.Command{
 		Use:   "push INDEX",
@@ -38,7 +38,11 @@ func pushCommand() *cobra.Command {
 step. No key is needed: all that is sent is encrypted. What the cloud has already
 is not sent again, so a push that was broken off goes on where it was, and one
 after add or remove sends what is new. --replaces deletes another index there
-afterwards, the one that compact has made useless.`,
+afterwards, the one that compact has made useless.
+
+Where the cloud has this index in a state that the folder was not made of by add,
+remove or compact on this device, another device may have added photos: push refuses
+to replace it (exit code 7) unless --force is given.`,
 		Example: `  $ cpar push family.index --cloud http://127.0.0.1:8080
   pushed index 0f3c… (86 MB) to http://127.0.0.1:8080`,
 		Args: oneArg("the folder of an index"),
@@ -57,11 +61,22 @@ afterwards, the one that compact has made useless.`,
 			if replaces != "" && old == m.ID {
 				return fmt.Errorf("pushing: %w: --replaces names the index that is pushed", cpar.ErrInput)
 			}
+			replaced := []cpar.IndexID{m.ID}
+			if replaces != "" {
+				replaced = append(replaced, old)
+			}
 			client, err := cloud.client()
 			if err != nil {
 				return err
 			}
 			if !dryRun {
+				if !force {
+					for _, id := range replaced {
+						if err := checkReplaced(cmd.Context(), client, id, m); err != nil {
+							return err
+						}
+					}
+				}
 				report := progress.Bar(cmd.ErrOrStderr())
 				if m, err = client.Push(cmd.Context(), args[0], func(done, total int64) {
 					if report != nil {
@@ -94,6 +109,7 @@ afterwards, the one that compact has made useless.`,
 	}
 	cloud.add(c)
 	c.Flags().StringVar(&replaces, "replaces", "", "`id` of an index to delete at the cloud when this one is active")
+	c.Flags().BoolVar(&force, "force", false, "replace what the cloud has, whoever put it there")
 	dryRunFlag(c, &dryRun)
 	jsonFlag(c, &asJSON)
 	return c

@@ -21,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -174,13 +175,23 @@ func claim(ts *testscript.TestScript, _ bool, args []string) {
 // answers starts a server that is no cloud, or one that breaks.
 func answers(ts *testscript.TestScript, _ bool, args []string) {
 	real := ts.Getenv("CLOUD")
+	var questions atomic.Int32
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked := r.Method == http.MethodPost && strings.Contains(r.URL.Path, "/annotate")
-		if args[0] == "liar" && asked {
-			lie(w, r, real+r.URL.Path)
+		switch {
+		case !asked:
+			if args[0] == "stale" && questions.Load() == 0 && strings.HasPrefix(r.URL.Path, "/v1/indexes/") {
+				http.ServeFile(binaryWriter{w}, r, ts.MkAbs(filepath.Join(args[1], filepath.FromSlash(strings.TrimPrefix(r.URL.Path, "/v1/")))))
+				return
+			}
+		case questions.Add(1) > 1 && args[0] == "liar-once", questions.Load() == 1 && args[0] == "tired", args[0] == "stale":
+			relay(w, r, real+r.URL.Path, func([]byte) {})
+			return
+		case args[0] == "liar" || args[0] == "liar-once":
+			relay(w, r, real+r.URL.Path, func(b []byte) { b[len(b)-9] ^= 0x10 })
 			return
 		}
-		if !asked || strings.HasSuffix(r.URL.Path, "-batch") {
+		if !asked || strings.HasSuffix(r.URL.Path, "-batch") && args[0] != "tired" {
 			if args[0] == "html" {
 				io.WriteString(w, "<html>welcome</html>")
 				return
@@ -191,7 +202,7 @@ func answers(ts *testscript.TestScript, _ bool, args []string) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/octet-stream")
 		switch args[0] {
-		case "garbage":
+		case "garbage", "tired":
 			io.WriteString(w, strings.Repeat("garbage ", 100))
 		case "half":
 			w.Header().Set("Content-Length", "1000")
@@ -208,8 +219,16 @@ func answers(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// lie passes a question on and alters one bit of the answer's last bytes.
-func lie(w http.ResponseWriter, r *http.Request, url string) {
+// binaryWriter says of a file what cpard says of it.
+type binaryWriter struct{ http.ResponseWriter }
+
+func (w binaryWriter) WriteHeader(status int) {
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// relay passes a question on, and the answer back when alter has seen it.
+func relay(w http.ResponseWriter, r *http.Request, url string, alter func(answer []byte)) {
 	resp, err := http.Post(url, r.Header.Get("Content-Type"), r.Body)
 	if err != nil {
 		w.WriteHeader(http.StatusBadGateway)
@@ -217,7 +236,7 @@ func lie(w http.ResponseWriter, r *http.Request, url string) {
 	}
 	defer resp.Body.Close()
 	b, _ := io.ReadAll(resp.Body)
-	b[len(b)-9] ^= 0x10
+	alter(b)
 	w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
 	w.WriteHeader(resp.StatusCode)
 	w.Write(b)
@@ -232,6 +251,16 @@ func was(ts *testscript.TestScript, _ bool, args []string) {
 	var v struct{ Was string }
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &v))
 	ts.Setenv("WAS", v.Was)
+}
+
+// idOf sets a variable to the id of the index that a command has printed as JSON.
+func idOf(ts *testscript.TestScript, _ bool, args []string) {
+	var v struct{ ID string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &v))
+	if v.ID == "" {
+		ts.Fatalf("no id in %s", args[1])
+	}
+	ts.Setenv(args[0], v.ID)
 }
 
 func passOn(w http.ResponseWriter, url string) {

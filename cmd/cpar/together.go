@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"cpar"
@@ -25,20 +27,24 @@ func (w *walk) together() int {
 	if w.params.Scheme != cpar.SchemeSealed {
 		return together
 	}
-	return max(1, min(together, manySealed/int(max(1, w.records))))
+	return max(1, min(together, manySealed/int(max(1, w.records()))))
 }
 
 // A walk takes photos from their features to their keywords, some at a time.
 type walk struct {
 	flags  *annotateFlags
-	owner  *user.Owner
 	client *cparhttp.Client
-	params cpar.Params
-	// records is how many a search that visits all of them visits.
-	records uint32
+	key    *user.Key
+	// owner and manifest are of the state of the index that is asked.
+	owner    *user.Owner
+	manifest *cpar.Manifest
+	params   cpar.Params
 	// alone is set when the cloud does not take several requests at once.
 	alone bool
 }
+
+// records is how many a search that visits all of them visits.
+func (w *walk) records() uint32 { return w.manifest.Records }
 
 // A photoWalk is one photo on its way, or the error that ended it.
 type photoWalk struct {
@@ -49,9 +55,68 @@ type photoWalk struct {
 	err     error
 }
 
+// tries is how often photos are asked about while somebody updates the index.
+const tries = 3
+
 // annotate takes photos the whole way; number is that of the first. An error of
-// its own is the cloud's or the person's, not a photo's.
+// its own is the cloud's or the person's, not a photo's; what was done until then
+// is returned with it.
+//
+// Replies of scheme sealed are read with what was fetched of one state of the
+// index. So the cloud is asked after them whether another device has updated it
+// meanwhile; then the new state is fetched and everything asked anew, with new
+// requests. What the cloud is asked depends on its manifest alone, never on
+// whether a reply could be read: one that it has altered must not be answered
+// by another behaviour.
 func (w *walk) annotate(ctx context.Context, photos []string, number int) ([]photoWalk, error) {
+	all, err := w.once(ctx, photos, number)
+	if w.params.Scheme != cpar.SchemeSealed {
+		return all, err
+	}
+	for range tries - 1 {
+		moved, e := w.follow(ctx)
+		if e != nil {
+			return all, cmp.Or(err, e)
+		}
+		if !moved {
+			break
+		}
+		next, e := w.once(ctx, photos, number)
+		if e != nil && len(next) < len(all) {
+			return all, e
+		}
+		for i := range min(len(next), len(all)) {
+			next[i].Sent += all[i].Sent
+			next[i].Received += all[i].Received
+		}
+		all, err = next, e
+	}
+	return all, err
+}
+
+// follow reports whether the index at the cloud is in another state than the one
+// that was opened, and opens that.
+func (w *walk) follow(ctx context.Context) (moved bool, err error) {
+	m, err := w.client.Manifest(ctx, w.manifest.ID)
+	if err != nil || digestOf(m) == digestOf(w.manifest) {
+		// A cloud that cannot say it will not answer the next request either.
+		return false, nil
+	}
+	o, m, _, err := openHeld(ctx, w.client, w.key, w.manifest.ID, nil)
+	if err != nil {
+		return false, err
+	}
+	params, err := w.flags.search.params(m)
+	if err != nil {
+		return false, err
+	}
+	w.owner, w.manifest, w.params = o, m, params
+	return true, nil
+}
+
+// once asks about photos in the state of the index that is open. What is returned
+// beside an error are the photos that were done with.
+func (w *walk) once(ctx context.Context, photos []string, number int) ([]photoWalk, error) {
 	all := make([]photoWalk, len(photos))
 	var asking []*photoWalk
 	for i, photo := range photos {
@@ -63,25 +128,26 @@ func (w *walk) annotate(ctx context.Context, photos []string, number int) ([]pho
 			return nil, err
 		}
 	}
-	if err := w.ask(ctx, asking); err != nil {
-		return nil, err
-	}
+	err := w.ask(ctx, asking)
 	for _, p := range asking {
-		if p.err == nil {
-			p.Visited, p.Touched = p.reply.Visited, p.reply.Touched
-			if w.params.Scheme == cpar.SchemeSealed {
-				p.Visited = w.records // which the reply need not say
-			}
-			p.Keywords, p.err = p.pending.Keywords(p.reply, w.flags.keywords)
-		}
-		if errors.Is(p.err, cpar.ErrCloud) {
-			return nil, p.err // it is not about this photo
+		if p.reply != nil {
+			w.read(p)
 		}
 		if p.err != nil {
 			p.err = fmt.Errorf("%s: %w", p.Photo, p.err)
 		}
 	}
-	return all, nil
+	return slices.DeleteFunc(all, func(p photoWalk) bool { return p.err == nil && p.request != nil && p.reply == nil }), err
+}
+
+// read decrypts a reply. One that is refused is the failure of this photo: the
+// others are asked about all the same, so that the cloud does not learn of it.
+func (w *walk) read(p *photoWalk) {
+	p.Visited, p.Touched = p.reply.Visited, p.reply.Touched
+	if w.params.Scheme == cpar.SchemeSealed {
+		p.Visited = w.records() // which the reply need not say
+	}
+	p.Keywords, p.err = p.pending.Keywords(p.reply, w.flags.keywords)
 }
 
 // prepare makes the request of a photo.
@@ -112,7 +178,7 @@ func (w *walk) search(p *photoWalk, features *feature.Vectors) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.Photo, err)
 	}
-	p.Visited, p.Keywords = w.records, user.RankKeywords(near, w.flags.keywords)
+	p.Visited, p.Keywords = w.records(), user.RankKeywords(near, w.flags.keywords)
 	return nil
 }
 

@@ -40,7 +40,7 @@ func TestAskAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := walk{client: client}
+		w := walk{client: client, manifest: new(cpar.Manifest)}
 		for range 2 {
 			var all []*photoWalk
 			for l := range uint16(3) {

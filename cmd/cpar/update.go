@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +40,9 @@ type updated struct {
 	Index string `json:"index"` // its folder, as build says it
 	ID    string `json:"id,omitempty"`
 	// Was is the id that compact has replaced.
-	Was      string            `json:"was,omitempty"`
+	Was string `json:"was,omitempty"`
+	// NotFound are the photos given to remove that the index does not hold.
+	NotFound []string          `json:"not_found"`
 	Skipped  []user.Skipped    `json:"skipped"`
 	Warnings []dataset.Warning `json:"warnings"`
 	DryRun   bool              `json:"dry_run"`
@@ -91,6 +91,9 @@ of scheme cpar or capia is made anew with build instead.`,
 					return
 				}
 				fmt.Fprintf(out, "added %s to %s: %s, %s to push\n", photosOf(r.Added), f.index, photosOf(r.Records), size(r.Bytes))
+				if r.Clamped > 0 {
+					fmt.Fprintf(cmd.ErrOrStderr(), "note: %s unlike those that the index was built of; distances to them are approximate\n", photosOf(r.Clamped))
+				}
 			})
 		},
 	}
@@ -107,8 +110,9 @@ func removeCommand() *cobra.Command {
 		Short: "remove photos from an index of scheme sealed or local",
 		Long: `remove takes photos out of an index: they are found by their features, so the same
 files are needed that were put in; copies of one photo go together. From then on they
-are in nobody's results. Their keywords are erased at once, their features stay in the
-index, encrypted, until compact.
+are in nobody's results. Their keyword blocks are erased at once, their features stay in the
+index, encrypted, until compact. Photos that are not in the index are named, and the
+exit code is 3.
 
 The cloud sees that something was removed, not what nor how much.`,
 		Example: `  $ cpar remove photos/0017.jpg --index family.index --key family.key
@@ -135,6 +139,11 @@ The cloud sees that something was removed, not what nor how much.`,
 				if r.Update, err = user.Remove(ctx, key, f.index, images); err == nil && r.Removed == 0 {
 					err = hint.Add(fmt.Errorf("removing from index %s: %w: none of the photos is in it; nothing was written", f.index, cpar.ErrInput),
 						"pass the files that were put in, unchanged")
+				}
+				if err == nil { // all were read, so images and photos are in step
+					for _, i := range r.Missing {
+						r.NotFound = append(r.NotFound, photos[i])
+					}
 				}
 				return err
 			}, func(out io.Writer, r *updated) {
@@ -181,6 +190,7 @@ push has sent the new one and, with --replaces, deleted the old.`,
 				if r.Update, err = user.Compact(cmd.Context(), key, f.index); err != nil {
 					return err
 				}
+				descend(f.index, m)
 				r.ID, r.Was = r.Update.ID.String(), m.ID.String()
 			}
 			return output(cmd, f.asJSON, r, func() {
@@ -200,7 +210,7 @@ push has sent the new one and, with --replaces, deleted the old.`,
 }
 
 func (f *updateFlags) result() *updated {
-	return &updated{Update: &user.Update{}, Index: f.index, Skipped: []user.Skipped{}, Warnings: []dataset.Warning{}, DryRun: f.dryRun}
+	return &updated{Update: &user.Update{Missing: []int{}}, Index: f.index, NotFound: []string{}, Skipped: []user.Skipped{}, Warnings: []dataset.Warning{}, DryRun: f.dryRun}
 }
 
 // manifest is that of an index that can be updated.
@@ -232,12 +242,15 @@ func (f *updateFlags) checkFolder(key *user.Key) error {
 	if err != nil {
 		return hint.Add(err, "pass the key file it was built with")
 	}
-	seen, err := seenGeneration(o.ID())
-	if err == nil && o.Generation() < seen {
-		err = hint.Add(fmt.Errorf("updating index %s: %w: it is an older state than was pushed before", f.index, cpar.ErrInput),
+	seen, err := lastSeen(o.Origin())
+	switch {
+	case err != nil:
+		return err
+	case o.Generation() < seen.generation:
+		return hint.Add(fmt.Errorf("updating index %s: %w: it is an older state than was pushed before", f.index, cpar.ErrInput),
 			"update the folder that was pushed last; or build the index again")
 	}
-	return err
+	return nil
 }
 
 // withPhotos extracts the features of photos, has them worked on and prints what
@@ -267,19 +280,35 @@ func (f *updateFlags) withPhotos(cmd *cobra.Command, items []dataset.Item, stric
 	}
 	r := f.result()
 	r.Skipped = append(r.Skipped, skipped...)
+	before, err := f.manifest()
+	if err != nil {
+		return err
+	}
 	if err := work(cmd.Context(), key, images, r); err != nil {
 		return err
 	}
 	if !f.dryRun {
+		descend(f.index, before)
 		r.ID = r.Update.ID.String()
 	}
-	return output(cmd, f.asJSON, r, func() {
+	if err := output(cmd, f.asJSON, r, func() {
 		printSkipped(cmd.ErrOrStderr(), r.Skipped)
+		for i, name := range r.NotFound {
+			if i == 10 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "… and %d more\n", len(r.NotFound)-i)
+				break
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "not in the index: %s\n", name)
+		}
 		human(cmd.OutOrStdout(), r)
 		if !f.dryRun {
 			next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 (where cpard serves)", f.index)
 		}
-	})
+	}); err != nil || len(r.NotFound) == 0 {
+		return err
+	}
+	return hint.Add(partly(len(r.NotFound), len(items), fmt.Errorf("%s: %w: it is not in the index", r.NotFound[0], cpar.ErrInput)),
+		"pass the files that were put in, unchanged; the others were removed")
 }
 
 func photosOf(n int) string {
@@ -287,16 +316,4 @@ func photosOf(n int) string {
 		return "1 photo"
 	}
 	return fmt.Sprintf("%d photos", n)
-}
-
-// retire remembers that an index is not to be believed in any more.
-func retire(id cpar.IndexID) error {
-	if err := rememberGeneration(id, retired); err != nil {
-		return err
-	}
-	if path := cacheFile("held", id); path != "" {
-		_ = os.RemoveAll(path)
-		_ = os.Remove(filepath.Clean(profileCopy(id)))
-	}
-	return nil
 }

@@ -92,9 +92,16 @@ func foreignSegment(folder string, segments fs.DirEntry) (string, error) {
 	return "", nil
 }
 
+// lastKind is the greatest kind of segment that has a name.
+const lastKind = cpar.SegmentHints
+
 // tempsOf are what this package writes under a temporary name first.
-var tempsOf = []string{manifestName, uploadLabel, cpar.SegmentVectors.String(), cpar.SegmentKeywords.String(),
-	cpar.SegmentForest.String(), cpar.SegmentPlanes.String(), cpar.SegmentLists.String(), cpar.SegmentCentroids.String(),
-	cpar.SegmentProfile.String()}
+var tempsOf = func() []string {
+	names := []string{manifestName, uploadLabel}
+	for k := cpar.SegmentVectors; k <= lastKind; k++ {
+		names = append(names, k.String())
+	}
+	return names
+}()
 
 func isTemp(name string) bool { return durable.IsTemp(name, tempsOf...) }
