@@ -1,0 +1,340 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+const (
+	minOpset, maxOpset = 7, 25
+	maxSide            = 4096 // of an image
+	maxWindow          = 64   // of kernels, strides and pads
+	usualEmbedding     = "embedding"
+)
+
+// operators is everything that can be computed. Each entry checks its inputs
+// and attributes, settles the shape of its output and emits the steps.
+var operators = map[string]func(*call) error{
+	"Conv": compileConv, "Gemm": compileGemm, "MatMul": compileMatMul,
+	"BatchNormalization": compileBatchNorm,
+	"Clip":               compileClip, "Relu": compileRelu, "LeakyRelu": compileLeakyRelu,
+	"Sigmoid": compileSigmoid, "HardSigmoid": compileHardSigmoid, "HardSwish": compileHardSwish,
+	"Tanh": compileTanh, "Softmax": compileSoftmax,
+	"Add": compileBinary, "Sub": compileBinary, "Mul": compileBinary, "Div": compileBinary,
+	"GlobalAveragePool": compileGlobalAverage, "ReduceMean": compileReduceMean,
+	"AveragePool": compilePool, "MaxPool": compilePool,
+	"Flatten": compileFlatten, "Reshape": compileReshape, "Concat": compileConcat,
+	"Identity": compileIdentity, "Dropout": compileIdentity, "Constant": compileConstant,
+}
+
+// A value is a tensor of the graph: the image, a constant or what a step makes.
+type value struct {
+	name   string
+	shape  []int
+	floats []float32 // of a constant
+	ints   []int64   // of a constant of integers
+	isInt  bool
+	made   *step // by which, nil for the image and constants
+	kept   bool  // wanted after the run
+	last   int   // the last step that reads it
+	slot   int   // in the arena; -1 for the image and constants
+}
+
+func (v *value) constant() bool { return v.floats != nil || v.isInt }
+
+// A kernel computes out from in, all in row-major order. scratch is as long as
+// the step asked for and holds anything.
+type kernel func(out []float32, in [][]float32, scratch []float32)
+
+// A step is one operator, ready to run.
+type step struct {
+	in           []*value
+	out          *value
+	run          kernel
+	conv         *conv // of a convolution, so that what follows can be folded in
+	inPlace      bool  // whether out may overwrite in[0]
+	scratch      int   // float32
+	forEmbedding bool
+}
+
+// A builder turns a graph into steps.
+type builder struct {
+	limits    Limits
+	opset     int64
+	side      int
+	values    map[string]*value
+	readers   map[string]int // how many nodes and outputs read a name
+	steps     []*step
+	image     *value
+	outputs   []*value
+	embedding *value
+	bytes     int64 // of weights
+	work      int64 // multiply-adds
+}
+
+// A call is one node while it is compiled.
+type call struct {
+	*builder
+	node       *nodeProto
+	in         []*value // nil where an optional input is left out
+	attributes map[string]*attributeProto
+}
+
+func (b *builder) compile(g *graphProto, embedding string) error {
+	if b.opset < minOpset || b.opset > maxOpset {
+		return fmt.Errorf("opset %d is not supported (%d to %d are); export the model for another", b.opset, minOpset, maxOpset)
+	}
+	b.values, b.readers = map[string]*value{}, map[string]int{}
+	for _, t := range g.constants {
+		if _, twice := b.values[t.name]; twice || t.name == "" {
+			return fmt.Errorf("initializer %.80q has no name of its own", t.name)
+		}
+		b.values[t.name] = constantOf(t.name, t)
+	}
+	if err := b.findImage(g.inputs); err != nil {
+		return err
+	}
+	nodes, err := b.sort(g.nodes)
+	if err != nil {
+		return err
+	}
+	for _, o := range g.outputs {
+		b.readers[o.name]++
+	}
+	// Nothing may be folded into a tensor that is to be seen from outside.
+	b.readers[usualEmbedding]++
+	b.readers[embedding]++
+	for _, n := range nodes {
+		if err := b.node(n); err != nil {
+			return fmt.Errorf("%s: %w", n.label(), err)
+		}
+	}
+	if err := b.findOutputs(g.outputs); err != nil {
+		return err
+	}
+	return b.findEmbedding(embedding, nodes)
+}
+
+func constantOf(name string, t *tensorProto) *value {
+	v := &value{name: name, shape: t.dims, floats: t.floats, ints: t.ints, isInt: t.isInt, slot: -1}
+	if v.floats == nil && !v.isInt {
+		v.floats = []float32{} // an empty tensor is still a constant
+	}
+	return v
+}
+
+// findImage finds the one input that is not a constant: 1×3×H×W.
+func (b *builder) findImage(inputs []valueInfo) error {
+	for _, in := range inputs {
+		if _, isConstant := b.values[in.name]; isConstant {
+			continue // up to IR 3 constants were listed as inputs too
+		}
+		if b.image != nil {
+			return fmt.Errorf("it has two inputs, %.80q and %.80q; a network of one image is needed", b.image.name, in.name)
+		}
+		d := slices.Clone(in.dims)
+		if in.name == "" || in.elem != elemFloat || len(d) != 4 {
+			return fmt.Errorf("its input %.80q is not a float32 image of 1×3×H×W", in.name)
+		}
+		for i, open := range []int{1, 3, b.side, b.side} {
+			if d[i] == -1 {
+				d[i] = open
+			}
+		}
+		if d[0] != 1 || d[1] != 3 || d[2] < 1 || d[3] < 1 || d[2] > maxSide || d[3] > maxSide {
+			return fmt.Errorf("its input %.80q has shape %v; 1×3×H×W with sides up to %d is needed", in.name, in.dims, maxSide)
+		}
+		b.image = &value{name: in.name, shape: d, slot: -1}
+		b.values[in.name] = b.image
+	}
+	if b.image == nil {
+		return errors.New("it has no input")
+	}
+	return nil
+}
+
+// sort orders the nodes so that each comes after what it reads (Kahn 1962),
+// keeping the file's order among those that are ready. The standard demands
+// sorted files, but some writers do not keep to it.
+func (b *builder) sort(nodes []*nodeProto) ([]*nodeProto, error) {
+	maker := map[string]int{}
+	for i, n := range nodes {
+		for _, name := range n.out {
+			if name == "" {
+				continue
+			}
+			if _, twice := maker[name]; twice || b.values[name] != nil {
+				return nil, fmt.Errorf("%s: %.80q is made twice", n.label(), name)
+			}
+			maker[name] = i
+		}
+	}
+	waiting := make([]int, len(nodes))
+	followers := make([][]int, len(nodes))
+	var ready []int
+	for i, n := range nodes {
+		for _, name := range n.in {
+			if name == "" {
+				continue
+			}
+			b.readers[name]++
+			if b.values[name] != nil {
+				continue
+			}
+			from, ok := maker[name]
+			if !ok {
+				return nil, fmt.Errorf("%s: its input %.80q is made by nothing", n.label(), name)
+			}
+			waiting[i]++
+			followers[from] = append(followers[from], i)
+		}
+		if waiting[i] == 0 {
+			ready = append(ready, i)
+		}
+	}
+	var sorted []*nodeProto
+	for len(ready) > 0 {
+		i := ready[0]
+		ready = ready[1:]
+		sorted = append(sorted, nodes[i])
+		for _, f := range followers[i] {
+			if waiting[f]--; waiting[f] == 0 {
+				ready = append(ready, f)
+			}
+		}
+	}
+	if len(sorted) < len(nodes) {
+		i := slices.IndexFunc(waiting, func(w int) bool { return w > 0 })
+		return nil, fmt.Errorf("%s: it waits for its own output; the graph has a cycle", nodes[i].label())
+	}
+	return sorted, nil
+}
+
+func (b *builder) node(n *nodeProto) error {
+	compile := operators[n.op]
+	if compile == nil || n.domain != "" && n.domain != "ai.onnx" {
+		return errors.New("this operator is not supported by the built-in runtime")
+	}
+	c := &call{builder: b, node: n, attributes: map[string]*attributeProto{}}
+	for _, name := range n.in {
+		// The sort has seen to it that everything named is there, unless its
+		// maker did not make it: the mask of Dropout, say.
+		v := b.values[name]
+		if v == nil && name != "" {
+			return fmt.Errorf("its input %.80q is an output that is not supported", name)
+		}
+		c.in = append(c.in, v)
+	}
+	for _, a := range n.attributes {
+		if a.other || c.attributes[a.name] != nil {
+			return fmt.Errorf("attribute %.80q is not understood", a.name)
+		}
+		c.attributes[a.name] = a
+	}
+	if len(n.out) == 0 || n.out[0] == "" {
+		return errors.New("it has no output")
+	}
+	if err := compile(c); err != nil {
+		return err
+	}
+	for name := range c.attributes {
+		return fmt.Errorf("attribute %.80q is not supported", name)
+	}
+	return nil
+}
+
+// findOutputs marks the outputs and holds them against their declared shapes.
+func (b *builder) findOutputs(outputs []valueInfo) error {
+	if len(outputs) == 0 {
+		return errors.New("it has no output")
+	}
+	for _, o := range outputs {
+		v := b.values[o.name]
+		if v == nil || v.isInt {
+			return fmt.Errorf("its output %.80q is made by nothing", o.name)
+		}
+		if o.hasShape && len(o.dims) > 0 {
+			agrees := len(o.dims) == len(v.shape)
+			for i := 0; agrees && i < len(o.dims); i++ {
+				agrees = o.dims[i] == -1 || o.dims[i] == v.shape[i]
+			}
+			if !agrees {
+				return fmt.Errorf("its output %.80q has shape %v where the file says %v", o.name, v.shape, o.dims)
+			}
+		}
+		v.kept = true
+		// A clipped convolution goes by the name of the clipping.
+		if v.name != o.name {
+			v = b.alias(v, o.name)
+		}
+		b.outputs = append(b.outputs, v)
+	}
+	return nil
+}
+
+// alias is the same tensor by another name, for reporting.
+func (b *builder) alias(v *value, name string) *value {
+	s := &step{in: []*value{v}, run: copyKernel, inPlace: true}
+	s.out = &value{name: name, shape: v.shape, made: s, kept: true}
+	b.steps = append(b.steps, s)
+	return s.out
+}
+
+func (b *builder) findEmbedding(name string, nodes []*nodeProto) error {
+	if name == "" {
+		name = b.defaultEmbedding(nodes)
+	}
+	for _, v := range b.outputs {
+		if v.name == name {
+			b.embedding = v
+		}
+	}
+	if b.embedding == nil {
+		v := b.values[name]
+		if name == "" || v == nil {
+			return fmt.Errorf("it has no tensor %.80q to take as the embedding; name one of its outputs", name)
+		}
+		if v.isInt || v.made == nil {
+			return fmt.Errorf("its tensor %.80q cannot be the embedding: it does not depend on the image", name)
+		}
+		b.embedding = b.alias(v, name)
+	}
+	return nil
+}
+
+func (b *builder) defaultEmbedding(nodes []*nodeProto) string {
+	if v := b.values[usualEmbedding]; v != nil && v.made != nil {
+		return usualEmbedding
+	}
+	for _, n := range slices.Backward(nodes) {
+		if n.op == "Gemm" || n.op == "MatMul" {
+			return n.in[0]
+		}
+	}
+	if len(b.outputs) == 1 {
+		return b.outputs[0].name
+	}
+	return ""
+}
+
+// volume is the number of elements of a shape, at most limit.
+func volume(shape []int, limit int) (int, error) {
+	n := 1
+	for _, d := range shape {
+		if d < 0 || d > 0 && n > limit/d {
+			return 0, fmt.Errorf("a tensor of shape %v has more than the %d elements accepted", shape, limit)
+		}
+		n *= d
+	}
+	return n, nil
+}
+
+// count is volume of a shape that has been held against the limit.
+func count(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}

@@ -1,0 +1,131 @@
+package network
+
+import (
+	"encoding/hex"
+	"math"
+	"os"
+	"sync"
+	"testing"
+
+	"cpar/internal/oracle"
+)
+
+const mobileNet = "models/mobilenet_v2_1.0_224.onnx"
+
+func loadMobileNet(t testing.TB) *Model {
+	t.Helper()
+	m, err := Open(oracle.Path(t, mobileNet), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// goldenImage is the image of the golden value: no photo, so that nothing
+// hangs on decoding and resizing.
+func goldenImage() []float32 {
+	image := make([]float32, 3*224*224)
+	for i := range image {
+		c, y, x := i/(224*224), i/224%224, i%224
+		image[i] = (float32((7*c+3*y+5*x)%256) - 127.5) / 127.5
+	}
+	return image
+}
+
+// TestGolden holds the interpreter against values that OpenCV, ONNX Runtime
+// and numpy agree on (shared/models/README.md).
+func TestGolden(t *testing.T) {
+	m := loadMobileNet(t)
+	digest := m.Digest()
+	if got := hex.EncodeToString(digest[:]); got != "af63805416544051a3af3179117e022e50a60c01bffe331a1c8913191b8405c7" {
+		t.Fatalf("digest %s", got)
+	}
+	outputs, err := m.Run(goldenImage())
+	if err != nil {
+		t.Fatal(err)
+	}
+	embedding, logits := outputs["embedding"], outputs["logits"]
+	if len(embedding) != 1280 || len(logits) != 1001 {
+		t.Fatalf("embedding of %d, logits of %d", len(embedding), len(logits))
+	}
+	check := func(what string, got, want, tolerance float64) {
+		t.Helper()
+		if math.Abs(got-want) > tolerance {
+			t.Errorf("%s is %.7g, want %.7g ± %g", what, got, want, tolerance)
+		} else {
+			t.Logf("%s: off by %.1e", what, got-want)
+		}
+	}
+	for i, want := range []float64{0, 3.25936, 0.17751, 0, 0, 0} {
+		check("embedding value", float64(embedding[i]), want, 1e-4)
+	}
+	var sum, squares float64
+	for _, v := range embedding {
+		sum += float64(v)
+		squares += float64(v) * float64(v)
+	}
+	check("sum", sum, 377.739, 2e-3)
+	check("norm", math.Sqrt(squares), 31.1347, 1e-4)
+	best := 0
+	for i, v := range logits {
+		if v > logits[best] {
+			best = i
+		}
+	}
+	check("class", float64(best), 906, 0)
+	check("largest logit", float64(logits[best]), 10.8494, 1e-4)
+}
+
+// TestEmbedIsRun: the shorter way to the embedding gives the same bits, from
+// several goroutines at once.
+func TestEmbedIsRun(t *testing.T) {
+	m := loadMobileNet(t)
+	image := goldenImage()
+	outputs, err := m.Run(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, dim := m.Embedding(); name != "embedding" || dim != 1280 {
+		t.Fatalf("embedding %q of %d", name, dim)
+	}
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			embedding, err := m.Embed(image)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for i, v := range embedding {
+				if v != outputs["embedding"][i] {
+					t.Errorf("value %d is %g, and %g from Run", i, v, outputs["embedding"][i])
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func BenchmarkEmbed(b *testing.B) {
+	m := loadMobileNet(b)
+	image := goldenImage()
+	for b.Loop() {
+		if _, err := m.Embed(image); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	data, err := os.ReadFile(oracle.Path(b, mobileNet))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if _, err := Load(data, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"cpar"
+)
+
+// smallFile has a bit of everything: a convolution with batch normalisation
+// and clipping, a residual addition, a pool and a classifier.
+func smallFile() *file {
+	return newFile(11, 6, 6).
+		floats("w", make([]float32, 3*3*3*3), 3, 3, 3, 3).floats("b", []float32{1, 2, 3}, 3).
+		floats("lo", []float32{0}).floats("hi", []float32{6}).
+		floats("dense", make([]float32, 6), 3, 2).ints("to", 1, -1).
+		node("Conv", []string{"image", "w", "b"}, "c", attributes{"pads": []int64{1, 1, 1, 1}, "kernel_shape": []int64{3, 3}}).
+		node("Clip", []string{"c", "lo", "hi"}, "r", nil).
+		node("Add", []string{"r", "image"}, "sum", nil).
+		node("GlobalAveragePool", []string{"sum"}, "g", nil).
+		node("Reshape", []string{"g", "to"}, "f", nil).
+		node("Gemm", []string{"f", "dense"}, "y", nil).
+		output("y", 1, 2).meta("input_mean", "127.5").meta("input_scale", "127.5")
+}
+
+// refused checks that a file is refused as bad input and says why.
+func refused(t *testing.T, data []byte, options Options, why string) {
+	t.Helper()
+	_, err := Load(data, options)
+	if err == nil {
+		t.Errorf("accepted, though: %s", why)
+		return
+	}
+	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), why) {
+		t.Errorf("got %q, want bad input and %q", err, why)
+	}
+}
+
+func TestSmallFileRuns(t *testing.T) {
+	m, err := Load(smallFile().bytes(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, dim := m.Embedding(); name != "f" || dim != 3 {
+		t.Errorf("embedding %q of %d, want what the classifier sees", name, dim)
+	}
+	embedding, err := m.Embed(make([]float32, 3*6*6))
+	if err != nil || fmt.Sprint(embedding) != "[1 2 3]" {
+		t.Errorf("%v, %v", embedding, err)
+	}
+	for _, image := range [][]float32{nil, make([]float32, 5), append(make([]float32, 3*6*6-1), float32(math.NaN()))} {
+		if _, err := m.Embed(image); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("an image of %d values: %v", len(image), err)
+		}
+	}
+}
+
+// TestTruncated: no prefix of a file is taken for a file, except one that ends
+// behind the graph and the opset, where metadata alone are missing.
+func TestTruncated(t *testing.T) {
+	data := smallFile().bytes()
+	whole := len(smallFileWithoutMetadata().bytes())
+	for n := range data {
+		_, err := Load(data[:n], Options{})
+		if err == nil && n < whole {
+			t.Errorf("%d of %d bytes accepted", n, len(data))
+		}
+		if err != nil && !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+}
+
+func smallFileWithoutMetadata() *file {
+	f := smallFile()
+	f.metadata = nil
+	return f
+}
+
+// TestFlipped: whatever bit is wrong, there is an answer or an error.
+func TestFlipped(t *testing.T) {
+	data := smallFile().bytes()
+	for i := range data {
+		for bit := range 8 {
+			data[i] ^= 1 << bit
+			tryFile(t, data)
+			data[i] ^= 1 << bit
+		}
+	}
+}
+
+// smallLimits keep tests with hostile files short.
+var smallLimits = Limits{FileBytes: 1 << 20, Nodes: 100, Elements: 1 << 16, Memory: 1 << 20, Work: 1 << 22}
+
+func tryFile(t *testing.T, data []byte) {
+	t.Helper()
+	m, err := Load(data, Options{Limits: smallLimits})
+	if err != nil {
+		if !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("not called bad input: %v", err)
+		}
+		return
+	}
+	h, w := m.Size()
+	image := make([]float32, 3*h*w)
+	for i := range image {
+		image[i] = float32(i%7) - 3
+	}
+	outputs, err := m.Run(image)
+	if err != nil {
+		return
+	}
+	embedding, err := m.Embed(image)
+	if err != nil {
+		return
+	}
+	name, dim := m.Embedding()
+	if len(embedding) != dim {
+		t.Errorf("embedding of %d, not %d", len(embedding), dim)
+	}
+	for i, v := range outputs[name] {
+		if v != embedding[i] {
+			t.Fatalf("Embed and Run disagree: %g, %g", embedding[i], v)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	conv := func(w []float32, dims []int64, a attributes) []byte {
+		return newFile(13, 6, 6).floats("w", w, dims...).node("Conv", []string{"image", "w"}, "y", a).output("y").bytes()
+	}
+	kernel := make([]float32, 27)
+	cube := []int64{1, 3, 3, 3}
+	one := func(opset int64, op string, in []string, a attributes) []byte {
+		return newFile(opset, 6, 6).floats("k", []float32{1}).floats("three", make([]float32, 3), 3).ints("to", 1, 1<<40).ints("five", 5, 5).
+			floats("matrix", make([]float32, 10), 5, 2).node(op, in, "y", a).output("y").bytes()
+	}
+	nan := float32(math.NaN())
+	for why, data := range map[string][]byte{
+		"no graph":     {},
+		"cut short":    []byte("not an onnx file at all"),
+		"is it an ONN": proto{}.varint(1, 7),
+		`node "node of y" (Einsum): this operator is not supported`: one(13, "Einsum", []string{"image"}, nil),
+		`(com.acme.Conv)`: func() []byte {
+			f := newFile(13, 6, 6).node("Conv", []string{"image"}, "y", nil).output("y")
+			f.nodes[0] = f.nodes[0].text(7, "com.acme")
+			return f.bytes()
+		}(),
+		"has a cycle": newFile(13, 6, 6).node("Add", []string{"image", "b"}, "a", nil).node("Relu", []string{"a"}, "b", nil).output("b").bytes(),
+		`node "node of y" (Add): its input "ghost" is made by nothing`: one(13, "Add", []string{"image", "ghost"}, nil),
+		"made twice":                    newFile(13, 6, 6).node("Relu", []string{"image"}, "y", nil).node("Tanh", []string{"image"}, "y", nil).output("y").bytes(),
+		"its output \"z\"":              newFile(13, 6, 6).node("Relu", []string{"image"}, "y", nil).output("z").bytes(),
+		"it has no output":              newFile(13, 6, 6).node("Relu", []string{"image"}, "y", nil).bytes(),
+		"opset 6":                       one(6, "Relu", []string{"image"}, nil),
+		"opset 99":                      one(99, "Relu", []string{"image"}, nil),
+		"where the file says [1 3 6 7]": newFile(13, 6, 6).node("Relu", []string{"image"}, "y", nil).output("y", 1, 3, 6, 7).bytes(),
+		"1×3×H×W with sides up to":      newFile(13, 1<<30, 1<<30).node("Relu", []string{"image"}, "y", nil).output("y").bytes(),
+		"bytes of data where its shape": conv(kernel[:26], cube, nil),
+		"more than the 65536 elements":  conv(kernel, []int64{1 << 15, 1 << 15, 1 << 15, 1 << 15}, nil),
+		"a dimension of":                conv(kernel, []int64{-1, 3, 3, 3}, nil),
+		"do not fit 3 channels":         conv(kernel[:18], []int64{1, 2, 3, 3}, nil),
+		"attribute strides holds 0":     conv(kernel, cube, attributes{"strides": []int64{0, 1}}),
+		"attribute pads holds -1":       conv(kernel, cube, attributes{"pads": []int64{-1, 0, 0, 0}}),
+		"attribute pads has 2 entries":  conv(kernel, cube, attributes{"pads": []int64{1, 1}}),
+		"attribute dilations holds 2":   conv(kernel, cube, attributes{"dilations": []int64{2, 2}}),
+		"a kernel of [5 5]":             conv(kernel, cube, attributes{"kernel_shape": []int64{5, 5}}),
+		"does not fit into an image":    conv(make([]float32, 3*9*9), []int64{1, 3, 9, 9}, nil),
+		"auto_pad \"WRONG\"":            conv(kernel, cube, attributes{"auto_pad": "WRONG"}),
+		"attribute \"surprise\" is not": conv(kernel, cube, attributes{"surprise": 1}),
+		"in 1000000 groups":             conv(kernel, cube, attributes{"group": 1000000}),
+		"is of kind 1":                  conv(kernel, cube, attributes{"group": float32(1)}),
+		"not a finite number":           conv(append([]float32{nan}, kernel[1:]...), cube, nil),
+		"input 1 is missing":            one(13, "Conv", []string{"image"}, nil),
+		"input 1 is not a constant":     one(13, "Conv", []string{"image", "image"}, nil),
+		"which opset 10 does not know":  one(10, "Clip", []string{"image", "k"}, nil),
+		"\"min\" is not supported":      one(11, "Clip", []string{"image"}, attributes{"min": float32(0)}),
+		"input 1 is not a constant num": one(11, "Clip", []string{"image", "three"}, nil),
+		"bounds of 1 to -1":             one(10, "Clip", []string{"image"}, attributes{"min": float32(1), "max": float32(-1)}),
+		"do not fit":                    one(13, "Add", []string{"image", "matrix"}, nil),
+		"it has 1 inputs":               one(13, "Add", []string{"image"}, nil),
+		"one row, 1×n":                  one(13, "Gemm", []string{"image", "matrix"}, nil),
+		"a target shape":                one(13, "Reshape", []string{"image", "to"}, nil),
+		"cannot take the shape":         one(13, "Reshape", []string{"image", "five"}, nil),
+		"input 0 holds integers":        one(13, "Relu", []string{"to"}, nil),
+		"ceil_mode":                     one(13, "MaxPool", []string{"image"}, attributes{"kernel_shape": []int64{3, 3}, "strides": []int64{2, 2}, "ceil_mode": 1}),
+		"padding as large as":           one(13, "MaxPool", []string{"image"}, attributes{"kernel_shape": []int64{1, 1}, "pads": []int64{1, 1, 1, 1}}),
+		"axis 9":                        one(13, "Flatten", []string{"image"}, attributes{"axis": 9}),
+		"names no axis":                 one(13, "Concat", []string{"image"}, nil),
+	} {
+		t.Run(why, func(t *testing.T) { refused(t, data, Options{Limits: smallLimits}, why) })
+	}
+}
+
+// TestLimits: each limit is held, and each by itself.
+func TestLimits(t *testing.T) {
+	data := smallFile().bytes()
+	for why, limits := range map[string]Limits{
+		"more than the 100 bytes accepted":   {FileBytes: 100},
+		"more than the 5 nodes accepted":     {Nodes: 5},
+		"more than the 50 elements accepted": {Elements: 50},
+		"bytes accepted":                     {Memory: 600},
+		"more than the 1000 multiply-adds":   {Work: 1000},
+	} {
+		refused(t, data, Options{Limits: limits}, why)
+	}
+	refused(t, data, Options{Side: -1}, "a side of -1")
+	refused(t, data, Options{Embedding: "ghost"}, `no tensor "ghost"`)
+	refused(t, data, Options{Embedding: "dense"}, "does not depend on the image")
+
+	// A few bytes that ask for a lot: 3000 channels out of one shared constant,
+	// again and again.
+	f := newFile(13, 100, 100).floats("w", make([]float32, 9000), 3000, 3, 1, 1)
+	for i := range 50 {
+		f.node("Conv", []string{"image", "w"}, fmt.Sprint("c", i), nil).output(fmt.Sprint("c", i))
+	}
+	f.node("Identity", []string{"c1"}, "embedding", nil)
+	refused(t, f.bytes(), Options{Limits: Limits{Memory: 400 << 20}}, "one image takes")
+	f.outputs = f.outputs[:1]
+	if _, err := Load(f.bytes(), Options{Limits: Limits{Memory: 400 << 20}}); err != nil {
+		t.Errorf("what nothing needs was counted: %v", err)
+	}
+}
+
+// TestOpenSizes: a batch left open is one, sides left open are what the caller
+// says.
+func TestOpenSizes(t *testing.T) {
+	f := newFile(13, -1, -1).node("Relu", []string{"image"}, "y", nil).output("y", -1, 3, -1, -1)
+	for _, side := range []int{0, 96} {
+		m, err := Load(f.bytes(), Options{Side: side})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := side
+		if side == 0 {
+			want = 224
+		}
+		if h, w := m.Size(); h != want || w != want {
+			t.Errorf("%d×%d, want %d", h, w, want)
+		}
+	}
+}
+
+// TestOverflow: values beyond float32 are an error, not an embedding.
+func TestOverflow(t *testing.T) {
+	m, err := Load(newFile(13, 1, 1).floats("k", []float32{3e38}).node("Mul", []string{"image", "k"}, "y", nil).output("y").bytes(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Embed([]float32{1, 1, 9}); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("%v", err)
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add(smallFile().bytes())
+	f.Add(newFile(13, 4, 4).floats("w", make([]float32, 9), 3, 1, 1, 3).
+		node("Conv", []string{"image", "w"}, "c", attributes{"group": 3, "strides": []int64{2, 2}, "auto_pad": "SAME_UPPER"}).
+		node("HardSwish", []string{"c"}, "h", nil).
+		node("MaxPool", []string{"h"}, "p", attributes{"kernel_shape": []int64{2, 1}}).
+		node("Concat", []string{"p", "p"}, "k", attributes{"axis": 1}).
+		node("Softmax", []string{"k"}, "y", nil).output("y").bytes())
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) { tryFile(t, data) })
+}

@@ -1,0 +1,136 @@
+package network
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// The wire format of protocol buffers, as much of it as ONNX files use:
+// a message is a row of fields, each a number, a kind and a value.
+const (
+	wireVarint  = 0
+	wireFixed64 = 1
+	wireBytes   = 2
+	wireFixed32 = 5
+)
+
+var errTruncated = errors.New("the file is cut short or damaged")
+
+// A field is one field of a message. bytes points into the file.
+type field struct {
+	number int
+	kind   int
+	bits   uint64 // of a varint, fixed32 or fixed64
+	bytes  []byte // of a length-delimited field
+}
+
+// eachField calls f for every field of a message, in order.
+func eachField(message []byte, f func(field) error) error {
+	for len(message) > 0 {
+		tag, n := binary.Uvarint(message)
+		if n <= 0 {
+			return errTruncated
+		}
+		message = message[n:]
+		if tag>>3 == 0 || tag>>3 > math.MaxInt32 {
+			return fmt.Errorf("%w: field number %d", errTruncated, tag>>3)
+		}
+		at := field{number: int(tag >> 3), kind: int(tag & 7)}
+		switch at.kind {
+		case wireVarint:
+			at.bits, n = binary.Uvarint(message)
+			if n <= 0 {
+				return errTruncated
+			}
+			message = message[n:]
+		case wireFixed64:
+			if len(message) < 8 {
+				return errTruncated
+			}
+			at.bits, message = binary.LittleEndian.Uint64(message), message[8:]
+		case wireFixed32:
+			if len(message) < 4 {
+				return errTruncated
+			}
+			at.bits, message = uint64(binary.LittleEndian.Uint32(message)), message[4:]
+		case wireBytes:
+			size, n := binary.Uvarint(message)
+			if n <= 0 || size > uint64(len(message)-n) {
+				return errTruncated
+			}
+			at.bytes, message = message[n:n+int(size)], message[n+int(size):]
+		default:
+			return fmt.Errorf("%w: field of kind %d", errTruncated, at.kind)
+		}
+		if err := f(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// want refuses a field of another kind than its number should have.
+func (f field) want(kind int) error {
+	if f.kind != kind {
+		return fmt.Errorf("%w: field %d is of kind %d", errTruncated, f.number, f.kind)
+	}
+	return nil
+}
+
+// text reads a string.
+func (f field) text() (string, error) {
+	if len(f.bytes) > maxText {
+		return "", fmt.Errorf("a text of %d bytes, more than the %d accepted", len(f.bytes), maxText)
+	}
+	return string(f.bytes), f.want(wireBytes)
+}
+
+// repeatedInts appends what a field of repeated integers holds, packed or one
+// at a time, as long as there are at most limit of them.
+func (f field) repeatedInts(to []int64, limit int) ([]int64, error) {
+	if f.kind == wireVarint {
+		if len(to) >= limit {
+			return nil, fmt.Errorf("a list of more than %d integers", limit)
+		}
+		return append(to, int64(f.bits)), nil
+	}
+	if err := f.want(wireBytes); err != nil {
+		return nil, err
+	}
+	for b := f.bytes; len(b) > 0; {
+		v, n := binary.Uvarint(b)
+		if n <= 0 {
+			return nil, errTruncated
+		}
+		if len(to) >= limit {
+			return nil, fmt.Errorf("a list of more than %d integers", limit)
+		}
+		to, b = append(to, int64(v)), b[n:]
+	}
+	return to, nil
+}
+
+// repeatedFloats does the same for float32.
+func (f field) repeatedFloats(to []float32, limit int) ([]float32, error) {
+	if f.kind == wireFixed32 {
+		if len(to) >= limit {
+			return nil, fmt.Errorf("a list of more than %d numbers", limit)
+		}
+		return append(to, math.Float32frombits(uint32(f.bits))), nil
+	}
+	if err := f.want(wireBytes); err != nil {
+		return nil, err
+	}
+	if len(f.bytes)%4 != 0 {
+		return nil, errTruncated
+	}
+	if len(to)+len(f.bytes)/4 > limit {
+		return nil, fmt.Errorf("a list of more than %d numbers", limit)
+	}
+	for b := f.bytes; len(b) > 0; b = b[4:] {
+		to = append(to, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return to, nil
+}
