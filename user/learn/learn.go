@@ -1,0 +1,220 @@
+// Package learn finds the linear projection of photos' features that says most
+// about their keywords.
+//
+//	Fit:    n rows of in float32, keywords of each ─▶ Projection
+//	Choose: the same ─▶ Options by cross-validation, and a ranker for them
+//	Apply:  one row of in float32 ─▶ Dim float32 of length 1
+//
+// A row is made of blocks, the seven features of the `paper` profile (Row,
+// FeatureBlocks) or whatever a network gives. Each block goes through a square
+// root that keeps the sign, which makes distances of histograms those of
+// Hellinger, is centred, reduced to its first principal components and divided by
+// its total standard deviation, so that blocks weigh alike. Regularised
+// canonical correlation (Hotelling, "Relations between two sets of variates",
+// Biometrika 1936; with a ridge as Vinod, "Canonical ridge and econometrics of
+// joint production", 1976) with the keywords follows. Keyword t of document
+// frequency f_t in n photos is a column of 0 and log(n/f_t). With
+//
+//	A = Cxx + ρ·tr(Cxx)/p·I,  B = Cyy + ρ·tr(Cyy)/v·I,  A^{-1/2} Cxy B^{-1/2} = U S Vᵀ
+//
+// the projection is A^{-1/2} U S²: every direction weighs as the square of its
+// regularised correlation. The vector is brought to length 1, so that the
+// squared Euclidean distance of two is 2 − 2·cosine, at most 4.
+//
+// # Landmarks
+//
+// With Landmarks the blocks first become the similarities of the photo to that
+// many photos of the collection, exp(−‖x − l‖²/(2·median)), and the projection is
+// linear in those: kernel canonical correlation by Nyström's approximation
+// (Williams, Seeger, "Using the Nyström method to speed up kernel machines",
+// NIPS 2000). The landmarks are learnt from private photos and are kept with
+// them; the vector that leaves Apply has no more values than without.
+//
+// A Projection tells much of the collection. It stays with the owner.
+package learn
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"cpar"
+	"cpar/user/feature"
+	"cpar/user/pca"
+)
+
+// Bounds of options, here and in the encoding.
+const (
+	MaxDim        = 512
+	MaxLandmarks  = 2048
+	MaxComponents = 512
+	MaxBlocks     = 64
+)
+
+// Options say what is fitted. The zero value of a field other than Dim and Ridge
+// will do.
+type Options struct {
+	Dim        int     // directions to keep, 1 to MaxDim
+	Ridge      float64 // ρ, above 0
+	Blocks     []int   // lengths of the blocks of a row, in order; nil for one
+	Skip       []bool  // blocks to leave out; nil for none
+	Components int     // most principal components of a block; 0 for 128
+	Landmarks  int     // at most n/2 of the photos serve; 0 for a projection without
+	Seed       uint64  // starts the principal components and picks the landmarks; no secret
+}
+
+// Projection turns rows into vectors. Its methods may be called concurrently.
+type Projection struct {
+	blocks    []block
+	landmarks matrix32  // m × p; none without landmarks
+	width     float64   // exp(−width·‖x − l‖²)
+	mean      []float32 // q, of what the directions multiply
+	direction matrix32  // q × dim
+}
+
+// block is how one block is reduced; basis is nil for one left out.
+type block struct {
+	length int
+	scale  float32
+	basis  *pca.Basis
+}
+
+// matrix32 is a matrix by rows.
+type matrix32 struct {
+	rows, cols int
+	data       []float32
+}
+
+func (m matrix32) row(i int) []float32 { return m.data[i*m.cols : (i+1)*m.cols] }
+
+// In is the number of values of a row.
+func (p *Projection) In() int {
+	in := 0
+	for _, b := range p.blocks {
+		in += b.length
+	}
+	return in
+}
+
+// Dim is the number of values of a vector. It is below Options.Dim where the
+// collection has fewer keywords or directions.
+func (p *Projection) Dim() int { return p.direction.cols }
+
+// Landmarks is how many there are.
+func (p *Projection) Landmarks() int { return p.landmarks.rows }
+
+// FeatureBlocks are the lengths of the blocks of a Row.
+func FeatureBlocks() []int {
+	return []int{feature.ColorDim, feature.ColorDim, feature.ColorDim,
+		feature.GaborDim, feature.GaborDim, feature.HaarDim, feature.HaarDim}
+}
+
+// Row is the seven features one after the other.
+func Row(v *feature.Vectors) []float32 {
+	var row []float32
+	for _, x := range [][]float32{v.RGB, v.HSV, v.Lab, v.Gabor, v.GaborQ, v.Haar, v.HaarQ} {
+		row = append(row, x...)
+	}
+	return row
+}
+
+// Apply projects one row. Its result has length 1, or is all 0 where the row is
+// in the middle of the collection.
+func (p *Projection) Apply(row []float32) ([]float32, error) {
+	if len(row) != p.In() {
+		return nil, fmt.Errorf("projecting features: %w: %d values, want %d", cpar.ErrInput, len(row), p.In())
+	}
+	for i, v := range row {
+		if v-v != 0 {
+			return nil, fmt.Errorf("projecting features: %w: value %d is %v", cpar.ErrInput, i, v)
+		}
+	}
+	x := p.reduce(row)
+	if p.landmarks.rows > 0 {
+		x = similarities(x, p.landmarks, p.width)
+	}
+	out := make([]float64, p.Dim())
+	for i, v := range x {
+		v -= float64(p.mean[i])
+		for j, w := range p.direction.row(i) {
+			out[j] += v * float64(w)
+		}
+	}
+	return unit(out), nil
+}
+
+// ApplyAll projects every row, on all cores, with the results of Apply.
+func (p *Projection) ApplyAll(rows [][]float32) ([][]float32, error) {
+	out := make([][]float32, len(rows))
+	errs := make([]error, len(rows))
+	inParallel(len(rows), func(i int) { out[i], errs[i] = p.Apply(rows[i]) })
+	for i, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("row %d: %w", i, err)
+		}
+	}
+	return out, nil
+}
+
+func (p *Projection) reduce(row []float32) []float64 {
+	var x []float64
+	for _, b := range p.blocks {
+		if b.basis != nil {
+			for _, v := range b.basis.Project(nil, rooted(row[:b.length])) {
+				x = append(x, v*float64(b.scale))
+			}
+		}
+		row = row[b.length:]
+	}
+	return x
+}
+
+// rooted is the square root of every value's magnitude with its sign.
+func rooted(x []float32) []float32 {
+	out := make([]float32, len(x))
+	for i, v := range x {
+		out[i] = float32(math.Copysign(math.Sqrt(math.Abs(float64(v))), float64(v)))
+	}
+	return out
+}
+
+func similarities(x []float64, landmarks matrix32, width float64) []float64 {
+	out := make([]float64, landmarks.rows)
+	for i := range out {
+		square := 0.0
+		for j, l := range landmarks.row(i) {
+			d := x[j] - float64(l)
+			square += d * d
+		}
+		out[i] = math.Exp(-width * square)
+	}
+	return out
+}
+
+func unit(x []float64) []float32 {
+	out := make([]float32, len(x))
+	norm := blas64.Nrm2(blas64.Vector{N: len(x), Inc: 1, Data: x})
+	if norm > 0 && !math.IsInf(norm, 0) {
+		for i, v := range x {
+			out[i] = float32(v / norm)
+		}
+	}
+	return out
+}
+
+func matrix(rows, cols int) blas64.General {
+	return blas64.General{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float64, rows*cols)}
+}
+
+// product is a·b, a transposed if asked.
+func product(transA blas.Transpose, a, b blas64.General) blas64.General {
+	rows := a.Rows
+	if transA == blas.Trans {
+		rows = a.Cols
+	}
+	c := matrix(rows, b.Cols)
+	blas64.Gemm(transA, blas.NoTrans, 1, a, b, 0, c)
+	return c
+}

@@ -1,0 +1,355 @@
+package rank
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"cpar"
+)
+
+// Sample is a photo whose keywords are known, with its nearest among photos that
+// neither it nor, if it was learnt, the distance was learnt from.
+type Sample struct {
+	Near  []Neighbour // at least as many as may vote; more than MostNeighbours are not used
+	Truth []string
+	Fold  int // from 0; photos of one fold are measured together, as one test
+}
+
+// Quality is what a choice of parameters gave on the samples it was chosen by, the
+// mean of their folds. A mean over words depends on how many photos are asked: the
+// more there are, the more words of one or two photos it has.
+type Quality struct {
+	P     float64 `json:"P"`     // mean over words of precision, 0 … 1
+	R     float64 `json:"R"`     // mean over words of recall, 0 … 1
+	Nplus float64 `json:"Nplus"` // words recalled at least once
+	Words float64 `json:"words"` // words of the photos asked, over which the means are
+	ECE   float64 `json:"ece"`   // of all words of all neighbours, ten bins
+}
+
+// Merit is the harmonic mean of P and R, what parameters are chosen by: an
+// arithmetic mean would trade precision away for the easier recall.
+func (q Quality) Merit() float64 {
+	if q.P+q.R == 0 {
+		return 0
+	}
+	return 2 * q.P * q.R / (q.P + q.R)
+}
+
+// MostNeighbours is the most that Calibrate lets vote.
+const MostNeighbours = 80
+
+// What Calibrate chooses from.
+var (
+	neighbourChoices = []int{5, 10, 20, 40, MostNeighbours}
+	decayChoices     = []float64{0, 2, 4, 8, 16}
+	rarityChoices    = []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6}
+)
+
+// Calibrate chooses the parameters that annotate the samples best with keep
+// keywords each and fits the probabilities. collection is the keywords of every
+// photo that will be searched. A fixed number of neighbours may be asked for;
+// 0 chooses it too.
+func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
+	if len(samples) == 0 || len(collection) == 0 || keep < 1 || neighbours < 0 || neighbours > MostNeighbours {
+		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w: %d samples, %d photos, %d keywords, %d neighbours",
+			cpar.ErrInput, len(samples), len(collection), keep, neighbours)
+	}
+	c := &Calibrated{photos: len(collection), counts: map[string]int{}}
+	for _, words := range collection {
+		for i, w := range words {
+			if !slices.Contains(words[:i], w) {
+				c.counts[w]++
+			}
+		}
+	}
+	ks := neighbourChoices
+	if neighbours > 0 {
+		ks = []int{neighbours}
+	}
+	for _, s := range samples {
+		if s.Fold < 0 || s.Fold >= len(samples) {
+			return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w: fold %d of %d samples", cpar.ErrInput, s.Fold, len(samples))
+		}
+	}
+	n := c.number(samples)
+	best := Quality{P: -1}
+	for _, k := range ks {
+		for _, decay := range decayChoices {
+			voted := n.vote(k, decay)
+			for _, rarity := range rarityChoices {
+				// Strictly better: of equals, the fewer neighbours and the lesser correction.
+				if q := n.measure(voted, rarity, keep); best.P < 0 || q.Merit() > best.Merit() {
+					best, c.neighbours, c.decay, c.rarity = q, k, decay, rarity
+				}
+			}
+		}
+	}
+	voted := n.vote(c.neighbours, c.decay)
+	var x [][curveTerms]float64
+	var y []bool
+	for i, list := range voted {
+		for _, v := range list {
+			x = append(x, terms(v.vote, n.share[v.word]))
+			y = append(y, slices.Contains(n.truth[i], v.word))
+		}
+	}
+	c.curve = logistic(x, y)
+	p := make([]float64, len(x))
+	for i := range x {
+		p[i] = sigmoid(dot(c.curve, x[i]))
+	}
+	c.line = straighten(p, y)
+	for i := range p {
+		p[i] = straightened(p[i], c.line)
+	}
+	var err error
+	if _, best.ECE, err = Reliability(p, y, 10); err != nil {
+		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
+	}
+	return c, best, nil
+}
+
+// numbered are the samples with words as numbers, so that a grid of a few
+// hundred parameters takes seconds.
+type numbered struct {
+	dis   [][]float64
+	words [][][]int // of every sample's neighbours
+	truth [][]int
+	folds [][]int   // the samples of every fold
+	share []float64 // of every word
+}
+
+func (c *Calibrated) number(samples []Sample) *numbered {
+	n := &numbered{}
+	number := map[string]int{}
+	// The same slice of strings is in many neighbours' places: numbered once.
+	type key struct {
+		at  *string
+		len int
+	}
+	known := map[key][]int{}
+	set := func(words []string) []int {
+		if len(words) == 0 {
+			return nil
+		}
+		k := key{&words[0], len(words)}
+		if got, ok := known[k]; ok {
+			return got
+		}
+		var out []int
+		for _, w := range words {
+			id, ok := number[w]
+			if !ok {
+				id = len(number)
+				number[w] = id
+				n.share = append(n.share, c.share(w))
+			}
+			if !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
+		known[k] = out
+		return out
+	}
+	for i, s := range samples {
+		for len(n.folds) <= s.Fold {
+			n.folds = append(n.folds, nil)
+		}
+		n.folds[s.Fold] = append(n.folds[s.Fold], i)
+		near := nearest(s.Near, MostNeighbours)
+		words := make([][]int, len(near))
+		for i := range near {
+			words[i] = set(near[i].Keywords)
+		}
+		n.dis = append(n.dis, distances(near))
+		n.words = append(n.words, words)
+		n.truth = append(n.truth, set(s.Truth))
+	}
+	return n
+}
+
+// voted is a word with its vote.
+type voted struct {
+	word int
+	vote float64
+}
+
+// vote is what the k nearest of every sample say, in order of first occurrence.
+func (n *numbered) vote(k int, decay float64) [][]voted {
+	out := make([][]voted, len(n.dis))
+	place := make([]int, len(n.share))
+	for s := range n.dis {
+		dis := n.dis[s][:min(k, len(n.dis[s]))]
+		var list []voted
+		for i, a := range votes(dis, decay) {
+			for _, w := range n.words[s][i] {
+				if place[w] == 0 {
+					list = append(list, voted{word: w})
+					place[w] = len(list)
+				}
+				list[place[w]-1].vote += a
+			}
+		}
+		for _, v := range list {
+			place[v.word] = 0
+		}
+		out[s] = list
+	}
+	return out
+}
+
+// measure annotates every sample with its keep best words; folds without samples
+// do not count.
+func (n *numbered) measure(votes [][]voted, rarity float64, keep int) Quality {
+	due := make([]float64, len(n.share))
+	for w, s := range n.share {
+		due[w] = math.Pow(s, -rarity)
+	}
+	hit, said, real := make([]int, len(due)), make([]int, len(due)), make([]int, len(due))
+	var mean Quality
+	folds := 0.0
+	for _, fold := range n.folds {
+		if len(fold) == 0 {
+			continue
+		}
+		clear(hit)
+		clear(said)
+		clear(real)
+		for _, s := range fold {
+			for _, v := range best(votes[s], due, keep) {
+				said[v.word]++
+				if slices.Contains(n.truth[s], v.word) {
+					hit[v.word]++
+				}
+			}
+			for _, w := range n.truth[s] {
+				real[w]++
+			}
+		}
+		q := meanOfWords(hit, said, real)
+		mean.P, mean.R, mean.Nplus, mean.Words = mean.P+q.P, mean.R+q.R, mean.Nplus+q.Nplus, mean.Words+q.Words
+		folds++
+	}
+	mean.P, mean.R, mean.Nplus, mean.Words = mean.P/folds, mean.R/folds, mean.Nplus/folds, mean.Words/folds
+	return mean
+}
+
+// best are the keep words of greatest vote times due, in the order of Keywords.
+func best(list []voted, due []float64, keep int) []voted {
+	top := make([]voted, 0, min(keep, len(list))+1)
+	for _, v := range list {
+		v.vote *= due[v.word]
+		at := len(top)
+		for at > 0 && top[at-1].vote < v.vote { // after equals: stable
+			at--
+		}
+		if at < keep {
+			top = slices.Insert(top, at, v)
+			top = top[:min(keep, len(top))]
+		}
+	}
+	return top
+}
+
+func meanOfWords(hit, said, real []int) Quality {
+	var q Quality
+	for w := range real {
+		if real[w] == 0 {
+			continue
+		}
+		q.Words++
+		q.R += float64(hit[w]) / float64(real[w])
+		if said[w] > 0 {
+			q.P += float64(hit[w]) / float64(said[w])
+		}
+		if hit[w] > 0 {
+			q.Nplus++
+		}
+	}
+	q.P /= max(1, q.Words)
+	q.R /= max(1, q.Words)
+	return q
+}
+
+// pull holds the curve to finite coefficients where right and wrong can be
+// told apart completely; it is the weight of one prediction or so.
+const pull = 1e-2
+
+// logistic is the regression of y on x by Newton's method with halved steps.
+func logistic(x [][curveTerms]float64, y []bool) [curveTerms]float64 {
+	loss := func(c [curveTerms]float64) float64 {
+		sum := pull / 2 * dot(c, c)
+		for i := range x {
+			z := dot(c, x[i])
+			if y[i] {
+				z = -z
+			}
+			sum += max(z, 0) + math.Log1p(math.Exp(-math.Abs(z)))
+		}
+		return sum
+	}
+	var c [curveTerms]float64
+	now := loss(c)
+	for range 50 {
+		var g [curveTerms]float64
+		var h [curveTerms][curveTerms]float64
+		for j := range g {
+			g[j] = pull * c[j]
+			h[j][j] = pull
+		}
+		for i := range x {
+			p := sigmoid(dot(c, x[i]))
+			wrong := p
+			if y[i] {
+				wrong--
+			}
+			for j := range g {
+				g[j] += wrong * x[i][j]
+				for k := range g {
+					h[j][k] += p * (1 - p) * x[i][j] * x[i][k]
+				}
+			}
+		}
+		step, size := solve(h, g), 1.0
+		next, then := c, now
+		for range 30 {
+			for j := range c {
+				next[j] = c[j] - size*step[j]
+			}
+			if then = loss(next); then <= now {
+				break
+			}
+			size /= 2
+		}
+		if !(then < now) {
+			return c
+		}
+		done := now-then < 1e-10*now
+		c, now = next, then
+		if done {
+			return c
+		}
+	}
+	return c
+}
+
+// solve is h⁻¹g for a positive definite h, by elimination.
+func solve(h [curveTerms][curveTerms]float64, g [curveTerms]float64) [curveTerms]float64 {
+	for i := range g {
+		for j := i + 1; j < curveTerms; j++ {
+			f := h[j][i] / h[i][i]
+			for k := i; k < curveTerms; k++ {
+				h[j][k] -= f * h[i][k]
+			}
+			g[j] -= f * g[i]
+		}
+	}
+	for i := curveTerms - 1; i >= 0; i-- {
+		for k := i + 1; k < curveTerms; k++ {
+			g[i] -= h[i][k] * g[k]
+		}
+		g[i] /= h[i][i]
+	}
+	return g
+}

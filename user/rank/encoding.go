@@ -1,0 +1,125 @@
+package rank
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"cpar"
+)
+
+// The encoding of a Calibrated, words little-endian:
+//
+//	 0  magic "cpar.cal" (8 bytes)
+//	 8  version uint32 = 1
+//	12  neighbours uint32, 1 to 80
+//	16  photos uint32, 1 to 2³¹ − 1
+//	20  words uint32
+//	24  decay, rarity, six coefficients of the curve: float64 each
+//	88  knots uint32, 0 to 24; of each said, found: float64, both rising in (0, 1)
+//	 …  per word, in rising order of bytes: count uint32, 1 to photos;
+//	    length uint32, the bytes
+//
+// There is one encoding of a ranker and nothing may follow it.
+const (
+	calMagic   = "cpar.cal"
+	calVersion = 1
+	calHeader  = 24 + 8*(2+curveTerms) + 4
+)
+
+// AppendBinary appends the encoding of c to data. The error is always nil.
+func (c *Calibrated) AppendBinary(data []byte) ([]byte, error) {
+	data = append(data, calMagic...)
+	for _, n := range []int{calVersion, c.neighbours, c.photos, len(c.counts)} {
+		data = binary.LittleEndian.AppendUint32(data, uint32(n))
+	}
+	for _, v := range append([]float64{c.decay, c.rarity}, c.curve[:]...) {
+		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(v))
+	}
+	data = binary.LittleEndian.AppendUint32(data, uint32(len(c.line)))
+	for _, k := range c.line {
+		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(k.said))
+		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(k.found))
+	}
+	words := make([]string, 0, len(c.counts))
+	for w := range c.counts {
+		words = append(words, w)
+	}
+	slices.Sort(words)
+	for _, w := range words {
+		data = binary.LittleEndian.AppendUint32(data, uint32(c.counts[w]))
+		data = binary.LittleEndian.AppendUint32(data, uint32(len(w)))
+		data = append(data, w...)
+	}
+	return data, nil
+}
+
+// MarshalBinary is AppendBinary to a new slice.
+func (c *Calibrated) MarshalBinary() ([]byte, error) { return c.AppendBinary(nil) }
+
+// UnmarshalBinary decodes data, which it does not keep. On an error c is unchanged.
+func (c *Calibrated) UnmarshalBinary(data []byte) error {
+	corrupt := func(what string) error {
+		return fmt.Errorf("decoding a ranker: %w: %s", cpar.ErrCorrupt, what)
+	}
+	if len(data) < calHeader || string(data[:len(calMagic)]) != calMagic {
+		return corrupt("no such header")
+	}
+	field := func(i int) uint32 { return binary.LittleEndian.Uint32(data[len(calMagic)+4*i:]) }
+	if v := field(0); v != calVersion {
+		return fmt.Errorf("decoding a ranker: %w: %d", cpar.ErrVersion, v)
+	}
+	neighbours, photos, words := field(1), field(2), field(3)
+	if neighbours < 1 || neighbours > MostNeighbours || photos < 1 || photos > math.MaxInt32 {
+		return corrupt(fmt.Sprintf("%d neighbours of %d photos", neighbours, photos))
+	}
+	out := Calibrated{neighbours: int(neighbours), photos: int(photos), counts: map[string]int{}}
+	var values [2 + curveTerms]float64
+	for i := range values {
+		values[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[24+8*i:]))
+		// 1000 is far from any fit, and keeps every weight finite.
+		if !(math.Abs(values[i]) <= 1000) {
+			return corrupt(fmt.Sprintf("parameter %d is %v", i, values[i]))
+		}
+	}
+	if out.decay, out.rarity = values[0], values[1]; out.decay < 0 || out.rarity < 0 || out.rarity > 1 {
+		return corrupt(fmt.Sprintf("decay %v, rarity %v", out.decay, out.rarity))
+	}
+	copy(out.curve[:], values[2:])
+	rest, last := data[calHeader:], ""
+	knots := binary.LittleEndian.Uint32(data[calHeader-4:])
+	if knots > mostKnots || len(rest) < 16*int(knots) {
+		return corrupt(fmt.Sprintf("%d knots", knots))
+	}
+	var before knot
+	for range knots {
+		k := knot{math.Float64frombits(binary.LittleEndian.Uint64(rest)), math.Float64frombits(binary.LittleEndian.Uint64(rest[8:]))}
+		if !(k.said > before.said && k.said < 1 && k.found > before.found && k.found < 1) {
+			return corrupt("a line that does not rise")
+		}
+		out.line, before, rest = append(out.line, k), k, rest[16:]
+	}
+	for i := range words {
+		if len(rest) < 8 {
+			return corrupt("cut short")
+		}
+		count, size := binary.LittleEndian.Uint32(rest), binary.LittleEndian.Uint32(rest[4:])
+		if rest = rest[8:]; uint64(size) > uint64(len(rest)) {
+			return corrupt("cut short")
+		}
+		word := string(rest[:size])
+		if rest = rest[size:]; i > 0 && word <= last {
+			return corrupt("words out of order")
+		}
+		if count < 1 || count > photos {
+			return corrupt(fmt.Sprintf("a word of %d of %d photos", count, photos))
+		}
+		out.counts[word], last = int(count), word
+	}
+	if len(rest) != 0 {
+		return corrupt(fmt.Sprintf("%d bytes too many", len(rest)))
+	}
+	*c = out
+	return nil
+}
