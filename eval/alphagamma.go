@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"cpar/internal/parallel"
 	"cpar/user"
 	"cpar/user/distance"
 	"cpar/user/embed"
@@ -125,7 +126,7 @@ func relativeError(p *embed.Projection, records, requests [][]uint16, exact [][]
 	}
 	unit := float64(p.MHat()) * vector.Beta / 2
 	sums, counts := make([]float64, len(qs)), make([]int, len(qs))
-	inParallel(len(qs), func(i int) {
+	parallel.For(len(qs), func(i int) {
 		for j, z := range zs {
 			if d := exact[i][j]; d > 0 {
 				sums[i] += math.Abs(float64(distance.SquaredL2Int(qs[i], z))/unit-d) / d

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"cpar/internal/parallel"
 	"cpar/user"
 )
 
@@ -61,7 +62,7 @@ func MeasurePCA(ctx context.Context, c *Corpus, progress user.Progress) (*PCALos
 			paper[i], standard[i] = j.mark(i, all[i]), j.mark(i, five[i])
 		}
 		ofPaper, ofStandard := make([]float64, len(draws)), make([]float64, len(draws))
-		inParallel(len(draws), func(b int) {
+		parallel.For(len(draws), func(b int) {
 			ofPaper[b] = j.tally(paper, draws[b], true).recall(true)
 			ofStandard[b] = j.tally(standard, draws[b], false).recall(false)
 		})

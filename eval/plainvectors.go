@@ -3,33 +3,14 @@ package eval
 import (
 	"fmt"
 	"math"
-	"runtime"
-	"sync"
 
+	"cpar/internal/parallel"
 	"cpar/user"
 	"cpar/user/distance"
 	"cpar/user/feature"
 	"cpar/user/pca"
 	"cpar/user/vector"
 )
-
-// inParallel calls f(0) to f(n-1) on all cores.
-func inParallel(n int, f func(i int)) {
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i := range next {
-				f(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
-}
 
 // plainVectors assembles the plaintext vectors of a corpus with PCA-factor,
 // fitted on the training images as Setup does; 0 is for no PCA at all.
@@ -87,7 +68,7 @@ func assemble(images []user.Image, haar, haarq func([]user.Image) ([][]float64, 
 	}
 	out := make([]*vector.Vector, len(images))
 	errs := make([]error, len(images))
-	inParallel(len(images), func(i int) {
+	parallel.For(len(images), func(i int) {
 		f := images[i].Vectors
 		out[i], errs[i] = vector.New(vector.Features{
 			RGB: widen(f.RGB), HSV: widen(f.HSV), Lab: widen(f.Lab),
@@ -121,7 +102,7 @@ func exactDis(train, test []*vector.Vector) [][]float64 {
 			entropy[i] += a * math.Log(a)
 		}
 	}
-	inParallel(len(test), func(i int) {
+	parallel.For(len(test), func(i int) {
 		for _, c := range test[i].KL {
 			logs[i] = append(logs[i], math.Log(c))
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/internal/parallel"
 	"cpar/kdforest"
 	"cpar/user"
 	"cpar/user/cluster"
@@ -82,7 +83,7 @@ func measureStructure(ctx context.Context, c *Corpus, opt user.Options) ([]Struc
 	}
 	found := func(p cpar.Params) ([][]uint32, error) {
 		records, errs := make([][]uint32, len(c.Test)), make([]error, len(c.Test))
-		inParallel(len(c.Test), func(i int) {
+		parallel.For(len(c.Test), func(i int) {
 			if errs[i] = ctx.Err(); errs[i] == nil {
 				records[i], errs[i] = nearestInTwin(b, twin, c.Test[i], p)
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/internal/parallel"
 	"cpar/user"
 )
 
@@ -173,7 +174,7 @@ func (w *sweeper) judgeAll(j int) (*judged, error) {
 	for _, to := range []*[]float64{&g.paper, &g.paperAll, &g.standard, &g.found} {
 		*to = make([]float64, len(w.draws))
 	}
-	inParallel(len(w.draws), func(b int) {
+	parallel.For(len(w.draws), func(b int) {
 		t := w.judge.tally(all, w.draws[b], true)
 		g.paper[b], g.paperAll[b] = t.recall(true), t.recall(false)
 		g.standard[b] = w.judge.tally(five, w.draws[b], false).recall(false)
@@ -197,7 +198,7 @@ func matchRecords(reply *cpar.Reply) []uint32 {
 // speedup is median over median, with its interval over the resamples.
 func (w *sweeper) speedup(base, ns []int64) Interval {
 	values := make([]float64, len(w.draws))
-	inParallel(len(values), func(b int) {
+	parallel.For(len(values), func(b int) {
 		values[b] = float64(weightedMedian(base, w.draws[b])) / float64(weightedMedian(ns, w.draws[b]))
 	})
 	return interval(values)

@@ -13,6 +13,7 @@ import (
 	"cpar/cloud/score"
 	"cpar/cloud/search"
 	"cpar/internal/modq"
+	"cpar/internal/parallel"
 	"cpar/internal/wire"
 	"cpar/kdforest"
 	"cpar/user"
@@ -73,7 +74,7 @@ type asked struct {
 // prepare makes the first n requests for a search, on all cores.
 func (s *Session) prepare(ctx context.Context, p cpar.Params, n int) ([]asked, error) {
 	out, errs := make([]asked, n), make([]error, n)
-	inParallel(n, func(i int) {
+	parallel.For(n, func(i int) {
 		if errs[i] = ctx.Err(); errs[i] == nil {
 			out[i].pending, out[i].q, errs[i] = s.Builder.RequestVector(s.Requests[i], p)
 		}

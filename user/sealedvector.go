@@ -7,6 +7,7 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/internal/parallel"
 	"cpar/user/combined"
 	"cpar/user/vector"
 )
@@ -255,7 +256,7 @@ func (r *plainRecords) scores(u []int32, workers int) []int64 {
 		narrow[i] = int16(x)
 	}
 	out := make([]int64, r.count())
-	lattice.Share(len(out), workers, func(from, to int) {
+	parallel.Ranges(len(out), workers, func(from, to int) {
 		for i := from; i < to; i++ {
 			out[i] = int64(dotSmall(r.rows[i*r.dim:(i+1)*r.dim], narrow)) + r.addends[i]
 		}

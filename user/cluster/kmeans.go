@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"cpar"
+	"cpar/internal/parallel"
 )
 
 // Options say how rows are clustered. The zero value is what was measured to
@@ -177,7 +178,7 @@ func (m *machine) start() {
 		if len(m.centroids) == m.k*m.d {
 			return
 		}
-		inParallel(m.n, func(first, last int) {
+		parallel.Ranges(m.n, 0, func(first, last int) {
 			for i := first; i < last; i++ {
 				m.distance[i] = min(m.distance[i], squaredL2(m.row(i), chosen))
 			}
@@ -222,7 +223,7 @@ func (m *machine) assign() int {
 	before := slices.Clone(m.list)
 	// Chunks are the same whatever the number of cores: how a product rounds
 	// depends on the size of its matrices.
-	inParallel((m.n+chunkRows-1)/chunkRows, func(from, to int) {
+	parallel.Ranges((m.n+chunkRows-1)/chunkRows, 0, func(from, to int) {
 		products := make([]float32, chunkRows*m.k)
 		for at := from * chunkRows; at < min(m.n, to*chunkRows); at += chunkRows {
 			rows := min(chunkRows, m.n-at)
@@ -287,7 +288,7 @@ func (m *machine) fill() {
 // goroutine in the order of rows, so that the number of cores changes nothing.
 func (m *machine) update() {
 	lists := newLists(m.list, m.k)
-	inParallel(m.k, func(from, to int) {
+	parallel.Ranges(m.k, 0, func(from, to int) {
 		sum := make([]float64, m.d)
 		for c := from; c < to; c++ {
 			clear(sum)

@@ -2,8 +2,6 @@ package cluster
 
 import (
 	"math"
-	"runtime"
-	"sync"
 )
 
 // Lists is a division of n records into lists, none of them empty.
@@ -62,15 +60,4 @@ func (l *Lists) Imbalance() float64 {
 //	        k = 384   0.88    0.95   0.97   1.00   k = 512 0.86    0.95   0.98   1.00
 func DefaultLists(n int) int {
 	return max(1, int(math.Round(2*math.Sqrt(float64(n)))))
-}
-
-// inParallel calls f on ranges of 0…n−1, one a core. What f does with a number
-// must not depend on the range it comes in.
-func inParallel(n int, f func(from, to int)) {
-	workers := min(n, runtime.GOMAXPROCS(0))
-	var wait sync.WaitGroup
-	for w := range workers {
-		wait.Go(func() { f(w*n/workers, (w+1)*n/workers) })
-	}
-	wait.Wait()
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"cpar"
+	"cpar/internal/parallel"
 	"cpar/user/pca"
 )
 
@@ -80,7 +81,7 @@ func (p *photoRows) rows(first, last, step int) [][]float32 {
 	d := m + len(p.histograms[0])
 	rows := make([][]float32, (last-first+step-1)/step)
 	data := make([]float32, len(rows)*d)
-	inParallel(len(rows), func(from, to int) {
+	parallel.Ranges(len(rows), 0, func(from, to int) {
 		for i := from; i < to; i++ {
 			row := data[i*d : (i+1)*d : (i+1)*d]
 			for j, x := range p.z[first+i*step] {

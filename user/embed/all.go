@@ -1,9 +1,8 @@
 package embed
 
 import (
+	"cpar/internal/parallel"
 	"fmt"
-	"runtime"
-	"sync"
 )
 
 const (
@@ -64,7 +63,7 @@ func (p *Projection) EmbedAll(levels [][]uint16) ([][]int16, error) {
 	}
 
 	coordinates := make([]coordinate, p.m)
-	inParallel(p.m, func() func(int) {
+	parallel.Each(p.m, func() func(int) {
 		return func(d int) { coordinates[d] = p.coordinate(levels, d) }
 	})
 	balance := make([]int16, len(levels)) // Σ_d x_d − base_d, see Embed
@@ -73,7 +72,7 @@ func (p *Projection) EmbedAll(levels [][]uint16) ([][]int16, error) {
 			balance[i] += int16(int(l) - int(p.baselines[d]))
 		}
 	}
-	inParallel((p.mhat+tileCols-1)/tileCols, func() func(int) {
+	parallel.Each((p.mhat+tileCols-1)/tileCols, func() func(int) {
 		sums := make([]uint64, len(levels)*tileWords)
 		var walks [together][]uint64
 		return func(tile int) {
@@ -100,25 +99,6 @@ func (p *Projection) EmbedAll(levels [][]uint16) ([][]int16, error) {
 		}
 	})
 	return z, nil
-}
-
-// inParallel calls task(0) to task(n-1) on all cores, one task made by each.
-func inParallel(n int, worker func() func(int)) {
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			task := worker()
-			for i := range next {
-				task(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
 }
 
 func (p *Projection) coordinate(levels [][]uint16, d int) coordinate {

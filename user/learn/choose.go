@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"cpar"
+	"cpar/internal/parallel"
 	"cpar/user/rank"
 )
 
@@ -196,7 +197,7 @@ func (v *validation) samples(directions []blas64.General, dim int) []rank.Sample
 		m, mean := v.rest[fold], matrix(1, w.Cols)
 		blas64.Gemv(blas.Trans, 1/m.n, w, blas64.Vector{N: len(m.sx), Inc: 1, Data: m.sx}, 0,
 			blas64.Vector{N: w.Cols, Inc: 1, Data: mean.Data})
-		inParallel(all.Rows, func(i int) {
+		parallel.For(all.Rows, func(i int) {
 			row := all.Data[i*all.Cols : (i+1)*all.Cols]
 			for j := range row {
 				row[j] -= mean.Data[j]
@@ -215,7 +216,7 @@ func (v *validation) samples(directions []blas64.General, dim int) []rank.Sample
 			inner := matrix(len(now), records.Rows)
 			blas64.Gemm(blas.NoTrans, blas.Trans, 1, rowsOf(all, now), records, 0, inner)
 			got := make([]rank.Sample, len(now))
-			inParallel(len(now), func(i int) {
+			parallel.For(len(now), func(i int) {
 				got[i].Truth, got[i].Fold = v.words[now[i]], fold
 				for _, k := range largest(inner.Data[i*inner.Cols:(i+1)*inner.Cols], rank.MostNeighbours) {
 					got[i].Near = append(got[i].Near, rank.Neighbour{

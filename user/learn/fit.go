@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"cpar"
+	"cpar/internal/parallel"
 	"cpar/user/pca"
 )
 
@@ -163,7 +162,7 @@ func (f *fitting) reduce(rows [][]float32, blocks []int, opt Options) error {
 			continue
 		}
 		part := make([][]float32, len(rows))
-		inParallel(len(rows), func(i int) { part[i] = rooted(rows[i][start:at]) })
+		parallel.For(len(rows), func(i int) { part[i] = rooted(rows[i][start:at]) })
 		basis, err := pca.Fit(part, min(components, length), opt.Seed)
 		if err != nil {
 			return fmt.Errorf("block %d: %w", k, err)
@@ -205,7 +204,7 @@ func (f *fitting) reduce(rows [][]float32, blocks []int, opt Options) error {
 
 func variance(rows [][]float32, mean []float32) float64 {
 	sums := make([]float64, len(rows))
-	inParallel(len(rows), func(i int) {
+	parallel.For(len(rows), func(i int) {
 		for j, v := range rows[i] {
 			d := float64(v) - float64(mean[j])
 			sums[i] += d * d
@@ -237,7 +236,7 @@ func (f *fitting) lift(m int, seed uint64) error {
 		return out
 	}
 	between := matrix(m, m)
-	inParallel(m, func(i int) {
+	parallel.For(m, func(i int) {
 		x := row(i)
 		for k := range m {
 			for j, v := range l.row(k) {
@@ -276,7 +275,7 @@ func (f *fitting) lift(m int, seed uint64) error {
 		}
 	}
 	k := matrix(f.x.Rows, m)
-	inParallel(f.x.Rows, func(i int) { copy(k.Data[i*m:], similarities(f.x.Data[i*p:(i+1)*p], l, width)) })
+	parallel.For(f.x.Rows, func(i int) { copy(k.Data[i*m:], similarities(f.x.Data[i*p:(i+1)*p], l, width)) })
 	f.raw = make([]float64, m)
 	for i := range k.Rows {
 		for j, v := range k.Data[i*m : (i+1)*m] {
@@ -318,21 +317,4 @@ func (f *fitting) projection(w blas64.General) *Projection {
 		p.mean[i] = float32(v)
 	}
 	return &p
-}
-
-// inParallel calls task(0) to task(n-1) on all cores, in any order.
-func inParallel(n int, task func(int)) {
-	const stretch = 16
-	workers := runtime.GOMAXPROCS(0)
-	var group sync.WaitGroup
-	for w := range workers {
-		group.Go(func() {
-			for start := w * stretch; start < n; start += workers * stretch {
-				for i := start; i < min(start+stretch, n); i++ {
-					task(i)
-				}
-			}
-		})
-	}
-	group.Wait()
 }

@@ -41,6 +41,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"cpar"
+	"cpar/internal/parallel"
 	"cpar/user/feature"
 	"cpar/user/pca"
 )
@@ -149,7 +150,7 @@ func (p *Projection) Apply(row []float32) ([]float32, error) {
 func (p *Projection) ApplyAll(rows [][]float32) ([][]float32, error) {
 	out := make([][]float32, len(rows))
 	errs := make([]error, len(rows))
-	inParallel(len(rows), func(i int) { out[i], errs[i] = p.Apply(rows[i]) })
+	parallel.For(len(rows), func(i int) { out[i], errs[i] = p.Apply(rows[i]) })
 	for i, err := range errs {
 		if err != nil {
 			return nil, fmt.Errorf("row %d: %w", i, err)

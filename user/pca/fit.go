@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"cpar"
+	"cpar/internal/parallel"
 )
 
 // MaxIn bounds the length of a row, here and in the encoding.
@@ -130,7 +131,7 @@ func centre(rows [][]float32) (centred, error) {
 	c := centred{rows: rows, mean: make([]float64, in), scale: 1}
 	tasks := (in + panel - 1) / panel
 	largest, total := make([]float64, tasks), make([]float64, tasks)
-	inParallel(tasks, func() func(int) {
+	parallel.Each(tasks, func() func(int) {
 		return func(task int) {
 			start, end := task*panel, min((task+1)*panel, in)
 			mean := c.mean[start:end]

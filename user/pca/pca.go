@@ -31,6 +31,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"cpar"
+	"cpar/internal/parallel"
 )
 
 // Basis is a mean and out orthonormal components of in values each, the last
@@ -105,7 +106,7 @@ func (b *Basis) ProjectAll(rows [][]float32) ([][]float64, error) {
 	for i := range all {
 		all[i] = flat[i*b.out : (i+1)*b.out : (i+1)*b.out]
 	}
-	inParallel((len(rows)+batchRows-1)/batchRows, func() func(int) {
+	parallel.Each((len(rows)+batchRows-1)/batchRows, func() func(int) {
 		return func(batch int) {
 			start, end := batch*batchRows, min((batch+1)*batchRows, len(rows))
 			b.project(all[start:end], rows[start:end])

@@ -1,9 +1,7 @@
 package pca
 
 import (
-	"runtime"
-	"sync"
-
+	"cpar/internal/parallel"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 )
@@ -75,7 +73,7 @@ func (c *centred) forward(q blas64.General) panels {
 	narrow := narrowed(q)
 	n, in, l := len(c.rows), len(c.mean), q.Rows
 	p := newPanels(l, n)
-	inParallel((n+forwardRows-1)/forwardRows, func() func(int) {
+	parallel.Each((n+forwardRows-1)/forwardRows, func() func(int) {
 		x := newPanels(forwardRows, in)
 		sums := make([]float64, l*forwardRows)
 		return func(task int) {
@@ -102,7 +100,7 @@ func (c *centred) forward(q blas64.General) panels {
 // backward writes p·X, l × in, to z.
 func (c *centred) backward(z blas64.General, p panels) {
 	n, in, l := len(c.rows), len(c.mean), p.rows
-	inParallel((in+backwardCols-1)/backwardCols, func() func(int) {
+	parallel.Each((in+backwardCols-1)/backwardCols, func() func(int) {
 		x := make([]float32, backwardCols*apart)
 		sums := make([]float64, l*backwardCols)
 		return func(task int) {
@@ -160,24 +158,4 @@ func (c *centred) columns(x []float32, first, last, start, end int) {
 			x[j*apart+i-first] = float32((float64(v) - mean[j]) * scale)
 		}
 	}
-}
-
-// inParallel calls task(0) to task(n-1) on all cores; each core makes a task of
-// its own. Which core does which must not matter.
-func inParallel(n int, worker func() (task func(int))) {
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			task := worker()
-			for i := range next {
-				task(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
 }

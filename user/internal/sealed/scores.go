@@ -5,6 +5,7 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/internal/parallel"
 	"cpar/user/internal/seed"
 )
 
@@ -35,7 +36,7 @@ func (q *Pending) scores(h *Hints, r *lattice.Reply, workers int) ([]int64, erro
 		return nil, fmt.Errorf("%w: this request has been answered", cpar.ErrInput)
 	}
 	scores := make([]int64, h.records)
-	lattice.Share(len(h.groups), workers, func(from, to int) { q.decrypt(scores, h, from, to, r.Scores) })
+	parallel.Ranges(len(h.groups), workers, func(from, to int) { q.decrypt(scores, h, from, to, r.Scores) })
 	clear(q.once)
 	clear(q.combined)
 	return scores, nil
