@@ -261,14 +261,19 @@ func (b *Builder) writePlanes(ctx context.Context, w *indexdir.Writer, m *cpar.M
 	}); err != nil {
 		return err
 	}
+	return encryptedRows(ctx, w, m, cpar.SegmentPlanes, key.Key, plain, noise)
+}
+
+// encryptedRows encrypts rows at once and writes them as one segment.
+func encryptedRows(ctx context.Context, w *indexdir.Writer, m *cpar.Manifest, kind cpar.SegmentKind, key *ive.Key, plain []int64, noise *ive.Noise, quiet ...int) error {
 	words := make([]uint64, len(plain))
-	if err := key.EncryptRecords(words, plain, noise); err != nil {
+	if err := key.EncryptRecords(words, plain, noise, quiet...); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return segment(w, m, cpar.SegmentPlanes, func(to io.Writer) error {
+	return segment(w, m, kind, func(to io.Writer) error {
 		_, err := to.Write(wire.AppendWords(nil, words))
 		return err
 	})

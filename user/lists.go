@@ -8,7 +8,6 @@ import (
 
 	"cpar"
 	"cpar/internal/indexdir"
-	"cpar/internal/wire"
 	"cpar/ivf"
 	"cpar/user/cluster"
 	"cpar/user/combined"
@@ -107,15 +106,5 @@ func (b *Builder) writeCentroids(ctx context.Context, w *indexdir.Writer, m *cpa
 			return fmt.Errorf("centroid %d: %w", i, err)
 		}
 	}
-	words := make([]uint64, len(plain))
-	if err := key.EncryptRecords(words, plain, noise, b.budget.QuietSlot()); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return segment(w, m, cpar.SegmentCentroids, func(to io.Writer) error {
-		_, err := to.Write(wire.AppendWords(nil, words))
-		return err
-	})
+	return encryptedRows(ctx, w, m, cpar.SegmentCentroids, key, plain, noise, b.budget.QuietSlot())
 }

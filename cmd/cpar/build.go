@@ -249,8 +249,9 @@ const protectsLocal = `note: scheme local hides all but how many photos there ar
 update them: the cloud keeps the index and is asked nothing. See SECURITY.md.`
 
 const protectsVisible = `note: schemes cpar and capia protect a private collection from a cloud that knows
-none of it, and no more: the cloud sees how near photos are to each request. A
-cloud that knows some of your photos can learn about the others. See SECURITY.md.`
+none of it and cannot guess it, and no more: the cloud sees how near photos are to
+each request. A cloud that knows some of your photos can learn about the others, and
+one that guesses a public collection can match it. See SECURITY.md.`
 
 func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
 	if s := c.Summary(); s != "" {

@@ -104,10 +104,10 @@ func (r *Result) printSaw(w io.Writer) {
 	for _, line := range r.Saw.Log {
 		fmt.Fprintf(w, "    %s\n", line)
 	}
-	fmt.Fprintf(w, "\n  Of cpar and capia it learns how near records are to each request, of cpar also\n"+
-		"  when a picture is asked for twice. It cannot read pictures or keywords; but a\n"+
-		"  cloud that knows some of the pictures already can work out others. Of sealed and\n"+
-		"  local it learns no such thing. See SECURITY.md.\n")
+	fmt.Fprintf(w, "\n  Of cpar and capia it can tell how near every record is to each request, and when\n"+
+		"  a picture is asked for twice. It cannot read pictures or keywords; but a cloud\n"+
+		"  that knows some of the pictures, or guesses which collection it holds, can work\n"+
+		"  out others. Of sealed and local it learns no such thing. See SECURITY.md.\n")
 }
 
 // SawLines says in plain words what the cloud saw.

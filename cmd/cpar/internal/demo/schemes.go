@@ -38,20 +38,20 @@ func (s *session) compareSchemes() {
 			HomeMS:  r.median(i, func(a *Answer) time.Duration { return a.makeRequest + a.selection }),
 			CloudMS: r.median(i, func(a *Answer) time.Duration { return a.roundTrip }),
 			Sent:    first.Sent, Received: first.Received, Fetched: x.fetched, Stored: x.manifest.Bytes(),
-			Learnt: learnt(how.params.Scheme, first),
+			Learnt: learnt(how.params.Scheme, first, r.Records),
 		})
 	}
 }
 
 // learnt says in a line what the cloud made of the first picture's request.
-func learnt(scheme cpar.Scheme, a *Answer) string {
+func learnt(scheme cpar.Scheme, a *Answer, records int) string {
 	switch scheme {
 	case cpar.SchemeCPAR:
-		return fmt.Sprintf("how near %d records are, which %d are nearest, on which side of every plane the picture lies: it knows a picture again", a.Visited, len(a.Nearest))
+		return fmt.Sprintf("how near each of %d records is, if it scores them all, which %d are nearest, on which side of every plane the picture lies: it knows a picture again", records, len(a.Nearest))
 	case cpar.SchemeCAPIA:
-		return fmt.Sprintf("how near each of %d records is, and which %d are nearest", a.Visited, len(a.Nearest))
+		return fmt.Sprintf("how near each of %d records is, and which %d are nearest: it knows a picture again", records, len(a.Nearest))
 	case cpar.SchemeSealed:
-		return fmt.Sprintf("that a request came: it made %d numbers and could read none", a.Visited)
+		return fmt.Sprintf("that a request came: it made %d numbers and could read none", records)
 	}
 	return "that the index was fetched; it was asked nothing"
 }
