@@ -58,11 +58,11 @@ func MeasureSamples(ctx context.Context, s *Session, c *Corpus) (*Samples, error
 			if err != nil {
 				return nil, err
 			}
-			list, err := pending.Keywords(reply, keywordsKept)
+			near, err := pending.Neighbours(reply)
 			if err != nil {
 				return nil, err
 			}
-			for _, w := range words(list) {
+			for _, w := range keywordsOf(near, keywordsKept) {
 				*part.to = append(*part.to, Word{w, slices.Contains(sample.Human, w)})
 			}
 		}

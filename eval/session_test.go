@@ -198,7 +198,7 @@ func TestKeywordsComeBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			words, err := pending.Keywords(reply, 2)
-			if err != nil || !slices.ContainsFunc(words, func(w rank.Keyword) bool { return w.Word == im.Keywords[0] }) {
+			if err != nil || !slices.ContainsFunc(words, func(w rank.Scored) bool { return w.Word == im.Keywords[0] }) {
 				t.Errorf("image %d, %v: %v, %v; want %s", i, p.Scheme, words, err, im.Keywords[0])
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"cpar"
-	"cpar/user/feature"
 	"cpar/user/rank"
 )
 
@@ -18,8 +17,8 @@ type Ask func(ctx context.Context, q *cpar.Request) (*cpar.Reply, error)
 //	         the owner's machine           ║     the cloud     ║  the owner's machine
 //
 // It returns at most n keywords, heaviest first.
-func (o *Owner) Annotate(ctx context.Context, ask Ask, photo []byte, p cpar.Params, n int) ([]rank.Keyword, error) {
-	features, err := feature.FromBytes(photo)
+func (o *Owner) Annotate(ctx context.Context, ask Ask, photo []byte, p cpar.Params, n int) ([]rank.Scored, error) {
+	features, err := o.Features(photo)
 	if err != nil {
 		return nil, err
 	}

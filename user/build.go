@@ -21,6 +21,8 @@ type BuildOptions struct {
 	// Cache keeps features between runs, so that an interrupted build goes on
 	// where it stopped; nil for none.
 	Cache *feature.Cache
+	// Network gives images embeddings, which profile `network` needs.
+	Network *Network
 }
 
 // Skipped is an image that a build left out, and why.
@@ -32,10 +34,14 @@ type Skipped struct {
 // ReadImages extracts the features of a collection's images. Images that
 // cannot be decoded are returned by name, or stop the reading if strict.
 func ReadImages(ctx context.Context, items []dataset.Item, opt BuildOptions) ([]Image, []Skipped, error) {
-	results, err := feature.All(ctx, len(items), func(i int) ([]byte, error) { return feature.ReadFile(items[i].Path) }, feature.Options{
+	how := feature.Options{
 		Cache:    opt.Cache,
 		Progress: func(done, total int) { opt.Progress.report("features", done, total) },
-	})
+	}
+	if opt.Network != nil {
+		how.Network = opt.Network
+	}
+	results, err := feature.All(ctx, len(items), func(i int) ([]byte, error) { return feature.ReadFile(items[i].Path) }, how)
 	if err != nil {
 		return nil, nil, err
 	}

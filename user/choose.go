@@ -149,7 +149,7 @@ func (b *Builder) measure(ctx context.Context) (*Choice, error) {
 		lists.rows = centroids
 		var truth []kdforest.Hit
 		for j, search := range []func() ([]kdforest.Hit, error){
-			func() ([]kdforest.Hit, error) { return space.scan(n), nil },
+			func() ([]kdforest.Hit, error) { return space.scan(n, kept+1), nil },
 			func() ([]kdforest.Hit, error) {
 				hits, _, err := b.forest.Search(space, kdforest.Options{Visits: visits, L: kept + 1, Order: kdforest.ByRank})
 				return hits, err
@@ -229,8 +229,8 @@ func (s *wordSpace) Run(first uint32, scores []int64) {
 	modq.ToSigned(scores, dots)
 }
 
-func (s *wordSpace) scan(n int) []kdforest.Hit {
-	queue := kdforest.NewQueue(kept + 1)
+func (s *wordSpace) scan(n, l int) []kdforest.Hit {
+	queue := kdforest.NewQueue(l)
 	scores := make([]int64, min(n, kdforest.DefaultBatch))
 	for first := 0; first < n; first += len(scores) {
 		part := scores[:min(len(scores), n-first)]

@@ -72,7 +72,7 @@ func TestChooseMeasuresTheIndex(t *testing.T) {
 		}
 		b.encrypted = false // of this index, once more
 		for record := range b.images {
-			if v, err := b.profile.vector(images[b.Image(uint32(record))].Vectors); err != nil || !slices.Equal(v.Levels, b.vectors[record].Levels) {
+			if v, err := b.Vector(images[b.Image(uint32(record))].Vectors); err != nil || !slices.Equal(v.Levels, b.vectors[record].Levels) {
 				t.Fatalf("%+v: record %d is not of image %d", opt, record, b.Image(uint32(record)))
 			}
 		}
@@ -110,7 +110,7 @@ func TestWordSpaceIsThePlainSpace(t *testing.T) {
 		}
 	}
 	hits, err := kdforest.Scan(twins, 60, kept+1, 0)
-	if err != nil || !slices.Equal(words.scan(60), hits) {
-		t.Errorf("the scan finds %v, the twin %v, %v", words.scan(60), hits, err)
+	if err != nil || !slices.Equal(words.scan(60, kept+1), hits) {
+		t.Errorf("the scan finds %v, the twin %v, %v", words.scan(60, kept+1), hits, err)
 	}
 }

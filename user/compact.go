@@ -45,6 +45,9 @@ func (s *state) compact(ctx context.Context, key *Key) error {
 	if p.dict, err = keyword.NewDictionary(shuffled); err != nil {
 		return err
 	}
+	if p.ranker != nil { // it counts words too
+		p.ranker = p.ranker.Recounted(shuffled)
+	}
 	if err := p.startExact(before.exact.params.Block); err != nil {
 		return err
 	}

@@ -51,14 +51,6 @@ const (
 // Image is the number, as Setup was given them, of the image that a record is of.
 func (b *Builder) Image(record uint32) int { return b.images[record] }
 
-func (b *Builder) levels() [][]uint16 {
-	rows := make([][]uint16, len(b.vectors))
-	for i, v := range b.vectors {
-		rows[i] = v.Levels
-	}
-	return rows
-}
-
 // Encrypt writes the encrypted index to folder and activates it in one step;
 // an index that the folder held before stays whole until then. Everything
 // random in it is fresh: building twice gives two indexes with nothing in
@@ -183,7 +175,7 @@ func (b *Builder) writeVectors(ctx context.Context, w *indexdir.Writer, m *cpar.
 func (b *Builder) encryptRecords(key *ive.Key, noise *ive.Noise, first, last int) ([]uint64, error) {
 	dim := b.budget.Dim()
 	plain := make([]int64, dim*(last-first))
-	z := make([]int32, b.projection.MHat())
+	z := make([]int32, len(b.z[0]))
 	for i := first; i < last; i++ {
 		for j, x := range b.z[i] {
 			z[j] = int32(x)

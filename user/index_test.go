@@ -48,10 +48,10 @@ func TestPinnedIndex(t *testing.T) {
 	key := new(Key)
 	copy(key.secret[:], "a fixed key for this test only..")
 	for name, want := range map[cpar.Scheme]string{
-		cpar.SchemeCPAR:   "58a90e42ca61f9f7",
-		cpar.SchemeCAPIA:  "b94188c030e50ee9",
-		cpar.SchemeSealed: "1834f00428942a11",
-		cpar.SchemeLocal:  "a8e085557be276a9",
+		cpar.SchemeCPAR:   "3e4914cf3c5b67a6",
+		cpar.SchemeCAPIA:  "7883c063721e6f24",
+		cpar.SchemeSealed: "e90e8e473333f01a",
+		cpar.SchemeLocal:  "1e591ebb8ce344fd",
 	} {
 		_, x := build(t, key, madeImages(30, 1), Options{Scheme: name, testOnlyRand: rand.NewChaCha8([32]byte{1})})
 		m, err := x.Manifest().MarshalBinary()

@@ -25,11 +25,13 @@ type blockSealer struct {
 	aead cipher.AEAD
 	id   cpar.IndexID
 	dim  int
+	// layout bounds what a block may hold.
+	layout exactLayout
 }
 
-func newBlockSealer(key [32]byte, id cpar.IndexID, dim int) (*blockSealer, error) {
+func newBlockSealer(key [32]byte, id cpar.IndexID, q *quantiser) (*blockSealer, error) {
 	aead, err := profileCipher(key)
-	return &blockSealer{aead: aead, id: id, dim: dim}, err
+	return &blockSealer{aead: aead, id: id, dim: q.dim(), layout: q.layout}, err
 }
 
 func (s *blockSealer) binding(number uint32) []byte {
@@ -90,7 +92,7 @@ func (s *blockSealer) decode(out *plainRecords, number uint32, plain []byte) err
 		}
 		addend := int64(le.Uint64(plain[2*s.dim:]))
 		// Scores are 32 bits wide on the way.
-		if square > recordNorm*recordNorm || addend > maxAddend || addend < -maxAddend {
+		if square > s.layout.recordNorm*s.layout.recordNorm || addend > s.layout.maxAddend || addend < -s.layout.maxAddend {
 			return fmt.Errorf("decrypting block %d: %w: a record beyond its bounds", number, cpar.ErrCorrupt)
 		}
 		out.addends = append(out.addends, addend)
@@ -117,7 +119,7 @@ func (s *blockSealer) openAll(out *plainRecords, b []byte) error {
 // Nearest finds the l records nearest to a photo in an index of scheme local, at
 // home: after Hold nothing is sent. The scores are those of scheme sealed.
 func (o *Owner) Nearest(f *feature.Vectors, l int) ([]Neighbour, error) {
-	v, err := o.profile.vector(f)
+	v, err := o.Vector(f)
 	if err != nil {
 		return nil, fmt.Errorf("searching at home: %w", err)
 	}

@@ -1,10 +1,13 @@
 package user
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"cpar"
+	"cpar/internal/hint"
 	"cpar/user/combined"
 	"cpar/user/embed"
 	"cpar/user/feature"
@@ -21,7 +24,9 @@ type Owner struct {
 	key     *Key
 	profile *profile
 	budget  *combined.Budget
-	// projection is the secret Johnson–Lindenstrauss map.
+	// coder makes z of vectors; projection is the secret Johnson–Lindenstrauss
+	// map of profile `paper`, nil in the others.
+	coder      coder
 	projection *embed.Projection
 	sealer     *keyword.Sealer
 	// fields is SF, the coordinates that planes cut, and planeLimit how far in
@@ -32,6 +37,8 @@ type Owner struct {
 	// vectors and planes hold 8·m² bytes each: made when first needed.
 	vectors func() (*ive.Key, error)
 	planes  func() (*planeKey, error)
+	// network is what Use gave; nil until then.
+	network atomic.Pointer[Network]
 	// exact is the side of schemes sealed and local; nil for the others.
 	exact *exactOwner
 }
@@ -43,9 +50,13 @@ type planeKey struct {
 	budget *combined.PlaneBudget
 }
 
-// Open opens an index with its key. sealed is the index's profile segment,
-// whose digest has been checked. A key of another index is refused (ErrKey).
+// Open opens an index with its key. sealed is the index's profile segment;
+// one with another digest than the manifest's is refused (ErrCorrupt). A key of another index is refused (ErrKey).
 func Open(key *Key, m *cpar.Manifest, sealed []byte) (*Owner, error) {
+	if s, ok := m.Segment(cpar.SegmentProfile); !ok || s.Digest != sha256.Sum256(sealed) {
+		return nil, hint.Add(fmt.Errorf("opening index %v: %w: the profile is not the one that its manifest names", m.ID, cpar.ErrCorrupt),
+			"it is of another index, or of another state of this one; fetch manifest and profile again")
+	}
 	p, err := openProfile(sealed, key.derive("profile", m.ID), m.ID)
 	if err != nil {
 		return nil, err
@@ -75,18 +86,22 @@ func newOwner(key *Key, p *profile) (*Owner, error) {
 	if err := p.validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", cpar.ErrCorrupt, err)
 	}
-	m := vector.Dimension(p.haar.Out())
 	o := &Owner{key: key, profile: p, fields: p.fields()}
-	jl := embed.Dimension(m, vector.Beta, Alpha, Gamma)
+	shape := p.front.shape()
 	var err error
-	if o.budget, err = combined.ForShape(jl, vector.DimensionKL, vector.Beta); err != nil {
+	if o.budget, err = combined.ForShape(shape.plain); err != nil {
 		return nil, err
 	}
 	if o.budget, err = o.budget.Hide(seed.New(key.derive("offset", p.id))); err != nil {
 		return nil, err
 	}
-	if o.projection, err = embed.New(key.derive("projection", p.origin()), m, vector.Beta, jl, p.baselines); err != nil {
-		return nil, err
+	if f, ok := p.front.(*paperFront); ok {
+		if o.projection, err = embed.New(key.derive("projection", p.origin()), shape.levels, vector.Beta, shape.plain.JL, f.baselines); err != nil {
+			return nil, err
+		}
+		o.coder = walkCoder{o.projection}
+	} else {
+		o.coder = roundCoder{shape.plain.JL}
 	}
 	if p.exact != nil {
 		if o.exact, err = newExactOwner(key, p); err != nil {
@@ -135,40 +150,7 @@ func (o *Owner) Origin() cpar.IndexID { return o.profile.origin() }
 func (o *Owner) Words() []string { return o.profile.dict.Words() }
 
 // Vector returns the plaintext vector of a photo under the index's profile.
-func (o *Owner) Vector(f *feature.Vectors) (*vector.Vector, error) { return o.profile.vector(f) }
-
-// vector assembles the plaintext vector of a photo: PCA of haar and haarq,
-// then L1 normalisation, levels, smoothed lab.
-func (p *profile) vector(f *feature.Vectors) (*vector.Vector, error) {
-	if err := checkHaar(f); err != nil {
-		return nil, err
-	}
-	return assemble(f, p.haar.Project(nil, f.Haar), p.haarq.Project(nil, f.HaarQ))
-}
-
-func checkHaar(f *feature.Vectors) error {
-	if len(f.Haar) != haarDim || len(f.HaarQ) != haarDim {
-		return fmt.Errorf("%w: haar of %d and haarq of %d values, want %d", cpar.ErrInput, len(f.Haar), len(f.HaarQ), haarDim)
-	}
-	return nil
-}
-
-// assemble is vector for a haar and a haarq that are projected already.
-func assemble(f *feature.Vectors, haar, haarq []float64) (*vector.Vector, error) {
-	return vector.New(vector.Features{
-		RGB: widen(f.RGB), HSV: widen(f.HSV), Lab: widen(f.Lab),
-		Gabor: widen(f.Gabor), GaborQ: widen(f.GaborQ),
-		Haar: haar, HaarQ: haarq,
-	})
-}
-
-func widen(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
-}
+func (o *Owner) Vector(f *feature.Vectors) (*vector.Vector, error) { return o.profile.front.vector(f) }
 
 func widenLevels(levels []uint16) []int {
 	out := make([]int, len(levels))

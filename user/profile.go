@@ -6,14 +6,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"slices"
 	"unicode/utf8"
 
 	"cpar"
 	"cpar/internal/wire"
 	"cpar/kdforest"
 	"cpar/user/internal/keyword"
-	"cpar/user/pca"
+	"cpar/user/rank"
 )
 
 // A profile is what the owner learnt from a collection and needs to turn a
@@ -23,12 +22,10 @@ import (
 type profile struct {
 	id      cpar.IndexID
 	records uint32
-	// pcaFactor is X of PCA-X: haar and haarq keep 4096/X dimensions.
-	pcaFactor   uint16
-	haar, haarq *pca.Basis
-	// baselines holds, for each L1 coordinate, the level from which the unary
-	// walk starts.
-	baselines []uint16
+	// front turns photos into vectors.
+	front front
+	// ranker is what keywords are ranked by; nil for the paper's weights W_t.
+	ranker *rank.Calibrated
 	// split takes levels to the points that planes divide.
 	split splitter
 	// planes are the distinct (coordinate, value) splits of points in
@@ -74,7 +71,7 @@ const (
 const (
 	profileMagic   = "CPAR"
 	profileKind    = 'P'
-	profileVersion = 3
+	profileVersion = 4
 )
 
 // appendBinary appends the canonical encoding of p; FORMAT.md draws it.
@@ -85,19 +82,14 @@ func (p *profile) appendBinary(b []byte) ([]byte, error) {
 	b = le.AppendUint16(b, profileVersion)
 	b = append(b, p.id[:]...)
 	b = le.AppendUint32(b, p.records)
-	b = le.AppendUint16(b, p.pcaFactor)
 	b = append(b, byte(p.order), p.trees)
 	b = le.AppendUint32(b, p.lists)
 	b = le.AppendUint64(b, uint64(p.farthest))
-	for _, basis := range []*pca.Basis{p.haar, p.haarq} {
-		var err error
-		if b, err = appendBasis(b, basis); err != nil {
-			return nil, fmt.Errorf("writing profile: %w", err)
-		}
-	}
-	b = appendLevels(b, p.baselines)
-	b, err := p.split.appendBinary(b)
+	b, err := appendFront(b, p.front)
 	if err != nil {
+		return nil, fmt.Errorf("writing profile: %w", err)
+	}
+	if b, err = p.split.appendBinary(b); err != nil {
 		return nil, fmt.Errorf("writing profile: %w", err)
 	}
 	b = le.AppendUint32(b, uint32(len(p.planes)))
@@ -112,6 +104,13 @@ func (p *profile) appendBinary(b []byte) ([]byte, error) {
 		b = le.AppendUint16(b, uint16(len(w)))
 		b = append(b, w...)
 	}
+	var ranker []byte
+	if p.ranker != nil {
+		if ranker, err = p.ranker.MarshalBinary(); err != nil {
+			return nil, fmt.Errorf("writing profile: %w", err)
+		}
+	}
+	b = append(le.AppendUint32(b, uint32(len(ranker))), ranker...)
 	dictionary := len(b) - start
 	b = append(b, byte(p.scheme))
 	if p.exact == nil {
@@ -154,7 +153,6 @@ func decodeProfile(b []byte) (*profile, error) {
 	p := new(profile)
 	copy(p.id[:], r.Bytes(len(p.id), "index id"))
 	p.records = r.U32("records")
-	p.pcaFactor = r.U16("PCA factor")
 	p.order = OrderScheme(r.U8("order scheme"))
 	p.trees = r.U8("trees")
 	p.lists = r.U32("lists")
@@ -163,12 +161,9 @@ func decodeProfile(b []byte) (*profile, error) {
 		r.Fail("order scheme %d, greatest norm %d", p.order, p.farthest)
 	}
 	var err error
-	for _, basis := range []**pca.Basis{&p.haar, &p.haarq} {
-		if *basis, err = readBasis(r); err != nil {
-			return nil, fmt.Errorf("reading profile: %w", err)
-		}
+	if p.front, err = readFront(r); err != nil {
+		return nil, fmt.Errorf("reading profile: %w", err)
 	}
-	p.baselines = readLevels(r, "baselines")
 	if p.split, err = readSplitter(r); err != nil {
 		return nil, fmt.Errorf("reading profile: %w", err)
 	}
@@ -184,6 +179,14 @@ func decodeProfile(b []byte) (*profile, error) {
 			r.Fail("word %d is not UTF-8", i)
 		}
 		dictionary += 2 + len(words[i])
+	}
+	ranker := r.Bytes(r.Count(1, "bytes of a ranker"), "ranker")
+	dictionary += 4 + len(ranker)
+	if len(ranker) > 0 {
+		p.ranker = new(rank.Calibrated)
+		if err := p.ranker.UnmarshalBinary(ranker); err != nil {
+			return nil, fmt.Errorf("reading profile: %w", err)
+		}
 	}
 	p.scheme = cpar.Scheme(r.U8("scheme"))
 	if r.Err() == nil && (p.scheme == cpar.SchemeSealed || p.scheme == cpar.SchemeLocal) {
@@ -205,13 +208,13 @@ func decodeProfile(b []byte) (*profile, error) {
 
 // validate checks what the rest of the package relies on.
 func (p *profile) validate() error {
-	if p.records == 0 || p.haar.In() != haarDim || p.haarq.In() != haarDim || p.haar.Out() != p.haarq.Out() || p.haar.Out()*int(p.pcaFactor) != haarDim {
-		return fmt.Errorf("%d records, PCA-%d, bases %d×%d and %d×%d", p.records, p.pcaFactor, p.haar.Out(), p.haar.In(), p.haarq.Out(), p.haarq.In())
+	if p.records == 0 || p.front == nil {
+		return fmt.Errorf("%d records", p.records)
 	}
-	dims := colourAndGabor + 2*p.haar.Out()
-	if len(p.baselines) != dims {
-		return fmt.Errorf("%d baselines for %d dimensions", len(p.baselines), dims)
+	if err := p.front.validate(); err != nil {
+		return fmt.Errorf("profile %v: %w", p.front.kind(), err)
 	}
+	dims := p.front.shape().levels
 	if p.split.basis != nil && p.split.basis.In() != dims {
 		return fmt.Errorf("a split space of %d levels, not %d", p.split.basis.In(), dims)
 	}
@@ -231,7 +234,7 @@ func (p *profile) validate() error {
 	if len(p.centres) != len(p.fields()) {
 		return fmt.Errorf("%d centres for %d split fields", len(p.centres), len(p.fields()))
 	}
-	for _, level := range slices.Concat(p.baselines, p.centres) {
+	for _, level := range p.centres {
 		if level > maxLevel {
 			return fmt.Errorf("level %d", level)
 		}

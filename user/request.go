@@ -41,7 +41,7 @@ type Neighbour struct {
 // depends on randomness: r_s, r_p and the noise are fresh. Its order
 // ciphertexts are the same each time; SECURITY.md says what that reveals.
 func (o *Owner) Request(f *feature.Vectors, p cpar.Params) (*Pending, *cpar.Request, error) {
-	v, err := o.profile.vector(f)
+	v, err := o.Vector(f)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
@@ -97,13 +97,20 @@ func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 	return pending, q, nil
 }
 
-// DefaultParams is the best search that the index can serve.
-func (o *Owner) DefaultParams() cpar.Params { return o.profile.structures().DefaultParams() }
+// DefaultParams is the best search that the index can serve, for as many
+// neighbours as its ranker wants.
+func (o *Owner) DefaultParams() cpar.Params {
+	p := o.profile.structures().DefaultParams()
+	p.L = uint16(o.Neighbours())
+	return p
+}
 
 // serves refuses a search that the index has nothing for.
 func (o *Owner) serves(p cpar.Params) error {
 	m := o.profile.structures()
 	switch {
+	case p.Prune && m.Serves(p) && o.Profile() != ProfilePaper:
+		return hint.Add(fmt.Errorf("%w: profile %v compares squared distances, which no plane bounds in proportion", cpar.ErrInput, o.Profile()), "ask without --prune")
 	case m.Serves(p):
 		return nil
 	case m.Scheme == cpar.SchemeLocal:
@@ -154,7 +161,7 @@ func (o *Owner) encryptRequest(v *vector.Vector, scale int64, noise *ive.Noise) 
 // requestVector lays out V_s. A photo unlike any photograph is moved towards
 // the baseline rather than refused.
 func (o *Owner) requestVector(v *vector.Vector, scale int64) ([]int64, error) {
-	z, err := o.projection.Embed(nil, v.Levels)
+	z, err := o.coder.embed(v)
 	if err != nil {
 		return nil, err
 	}
@@ -235,21 +242,12 @@ func (p *Pending) Neighbours(a *cpar.Reply) ([]Neighbour, error) {
 	return out, nil
 }
 
-// Keywords decrypts a reply and ranks the keywords of its records by the
-// paper's W_t, heaviest first, at most n of them.
-func (p *Pending) Keywords(a *cpar.Reply, n int) ([]rank.Keyword, error) {
+// Keywords decrypts a reply and ranks the keywords of its records as the index
+// does, best first, at most n of them.
+func (p *Pending) Keywords(a *cpar.Reply, n int) ([]rank.Scored, error) {
 	near, err := p.Neighbours(a)
 	if err != nil {
 		return nil, err
 	}
-	return RankKeywords(near, n), nil
-}
-
-// RankKeywords ranks the keywords of neighbours by W_t.
-func RankKeywords(near []Neighbour, n int) []rank.Keyword {
-	list := make([]rank.Neighbour, len(near))
-	for i, x := range near {
-		list[i] = rank.Neighbour{Dis: x.Dis, Keywords: x.Keywords}
-	}
-	return rank.Keywords(list, n)
+	return p.owner.Rank(near, Ranking{Most: n})
 }

@@ -46,7 +46,7 @@ func newExactOwner(key *Key, p *profile) (*exactOwner, error) {
 	}
 	e := &exactOwner{quantiser: q, key: key, profile: p, rho: seed.New(key.derive("check", p.id))}
 	e.cipher = sync.OnceValues(func() (*sealed.Key, error) { return sealed.NewKey(key.secret, q.params, p.id) })
-	e.blocks, err = newBlockSealer(key.derive("local", p.id), p.id, q.dim())
+	e.blocks, err = newBlockSealer(key.derive("local", p.id), p.id, q)
 	return e, err
 }
 
@@ -254,7 +254,7 @@ func (o *Owner) sealedRequest(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 
 // exactRequest lays a photo out for schemes sealed and local.
 func (o *Owner) exactRequest(v *vector.Vector) (u []int32, own float64, err error) {
-	z, err := o.projection.Embed(nil, v.Levels)
+	z, err := o.coder.embed(v)
 	if err != nil {
 		return nil, 0, err
 	}

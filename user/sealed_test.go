@@ -21,6 +21,7 @@ import (
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/lattice"
+	"cpar/user/vector"
 )
 
 // small is an index of one of the two schemes that is made quickly.
@@ -641,7 +642,7 @@ func TestBlocksThatCanBeAsked(t *testing.T) {
 			t.Errorf("PCA-%d, blocks of %d: %v", c.pca, c.block, err)
 			continue
 		}
-		q, err := newQuantiser(jlOf(haarDim/o.PCA), o.Block)
+		q, err := newQuantiser(paperShape(vector.Dimension(haarDim/o.PCA)), o.Block)
 		if err != nil || q.params.RequestSize() > cparhttp.MaxRequestBytes {
 			t.Errorf("PCA-%d, blocks of %d: requests of %d bytes, %v", c.pca, c.block, q.params.RequestSize(), err)
 		}

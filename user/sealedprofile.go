@@ -11,8 +11,6 @@ import (
 	"cpar/internal/hint"
 	"cpar/internal/lattice"
 	"cpar/internal/wire"
-	"cpar/user/embed"
-	"cpar/user/vector"
 )
 
 // exactProfile is what a profile of scheme sealed or local holds besides.
@@ -60,7 +58,7 @@ func (p *profile) live() int {
 
 // startExact adds the parts of scheme sealed or local to a new profile.
 func (p *profile) startExact(block int) error {
-	q, err := newQuantiser(p.jl(), block)
+	q, err := newQuantiser(p.front.shape().plain, block)
 	if err != nil {
 		return err
 	}
@@ -100,20 +98,12 @@ func (p *profile) origin() cpar.IndexID {
 	return p.id
 }
 
-// jl is m̂.
-func (p *profile) jl() int { return jlOf(p.haar.Out()) }
-
-// jlOf is m̂ where haar and haarq keep so many dimensions.
-func jlOf(haar int) int {
-	return embed.Dimension(vector.Dimension(haar), vector.Beta, Alpha, Gamma)
-}
-
 // quantiser is that of an index of scheme sealed or local.
 func (p *profile) quantiser() (*quantiser, error) {
 	if p.scheme == cpar.SchemeLocal {
-		return newQuantiser(p.jl(), 0)
+		return newQuantiser(p.front.shape().plain, 0)
 	}
-	q, err := newQuantiser(p.jl(), p.exact.params.Block)
+	q, err := newQuantiser(p.front.shape().plain, p.exact.params.Block)
 	if err == nil {
 		q.params = p.exact.params
 	}
@@ -192,7 +182,7 @@ func (p *profile) validateExact() error {
 	case p.scheme == cpar.SchemeLocal:
 		return nil
 	}
-	q, err := newQuantiser(p.jl(), p.exact.params.Block)
+	q, err := newQuantiser(p.front.shape().plain, p.exact.params.Block)
 	if err != nil || q.params != p.exact.params {
 		return fmt.Errorf("sealed parameters that are not the profile's")
 	}

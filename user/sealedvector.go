@@ -20,11 +20,14 @@ import (
 //
 //	score = ⟨record, request⟩ + addend        Dis = 2·(score + own)/G
 //
-// q is s·z rounded, halves to even, z the Johnson–Lindenstrauss vector, s = 9/√m̂ (a quarter for
-// the paper's 1296), so that G = F·s² = 40,459.5 units are one unit of distance
-// whatever m̂ is. a is A·v rounded so that Σa = A; b = β·(log c − mean) rounded,
+// q is s·z rounded, halves to even, z the Johnson–Lindenstrauss vector, s = 13.5/√m̂ (three
+// eighths for the paper's 1296), so that G = F·s² = 91,033.875 units are one unit of
+// distance whatever m̂ is. a is A·v rounded so that Σa = A; b = β·(log c − mean) rounded,
 // A·β = G/2, mean that of the request's logarithms. Subtracting it halves the
 // request's norm, and Σa = A makes it a constant that the owner adds again.
+//
+// A profile without a histogram has q alone: z itself (s = 1), of norm 1000 and what
+// rounding adds, and G = F = 1,000,000.
 //
 // # What can wrap
 //
@@ -33,12 +36,13 @@ import (
 //
 //	‖q‖² ≤ maxSquare, else q is shortened towards the baseline, on both sides alike
 //	‖a‖ ≤ A, since Σa = A and no element is below 0
-//	‖b‖² ≤ 48·(β·7/2 + 1/2)² < 244,100: 48 logarithms within [−7, 0], as
+//	‖b‖² ≤ 48·(β·7/2 + 1/2)² < 1,226,100: 48 logarithms within [−7, 0], as
 //	‖log c − mean‖ ≤ √48·7/2, and each rounded by 1/2 at most
-//	0 ≤ Σq²/2 ≤ 220,000 and −78,400 ≤ (G/2)·Σ (a/A)·log(a/A) ≤ 0
+//	0 ≤ Σq²/2 ≤ 495,500 and −176,300 ≤ (G/2)·Σ (a/A)·log(a/A) ≤ 0
 //
-// maxSquare is a distance of 10.87 from the baseline; photos of Corel-5k lie 4.0
-// from it, at most 5.5, blank images 6.2 (package combined).
+// maxSquare is a distance of 10.88 from the baseline; photos of Corel-5k lie 4.0
+// from it, at most 5.5, blank images 6.2 (package combined). Without a histogram
+// ‖q‖ ≤ 1000 + √128/2, and 0 ≤ Σq²/2 ≤ 508,100.
 //
 // # The error
 //
@@ -49,45 +53,59 @@ import (
 // Mostly it is off by less, as two photos that are not alike are rounded
 // independently: with mean squares r and r′ of what rounding moves a coordinate by,
 // about √(4D(r+r′)/G) around m̂(r+r′)/G. All coordinates of one z have one parity, that
-// of the number of its steps. At m̂ = 1296, where s is a quarter, roundings are
-// therefore not uniform: a quarter of an odd z is always 1/4 off, so r = 1/16; of an
-// even z half are exact and half 1/2 off, so r = 1/8. The L1 part is off by √(D/2G) around
-// m̂/8G = 0.0040 between odd photos, up to √(D/G) around m̂/4G = 0.0080 between even
-// ones; at D = 3 these spreads are 0.006 and 0.009. Other m̂ have an irrational s, and r is
-// 1/12: √(2D/3G) around m̂/6G.
+// of the number of its steps. At m̂ = 1296, where s is three eighths, roundings are
+// therefore not quite uniform: of an odd z they are odd eighths, r = 5/64; of an even z
+// fourths, r = 6/64. Other m̂ have an irrational s, and r is 1/12. The L1 part is off by
+// about √(2D/3G) around m̂/6G = 0.0024; at D = 3 that spread is 0.0047.
 //
-// b adds at most A/G = 0.025 and the addend 1/G, and KL is that of a/A, which
+// b adds at most A/G = 0.011 and the addend 1/G, and KL is that of a/A, which
 // differs from v by less than 1/A in each bin.
 const (
-	jlNumerator  = 9
+	jlNumerator  = 13.5
 	histogramSum = 1000
-	centre       = 70000
-	logT         = 22
-	recordNorm   = 1200
-	requestNorm  = 900
-	maxAddend    = 150100
-	maxSquare    = recordNorm*recordNorm - histogramSum*histogramSum
+)
+
+// A quantised layout: its norms, what its addends are measured from, and t.
+type exactLayout struct {
+	recordNorm, requestNorm, maxSquare int64
+	centre, maxAddend                  int64
+	logT                               int
+	block                              int // the default block width
+}
+
+var (
+	// layoutL1KL is of profiles with a histogram.
+	layoutL1KL = exactLayout{recordNorm: 1411, requestNorm: 1489, maxSquare: 1411*1411 - histogramSum*histogramSum,
+		centre: 159600, maxAddend: 336000, logT: 23, block: lattice.DefaultBlock}
+	// layoutL2 is of those without. Narrow blocks suit few dimensions: what is
+	// fetched once is 136 bytes a record, a request 92 or 123 kB.
+	layoutL2 = exactLayout{recordNorm: 1006, requestNorm: 1006, maxSquare: 1006 * 1006,
+		centre: 254000, maxAddend: 254100, logT: 22, block: 32}
 )
 
 // A quantiser makes vectors of integers from those of package vector.
 type quantiser struct {
-	jl     int
-	scale  float64 // s
-	unit   float64 // G
-	params lattice.Params
+	jl, bins int
+	scale    float64 // s
+	unit     float64 // G
+	layout   exactLayout
+	params   lattice.Params
 }
 
-// newQuantiser is for Johnson–Lindenstrauss vectors of jl coordinates. block is
-// the block width of scheme sealed, 0 for the default.
-func newQuantiser(jl, block int) (*quantiser, error) {
-	if block == 0 {
-		block = lattice.DefaultBlock
+// newQuantiser is for vectors of a shape. block is the block width of scheme
+// sealed, 0 for the default.
+func newQuantiser(shape combined.Params, block int) (*quantiser, error) {
+	q := &quantiser{jl: shape.JL, bins: shape.KL, scale: 1, unit: shape.Unit, layout: layoutL2}
+	if q.bins > 0 {
+		q.scale, q.unit, q.layout = jlNumerator/math.Sqrt(float64(q.jl)), jlNumerator*jlNumerator*vector.Beta/2., layoutL1KL
 	}
-	q := &quantiser{jl: jl, scale: jlNumerator / math.Sqrt(float64(jl)), unit: jlNumerator * jlNumerator * vector.Beta / 2.}
+	if block == 0 {
+		block = q.layout.block
+	}
 	var err error
 	q.params, err = lattice.Params{
-		Dim: jl + vector.DimensionKL, Block: block, LogT: logT,
-		RecordNorm: recordNorm, RequestNorm: requestNorm, Addend: maxAddend,
+		Dim: q.jl + q.bins, Block: block, LogT: q.layout.logT,
+		RecordNorm: q.layout.recordNorm, RequestNorm: q.layout.requestNorm, Addend: q.layout.maxAddend,
 	}.Balance()
 	return q, err
 }
@@ -101,18 +119,18 @@ func (q *quantiser) perLog() float64 { return q.unit / 2 / histogramSum }
 func (q *quantiser) record(z []int32, v []float64) (row []int32, addend int64, clipped bool, err error) {
 	row = make([]int32, q.dim())
 	square, clipped, err := q.project(row, z)
-	if err == nil {
+	if err == nil && (q.bins > 0 || len(v) > 0) {
 		err = fillHistogram(row[q.jl:], v)
 	}
 	if err != nil {
 		return nil, 0, false, fmt.Errorf("laying out a record: %w", err)
 	}
-	return row, addendOf(square, row[q.jl:], q.unit), clipped, nil
+	return row, q.addend(square, row[q.jl:]), clipped, nil
 }
 
-// addendOf is the addend of a record: half its squared norm and what its
-// histogram adds to every divergence.
-func addendOf(square int64, a []int32, unit float64) int64 {
+// addend is that of a record: half its squared norm and what its histogram adds to
+// every divergence.
+func (q *quantiser) addend(square int64, a []int32) int64 {
 	entropy := 0.0
 	for _, x := range a {
 		if x > 0 {
@@ -120,14 +138,14 @@ func addendOf(square int64, a []int32, unit float64) int64 {
 			entropy += share * math.Log(share)
 		}
 	}
-	return int64(math.Round(float64(square)/2+unit/2*entropy)) - centre
+	return int64(math.Round(float64(square)/2+q.unit/2*entropy)) - q.layout.centre
 }
 
 // request lays out a request. own is what makes a distance of its scores.
 func (q *quantiser) request(z []int32, c []float64) (u []int32, own float64, err error) {
 	u = make([]int32, q.dim())
 	square, _, err := q.project(u, z)
-	if err == nil && len(c) != vector.DimensionKL {
+	if err == nil && len(c) != q.bins {
 		err = fmt.Errorf("%w: a histogram of %d bins", cpar.ErrInput, len(c))
 	}
 	if err != nil {
@@ -147,11 +165,11 @@ func (q *quantiser) request(z []int32, c []float64) (u []int32, own float64, err
 	for i, l := range logs {
 		u[q.jl+i] = -int32(math.Round(q.perLog() * (l - mean)))
 	}
-	return u, float64(square)/2 - q.unit/2*mean + centre, nil
+	return u, float64(square)/2 - q.unit/2*mean + float64(q.layout.centre), nil
 }
 
 // project writes s·z, rounded, into the front of row and returns its square,
-// which is at most maxSquare.
+// which is at most the layout's maxSquare.
 func (q *quantiser) project(row, z []int32) (square int64, clipped bool, err error) {
 	if len(z) != q.jl {
 		return 0, false, fmt.Errorf("%w: %d projected coordinates, want %d", cpar.ErrInput, len(z), q.jl)
@@ -165,10 +183,10 @@ func (q *quantiser) project(row, z []int32) (square int64, clipped bool, err err
 		row[i] = int32(math.RoundToEven(float64(x) * q.scale))
 	}
 	square = squaredNorm(row[:q.jl])
-	if square <= maxSquare {
+	if square <= q.layout.maxSquare {
 		return square, false, nil
 	}
-	by := math.Sqrt(maxSquare / float64(square))
+	by := math.Sqrt(float64(q.layout.maxSquare) / float64(square))
 	for i, x := range row[:q.jl] {
 		row[i] = int32(float64(x) * by) // towards 0: the norm cannot end above
 	}
@@ -264,7 +282,7 @@ func (r *plainRecords) scores(u []int32, workers int) []int64 {
 	return out
 }
 
-// dotSmall is an inner product within 32 bits: the norms bound it by 1,080,000.
+// dotSmall is an inner product within 32 bits: the norms bound it by 2,101,000.
 func dotSmall(a, b []int16) int32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 int32

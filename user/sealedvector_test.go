@@ -16,6 +16,8 @@ import (
 	"cpar/user/internal/seed"
 )
 
+func l1kl(jl int) combined.Params { return combined.L1KL(jl, 48, 999) }
+
 // photoLike is a projected vector at a distance of about `away` from the
 // baseline, and a histogram.
 func photoLike(rng *rand.Rand, q *quantiser, away float64) ([]int32, []float64) {
@@ -58,7 +60,7 @@ func score(row []int32, addend int64, u []int32) int64 {
 func TestQuantisationError(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, jl := range []int{1008, 1296, 2448} {
-		q, err := newQuantiser(jl, 0)
+		q, err := newQuantiser(l1kl(jl), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,8 +109,8 @@ func TestRoundingByParity(t *testing.T) {
 	for _, c := range []struct {
 		jl, parity int
 		want       float64
-	}{{1296, 1, 1. / 16}, {1296, 0, 1. / 8}, {1008, 1, 1. / 12}, {1008, 0, 1. / 12}} {
-		q, err := newQuantiser(c.jl, 0)
+	}{{1296, 1, 5. / 64}, {1296, 0, 6. / 64}, {1008, 1, 1. / 12}, {1008, 0, 1. / 12}} {
+		q, err := newQuantiser(l1kl(c.jl), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,24 +136,25 @@ func TestRoundingByParity(t *testing.T) {
 
 // TestDeployedParameters: those of PCA-32, and how rarely they fail.
 func TestDeployedParameters(t *testing.T) {
-	q, err := newQuantiser(1296, 0)
+	q, err := newQuantiser(l1kl(1296), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := lattice.Params{Dim: 1344, Block: 128, LogT: 22, LogRecordScale: 18, RecordNorm: 1200, RequestNorm: 900, Addend: 150100}
+	want := lattice.Params{Dim: 1344, Block: 128, LogT: 23, LogRecordScale: 17, RecordNorm: 1411, RequestNorm: 1489, Addend: 336000}
 	if q.params != want {
 		t.Errorf("%+v, want %+v", q.params, want)
 	}
-	if f := q.params.LogFailure(); f > -280 {
+	if f := q.params.LogFailure(); f > -70 {
 		t.Errorf("a score is wrong with probability 2^%.1f", f)
 	}
+	requestNorm, maxSquare, centre, maxAddend := float64(q.layout.requestNorm), q.layout.maxSquare, q.layout.centre, q.layout.maxAddend
 	// The bounds of the comment, from the constants.
 	b := q.perLog()*combined.MaxLog/2 + 0.5
-	if square := 48 * b * b; square >= 244100 || square+maxSquare > requestNorm*requestNorm {
+	if square := 48 * b * b; square >= 1226100 || square+float64(maxSquare) > requestNorm*requestNorm {
 		t.Errorf("‖b‖² up to %.0f", square)
 	}
-	if least := -q.unit / 2 * math.Log(48); least < -78400 || least-centre-1 < -maxAddend || maxSquare/2-centre+1 > maxAddend {
-		t.Errorf("addends from %.0f to %d", least-centre, maxSquare/2-centre)
+	if least := -q.unit / 2 * math.Log(48); least < -176300 || least-float64(centre)-1 < -float64(maxAddend) || maxSquare/2-centre+1 > maxAddend {
+		t.Errorf("addends from %.0f to %d", least-float64(centre), maxSquare/2-centre)
 	}
 }
 
@@ -159,7 +162,7 @@ func TestDeployedParameters(t *testing.T) {
 // the parameters were checked with, and nothing of them is learnt from records.
 func TestNothingWraps(t *testing.T) {
 	for _, jl := range []int{1008, 1296, 2448} {
-		q, err := newQuantiser(jl, 0)
+		q, err := newQuantiser(l1kl(jl), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,13 +192,13 @@ func TestNothingWraps(t *testing.T) {
 				if clipped != (away > 12) && away != 10.7 && away != 10.9 {
 					t.Errorf("at distance %g: clipped %v", away, clipped)
 				}
-				if n := squaredNorm(row); n > recordNorm*recordNorm {
+				if n := squaredNorm(row); n > q.layout.recordNorm*q.layout.recordNorm {
 					t.Errorf("a record of norm %.1f", math.Sqrt(float64(n)))
 				}
-				if n := squaredNorm(u); n > requestNorm*requestNorm {
+				if n := squaredNorm(u); n > q.layout.requestNorm*q.layout.requestNorm {
 					t.Errorf("a request of norm %.1f", math.Sqrt(float64(n)))
 				}
-				if addend < -maxAddend || addend > maxAddend {
+				if addend < -q.layout.maxAddend || addend > q.layout.maxAddend {
 					t.Errorf("an addend of %d", addend)
 				}
 				// A photo is at no distance from itself, clipped or not.
@@ -234,7 +237,7 @@ func TestFillHistogramSumsUp(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	q, err := newQuantiser(1296, 0)
+	q, err := newQuantiser(l1kl(1296), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +360,7 @@ func TestCheckFits(t *testing.T) {
 }
 
 func FuzzLocalBlock(f *testing.F) {
-	s, err := newBlockSealer([32]byte{1}, cpar.IndexID{2}, 3)
+	s, err := newBlockSealer([32]byte{1}, cpar.IndexID{2}, &quantiser{layout: layoutL1KL, params: lattice.Params{Dim: 3}})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -6,20 +6,16 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
-	"runtime"
+	"slices"
 	"unicode/utf8"
-
-	"golang.org/x/sync/errgroup"
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/internal/lattice"
 	"cpar/kdforest"
 	"cpar/user/dataset"
 	"cpar/user/embed"
 	"cpar/user/feature"
 	"cpar/user/internal/keyword"
-	"cpar/user/pca"
 	"cpar/user/vector"
 )
 
@@ -55,13 +51,18 @@ func (p Progress) report(stage string, done, total int) {
 // None, as a number of trees or lists, leaves that structure out.
 const None = -1
 
-// Options say how an index is built. The zero value is scheme cpar, PCA-32, ten
+// Options say how an index is built. The zero value is scheme cpar, profile `paper`
+// with its own ranker, PCA-32, ten
 // trees split along principal components with records in their leaves, dense
 // ranks, and an inverted file: the best that was measured. The paper's own
 // forest is SplitOriginal with cpar.PlaceNode.
 type Options struct {
-	Scheme cpar.Scheme
-	PCA    int
+	Scheme  cpar.Scheme
+	Profile ProfileKind
+	// Ranker is what keywords are ranked by.
+	Ranker RankerKind
+	// PCA is of profile `paper`.
+	PCA int
 	// Trees of the forest: 0 means ten, None no forest.
 	Trees int
 	// Split is the space of the forest's planes, Place where records are.
@@ -71,9 +72,9 @@ type Options struct {
 	// Lists of the inverted file: 0 means cluster.DefaultLists, None no
 	// inverted file.
 	Lists int
-	// Block is the block width of scheme sealed: a power of two from 64 to 256, and
-	// wide enough that a request keeps cpar.MaxRequestBytes (64 at PCA-16 to
-	// PCA-128, 128 at PCA-8). 0 means lattice.DefaultBlock.
+	// Block is the block width of scheme sealed: a power of two from 32 to 256. With
+	// profile `paper` it is wide enough that a request keeps cpar.MaxRequestBytes
+	// (64 at PCA-16 to PCA-128, 128 at PCA-8). 0 means 128 there, and 32 with others.
 	Block    int
 	Progress Progress
 
@@ -115,6 +116,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: split space %d, place %d", cpar.ErrInput, o.Split, o.Place)
 	case o.Scheme > cpar.SchemeLocal:
 		return o, fmt.Errorf("%w: %v is not a scheme", cpar.ErrInput, o.Scheme)
+	case !slices.Contains(profileKinds, o.Profile) || o.Ranker > RankerCalibrated:
+		return o, fmt.Errorf("%w: %v, ranker %d", cpar.ErrInput, o.Profile, o.Ranker)
 	case o.Order > OrderOPE:
 		return o, fmt.Errorf("%w: order scheme %d", cpar.ErrInput, o.Order)
 	}
@@ -130,26 +133,22 @@ func (o Options) checkBlock() error {
 		return nil
 	}
 	if o.Block < minBlock || o.Block > maxBlock || bits.OnesCount(uint(o.Block)) != 1 {
-		return hint.Add(fmt.Errorf("%w: blocks of %d", cpar.ErrInput, o.Block), "take a power of two from %d to %d; %d is the default", minBlock, maxBlock, lattice.DefaultBlock)
+		return hint.Add(fmt.Errorf("%w: blocks of %d", cpar.ErrInput, o.Block), "take a power of two from %d to %d", minBlock, maxBlock)
 	}
-	size, least := 0, 0
+	if o.Profile != ProfilePaper {
+		return nil // a few blocks, whatever their width
+	}
+	least := 0
 	for block := o.Block; block <= maxBlock && least == 0; block *= 2 {
-		q, err := newQuantiser(jlOf(haarDim/o.PCA), block)
-		if err != nil {
-			return err
-		}
-		n := q.params.RequestSize()
-		if block == o.Block {
-			size = n
-		}
-		if n <= cpar.MaxRequestBytes {
+		// Narrow blocks make requests large, and scores less certain.
+		if q, err := newQuantiser(paperShape(vector.Dimension(haarDim/o.PCA)), block); err == nil && q.params.RequestSize() <= cpar.MaxRequestBytes {
 			least = block
 		}
 	}
 	if least == o.Block {
 		return nil
 	}
-	return hint.Add(fmt.Errorf("%w: at PCA-%d and blocks of %d a request has %d bytes; a cloud takes %d", cpar.ErrInput, o.PCA, o.Block, size, cpar.MaxRequestBytes),
+	return hint.Add(fmt.Errorf("%w: at PCA-%d and blocks of %d a score could be wrong, or a request would have more than the %d bytes that a cloud takes", cpar.ErrInput, o.PCA, o.Block, cpar.MaxRequestBytes),
 		"take blocks of %d", least)
 }
 
@@ -171,7 +170,7 @@ func Setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 	if len(images) == 0 || len(images) > cpar.MaxRecords {
 		return nil, fmt.Errorf("setting up an index: %w: %d images; 1 to %d are possible", cpar.ErrInput, len(images), cpar.MaxRecords)
 	}
-	p := &profile{scheme: opt.Scheme, records: uint32(len(images)), pcaFactor: uint16(opt.PCA), order: opt.Order}
+	p := &profile{scheme: opt.Scheme, records: uint32(len(images)), order: opt.Order}
 	if _, err := io.ReadFull(opt.testOnlyRand, p.id[:]); err != nil {
 		return nil, fmt.Errorf("setting up an index: drawing its id: %w", err)
 	}
@@ -185,7 +184,7 @@ func Setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 	if p.dict, err = keyword.NewDictionary(keywords); err != nil {
 		return nil, fmt.Errorf("setting up an index: %w", err)
 	}
-	if err := p.fitPCA(ctx, images, opt); err != nil {
+	if err := fitFront(ctx, images, opt, p); err != nil {
 		return nil, fmt.Errorf("setting up an index: %w", err)
 	}
 	if opt.Scheme == cpar.SchemeSealed || opt.Scheme == cpar.SchemeLocal {
@@ -203,23 +202,28 @@ func Setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 	if err := b.project(key, p); err != nil {
 		return nil, fmt.Errorf("setting up an index: %w", err)
 	}
+	if err := b.calibrate(ctx); err != nil {
+		return nil, fmt.Errorf("setting up an index: calibrating its ranker: %w", err)
+	}
 	if err := b.structure(ctx, key, p); err != nil {
 		return nil, fmt.Errorf("setting up an index: %w", err)
 	}
 	return b, nil
 }
 
-// project makes the Johnson–Lindenstrauss vector of every record.
+// project makes z of every record.
 func (b *Builder) project(key *Key, p *profile) (err error) {
-	if p.baselines, err = embed.Baselines(b.levels(), vector.Beta); err != nil {
-		return err
+	if f, ok := p.front.(*paperFront); ok {
+		if f.baselines, err = embed.Baselines(levelsOf(b.vectors), vector.Beta); err != nil {
+			return err
+		}
 	}
 	// An owner without planes has the projection and the budget.
 	if b.Owner, err = newOwner(key, p); err != nil {
 		return err
 	}
 	b.opt.Progress.report("project", 0, len(b.vectors))
-	b.z, err = b.projection.EmbedAll(b.levels())
+	b.z, err = b.coder.embedAll(b.vectors)
 	b.opt.Progress.report("project", len(b.vectors), len(b.vectors))
 	return err
 }
@@ -234,7 +238,7 @@ func (b *Builder) structure(ctx context.Context, key *Key, p *profile) (err erro
 	if b.opt.Trees == None {
 		return nil
 	}
-	if err := b.plant(key, p, b.levels()); err != nil {
+	if err := b.plant(key, p, levelsOf(b.vectors)); err != nil {
 		return err
 	}
 	b.Owner, err = newOwner(key, p)
@@ -277,34 +281,6 @@ func checkKeywords(words []string) error {
 	return nil
 }
 
-// fitPCA fits the bases of haar and haarq on the collection.
-func (p *profile) fitPCA(ctx context.Context, images []Image, opt Options) error {
-	rows := make([][]float32, len(images))
-	for i, part := range []struct {
-		basis **pca.Basis
-		of    func(*feature.Vectors) []float32
-		name  string
-	}{
-		{&p.haar, func(v *feature.Vectors) []float32 { return v.Haar }, "haar"},
-		{&p.haarq, func(v *feature.Vectors) []float32 { return v.HaarQ }, "haarq"},
-	} {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		opt.Progress.report("pca", i, 2)
-		for j, im := range images {
-			rows[j] = part.of(im.Vectors)
-		}
-		basis, err := pca.Fit(rows, haarDim/opt.PCA, 1)
-		if err != nil {
-			return fmt.Errorf("fitting PCA-%d to %s: %w", opt.PCA, part.name, err)
-		}
-		*part.basis = basis
-	}
-	opt.Progress.report("pca", 2, 2)
-	return nil
-}
-
 // centres returns the mean value of each field. A mean of vectors that keep
 // the budget of package combined keeps it too, a midpoint need not.
 func centres(points [][]uint16, fields []int) []uint16 {
@@ -329,34 +305,15 @@ func (p *profile) vectors(ctx context.Context, images []Image, progress Progress
 		}
 		progress.report("vectors", first, len(images))
 		some := images[first:min(first+together, len(images))]
-		rows, rowsQ := make([][]float32, len(some)), make([][]float32, len(some))
+		photos := make([]*feature.Vectors, len(some))
 		for i, im := range some {
-			if err := checkHaar(im.Vectors); err != nil {
-				return nil, fmt.Errorf("image %d: %w", first+i, err)
-			}
-			rows[i], rowsQ[i] = im.Vectors.Haar, im.Vectors.HaarQ
+			photos[i] = im.Vectors
 		}
-		haar, err := p.haar.ProjectAll(rows)
+		v, err := p.front.vectors(photos)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("of the images from %d: %w", first, err)
 		}
-		haarq, err := p.haarq.ProjectAll(rowsQ)
-		if err != nil {
-			return nil, err
-		}
-		var group errgroup.Group
-		group.SetLimit(runtime.GOMAXPROCS(0))
-		for i, im := range some {
-			group.Go(func() (err error) {
-				if out[first+i], err = assemble(im.Vectors, haar[i], haarq[i]); err != nil {
-					return fmt.Errorf("image %d: %w", first+i, err)
-				}
-				return nil
-			})
-		}
-		if err := group.Wait(); err != nil {
-			return nil, err
-		}
+		copy(out[first:], v)
 	}
 	progress.report("vectors", len(images), len(images))
 	return out, nil

@@ -35,17 +35,10 @@ func (b *Builder) Twin() (*Twin, error) {
 		return b.exactTwin()
 	}
 	dim := b.budget.Dim()
-	t := &Twin{owner: b.Owner, forest: b.forest, lists: b.lists, vectors: b.vectors,
-		records: make([]int64, dim*len(b.vectors)), centroids: make([]int64, dim*len(b.centroids))}
-	for i, v := range b.vectors {
-		z, err := b.projection.Embed(nil, v.Levels)
-		if err != nil {
-			return nil, fmt.Errorf("record %d: %w", i, err)
-		}
-		b.budget.Clamp(z)
-		if err := b.budget.Record(t.records[i*dim:(i+1)*dim], z, v.KL, 0); err != nil {
-			return nil, fmt.Errorf("record %d: %w", i, err)
-		}
+	t := &Twin{owner: b.Owner, forest: b.forest, lists: b.lists, vectors: b.vectors, centroids: make([]int64, dim*len(b.centroids))}
+	var err error
+	if t.records, err = b.plainRows(); err != nil {
+		return nil, err
 	}
 	for i, c := range b.centroids {
 		if _, err := b.record(t.centroids[i*dim:(i+1)*dim], slices.Clone(c.z), c.kl, 0); err != nil {
@@ -53,6 +46,23 @@ func (b *Builder) Twin() (*Twin, error) {
 		}
 	}
 	return t, nil
+}
+
+// plainRows are the record vectors of all records, with ε = 0.
+func (b *Builder) plainRows() ([]int64, error) {
+	dim := b.budget.Dim()
+	rows := make([]int64, dim*len(b.vectors))
+	for i, v := range b.vectors {
+		z, err := b.coder.embed(v)
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %w", i, err)
+		}
+		b.budget.Clamp(z)
+		if err := b.budget.Record(rows[i*dim:(i+1)*dim], z, v.KL, 0); err != nil {
+			return nil, fmt.Errorf("record %d: %w", i, err)
+		}
+	}
+	return rows, nil
 }
 
 // Search answers a request in the clear as the cloud answers it encrypted,
@@ -104,11 +114,18 @@ func (t *Twin) searchLists(space *plainSpace, l, visits int, trace func(kdforest
 // Vectors returns the plaintext vectors of the records.
 func (t *Twin) Vectors() []*vector.Vector { return t.vectors }
 
-// Projection returns the Johnson–Lindenstrauss map of the index.
+// Projection returns the Johnson–Lindenstrauss map of the index, nil in a profile
+// without one.
 func (t *Twin) Projection() *embed.Projection { return t.owner.projection }
 
-// Baselines returns the levels that the projection counts from.
-func (t *Twin) Baselines() []uint16 { return t.owner.profile.baselines }
+// Baselines returns the levels that the projection counts from, nil in a profile
+// without one.
+func (t *Twin) Baselines() []uint16 {
+	if f, ok := t.owner.profile.front.(*paperFront); ok {
+		return f.baselines
+	}
+	return nil
+}
 
 // PlaneDistance returns how far beyond a plane a photo lies, in units of the
 // split space (levels, in the original one).

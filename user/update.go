@@ -200,6 +200,9 @@ func (s *state) add(ctx context.Context, key *Key, images []Image, progress Prog
 		p.records += uint32(len(images))
 		p.exact.removed = append(p.exact.removed, make([]byte, bitmapSize(p.records)-len(p.exact.removed))...)
 		// Words of old stay, so that no number of a word tells what was added.
+		if p.ranker != nil {
+			p.ranker = p.ranker.Recounted(s.keywords)
+		}
 		p.dict, err = keyword.NewDictionary(append(s.keywords[:len(s.keywords):len(s.keywords)], p.dict.Words()))
 		return err
 	})
@@ -219,7 +222,7 @@ func (o *Owner) quantised(ctx context.Context, images []Image, progress Progress
 	}
 	out := &plainRecords{dim: o.dim()}
 	for i, v := range vectors {
-		z, err := o.projection.Embed(nil, v.Levels)
+		z, err := o.coder.embed(v)
 		if err != nil {
 			return nil, fmt.Errorf("image %d: %w", i, err)
 		}

@@ -81,13 +81,13 @@ func (f *searchFlags) params(m *cpar.Manifest) (cpar.Params, error) {
 
 // annotated is what annotate prints of one photo.
 type annotated struct {
-	Photo    string         `json:"photo"`
-	Keywords []rank.Keyword `json:"keywords,omitempty"`
-	Error    string         `json:"error,omitempty"`
-	Sent     int            `json:"bytes_sent"`
-	Received int            `json:"bytes_received"`
-	Visited  uint32         `json:"records_visited,omitempty"`
-	Touched  uint64         `json:"bytes_touched,omitempty"`
+	Photo    string        `json:"photo"`
+	Keywords []rank.Scored `json:"keywords,omitempty"`
+	Error    string        `json:"error,omitempty"`
+	Sent     int           `json:"bytes_sent"`
+	Received int           `json:"bytes_received"`
+	Visited  uint32        `json:"records_visited,omitempty"`
+	Touched  uint64        `json:"bytes_touched,omitempty"`
 	// CloudMS is, of several requests sent together, this one's share.
 	CloudMS float64 `json:"answer_ms,omitempty"`
 }

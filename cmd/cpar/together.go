@@ -156,7 +156,7 @@ func (w *walk) prepare(p *photoWalk, number int) error {
 	if err != nil {
 		return err
 	}
-	features, err := feature.FromBytes(data)
+	features, err := w.owner.Features(data)
 	if err == nil && w.params.Scheme == cpar.SchemeLocal {
 		return w.search(p, features)
 	}
@@ -178,8 +178,9 @@ func (w *walk) search(p *photoWalk, features *feature.Vectors) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.Photo, err)
 	}
-	p.Visited, p.Keywords = w.records(), user.RankKeywords(near, w.flags.keywords)
-	return nil
+	p.Visited, p.Keywords = w.records(), nil
+	p.Keywords, err = w.owner.Rank(near, user.Ranking{Most: w.flags.keywords})
+	return err
 }
 
 // ask gets the replies. Where the cloud refuses several requests at once, because

@@ -257,7 +257,7 @@ func (s *twin) Run(first uint32, scores []int64) {
 func TestSearchOfClusteredRecords(t *testing.T) {
 	const n, jl, bins = 1200, 96, 48
 	rng := testRand(28)
-	budget, err := combined.ForShape(jl, bins, 999)
+	budget, err := combined.ForShape(combined.L1KL(jl, bins, 999))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,11 +34,8 @@ import (
 // each field they lie 11 and would be refused. Clamp helps whoever must not refuse;
 // w = 2¹³ admits 13.7·F instead.
 const (
-	// MaxDistance is the greatest Dis that the offset is made for.
+	// MaxDistance is the greatest Dis of L1 and KL that the offset is made for.
 	MaxDistance = 22
-	// MidDistance·F is the greatest r; Hide takes up to F/2 off, which costs a
-	// tenth of a bit.
-	MidDistance = MaxDistance / 2
 	// MaxLog bounds −log c: a bin of a smoothed histogram is at least
 	// 10⁻³/1.048 = e^−6.96. It bounds the KL part too, since
 	// KL = Σ v log v − Σ v log c ≤ MaxLog·Σv.
@@ -64,12 +61,12 @@ type Budget struct {
 
 // New checks the parameters and computes the budget.
 func New(p Params) (*Budget, error) {
-	if p.JL < 1 || p.KL < 0 || p.Beta < 1 || p.JL > 1<<13 || p.KL > 1<<12 || p.Beta > 1<<16 {
-		return nil, fmt.Errorf("making a noise budget: %d JL coordinates, %d bins, %d levels: %w",
-			p.JL, p.KL, p.Beta, cpar.ErrInput)
+	if p.JL < 1 || p.KL < 0 || p.JL > 1<<13 || p.KL > 1<<12 || !(p.Unit >= 1 && p.Unit <= 1<<29) || !(p.Max > 0 && p.Max <= 1<<10) {
+		return nil, fmt.Errorf("making a noise budget: %d coordinates, %d bins, a unit of %g, distances to %g: %w",
+			p.JL, p.KL, p.Unit, p.Max, cpar.ErrInput)
 	}
-	b := &Budget{params: p, unit: float64(p.JL) * float64(p.Beta) / 2}
-	if err := b.setOffset(int64(math.Round(MidDistance * b.unit))); err != nil {
+	b := &Budget{params: p, unit: p.Unit}
+	if err := b.setOffset(b.middle()); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -80,12 +77,16 @@ func New(p Params) (*Budget, error) {
 // with this one it has to guess F/2 values more.
 func (b *Budget) Hide(stream *seed.Stream) (*Budget, error) {
 	hidden := *b
-	r := int64(math.Round(MidDistance*b.unit)) - int64(stream.Uint64n(uint64(b.unit/2)))
+	r := b.middle() - int64(stream.Uint64n(uint64(b.unit/2)))
 	if err := hidden.setOffset(r); err != nil {
 		return nil, err
 	}
 	return &hidden, nil
 }
+
+// middle is the greatest r, Max/2·F; Hide takes up to F/2 off, which costs a tenth
+// of a bit where Max is 22, and a third where it is 4.
+func (b *Budget) middle() int64 { return int64(math.Round(b.params.Max / 2 * b.unit)) }
 
 // setOffset sets r and checks that the budget holds with it.
 func (b *Budget) setOffset(r int64) error {
@@ -94,18 +95,22 @@ func (b *Budget) setOffset(r int64) error {
 	if err := b.Cipher().Validate(); err != nil {
 		return fmt.Errorf("making a noise budget: %w", err)
 	}
-	// Both ends of [0, 22].
+	// Both ends of [0, Max].
 	if bits := b.Bits(); !(bits < 63) {
-		return fmt.Errorf("making a noise budget: Dis up to %d needs %.1f bits of 63 at w = 2^%d: %w",
-			MaxDistance, bits, p.Shift, cpar.ErrInput)
+		return fmt.Errorf("making a noise budget: Dis up to %g needs %.1f bits of 63 at w = 2^%d: %w",
+			p.Max, bits, p.Shift, cpar.ErrInput)
 	}
 	limit := math.Ldexp(1, 63-2*int(p.Shift)) / ive.MaxScale // of |F·Dis − r| and disturbance
-	b.room = limit + float64(b.offset) - (MaxLog*maxSum+MaxError)*b.unit
+	divergence := 0.0
+	if p.KL > 0 {
+		divergence = MaxLog * maxSum
+	}
+	b.room = limit + float64(b.offset) - (divergence+MaxError)*b.unit
 	// More room is of no use: photos at 13.73 from the baseline have it already.
-	b.room = math.Floor(min(b.room, 2.5*MaxDistance*b.unit))
+	b.room = math.Floor(min(b.room, 2.5*p.Max*b.unit))
 	// The least Dis is −log m_KL (Σ v log v alone), if JL and logarithms are 0.
 	lowest := float64(b.offset) + (math.Log(float64(max(p.KL, 1)))+MaxError)*b.unit
-	if b.room < MaxDistance*b.unit || lowest > limit {
+	if b.room < p.Max*b.unit || lowest > limit {
 		return fmt.Errorf("making a noise budget: w = 2^%d leaves room for Dis up to %.1f: %w",
 			p.Shift, b.room/b.unit, cpar.ErrInput)
 	}
@@ -122,10 +127,10 @@ func (b *Budget) setOffset(r int64) error {
 // which distances of this shape fit. F grows with m̂, and with it the scores: the
 // paper's m̂ = 1296 takes 2¹⁴, the 2448 of PCA-8 take 2¹³. Whoever sends or stores the
 // scale takes it from the budget's Cipher.
-func ForShape(jl, kl, beta int) (*Budget, error) {
+func ForShape(p Params) (*Budget, error) {
 	var first error
-	for shift := uint(ive.DistanceShift); shift > 0; shift-- {
-		b, err := New(Params{JL: jl, KL: kl, Beta: beta, Shift: shift})
+	for p.Shift = ive.DistanceShift; p.Shift > 0; p.Shift-- {
+		b, err := New(p)
 		if err == nil {
 			return b, nil
 		}
@@ -139,12 +144,12 @@ func ForShape(jl, kl, beta int) (*Budget, error) {
 // Unit is F, squared JL units per unit of distance.
 func (b *Budget) Unit() float64 { return b.unit }
 
-// Offset is r: 11·F, or a little less where Hide drew it.
+// Offset is r: Max/2·F, or a little less where Hide drew it.
 func (b *Budget) Offset() int64 { return b.offset }
 
-// Bits is what a score of Dis in [0, 22] needs, sign apart; 63 are there.
+// Bits is what a score of Dis in [0, Max] needs, sign apart; 63 are there.
 func (b *Budget) Bits() float64 {
-	half := max(float64(b.offset), MaxDistance*b.unit-float64(b.offset))
+	half := max(float64(b.offset), b.params.Max*b.unit-float64(b.offset))
 	return b.Cipher().Bits(half*ive.MaxScale, MaxError*b.unit*ive.MaxScale)
 }
 

@@ -32,17 +32,36 @@ import (
 // ValueBits is log₂ of the scale of v.
 const ValueBits = 18
 
+// Other profiles have no histogram (m_KL = 0): z is then their vector itself,
+// rounded, F the square of its scale, and Dis its squared Euclidean distance.
+
 // Params is the shape of the vector and its plaintext scale.
 type Params struct {
-	JL    int  // m̂, Johnson–Lindenstrauss coordinates
-	KL    int  // m_KL, bins of the lab histogram
-	Beta  int  // β, the highest quantisation level over [0, 2]
-	Shift uint // log₂ w, of records and requests
+	JL    int     // m̂, coordinates of z
+	KL    int     // m_KL, bins of the lab histogram; 0 for none
+	Unit  float64 // F, squared z units per unit of distance
+	Max   float64 // the greatest Dis that the offset is made for
+	Shift uint    // log₂ w, of records and requests; ForShape finds it
+}
+
+// L1KL is the shape of a profile whose distance is L1 through jl
+// Johnson–Lindenstrauss coordinates plus KL of kl bins. beta is the highest
+// quantisation level over [0, 2].
+func L1KL(jl, kl, beta int) Params {
+	return Params{JL: jl, KL: kl, Unit: float64(jl) * float64(beta) / 2, Max: MaxDistance}
+}
+
+// SquaredL2 is the shape of vectors of length at most 1 in dim dimensions, rounded
+// at so many units: their squared distance is at most 4.
+func SquaredL2(dim int, scale float64) Params {
+	return Params{JL: dim, Unit: scale * scale, Max: 4}
 }
 
 // Paper is the paper's profile.
 func Paper() Params {
-	return Params{JL: 1296, KL: 48, Beta: 999, Shift: ive.DistanceShift}
+	p := L1KL(1296, 48, 999)
+	p.Shift = ive.DistanceShift
+	return p
 }
 
 // Dim is the number of elements of a vector.

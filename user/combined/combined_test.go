@@ -125,12 +125,19 @@ func TestPaperProfileIsTheDesigns(t *testing.T) {
 }
 
 // Every PCA reduction from 8 to 128 must find a scale.
+// shaped is L1KL with a scale.
+func shaped(jl, kl, beta int, shift uint) Params {
+	p := L1KL(jl, kl, beta)
+	p.Shift = shift
+	return p
+}
+
 func TestForShape(t *testing.T) {
 	for _, c := range []struct {
 		haar  int
 		shift uint
 	}{{4096 / 8, 13}, {4096 / 16, 14}, {4096 / 32, 14}, {4096 / 64, 14}, {4096 / 128, 14}} {
-		b, err := ForShape((48+48+256+256+2*c.haar)*3/2, 48, 999)
+		b, err := ForShape(L1KL((48+48+256+256+2*c.haar)*3/2, 48, 999))
 		if err != nil {
 			t.Errorf("haar at %d: %v", c.haar, err)
 			continue
@@ -139,7 +146,7 @@ func TestForShape(t *testing.T) {
 			t.Errorf("haar at %d: w = 2^%d, want 2^%d", c.haar, got.RecordShift, c.shift)
 		}
 	}
-	if _, err := ForShape(1, 48, 1); !errors.Is(err, cpar.ErrInput) {
+	if _, err := ForShape(L1KL(1, 48, 1)); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("a shape without a scale: %v", err)
 	}
 }
@@ -147,7 +154,7 @@ func TestForShape(t *testing.T) {
 // Comp/r_s + r, over F, is the distance: by plain integers to the rounding of the
 // fixed point, encrypted to the budget's disturbance more.
 func TestScoresStandForDistances(t *testing.T) {
-	p := Params{JL: 400, KL: 48, Beta: 999, Shift: ive.DistanceShift}
+	p := shaped(400, 48, 999, ive.DistanceShift)
 	b := mustBudget(t, p)
 	key, err := ive.NewKey(secret(1), b.Cipher())
 	if err != nil {
@@ -178,7 +185,7 @@ func TestScoresStandForDistances(t *testing.T) {
 // Erratum: with the boxes as printed Comp = r_s·(Dis − r) − 3ε, so the distance is
 // Comp/r_s + r; the printed 2r + Σv² + Comp/r_s is off by r + Σv² at least.
 func TestErratumDisOfTheCombinedScore(t *testing.T) {
-	p := Params{JL: 400, KL: 8, Beta: 999, Shift: ive.DistanceShift}
+	p := shaped(400, 8, 999, ive.DistanceShift)
 	b := mustBudget(t, p)
 	all := photos(rand.New(rand.NewPCG(3, 4)), p, 10)
 	for i, record := range all[1:] {
@@ -190,7 +197,7 @@ func TestErratumDisOfTheCombinedScore(t *testing.T) {
 		}
 		square, _ := SquaredNorm(request.z)
 		printed := (2*float64(b.Offset()) + float64(square) + float64(score)/1500) / b.Unit()
-		if math.Abs(printed-distance(b, record, request)) < MidDistance {
+		if math.Abs(printed-distance(b, record, request)) < MaxDistance/2 {
 			t.Errorf("the printed formula gives %.4f for %.4f", printed, distance(b, record, request))
 		}
 	}
@@ -246,7 +253,7 @@ func TestDistanceRangeHoldsEveryPair(t *testing.T) {
 // The extremes that Record and Request admit, with every e at its worst: the
 // 128-bit value of the word must be the 64-bit one, and the score right.
 func TestNothingAdmittedWraps(t *testing.T) {
-	for _, p := range []Params{Paper(), {JL: 1296, KL: 48, Beta: 999, Shift: 13}, {JL: 400, KL: 4, Beta: 999, Shift: 14}} {
+	for _, p := range []Params{Paper(), shaped(1296, 48, 999, 13), shaped(400, 4, 999, 14)} {
 		b := mustBudget(t, p)
 		far := func(sign float64, bin int) photo {
 			z := make([]int32, p.JL)
@@ -316,13 +323,13 @@ func TestRefusesWhatCouldWrap(t *testing.T) {
 			t.Errorf("w = 2^%d: %v", shift, err)
 		}
 	}
-	for _, p := range []Params{{}, {JL: -1, KL: 48, Beta: 999, Shift: 14}, {JL: 1296, KL: 48, Shift: 14},
-		{JL: 1296, KL: 48, Beta: 9999, Shift: 14}, {JL: 4096, KL: 48, Beta: 999, Shift: 14}} {
+	for _, p := range []Params{{}, shaped(-1, 48, 999, 14), shaped(1296, 48, 0, 14),
+		shaped(1296, 48, 9999, 14), shaped(4096, 48, 999, 14)} {
 		if _, err := New(p); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
-	b := mustBudget(t, Params{JL: 1296, KL: 2, Beta: 999, Shift: 14})
+	b := mustBudget(t, shaped(1296, 2, 999, 14))
 	// A vector of one long coordinate.
 	long := func(x int32) []int32 {
 		z := make([]int32, 1296)
@@ -406,7 +413,7 @@ func agreement(a, b []int64) float64 {
 // the whole range that it is drawn from.
 func TestHide(t *testing.T) {
 	for _, jl := range []int{1008, 1296, 2448} {
-		b, err := ForShape(jl, 48, 999)
+		b, err := ForShape(L1KL(jl, 48, 999))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -417,7 +424,7 @@ func TestHide(t *testing.T) {
 				t.Fatalf("m̂ = %d: %v", jl, err)
 			}
 			seen[h.Offset()] = true
-			if r := float64(h.Offset()) / b.Unit(); r < MidDistance-0.5 || r > MidDistance {
+			if r := float64(h.Offset()) / b.Unit(); r < MaxDistance/2-0.5 || r > MaxDistance/2 {
 				t.Errorf("m̂ = %d: r = %g·F", jl, r)
 			}
 			if h.Bits() >= 63 || h.Cipher() != b.Cipher() {
@@ -432,7 +439,7 @@ func TestHide(t *testing.T) {
 			t.Errorf("m̂ = %d: %d different r of 20", jl, len(seen))
 		}
 		least := *b
-		if err := least.setOffset(int64((MidDistance - 0.5) * b.Unit())); err != nil {
+		if err := least.setOffset(int64((MaxDistance/2 - 0.5) * b.Unit())); err != nil {
 			t.Errorf("m̂ = %d: the least r: %v", jl, err)
 		}
 	}

@@ -104,7 +104,7 @@ func TestErratumLogarithmRoundedAfterScaling(t *testing.T) {
 // the KL comparison of one record; summing parts of different records orders
 // nothing. The combined vector cannot mix them, and equals the sum of the tools.
 func TestErratumCompQLAddsPartsOfOneRecord(t *testing.T) {
-	p := Params{JL: 400, KL: 48, Beta: 999, Shift: ive.DistanceShift}
+	p := shaped(400, 48, 999, ive.DistanceShift)
 	b := mustBudget(t, p)
 	r := rand.New(rand.NewPCG(11, 12))
 	records, request := photos(r, p, 60), photos(r, p, 1)[0]

@@ -15,6 +15,8 @@ type Options struct {
 	Workers int
 	// Cache, if any, is asked before an image is decoded.
 	Cache *Cache
+	// Network, if any, gives every image an embedding too.
+	Network Network
 	// Progress, if any, is told after every image how many of total are done,
 	// the bad ones included. It is called by one goroutine at a time, with
 	// done rising by one.
@@ -98,25 +100,11 @@ func (p *pool) one(i int, e *Extractor) (*Vectors, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading image: %w", err)
 	}
-	compute := func(data []byte) (*Vectors, error) {
-		c, cfg, err := inspect(data)
-		if err != nil {
-			return nil, err
-		}
-		// A hundred megapixels of progressive JPEG take most of a gigabyte:
-		// one at a time, however many workers there are.
-		if cfg.Width*cfg.Height >= hugePixels {
-			p.huge.Lock()
-			defer p.huge.Unlock()
-		}
-		picture, err := c.picture(data, cfg)
-		if err != nil {
-			return nil, err
-		}
-		return e.Extract(picture)
+	// A hundred megapixels of progressive JPEG take most of a gigabyte: one at a
+	// time, however many workers there are.
+	if _, cfg, err := inspect(data); err == nil && cfg.Width*cfg.Height >= hugePixels {
+		p.huge.Lock()
+		defer p.huge.Unlock()
 	}
-	if p.opts.Cache != nil {
-		return p.opts.Cache.fromBytes(data, compute)
-	}
-	return compute(data)
+	return e.Photo(data, p.opts)
 }

@@ -123,13 +123,17 @@ func (c *Cache) load(key [sha256.Size]byte) (*Vectors, error) {
 	return decodeEntry(b, key)
 }
 
-// store writes an entry beside its place and renames it there.
-func (c *Cache) store(key [sha256.Size]byte, v *Vectors) (err error) {
+// store writes an entry.
+func (c *Cache) store(key [sha256.Size]byte, v *Vectors) error {
 	entry, err := encodeEntry(key, v)
 	if err != nil {
 		return err
 	}
-	path := c.path(key)
+	return c.write(c.path(key), entry)
+}
+
+// write writes an entry beside its place and renames it there.
+func (c *Cache) write(path string, entry []byte) (err error) {
 	fail := func(err error) error {
 		return fmt.Errorf("writing feature cache: %w: %w", cpar.ErrStorage, err)
 	}

@@ -54,6 +54,8 @@ type Vectors struct {
 	GaborQ []float32 `json:"gaborq"` // 256, mean phase in eighths of a turn, 0 … 7
 	Haar   []float32 `json:"haar"`   // 4096, magnitudes, ≥ 0, grey in [0, 1]
 	HaarQ  []float32 `json:"haarq"`  // 4096, signs: -1, 0, 1
+	// Embedding is there where a network was used. It is no part of the JSON.
+	Embedding *Embedding `json:"-"`
 }
 
 // newVectors returns zeroed vectors, all cut from one allocation.

@@ -41,8 +41,8 @@ type Calibrated struct {
 // Scored is a keyword with its place and its probability.
 type Scored struct {
 	Word        string  `json:"word"`
-	Weight      float64 `json:"weight"`      // what orders
-	Probability float64 `json:"probability"` // in (0, 1)
+	Weight      float64 `json:"weight"`                // what orders
+	Probability float64 `json:"probability,omitempty"` // in (0, 1); 0 from a ranker without
 }
 
 // curveTerms is the number of terms of the logistic curve.

@@ -62,6 +62,30 @@ type Vector struct {
 	L1     []float64 // normalised, in the order of Features
 	Levels []uint16  // L1 quantised: 0 to Beta
 	KL     []float64 // lab, smoothed and normalised: all above 0, sum 1
+	// X is there instead of L1 and KL in profiles whose distance is squared L2:
+	// the vector itself, of length 1, or 0 in the middle of the collection.
+	X []float32
+}
+
+// Embedded is the vector x of a profile whose distance is squared L2, filled up
+// with zeros to dim dimensions. Its levels are for splitting only. It refuses a
+// vector of more dimensions, of a length above 1, or that is not finite.
+func Embedded(x []float32, dim int) (*Vector, error) {
+	if len(x) > dim {
+		return nil, fmt.Errorf("assembling a vector: %w: %d dimensions, want at most %d", cpar.ErrInput, len(x), dim)
+	}
+	v := &Vector{X: make([]float32, dim)}
+	copy(v.X, x)
+	square, wide := 0.0, make([]float64, dim)
+	for i, a := range v.X {
+		wide[i] = float64(a)
+		square += wide[i] * wide[i]
+	}
+	if !(square <= 1+1e-4) { // NaN too
+		return nil, fmt.Errorf("assembling a vector: %w: a squared length of %g, not 1", cpar.ErrInput, square)
+	}
+	v.Levels = Quantise(wide)
+	return v, nil
 }
 
 // New assembles the vector of a photo. It refuses features of other lengths,
