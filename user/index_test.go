@@ -285,6 +285,17 @@ func FuzzProfile(f *testing.F) {
 		f.Add(enc)
 		f.Add(enc[:40])
 	}
+	for profile, images := range embeddedProfiles {
+		b, err := Setup(context.Background(), NewKey(), images(20, 2), Options{Scheme: cpar.SchemeCAPIA, Profile: profile})
+		if err != nil {
+			f.Fatal(err)
+		}
+		enc, err := b.profile.appendBinary(nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(enc)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := decodeProfile(data)
 		if err != nil {

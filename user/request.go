@@ -191,6 +191,9 @@ func (o *Owner) planeRequest(point []uint16, pending *Pending, noise *ive.Noise)
 	if err := key.EncryptRequest(q.Vector, plain, noise); err != nil {
 		return nil, err
 	}
+	if o.projection == nil {
+		return q, nil // a plane's distance orders a search and is compared with no record's
+	}
 	// One level of difference is worth m̂ squared JL units, of which three
 	// quarters count: the projection can fall below L1.
 	perUnit := pl1c.PlaneFactor * float64(o.projection.MHat()) * o.profile.split.unit() * float64(pending.scale) / float64(planeScale)
