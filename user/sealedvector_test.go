@@ -144,7 +144,7 @@ func TestDeployedParameters(t *testing.T) {
 	if q.params != want {
 		t.Errorf("%+v, want %+v", q.params, want)
 	}
-	if f := q.params.LogFailure(); f > -70 {
+	if f := q.params.LogFailure(); f > -79 {
 		t.Errorf("a score is wrong with probability 2^%.1f", f)
 	}
 	requestNorm, maxSquare, centre, maxAddend := float64(q.layout.requestNorm), q.layout.maxSquare, q.layout.centre, q.layout.maxAddend

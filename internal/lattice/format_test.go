@@ -15,11 +15,11 @@ func TestFormatExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Params{Dim: 1344, Block: 128, LogT: 22, RecordNorm: 1200, RequestNorm: 900, Addend: 150100}.Balance()
+	p, err := Params{Dim: 1344, Block: 128, LogT: 23, RecordNorm: 1411, RequestNorm: 1489, Addend: 336000}.Balance()
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Reply{Scores: []uint64{1, 2, 1<<27 - 1}}
+	a := &Reply{Scores: []uint64{1, 2, 1<<28 - 1}}
 	for i := range 16 {
 		a.Index[i], a.Number[i] = byte(i), byte(16+i)
 	}

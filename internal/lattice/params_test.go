@@ -104,11 +104,11 @@ func TestNoiseBudgetWorkedOut(t *testing.T) {
 
 // The parameters that indexes of PCA-32 have.
 func TestFailureOfDeployedParameters(t *testing.T) {
-	p := Params{Dim: 1344, Block: 128, LogT: 22, LogRecordScale: 18, RecordNorm: 1200, RequestNorm: 900, Addend: 150100}
+	p := Params{Dim: 1344, Block: 128, LogT: 23, LogRecordScale: 17, RecordNorm: 1411, RequestNorm: 1489, Addend: 336000}
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if f := p.LogFailure(); f > -280 || f < -290 {
+	if f := p.LogFailure(); f > -79 || f < -82 {
 		t.Errorf("a score is wrong with probability 2^%.1f", f)
 	}
 }
