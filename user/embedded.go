@@ -1,7 +1,6 @@
 package user
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -215,7 +214,7 @@ func readEmbedded(r *wire.Reader, kind ProfileKind) (*embeddedFront, error) {
 		return nil, r.Err()
 	}
 	f.projection = new(learn.Projection)
-	return f, f.projection.UnmarshalBinary(bytes.Clone(enc))
+	return f, f.projection.UnmarshalBinary(enc)
 }
 
 func (f *embeddedFront) validate() error {
