@@ -6,6 +6,7 @@ require (
 	filippo.io/age v1.3.2
 	github.com/bep/imagemeta v1.0.1
 	github.com/danielgtaylor/huma/v2 v2.37.2
+	github.com/ebitengine/purego v0.11.3
 	github.com/edsrzf/mmap-go v1.2.0
 	github.com/fogleman/gg v1.3.0
 	github.com/gofrs/flock v0.13.1

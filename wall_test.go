@@ -84,6 +84,7 @@ var cloudRoom = room{
 		{"github.com/tuneinsight/lattigo/v6/core/rlwe", "it holds secret keys"},
 		{"os/exec", "the cloud runs no other program"},
 		{"plugin", "it links what is not there to be read"},
+		{"github.com/ebitengine/purego", "it loads code that is not there to be read"},
 		{"C", "nobody sees what C calls"},
 	},
 }

@@ -1,8 +1,10 @@
 package user
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"cpar/internal/hint"
 	"cpar/user/feature"
 	"cpar/user/network"
+	"cpar/user/network/onnxruntime"
 )
 
 // A Network is an image network with its preprocessing, as profile `network` uses
@@ -22,6 +25,7 @@ type Network struct {
 	embedder      network.Embedder
 	preprocessing network.Preprocessing
 	digest        [sha256.Size]byte
+	fallback      error
 }
 
 // NetworkOptions say how a model file is opened; the zero value will do for one
@@ -37,7 +41,7 @@ type NetworkOptions struct {
 
 // OpenNetwork opens a model file and finds out how pictures are prepared for it.
 func OpenNetwork(path string, opt NetworkOptions) (*Network, error) {
-	e, err := network.OpenWith(opt.Runtime, path, opt.Options)
+	e, fallback, err := network.OpenWith(cmp.Or(opt.Runtime, network.Auto), path, opt.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +49,16 @@ func OpenNetwork(path string, opt NetworkOptions) (*Network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening network %s: %w", path, err)
 	}
-	return NewNetwork(e, p)
+	n, err := NewNetwork(e, p)
+	if err == nil && !errors.Is(fallback, onnxruntime.ErrNotFound) {
+		n.fallback = fallback
+	}
+	return n, err
 }
+
+// Fallback says why ONNX Runtime does not run the network although it is there;
+// nil where it does, or is not installed, or was not wanted.
+func (n *Network) Fallback() error { return n.fallback }
 
 // NewNetwork is a network of a model that is open.
 func NewNetwork(e network.Embedder, p network.Preprocessing) (*Network, error) {

@@ -356,6 +356,8 @@ func (f fakeNetwork) Embedding() (string, int)                 { return f.tensor
 func (f fakeNetwork) Size() (int, int)                         { return 2, 2 }
 func (f fakeNetwork) Digest() [sha256.Size]byte                { return [sha256.Size]byte{1} }
 func (f fakeNetwork) Runtime() string                          { return "fake" }
+func (f fakeNetwork) Metadata() map[string]string              { return nil }
+func (f fakeNetwork) Close() error                             { return nil }
 func (f fakeNetwork) Preprocessing() (p network.Preprocessing, ok bool, err error) {
 	return p, false, nil
 }

@@ -41,7 +41,7 @@ func (c *call) weights(i int, shape ...int) (*value, error) {
 		return nil, err
 	}
 	if !v.constant() {
-		return nil, fmt.Errorf("input %d is not a constant, which is not supported", i)
+		return nil, unsupported("input %d is not a constant, which is not supported", i)
 	}
 	agrees := len(v.shape) == len(shape)
 	for k := 0; agrees && k < len(shape); k++ {
@@ -74,7 +74,7 @@ func (c *call) scalar(i int, otherwise float32) (float32, error) {
 // constantInts returns the i-th input, a constant list of integers.
 func (c *call) constantInts(i int) ([]int64, error) {
 	if !c.has(i) || !c.in[i].isInt || len(c.in[i].shape) != 1 || len(c.in[i].ints) > maxList {
-		return nil, fmt.Errorf("input %d is not a constant list of integers, which is not supported", i)
+		return nil, unsupported("input %d is not a constant list of integers, which is not supported", i)
 	}
 	return c.in[i].ints, nil
 }
@@ -145,7 +145,7 @@ func (c *call) intsAttribute(name string, otherwise []int, n, lo, hi int) ([]int
 	list := make([]int, len(a.ints))
 	for i, v := range a.ints {
 		if v < int64(lo) || v > int64(hi) {
-			return nil, fmt.Errorf("attribute %s holds %d; %d to %d is supported", name, v, lo, hi)
+			return nil, unsupported("attribute %s holds %d; %d to %d is supported", name, v, lo, hi)
 		}
 		list[i] = int(v)
 	}
@@ -172,7 +172,7 @@ func (c *call) axisAttribute(otherwise, rank int) (int, error) {
 // multiply-adds.
 func (c *call) emit(s *step, shape []int, work int64) error {
 	if len(shape) > maxRank {
-		return fmt.Errorf("its output has shape %v; up to %d dimensions are supported", shape, maxRank)
+		return unsupported("its output has shape %v; up to %d dimensions are supported", shape, maxRank)
 	}
 	n, err := volume(shape, c.limits.Elements)
 	if err != nil {

@@ -83,19 +83,9 @@ type call struct {
 
 func (b *builder) compile(g *graphProto, embedding string) error {
 	if b.opset < minOpset || b.opset > maxOpset {
-		return fmt.Errorf("opset %d is not supported (%d to %d are); export the model for another", b.opset, minOpset, maxOpset)
+		return unsupported("opset %d is not supported (%d to %d are); export the model for another", b.opset, minOpset, maxOpset)
 	}
-	b.values, b.readers = map[string]*value{}, map[string]int{}
-	for _, t := range g.constants {
-		if _, twice := b.values[t.name]; twice || t.name == "" {
-			return fmt.Errorf("initializer %.80q has no name of its own", t.name)
-		}
-		b.values[t.name] = constantOf(t.name, t)
-	}
-	if err := b.findImage(g.inputs); err != nil {
-		return err
-	}
-	nodes, err := b.sort(g.nodes)
+	nodes, err := b.prepare(g)
 	if err != nil {
 		return err
 	}
@@ -113,7 +103,22 @@ func (b *builder) compile(g *graphProto, embedding string) error {
 	if err := b.findOutputs(g.outputs); err != nil {
 		return err
 	}
-	return b.findEmbedding(embedding, nodes)
+	return b.findEmbedding(embedding, nodes, g.outputs)
+}
+
+// prepare finds constants and image and orders the nodes.
+func (b *builder) prepare(g *graphProto) ([]*nodeProto, error) {
+	b.values, b.readers = map[string]*value{}, map[string]int{}
+	for _, t := range g.constants {
+		if _, twice := b.values[t.name]; twice || t.name == "" {
+			return nil, fmt.Errorf("initializer %.80q has no name of its own", t.name)
+		}
+		b.values[t.name] = constantOf(t.name, t)
+	}
+	if err := b.findImage(g.inputs); err != nil {
+		return nil, err
+	}
+	return b.sort(g.nodes)
 }
 
 func constantOf(name string, t *tensorProto) *value {
@@ -211,10 +216,13 @@ func (b *builder) sort(nodes []*nodeProto) ([]*nodeProto, error) {
 	return sorted, nil
 }
 
+// standard says whether the operator is one of the ONNX specification.
+func (n *nodeProto) standard() bool { return n.domain == "" || n.domain == "ai.onnx" }
+
 func (b *builder) node(n *nodeProto) error {
 	compile := operators[n.op]
-	if compile == nil || n.domain != "" && n.domain != "ai.onnx" {
-		return errors.New("this operator is not supported by the built-in runtime")
+	if compile == nil || !n.standard() {
+		return unsupported("this operator is not supported by the built-in runtime")
 	}
 	c := &call{builder: b, node: n, attributes: map[string]*attributeProto{}}
 	for _, name := range n.in {
@@ -222,13 +230,13 @@ func (b *builder) node(n *nodeProto) error {
 		// maker did not make it: the mask of Dropout, say.
 		v := b.values[name]
 		if v == nil && name != "" {
-			return fmt.Errorf("its input %.80q is an output that is not supported", name)
+			return unsupported("its input %.80q is an output that is not supported", name)
 		}
 		c.in = append(c.in, v)
 	}
 	for _, a := range n.attributes {
 		if a.other || c.attributes[a.name] != nil {
-			return fmt.Errorf("attribute %.80q is not understood", a.name)
+			return unsupported("attribute %.80q is not understood", a.name)
 		}
 		c.attributes[a.name] = a
 	}
@@ -239,7 +247,7 @@ func (b *builder) node(n *nodeProto) error {
 		return err
 	}
 	for name := range c.attributes {
-		return fmt.Errorf("attribute %.80q is not supported", name)
+		return unsupported("attribute %.80q is not supported", name)
 	}
 	return nil
 }
@@ -247,7 +255,7 @@ func (b *builder) node(n *nodeProto) error {
 // findOutputs marks the outputs and holds them against their declared shapes.
 func (b *builder) findOutputs(outputs []valueInfo) error {
 	if len(outputs) == 0 {
-		return errors.New("it has no output")
+		return errNoOutput
 	}
 	for _, o := range outputs {
 		v := b.values[o.name]
@@ -281,9 +289,10 @@ func (b *builder) alias(v *value, name string) *value {
 	return s.out
 }
 
-func (b *builder) findEmbedding(name string, nodes []*nodeProto) error {
-	if name == "" {
-		name = b.defaultEmbedding(nodes)
+func (b *builder) findEmbedding(name string, nodes []*nodeProto, outputs []valueInfo) error {
+	name, err := b.chooseEmbedding(name, nodes, outputs)
+	if err != nil {
+		return err
 	}
 	for _, v := range b.outputs {
 		if v.name == name {
@@ -292,30 +301,15 @@ func (b *builder) findEmbedding(name string, nodes []*nodeProto) error {
 	}
 	if b.embedding == nil {
 		v := b.values[name]
-		if name == "" || v == nil {
-			return fmt.Errorf("it has no tensor %.80q to take as the embedding; name one of its outputs", name)
+		if v == nil {
+			return errNoTensor(name)
 		}
 		if v.isInt || v.made == nil {
-			return fmt.Errorf("its tensor %.80q cannot be the embedding: it does not depend on the image", name)
+			return errNotOfImage(name)
 		}
 		b.embedding = b.alias(v, name)
 	}
 	return nil
-}
-
-func (b *builder) defaultEmbedding(nodes []*nodeProto) string {
-	if v := b.values[usualEmbedding]; v != nil && v.made != nil {
-		return usualEmbedding
-	}
-	for _, n := range slices.Backward(nodes) {
-		if n.op == "Gemm" || n.op == "MatMul" {
-			return n.in[0]
-		}
-	}
-	if len(b.outputs) == 1 {
-		return b.outputs[0].name
-	}
-	return ""
 }
 
 // volume is the number of elements of a shape, at most limit.

@@ -26,7 +26,7 @@ func (c *call) window(x *value, kh, kw int) (window, error) {
 		w.kh, w.kw = kernel[0], kernel[1]
 	}
 	if w.kh != kernel[0] || w.kw != kernel[1] || w.kh < 1 || w.kw < 1 || w.kh > maxWindow || w.kw > maxWindow {
-		return w, fmt.Errorf("a kernel of %v over weights of %d×%d; 1×1 to %d×%[4]d is supported", kernel, kh, kw, maxWindow)
+		return w, unsupported("a kernel of %v over weights of %d×%d; 1×1 to %d×%[4]d is supported", kernel, kh, kw, maxWindow)
 	}
 	strides, err := c.intsAttribute("strides", []int{1, 1}, 2, 1, maxWindow)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *call) window(x *value, kh, kw int) (window, error) {
 			pads = []int{pads[2], pads[3], pads[0], pads[1]}
 		}
 	default:
-		return w, fmt.Errorf("auto_pad %.20q is not supported", auto)
+		return w, unsupported("auto_pad %.20q is not supported", auto)
 	}
 	w.top, w.left, w.bottom, w.right = pads[0], pads[1], pads[2], pads[3]
 	ph, pw := w.inH+w.top+w.bottom, w.inW+w.left+w.right

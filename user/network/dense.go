@@ -29,7 +29,7 @@ func compileGemm(c *call) error {
 		return err
 	}
 	if transA != 0 || !finite([]float32{alpha, beta}) {
-		return errors.New("transA, or a factor that is not finite, is not supported")
+		return unsupported("transA, or a factor that is not finite, is not supported")
 	}
 	return c.rowProduct(x, transB != 0, alpha, beta)
 }
@@ -48,7 +48,7 @@ func compileMatMul(c *call) error {
 
 func (c *call) rowProduct(x *value, transposed bool, alpha, beta float32) error {
 	if len(x.shape) != 2 || x.shape[0] != 1 {
-		return fmt.Errorf("its input has shape %v; one row, 1×n, is supported", x.shape)
+		return unsupported("its input has shape %v; one row, 1×n, is supported", x.shape)
 	}
 	k := x.shape[1]
 	want := []int{k, -1}
@@ -127,7 +127,7 @@ func compileBatchNorm(c *call) error {
 	for _, name := range []string{"training_mode", "spatial"} {
 		standard := map[string]int64{"spatial": 1}[name]
 		if v, err := c.intAttribute(name, standard); err != nil || v != standard {
-			return fmt.Errorf("%s = %d is not supported", name, v)
+			return unsupported("%s = %d is not supported", name, v)
 		}
 	}
 	channels := x.shape[1]

@@ -121,7 +121,7 @@ func compileSoftmax(c *call) error {
 		return err
 	}
 	if len(x.shape) == 0 || axis != len(x.shape)-1 {
-		return fmt.Errorf("axis %d of a tensor of %d dimensions is not supported, the last one is", axis, len(x.shape))
+		return unsupported("axis %d of a tensor of %d dimensions is not supported, the last one is", axis, len(x.shape))
 	}
 	n := x.shape[axis]
 	s := &step{in: []*value{x}, inPlace: true}

@@ -48,32 +48,42 @@ func TestGolden(t *testing.T) {
 	if len(embedding) != 1280 || len(logits) != 1001 {
 		t.Fatalf("embedding of %d, logits of %d", len(embedding), len(logits))
 	}
-	check := func(what string, got, want, tolerance float64) {
-		t.Helper()
-		if math.Abs(got-want) > tolerance {
-			t.Errorf("%s is %.7g, want %.7g ± %g", what, got, want, tolerance)
-		} else {
-			t.Logf("%s: off by %.1e", what, got-want)
-		}
-	}
-	for i, want := range []float64{0, 3.25936, 0.17751, 0, 0, 0} {
-		check("embedding value", float64(embedding[i]), want, 1e-4)
-	}
-	var sum, squares float64
-	for _, v := range embedding {
-		sum += float64(v)
-		squares += float64(v) * float64(v)
-	}
-	check("sum", sum, 377.739, 2e-3)
-	check("norm", math.Sqrt(squares), 31.1347, 1e-4)
+	checkGolden(t, embedding)
 	best := 0
 	for i, v := range logits {
 		if v > logits[best] {
 			best = i
 		}
 	}
-	check("class", float64(best), 906, 0)
-	check("largest logit", float64(logits[best]), 10.8494, 1e-4)
+	within(t, "class", float64(best), 906, 0)
+	within(t, "largest logit", float64(logits[best]), 10.8494, 1e-4)
+}
+
+func within(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s is %.7g, want %.7g ± %g", what, got, want, tolerance)
+	} else {
+		t.Logf("%s: off by %.1e", what, got-want)
+	}
+}
+
+// checkGolden holds the embedding of goldenImage against the golden values.
+func checkGolden(t *testing.T, embedding []float32) {
+	t.Helper()
+	if len(embedding) != 1280 {
+		t.Fatalf("embedding of %d", len(embedding))
+	}
+	for i, want := range []float64{0, 3.25936, 0.17751, 0, 0, 0} {
+		within(t, "embedding value", float64(embedding[i]), want, 1e-4)
+	}
+	var sum, squares float64
+	for _, v := range embedding {
+		sum += float64(v)
+		squares += float64(v) * float64(v)
+	}
+	within(t, "sum", sum, 377.739, 2e-3)
+	within(t, "norm", math.Sqrt(squares), 31.1347, 1e-4)
 }
 
 // TestEmbedIsRun: the shorter way to the embedding gives the same bits, from
@@ -107,13 +117,18 @@ func TestEmbedIsRun(t *testing.T) {
 	wg.Wait()
 }
 
+// BenchmarkEmbed is of one image on one core, after preprocessing.
 func BenchmarkEmbed(b *testing.B) {
-	m := loadMobileNet(b)
-	image := goldenImage()
-	for b.Loop() {
-		if _, err := m.Embed(image); err != nil {
-			b.Fatal(err)
-		}
+	path, image := oracle.Path(b, mobileNet), goldenImage()
+	for _, runtime := range []string{Go, ONNXRuntime} {
+		b.Run(runtime, func(b *testing.B) {
+			e := openWith(b, runtime, path)
+			for b.Loop() {
+				if _, err := e.Embed(image); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

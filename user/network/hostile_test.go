@@ -97,12 +97,21 @@ var smallLimits = Limits{FileBytes: 1 << 20, Nodes: 100, Elements: 1 << 16, Memo
 
 func tryFile(t *testing.T, data []byte) {
 	t.Helper()
-	m, err := Load(data, Options{Limits: smallLimits})
+	options := Options{Limits: smallLimits}
+	m, err := Load(data, options)
+	o, errOutline := readOutline(data, options)
 	if err != nil {
 		if !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("not called bad input: %v", err)
 		}
 		return
+	}
+	// An outline takes all that plain Go takes, and chooses the same.
+	if errOutline != nil {
+		t.Fatalf("accepted, but not its outline: %v", errOutline)
+	}
+	if name, _ := m.Embedding(); name != o.embedding || m.Digest() != o.Digest() || fmt.Sprint(m.Size()) != fmt.Sprint(o.Size()) {
+		t.Fatalf("embedding %q of %v, %q of %v in the outline", name, m, o.embedding, o)
 	}
 	h, w := m.Size()
 	image := make([]float32, 3*h*w)
@@ -143,6 +152,8 @@ func TestRefusals(t *testing.T) {
 		"no graph":     {},
 		"cut short":    []byte("not an onnx file at all"),
 		"is it an ONN": proto{}.varint(1, 7),
+		// A parser that keeps 32 bits of a tag would see field 7, a graph.
+		"field number": append(proto{0xba, 0x80, 0x80, 0x80, 0x10, 0x00}, smallFile().bytes()...),
 		`node "node of y" (Einsum): this operator is not supported`: one(13, "Einsum", []string{"image"}, nil),
 		`(com.acme.Conv)`: func() []byte {
 			f := newFile(13, 6, 6).node("Conv", []string{"image"}, "y", nil).output("y")
@@ -263,5 +274,6 @@ func FuzzLoad(f *testing.F) {
 		node("Concat", []string{"p", "p"}, "k", attributes{"axis": 1}).
 		node("Softmax", []string{"k"}, "y", nil).output("y").bytes())
 	f.Add([]byte{})
+	f.Add(branching(proto{}.bytes(9, []byte{0, 0, 0, 0})).bytes())
 	f.Fuzz(func(t *testing.T, data []byte) { tryFile(t, data) })
 }

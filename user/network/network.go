@@ -1,23 +1,41 @@
-// Package network runs an image network from an ONNX file, in plain Go.
+// Package network runs an image network from an ONNX file, in plain Go or in
+// ONNX Runtime.
 //
-//	model.onnx ─▶ Load ─▶ Model ─┐
-//	photo ─▶ Preprocessing.Tensor ┴▶ Embed ─▶ embedding, d float32
-//	          1×3×H×W float32         Run  ─▶ every output by name
+//	model.onnx ─▶ LoadWith ─▶ Embedder ─┐
+//	photo ─▶ Preprocessing.Tensor ──────┴▶ Embed ─▶ embedding, d float32
+//	          1×3×H×W float32
 //
-// It is the runtime of the profile `network` that needs nothing installed. It
-// covers the operators of the usual convolutional networks (MobileNet, ResNet,
-// EfficientNet: see operators in compile.go) on one image at a time, in
-// float32, and refuses every other operator, and every attribute it does not
-// know, by name: a network computed almost rightly would give vectors that
-// look like vectors. The meaning of each operator is that of the ONNX operator
-// specification, opsets 7 to 25 (github.com/onnx/onnx, docs/Operators.md).
+// There are two runtimes, and LoadWith chooses one. Plain Go (Load, Model)
+// needs nothing installed. It covers the operators of the usual convolutional
+// networks (MobileNet, ResNet, EfficientNet: see operators in compile.go) on
+// one image at a time, in float32, and refuses every other operator, and every
+// attribute it does not know, by name: a network computed almost rightly would
+// give vectors that look like vectors. The meaning of each operator is that of
+// the ONNX operator specification, opsets 7 to 25 (github.com/onnx/onnx,
+// docs/Operators.md). ONNX Runtime (Session, package onnxruntime) is loaded
+// where a user has its library; it runs nearly every ONNX file of one image,
+// several times faster.
+//
+// Both choose the same tensor of a file as the embedding, and their values
+// agree within 1e-4·(1+|value|), not bit for bit: sums are taken in another
+// order. The same holds between releases of ONNX Runtime and between
+// processors. One build of one runtime on one processor gives the same bits
+// for the same image each time.
 //
 // A model file comes from strangers. All shapes are settled while it is
 // loaded; sizes, work and memory are held against Limits before anything is
 // allocated for them, and what Load accepts runs without further allocation
-// than the scratch it has counted.
+// than the scratch it has counted. No runtime reads a file that a model names.
 //
-// How it is fast: a convolution is a product of matrices, made of scalar
+// ONNX Runtime deserves less trust. The size of the file, its nodes and its
+// weights are held against Limits, but the memory and work of an image are
+// not, for its operators are not known here. It is C++ in this process: damage
+// that was seen to end it is looked for first (checkEmpty, mustBePositive in
+// outline.go), and of files damaged at random that pass, about one in 300,000
+// still ended the process in 1.22. With Auto it gets only what plain Go has read
+// and accepts; ask for it by name only with files whose source you trust.
+//
+// How plain Go is fast: a convolution is a product of matrices, made of scalar
 // products over channels or, where those are few, of row additions over pixels
 // (BLAS' dot and axpy); a depthwise one of 3×3 is nine row additions a channel;
 // batch normalisation and clipping are folded into the convolution before them.
@@ -36,6 +54,8 @@ import (
 	"sync"
 
 	"cpar"
+	"cpar/internal/hint"
+	"cpar/user/network/onnxruntime"
 )
 
 // Limits bound what a model file may ask of the machine. A zero field stands
@@ -83,21 +103,46 @@ type Options struct {
 	// Side is the height and width of the input where the model leaves them
 	// open; 0 means 224.
 	Side int
+	// Library is ONNX Runtime's library file; empty means as onnxruntime.Open
+	// says. Only LoadWith reads it.
+	Library string
 }
 
-// A Model is a network ready to run. It may be used by many goroutines.
-type Model struct {
+// about is what every runtime knows of a file.
+type about struct {
 	digest        [sha256.Size]byte
 	metadata      map[string]string
 	height, width int
-	plan          *plan
-	outputs       []*value
-	embedding     *value
-	scratch       sync.Pool
 }
 
-// Open reads a model file.
+func newAbout(data []byte, proto *modelProto, image *value) about {
+	return about{sha256.Sum256(data), proto.metadata, image.shape[2], image.shape[3]}
+}
+
+// A Model is a network ready to run in plain Go. It may be used by many
+// goroutines.
+type Model struct {
+	about
+	plan      *plan
+	outputs   []*value
+	embedding *value
+	scratch   sync.Pool
+}
+
+// Open reads a model file, to run in plain Go.
 func Open(path string, options Options) (*Model, error) {
+	data, err := readFile(path, options.Limits)
+	if err != nil {
+		return nil, err
+	}
+	m, err := Load(data, options)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+func readFile(path string, limits Limits) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading network: %w: %w", cpar.ErrInput, err)
@@ -106,57 +151,84 @@ func Open(path string, options Options) (*Model, error) {
 	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("reading network %s: %w: not a regular file", path, cpar.ErrInput)
 	}
-	m, err := Read(f, options)
+	return readAll(f, limits)
+}
+
+// readAll reads one byte more than is accepted, for check to see.
+func readAll(r io.Reader, limits Limits) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limits.orDefault().FileBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("reading network: %w: %w", cpar.ErrInput, err)
 	}
-	return m, nil
+	return data, nil
 }
 
 // Read is Load on all that r gives.
 func Read(r io.Reader, options Options) (*Model, error) {
-	limit := options.Limits.orDefault().FileBytes
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	data, err := readAll(r, options.Limits)
 	if err != nil {
-		return nil, fmt.Errorf("reading network: %w: %w", cpar.ErrInput, err)
+		return nil, err
 	}
 	return Load(data, options)
 }
 
-// Load reads an ONNX file's bytes. It keeps none of them.
+// Load reads an ONNX file's bytes, to run in plain Go. It keeps none of them.
 func Load(data []byte, options Options) (*Model, error) {
 	m, err := load(data, options)
 	if err != nil {
-		return nil, fmt.Errorf("loading network: %w: %w", cpar.ErrInput, err)
+		return nil, errLoading(err)
 	}
 	return m, nil
 }
 
-func load(data []byte, options Options) (*Model, error) {
-	limits := options.Limits.orDefault()
-	if int64(len(data)) > limits.FileBytes {
-		return nil, fmt.Errorf("a file of more than the %d bytes accepted", limits.FileBytes)
+func errLoading(err error) error {
+	if errors.Is(err, cpar.ErrInput) { // as those of package onnxruntime
+		return fmt.Errorf("loading network: %w", err)
 	}
-	if options.Side < 0 || options.Side > maxSide {
-		return nil, fmt.Errorf("a side of %d pixels; it must lie between 1 and %d", options.Side, maxSide)
+	return fmt.Errorf("loading network: %w: %w", cpar.ErrInput, err)
+}
+
+// unsupported is the error of what plain Go alone does not do.
+func unsupported(format string, args ...any) error {
+	return hint.Add(fmt.Errorf(format, args...), "if you trust the file, ONNX Runtime may be able to run it: install that or name its library in %s, and ask for the runtime %s", onnxruntime.Variable, ONNXRuntime)
+}
+
+// check holds a file and the options against the limits, and returns those.
+func (o Options) check(data []byte) (Limits, error) {
+	limits := o.Limits.orDefault()
+	if int64(len(data)) > limits.FileBytes {
+		return limits, fmt.Errorf("a file of more than the %d bytes accepted", limits.FileBytes)
+	}
+	if o.Side < 0 || o.Side > maxSide {
+		return limits, fmt.Errorf("a side of %d pixels; it must lie between 1 and %d", o.Side, maxSide)
+	}
+	return limits, nil
+}
+
+func newBuilder(limits Limits, proto *modelProto, options Options) *builder {
+	b := &builder{limits: limits, opset: proto.opset, side: options.Side}
+	if b.side == 0 {
+		b.side = 224
+	}
+	return b
+}
+
+func load(data []byte, options Options) (*Model, error) {
+	limits, err := options.check(data)
+	if err != nil {
+		return nil, err
 	}
 	d := &decoder{limits: limits}
 	proto, err := d.model(data)
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{limits: limits, opset: proto.opset, side: options.Side, bytes: d.bytes}
-	if b.side == 0 {
-		b.side = 224
-	}
+	b := newBuilder(limits, proto, options)
+	b.bytes = d.bytes
 	if err := b.compile(proto.graph, options.Embedding); err != nil {
 		return nil, err
 	}
-	m := &Model{
-		digest: sha256.Sum256(data), metadata: proto.metadata,
-		height: b.image.shape[2], width: b.image.shape[3],
-		outputs: b.outputs, embedding: b.embedding,
-	}
+	m := &Model{about: newAbout(data, proto, b.image), outputs: b.outputs, embedding: b.embedding}
 	if m.plan, err = newPlan(b); err != nil {
 		return nil, err
 	}
@@ -164,16 +236,22 @@ func load(data []byte, options Options) (*Model, error) {
 }
 
 // Digest is the SHA-256 of the model file.
-func (m *Model) Digest() [sha256.Size]byte { return m.digest }
+func (a *about) Digest() [sha256.Size]byte { return a.digest }
 
 // String names the model by its digest.
-func (m *Model) String() string { return "network " + hex.EncodeToString(m.digest[:8]) }
+func (a *about) String() string { return "network " + hex.EncodeToString(a.digest[:8]) }
 
 // Size returns the height and width of the image that the network takes.
-func (m *Model) Size() (height, width int) { return m.height, m.width }
+func (a *about) Size() (height, width int) { return a.height, a.width }
 
 // Metadata returns a copy of the file's metadata.
-func (m *Model) Metadata() map[string]string { return maps.Clone(m.metadata) }
+func (a *about) Metadata() map[string]string { return maps.Clone(a.metadata) }
+
+// Runtime returns Go.
+func (m *Model) Runtime() string { return Go }
+
+// Close does nothing: there is nothing to free.
+func (m *Model) Close() error { return nil }
 
 // Embedding returns the name and length of what Embed returns.
 func (m *Model) Embedding() (name string, dim int) {
@@ -214,12 +292,21 @@ func (m *Model) Embed(image []float32) ([]float32, error) {
 
 var errNotFinite = errors.New("the network gave a value that is not a finite number; check its preprocessing, or the file")
 
-func (m *Model) run(image []float32, wanted []*value, embedding bool) ([][]float32, error) {
-	if len(image) != 3*m.height*m.width {
-		return nil, fmt.Errorf("running network: %w: an image of %d values, the network takes 3×%d×%d", cpar.ErrInput, len(image), m.height, m.width)
+// checkImage refuses an image of the wrong size or with a value that is not
+// finite.
+func (a *about) checkImage(image []float32) error {
+	if len(image) != 3*a.height*a.width {
+		return fmt.Errorf("running network: %w: an image of %d values, the network takes 3×%d×%d", cpar.ErrInput, len(image), a.height, a.width)
 	}
 	if !finite(image) {
-		return nil, fmt.Errorf("running network: %w: the image holds a value that is not a finite number", cpar.ErrInput)
+		return fmt.Errorf("running network: %w: the image holds a value that is not a finite number", cpar.ErrInput)
+	}
+	return nil
+}
+
+func (m *Model) run(image []float32, wanted []*value, embedding bool) ([][]float32, error) {
+	if err := m.checkImage(image); err != nil {
+		return nil, err
 	}
 	arena, _ := m.scratch.Get().(*arena)
 	if arena == nil {

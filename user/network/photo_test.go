@@ -2,6 +2,7 @@ package network
 
 import (
 	"encoding/csv"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,34 +21,9 @@ func TestPhotos(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	labels := strings.Split(m.Metadata()["labels"], "\n")
-	manifest := oracle.Path(t, "data/corel5k/manifest.csv")
-	f, err := os.Open(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	records, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
 	photos, right := 0, 0
-	for _, r := range records {
-		if photos == 12 || !strings.Contains(strings.Join(r[1:], " "), "tiger") {
-			continue
-		}
+	for name, image := range photosOf(t, p, "tiger", 12) {
 		photos++
-		data, err := feature.ReadFile(filepath.Join(filepath.Dir(manifest), filepath.FromSlash(r[0])))
-		if err != nil {
-			t.Fatal(err)
-		}
-		picture, err := feature.Decode(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		image, err := p.Tensor(picture.RGB())
-		if err != nil {
-			t.Fatal(err)
-		}
 		outputs, err := m.Run(image)
 		if err != nil {
 			t.Fatal(err)
@@ -61,11 +37,51 @@ func TestPhotos(t *testing.T) {
 		if strings.Contains(labels[best], "tiger") {
 			right++
 		} else {
-			t.Logf("%s: %s", r[0], labels[best])
+			t.Logf("%s: %s", name, labels[best])
 		}
 	}
 	// 92 % of all tigers with OpenCV (shared/models/README.md).
 	if photos < 12 || right < 9 {
 		t.Errorf("%d of %d tigers found", right, photos)
+	}
+}
+
+// photosOf yields the first photos of Corel-5k with a keyword, by name and as
+// the input of a network.
+func photosOf(t *testing.T, p Preprocessing, keyword string, most int) iter.Seq2[string, []float32] {
+	t.Helper()
+	manifest := oracle.Path(t, "data/corel5k/manifest.csv")
+	f, err := os.Open(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	records, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(yield func(string, []float32) bool) {
+		found := 0
+		for _, r := range records[1:] { // below the heading
+			if found == most || !strings.Contains(strings.Join(r[1:], " "), keyword) {
+				continue
+			}
+			found++
+			data, err := feature.ReadFile(filepath.Join(filepath.Dir(manifest), filepath.FromSlash(r[0])))
+			if err != nil {
+				t.Fatal(err)
+			}
+			picture, err := feature.Decode(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			image, err := p.Tensor(picture.RGB())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !yield(r[0], image) {
+				return
+			}
+		}
 	}
 }

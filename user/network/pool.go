@@ -48,7 +48,7 @@ func compileReduceMean(c *call) error {
 	}
 	slices.Sort(axes)
 	if !slices.Equal(axes, []int{2, 3}) {
-		return fmt.Errorf("axes %v are not supported, rows and columns (2, 3) are", axes)
+		return unsupported("axes %v are not supported, rows and columns (2, 3) are", axes)
 	}
 	if keep == 0 {
 		return c.average(x, []int{1, x.shape[1]})
@@ -77,7 +77,7 @@ func compilePool(c *call) error {
 		return err
 	}
 	if len(c.node.out) > 1 && c.node.out[1] != "" {
-		return fmt.Errorf("its second output is not supported")
+		return unsupported("its second output is not supported")
 	}
 	w, err := c.window(x, 0, 0)
 	if err != nil {
@@ -89,7 +89,7 @@ func compilePool(c *call) error {
 	}
 	// Writers set it without need; where it would add a window it is refused.
 	if ceil != 0 && ((w.inH+w.top+w.bottom-w.kh)%w.sh != 0 || (w.inW+w.left+w.right-w.kw)%w.sw != 0) {
-		return fmt.Errorf("ceil_mode is not supported")
+		return unsupported("ceil_mode is not supported")
 	}
 	if w.top >= w.kh || w.bottom >= w.kh || w.left >= w.kw || w.right >= w.kw {
 		return fmt.Errorf("padding as large as the kernel leaves windows without a pixel")

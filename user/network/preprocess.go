@@ -196,14 +196,14 @@ func parseSidecar(data []byte, height, width int) (Preprocessing, error) {
 // Preprocessing returns what the file's metadata say: input_color, input_mean
 // and input_scale, where a sample v enters as (v − mean) / scale and the whole
 // picture is resized. ok is false if they are not there.
-func (m *Model) Preprocessing() (p Preprocessing, ok bool, err error) {
-	mean, hasMean := m.metadata["input_mean"]
-	scale, hasScale := m.metadata["input_scale"]
+func (a *about) Preprocessing() (p Preprocessing, ok bool, err error) {
+	mean, hasMean := a.metadata["input_mean"]
+	scale, hasScale := a.metadata["input_scale"]
 	if !hasMean && !hasScale {
 		return p, false, nil
 	}
-	p = Preprocessing{Width: m.width, Height: m.height, Scale: 1, Std: [3]float64{1, 1, 1}, Color: RGB, Resize: ResizeWhole}
-	if color := m.metadata["input_color"]; color != "" {
+	p = Preprocessing{Width: a.width, Height: a.height, Scale: 1, Std: [3]float64{1, 1, 1}, Color: RGB, Resize: ResizeWhole}
+	if color := a.metadata["input_color"]; color != "" {
 		p.Color = Color(strings.ToUpper(color))
 	}
 	if hasMean {

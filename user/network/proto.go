@@ -39,6 +39,7 @@ type nodeProto struct {
 	name, op, domain string
 	in, out          []string
 	attributes       []*attributeProto
+	hasGraph, empty  bool // told of an outline only: a graph or an empty tensor among the attributes
 }
 
 // label is how errors name a node.
@@ -73,6 +74,7 @@ type tensorProto struct {
 	floats []float32
 	ints   []int64
 	isInt  bool
+	empty  bool // told of an outline only
 }
 
 // A valueInfo is what a file says of a graph's input or output; a dimension
@@ -87,9 +89,16 @@ type valueInfo struct {
 // A decoder counts what a file asks for.
 type decoder struct {
 	limits  Limits
+	outline bool // see outline.go
+	depth   int  // of graphs within graphs
+	nodes   int
 	names   int
 	tensors int
-	bytes   int64
+	bytes   int64 // of weights
+	// Of an outline only: every node of every graph, and the initializers that
+	// are empty.
+	all   []*nodeProto
+	empty map[string]bool
 }
 
 func (d *decoder) model(data []byte) (*modelProto, error) {
@@ -106,8 +115,11 @@ func (d *decoder) model(data []byte) (*modelProto, error) {
 			return message(f, "opset", func(b []byte) error { return m.readOpset(b) })
 		case 14: // metadata_props
 			return message(f, "metadata", func(b []byte) error { return m.readMetadata(b) })
-		case 25:
-			return errors.New("it defines functions of its own, which are not supported; export it without them")
+		case 25: // functions
+			if d.outline {
+				return message(f, "function", d.outlineFunction)
+			}
+			return unsupported("it defines functions of its own, which are not supported; export it without them")
 		}
 		return nil
 	})
@@ -170,15 +182,14 @@ func (m *modelProto) readMetadata(b []byte) error {
 }
 
 func (d *decoder) graph(b []byte, g *graphProto) error {
+	if d.depth++; d.depth > maxDepth {
+		return fmt.Errorf("graphs within graphs, more than %d deep", maxDepth)
+	}
+	defer func() { d.depth-- }()
 	return eachField(b, func(f field) error {
 		switch f.number {
 		case 1:
-			if len(g.nodes) >= d.limits.Nodes {
-				return fmt.Errorf("more than the %d nodes accepted", d.limits.Nodes)
-			}
-			n := &nodeProto{}
-			g.nodes = append(g.nodes, n)
-			return message(f, fmt.Sprintf("node %d", len(g.nodes)-1), func(b []byte) error { return d.node(b, n) })
+			return d.nodeOf(f, g)
 		case 5:
 			t := &tensorProto{}
 			g.constants = append(g.constants, t)
@@ -194,10 +205,26 @@ func (d *decoder) graph(b []byte, g *graphProto) error {
 			*list = append(*list, valueInfo{})
 			return message(f, "input or output", (&(*list)[len(*list)-1]).read)
 		case 15:
-			return errors.New("sparse initializers are not supported")
+			if d.outline {
+				return message(f, "sparse initializer", func(b []byte) error { return d.outlineSparse(b, g) })
+			}
+			return unsupported("sparse initializers are not supported")
 		}
 		return nil
 	})
+}
+
+// nodeOf appends a node to those of g.
+func (d *decoder) nodeOf(f field, g *graphProto) error {
+	if d.nodes++; d.nodes > d.limits.Nodes {
+		return fmt.Errorf("more than the %d nodes accepted", d.limits.Nodes)
+	}
+	n := &nodeProto{}
+	g.nodes = append(g.nodes, n)
+	if d.outline {
+		d.all = append(d.all, n)
+	}
+	return message(f, fmt.Sprintf("node %d", len(g.nodes)-1), func(b []byte) error { return d.node(b, n) })
 }
 
 func (d *decoder) node(b []byte, n *nodeProto) error {
@@ -219,6 +246,9 @@ func (d *decoder) node(b []byte, n *nodeProto) error {
 		case 4:
 			n.op, err = f.text()
 		case 5:
+			if d.outline {
+				return message(f, "attribute", func(b []byte) error { return d.outlineAttribute(b, n) })
+			}
 			if len(n.attributes) >= maxAttributes {
 				return fmt.Errorf("more than %d attributes", maxAttributes)
 			}
@@ -272,6 +302,15 @@ func (d *decoder) tensor(b []byte, t *tensorProto) error {
 	if d.tensors++; d.tensors > maxTensors {
 		return fmt.Errorf("more than %d tensors", maxTensors)
 	}
+	if d.outline {
+		if err := d.outlineTensor(b, t); err != nil {
+			return fmt.Errorf("tensor %.80q: %w", t.name, err)
+		}
+		if t.empty && t.name != "" {
+			d.empty[t.name] = true
+		}
+		return nil
+	}
 	var dims []int64
 	var elem int64
 	var raw []byte
@@ -291,10 +330,10 @@ func (d *decoder) tensor(b []byte, t *tensorProto) error {
 		case 9:
 			raw, hasRaw, err = f.bytes, true, f.want(wireBytes)
 		case 3, 13:
-			err = errors.New("its data lie in another file; save the model as one file")
+			err = errOtherFile
 		case 14:
 			if f.bits != 0 {
-				err = errors.New("its data lie in another file; save the model as one file")
+				err = errOtherFile
 			}
 		}
 		return err
@@ -306,6 +345,10 @@ func (d *decoder) tensor(b []byte, t *tensorProto) error {
 		return fmt.Errorf("tensor %.80q: %w", t.name, err)
 	}
 	d.bytes += 4*int64(len(t.floats)) + 8*int64(len(t.ints))
+	return d.checkBytes()
+}
+
+func (d *decoder) checkBytes() error {
 	if d.bytes > d.limits.Memory {
 		return fmt.Errorf("the weights take more than the %d bytes accepted", d.limits.Memory)
 	}
@@ -326,7 +369,7 @@ func (t *tensorProto) finish(dims []int64, elem int64, raw []byte, hasRaw bool, 
 	}
 	width := map[int64]int{elemFloat: 4, elemInt32: 4, elemInt64: 8, elemFloat16: 2, elemDouble: 8}[elem]
 	if width == 0 {
-		return fmt.Errorf("elements of type %d are not supported (float, double, float16, int32 and int64 are)", elem)
+		return unsupported("elements of type %d are not supported (float, double, float16, int32 and int64 are)", elem)
 	}
 	t.isInt = elem == elemInt32 || elem == elemInt64
 	if t.isInt && want > maxInts {
@@ -340,7 +383,7 @@ func (t *tensorProto) finish(dims []int64, elem int64, raw []byte, hasRaw bool, 
 		return nil
 	}
 	if elem == elemFloat16 || elem == elemDouble {
-		return errors.New("its data are in a form that is not supported; save it with raw data")
+		return unsupported("its data are in a form that is not supported; save it with raw data")
 	}
 	have := len(t.floats)
 	if t.isInt {

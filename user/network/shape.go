@@ -40,7 +40,7 @@ func compileReshape(c *call) error {
 		return err
 	}
 	if len(target) > maxRank || allowZero != 0 {
-		return fmt.Errorf("a target shape %v is not supported", target)
+		return unsupported("a target shape %v is not supported", target)
 	}
 	shape, free, known := make([]int, len(target)), -1, 1
 	for i, d := range target {
@@ -165,5 +165,5 @@ func compileConstant(c *call) error {
 	if err != nil {
 		return err
 	}
-	return errors.New("it holds no tensor that is supported")
+	return unsupported("it holds no tensor that is supported")
 }

@@ -16,6 +16,8 @@ const (
 	wireFixed32 = 5
 )
 
+const maxFieldNumber = 1<<29 - 1
+
 var errTruncated = errors.New("the file is cut short or damaged")
 
 // A field is one field of a message. bytes points into the file.
@@ -34,7 +36,8 @@ func eachField(message []byte, f func(field) error) error {
 			return errTruncated
 		}
 		message = message[n:]
-		if tag>>3 == 0 || tag>>3 > math.MaxInt32 {
+		// Other parsers cut a larger number off, and would see another field.
+		if tag>>3 == 0 || tag>>3 > maxFieldNumber {
 			return fmt.Errorf("%w: field number %d", errTruncated, tag>>3)
 		}
 		at := field{number: int(tag >> 3), kind: int(tag & 7)}
@@ -69,6 +72,12 @@ func eachField(message []byte, f func(field) error) error {
 		}
 	}
 	return nil
+}
+
+// appendField appends a length-delimited field.
+func appendField(to []byte, number int, value []byte) []byte {
+	to = binary.AppendUvarint(to, uint64(number)<<3|wireBytes)
+	return append(binary.AppendUvarint(to, uint64(len(value))), value...)
 }
 
 // want refuses a field of another kind than its number should have.

@@ -1,0 +1,83 @@
+package network
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/user/network/onnxruntime"
+)
+
+// TestLoadWith: what is said where ONNX Runtime does not run a file.
+func TestLoadWith(t *testing.T) {
+	data := smallFile().bytes()
+	broken := filepath.Join(t.TempDir(), "libonnxruntime.so")
+	if err := os.WriteFile(broken, []byte("not a library"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(onnxruntime.Variable, "")
+	for _, path := range []string{broken, filepath.Join(t.TempDir(), "missing.so")} {
+		options := Options{Library: path}
+		e, fallback, err := LoadWith(Auto, data, options)
+		if err != nil || e.Runtime() != Go {
+			t.Fatal(e, err)
+		}
+		if !errors.Is(fallback, cpar.ErrInput) || !strings.Contains(fallback.Error(), filepath.Base(path)) || errors.Is(fallback, onnxruntime.ErrNotFound) {
+			t.Errorf("the reason is %v", fallback)
+		}
+		if embedding, err := e.Embed(make([]float32, 3*6*6)); err != nil || len(embedding) != 3 {
+			t.Error(embedding, err)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		e, fallback, err = LoadWith(ONNXRuntime, data, options)
+		if e != nil || fallback != nil || !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), onnxruntime.Variable) {
+			t.Errorf("%v, %v, %v (%s)", e, fallback, err, hint.Of(err))
+		}
+		// What plain Go refuses never reaches a library.
+		e, fallback, err = LoadWith(Auto, newFile(13, 2, 2).node("Erf", []string{"image"}, "y", nil).output("y").bytes(), options)
+		if e != nil || fallback != nil || !errors.Is(err, cpar.ErrInput) ||
+			!strings.Contains(err.Error(), "(Erf)") || strings.Contains(err.Error(), filepath.Base(path)) {
+			t.Errorf("%v, %v, %v", e, fallback, err)
+		}
+	}
+
+	// Whatever is installed here, nothing or a library, it is one or the other.
+	e, fallback, err := LoadWith(Auto, data, Options{})
+	if err != nil || (fallback == nil) != (e.Runtime() == ONNXRuntime) {
+		t.Errorf("%v, %v, %v", e, fallback, err)
+	}
+	e, fallback, err = LoadWith(Go, data, Options{Library: broken})
+	if err != nil || fallback != nil || e.Runtime() != Go {
+		t.Errorf("%v, %v, %v", e, fallback, err)
+	}
+	for _, runtime := range []string{Auto, Go, ONNXRuntime, "", "tensorflow"} {
+		e, _, err := LoadWith(runtime, data[:20], Options{Library: broken})
+		if e != nil || !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%q: %v, %v", runtime, e, err)
+		}
+	}
+	if _, _, err := LoadWith("tensorflow", data, Options{}); err == nil || !strings.Contains(err.Error(), "auto, go and onnxruntime") {
+		t.Error(err)
+	}
+	if _, _, err := OpenWith(Auto, t.TempDir(), Options{}); !errors.Is(err, cpar.ErrInput) {
+		t.Error(err)
+	}
+}
+
+// TestFallbackOfFile: a file that the library refuses and plain Go runs.
+func TestFallbackOfFile(t *testing.T) {
+	options := withLibrary(t)
+	// Two writers of a tensor's declared type disagree; plain Go infers it.
+	f := newFile(13, 2, 2).node("Relu", []string{"image"}, "y", nil)
+	f.outputs = append(f.outputs, proto{}.text(1, "y").bytes(2, proto{}.bytes(1, proto{}.varint(1, elemInt64))))
+	e, fallback, err := LoadWith(Auto, f.bytes(), options)
+	if err != nil || e.Runtime() != Go || !errors.Is(fallback, cpar.ErrInput) || !strings.Contains(fallback.Error(), "making a session") {
+		t.Errorf("%v, %v, %v", e, fallback, err)
+	}
+}

@@ -1,0 +1,30 @@
+//go:build !static && (amd64 || arm64)
+
+package onnxruntime
+
+import (
+	"path/filepath"
+
+	"golang.org/x/sys/windows"
+)
+
+// usualNames are what is tried where nobody names a file: beside the program,
+// then in the system's folder, where Windows has a release of its own.
+func usualNames() []string { return []string{"onnxruntime.dll"} }
+
+// loadLibrary never looks in the working directory, where anything may lie.
+// The libraries that a named file needs may lie beside it.
+func loadLibrary(name string) (uintptr, error) {
+	flags := uintptr(windows.LOAD_LIBRARY_SEARCH_DEFAULT_DIRS)
+	if filepath.IsAbs(name) {
+		flags |= windows.LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR
+	}
+	handle, err := windows.LoadLibraryEx(name, 0, flags)
+	return uintptr(handle), err
+}
+
+func symbol(handle uintptr, name string) (uintptr, error) {
+	return windows.GetProcAddress(windows.Handle(handle), name)
+}
+
+func closeLibrary(handle uintptr) { _ = windows.FreeLibrary(windows.Handle(handle)) }

@@ -1,0 +1,115 @@
+//go:build !static && !android && (linux || darwin || windows) && (amd64 || arm64)
+
+package onnxruntime
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"unsafe"
+)
+
+// sessionConfig are entries of onnxruntime_session_options_config_keys.h. The
+// library would otherwise take bytes that look like its own format for that,
+// past all that has been checked in them as an ONNX file.
+var sessionConfig = [][2]string{{"session.load_model_format", "ONNX"}}
+
+// load makes an OrtSession of a file's bytes.
+func (l *Library) load(data []byte) (uintptr, error) {
+	var options uintptr
+	if err := l.call(createSessionOptions, uintptr(unsafe.Pointer(&options))); err != nil {
+		return 0, err
+	}
+	defer l.release(releaseSessionOptions, options)
+	// One core an image: the caller shares images among cores.
+	for function, value := range map[int]uintptr{
+		setIntraOpNumThreads: 1, setInterOpNumThreads: 1,
+		setSessionExecutionMode: sequential, setSessionLogSeverityLevel: logFatal,
+	} {
+		if err := l.call(function, options, value); err != nil {
+			return 0, err
+		}
+	}
+	for _, entry := range sessionConfig {
+		key, value := append([]byte(entry[0]), 0), append([]byte(entry[1]), 0)
+		if err := l.call(addSessionConfigEntry, options, uintptr(unsafe.Pointer(&key[0])), uintptr(unsafe.Pointer(&value[0]))); err != nil {
+			return 0, err
+		}
+	}
+	var session uintptr
+	err := l.call(createSessionFromArray, l.env, uintptr(unsafe.Pointer(&data[0])), uintptr(len(data)), options, uintptr(unsafe.Pointer(&session)))
+	return session, err
+}
+
+func (l *Library) free(session uintptr) { l.release(releaseSession, session) }
+
+// run is called with s.mu held and an input as long as its shape says.
+func (s *Session) run(input []float32) ([]float32, error) {
+	l := s.library
+	// The tensor of the input lies over our memory until it is released, and
+	// the names are read through addresses that the compiler does not see.
+	var pinned runtime.Pinner
+	defer pinned.Unpin()
+	pinned.Pin(&input[0])
+	pinned.Pin(&s.input[0])
+	pinned.Pin(&s.output[0])
+
+	var in, out uintptr // OrtValue
+	err := l.call(createTensorWithDataAsOrtValue, l.cpu, uintptr(unsafe.Pointer(&input[0])), uintptr(4*len(input)),
+		uintptr(unsafe.Pointer(&s.shape[0])), uintptr(len(s.shape)), elementFloat, uintptr(unsafe.Pointer(&in)))
+	if err != nil {
+		return nil, err
+	}
+	defer l.release(releaseValue, in)
+
+	inputName, outputName := &s.input[0], &s.output[0]
+	const noOptions = 0
+	err = l.call(run, s.handle, noOptions,
+		uintptr(unsafe.Pointer(&inputName)), uintptr(unsafe.Pointer(&in)), 1,
+		uintptr(unsafe.Pointer(&outputName)), 1, uintptr(unsafe.Pointer(&out)))
+	defer func() { l.release(releaseValue, out) }()
+	if err != nil {
+		return nil, err
+	}
+	return l.floats(out)
+}
+
+// floats copies a tensor of float32.
+func (l *Library) floats(value uintptr) ([]float32, error) {
+	errKind := errors.New("its output is not a tensor of float32")
+	if value == 0 {
+		return nil, errKind
+	}
+	var tensor int32
+	if err := l.call(isTensor, value, uintptr(unsafe.Pointer(&tensor))); err != nil {
+		return nil, err
+	}
+	if tensor == 0 {
+		return nil, errKind
+	}
+	var info uintptr // OrtTensorTypeAndShapeInfo
+	if err := l.call(getTensorTypeAndShape, value, uintptr(unsafe.Pointer(&info))); err != nil {
+		return nil, err
+	}
+	defer l.release(releaseTensorTypeAndShapeInfo, info)
+	var element int32
+	if err := l.call(getTensorElementType, info, uintptr(unsafe.Pointer(&element))); err != nil {
+		return nil, err
+	}
+	if element != elementFloat {
+		return nil, fmt.Errorf("%w: its elements are of type %d", errKind, element)
+	}
+	var n uintptr
+	if err := l.call(getTensorShapeElementCount, info, uintptr(unsafe.Pointer(&n))); err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return []float32{}, nil
+	}
+	var data unsafe.Pointer
+	if err := l.call(getTensorMutableData, value, uintptr(unsafe.Pointer(&data))); err != nil {
+		return nil, err
+	}
+	return slices.Clone(unsafe.Slice((*float32)(data), n)), nil
+}

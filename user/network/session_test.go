@@ -1,0 +1,364 @@
+package network
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/oracle"
+	"cpar/user/network/internal/library"
+	"cpar/user/network/onnxruntime"
+)
+
+// withLibrary returns options with ONNX Runtime's library, or skips the test.
+func withLibrary(t testing.TB) Options {
+	t.Helper()
+	return Options{Library: library.Path(t)}
+}
+
+// openWith opens a file in one runtime, and sees to it that it is that one.
+func openWith(t testing.TB, runtime, path string) Embedder {
+	t.Helper()
+	options := Options{}
+	if runtime != Go {
+		options = withLibrary(t)
+	}
+	e, fallback, err := OpenWith(runtime, path, options)
+	if err != nil || fallback != nil || e.Runtime() != runtime {
+		t.Fatal(e, fallback, err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// session loads a file in ONNX Runtime.
+func session(t *testing.T, f *file, options Options) *Session {
+	t.Helper()
+	options.Library = library.Path(t)
+	e, _, err := LoadWith(ONNXRuntime, f.bytes(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e.(*Session)
+}
+
+// alike holds an embedding against that of the other runtime.
+func alike(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values and %d", what, len(got), len(want))
+	}
+	worst := 0.0
+	for i := range got {
+		off := math.Abs(float64(got[i])-float64(want[i])) / (1 + math.Abs(float64(want[i])))
+		if worst = max(worst, off); !(off <= 1e-4) {
+			t.Fatalf("%s: value %d is %g and %g", what, i, got[i], want[i])
+		}
+	}
+	t.Logf("%s: off by %.1e at most", what, worst)
+}
+
+// TestRuntimes holds ONNX Runtime against the golden values and against plain
+// Go, on images and on photos.
+func TestRuntimes(t *testing.T) {
+	path := oracle.Path(t, mobileNet)
+	inGo, inORT := openWith(t, Go, path), openWith(t, ONNXRuntime, path)
+	digest := inORT.Digest()
+	if got := hex.EncodeToString(digest[:]); got != "af63805416544051a3af3179117e022e50a60c01bffe331a1c8913191b8405c7" {
+		t.Errorf("digest %s", got)
+	}
+	if name, dim := inORT.Embedding(); name != "embedding" || dim != 1280 {
+		t.Errorf("embedding %q of %d", name, dim)
+	}
+	if h, w := inORT.Size(); h != 224 || w != 224 {
+		t.Errorf("size %d×%d", h, w)
+	}
+	p, ok, err := inORT.Preprocessing()
+	if q, _, _ := inGo.Preprocessing(); err != nil || !ok || p != q {
+		t.Errorf("%v, %v, %v, want %v", p, ok, err, q)
+	}
+	if got := fmt.Sprint(inORT); !strings.HasPrefix(got, "network af63805416544051 in ONNX Runtime 1.") {
+		t.Errorf("it says it is %s", got)
+	}
+	golden, err := inORT.Embed(goldenImage())
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkGolden(t, golden)
+
+	compare := func(what string, image []float32) {
+		t.Helper()
+		a, err1 := inGo.Embed(image)
+		b, err2 := inORT.Embed(image)
+		if err1 != nil || err2 != nil {
+			t.Fatal(err1, err2)
+		}
+		alike(t, what, b, a)
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	compare("golden image", goldenImage())
+	compare("noise", randomFloats(rng, 3*224*224))
+	compare("grey", make([]float32, 3*224*224))
+	photos := 0
+	for name, image := range photosOf(t, p, "", 8) {
+		photos++
+		compare(name, image)
+	}
+	if photos != 8 {
+		t.Errorf("%d photos", photos)
+	}
+}
+
+// TestSameEmbedding: both runtimes choose the same tensor, an output or not,
+// and give it the same values.
+func TestSameEmbedding(t *testing.T) {
+	withLibrary(t)
+	rng := rand.New(rand.NewPCG(5, 6))
+	base := func() *file {
+		return newFile(13, 6, 6).floats("w", randomFloats(rng, 4*27), 4, 3, 3, 3).
+			floats("lo", []float32{0}).floats("hi", []float32{6}).floats("dense", randomFloats(rng, 8), 4, 2).
+			node("Conv", []string{"image", "w"}, "c", nil).
+			node("Clip", []string{"c", "lo", "hi"}, "r", nil).
+			node("GlobalAveragePool", []string{"r"}, "g", nil).
+			node("Flatten", []string{"g"}, "f", nil)
+	}
+	for _, c := range []struct {
+		name  string
+		f     *file
+		asked string
+		want  string
+		dim   int
+	}{
+		{"what the classifier sees", base().node("Gemm", []string{"f", "dense"}, "y", nil).output("y", 1, 2), "", "f", 4},
+		{"of the last classifier", base().floats("more", randomFloats(rng, 4), 2, 2).node("MatMul", []string{"f", "dense"}, "z", nil).
+			node("MatMul", []string{"z", "more"}, "y", nil).output("y"), "", "z", 2},
+		{"an output of that name", base().node("Identity", []string{"g"}, "embedding", nil).node("Gemm", []string{"f", "dense"}, "y", nil).
+			output("y").output("embedding"), "", "embedding", 4},
+		{"a tensor of that name", base().node("Relu", []string{"g"}, "embedding", nil).node("Gemm", []string{"f", "dense"}, "y", nil).output("y"), "", "embedding", 4},
+		{"the only output", base().output("f"), "", "f", 4},
+		{"an output by name", base().node("Gemm", []string{"f", "dense"}, "y", nil).output("y"), "y", "y", 2},
+		{"a tensor by name", base().node("Gemm", []string{"f", "dense"}, "y", nil).output("y"), "r", "r", 4 * 16},
+		{"one that is clipped", base().node("Gemm", []string{"f", "dense"}, "y", nil).output("y"), "c", "c", 4 * 16},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			options := Options{Embedding: c.asked}
+			m, err := Load(c.f.bytes(), options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := session(t, c.f, options)
+			image := randomFloats(rng, 3*6*6)
+			a, err1 := m.Embed(image)
+			b, err2 := s.Embed(image)
+			if err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
+			alike(t, c.name, b, a)
+			for _, e := range []Embedder{m, s} {
+				if name, dim := e.Embedding(); name != c.want || dim != c.dim || len(a) != dim {
+					t.Errorf("%s: %q of %d, want %q of %d", e.Runtime(), name, dim, c.want, c.dim)
+				}
+			}
+		})
+	}
+}
+
+// TestOtherOperators: ONNX Runtime runs what plain Go refuses by name.
+func TestOtherOperators(t *testing.T) {
+	for op, want := range map[string]func(float64) float64{
+		"Erf": math.Erf, "Softplus": func(x float64) float64 { return math.Log1p(math.Exp(x)) },
+	} {
+		t.Run(op, func(t *testing.T) {
+			f := newFile(13, 2, 2).node(op, []string{"image"}, "y", nil).output("y", 1, 3, 2, 2)
+			_, err := Load(f.bytes(), Options{})
+			if err == nil || !strings.Contains(err.Error(), "("+op+")") || !strings.Contains(hint.Of(err), "ONNX Runtime may be able to run it") {
+				t.Fatalf("plain Go: %v (%s)", err, hint.Of(err))
+			}
+			image := []float32{-3, -2, -1, -0.5, 0, 0.1, 0.2, 0.5, 1, 2, 3, 4}
+			for _, runtime := range []string{ONNXRuntime} {
+				e, fallback, err := LoadWith(runtime, f.bytes(), withLibrary(t))
+				if err != nil || fallback != nil {
+					t.Fatal(fallback, err)
+				}
+				defer e.Close()
+				got, err := e.Embed(image)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var all []float64
+				for _, x := range image {
+					all = append(all, want(float64(x)))
+				}
+				near(t, got, all)
+			}
+		})
+	}
+}
+
+// TestSessionSizes: sides left open are what the caller says.
+func TestSessionSizes(t *testing.T) {
+	f := newFile(13, -1, -1).node("Relu", []string{"image"}, "y", nil).output("y", -1, 3, -1, -1)
+	s := session(t, f, Options{Side: 5})
+	if h, w := s.Size(); h != 5 || w != 5 {
+		t.Errorf("%d×%d", h, w)
+	}
+	if _, dim := s.Embedding(); dim != 75 {
+		t.Errorf("an embedding of %d", dim)
+	}
+}
+
+// TestSessionRefusals: errors of ONNX Runtime are errors of ours.
+func TestSessionRefusals(t *testing.T) {
+	options := withLibrary(t)
+	for why, f := range map[string]*file{
+		"No Op registered for Nonsense":       newFile(13, 2, 2).node("Nonsense", []string{"image"}, "y", nil).output("y"),
+		"not a tensor of float32":             newFile(13, 2, 2).node("Shape", []string{"image"}, "s", nil).node("Relu", []string{"image"}, "y", nil).output("y"),
+		"has 0 elements":                      newFile(13, 2, 2).ints("n", 0).ints("o", 0).ints("a", 1).node("Slice", []string{"image", "n", "o", "a"}, "y", nil).output("y"),
+		"trying it on an image of zeros":      newFile(13, 2, 2).ints("to", 5, 5).node("Reshape", []string{"image", "to"}, "y", nil).output("y"),
+		"making a session of ONNX Runtime 1.": newFile(99, 2, 2).node("Relu", []string{"image"}, "y", nil).output("y"),
+		"a tensor cannot be named":            newFile(13, 2, 2).node("Relu", []string{"image"}, "y\x00", nil).output("y\x00"),
+		"it has no output":                    newFile(13, 2, 2).node("Relu", []string{"image"}, "y", nil),
+	} {
+		options.Embedding = map[bool]string{true: "s"}[strings.HasPrefix(why, "not a tensor")]
+		e, fallback, err := LoadWith(ONNXRuntime, f.bytes(), options)
+		if e != nil || fallback != nil || !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), why) {
+			t.Errorf("got %v, %v, want bad input and %q", e, err, why)
+		} else {
+			t.Log(err)
+		}
+	}
+	s := session(t, newFile(13, 1, 1).floats("k", []float32{3e38}).node("Mul", []string{"image", "k"}, "y", nil).output("y"), Options{})
+	for _, image := range [][]float32{nil, make([]float32, 4), {0, 0, float32(math.NaN())}, {1, 1, 9}} {
+		if _, err := s.Embed(image); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%v: %v", image, err)
+		}
+	}
+	if got, err := s.Embed([]float32{0, 1, -1}); err != nil || got[0] != 0 || got[1] != 3e38 {
+		t.Errorf("after that: %v, %v", got, err)
+	}
+}
+
+// TestSessionDamaged: whatever is wrong with a file, there is an answer or an
+// error, and the process lives.
+func TestSessionDamaged(t *testing.T) {
+	options := withLibrary(t)
+	options.Limits = smallLimits
+	l, err := onnxruntime.Open(options.Library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := smallFile().bytes()
+	try := func(data []byte) {
+		t.Helper()
+		e, _, err := LoadWith(ONNXRuntime, data, options)
+		if err != nil {
+			if !errors.Is(err, cpar.ErrInput) {
+				t.Errorf("not called bad input: %v", err)
+			}
+			return
+		}
+		h, w := e.Size()
+		embedding, err := e.Embed(make([]float32, 3*h*w))
+		if _, dim := e.Embedding(); err == nil && len(embedding) != dim {
+			t.Errorf("an embedding of %d values, not %d", len(embedding), dim)
+		}
+		e.Close()
+	}
+	for n := range data {
+		try(data[:n])
+		// Past our own reading of the file, too.
+		if s, err := l.Load(data[:n], "image", []int64{1, 3, 6, 6}, "y"); err == nil {
+			_, _ = s.Run(make([]float32, 3*6*6))
+			s.Close()
+		}
+	}
+	for i := range data {
+		for bit := i % 2; bit < 8; bit += 2 {
+			data[i] ^= 1 << bit
+			try(data)
+			data[i] ^= 1 << bit
+		}
+	}
+}
+
+// TestSessionConcurrent: several goroutines run one session, and get the same
+// bits.
+func TestSessionConcurrent(t *testing.T) {
+	s := session(t, smallRandomFile(), Options{})
+	rng := rand.New(rand.NewPCG(7, 8))
+	var images, want [][]float32
+	for range 4 {
+		images = append(images, randomFloats(rng, 3*6*6))
+		embedding, err := s.Embed(images[len(images)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, embedding)
+	}
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 100 {
+				k := (g + i) % len(images)
+				got, err := s.Embed(images[k])
+				if err != nil || fmt.Sprint(got) != fmt.Sprint(want[k]) {
+					t.Errorf("%v, %v, want %v", got, err, want[k])
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func smallRandomFile() *file {
+	rng := rand.New(rand.NewPCG(9, 10))
+	return newFile(13, 6, 6).floats("w", randomFloats(rng, 8*27), 8, 3, 3, 3).
+		node("Conv", []string{"image", "w"}, "c", nil).node("Relu", []string{"c"}, "r", nil).
+		node("GlobalAveragePool", []string{"r"}, "y", nil).output("y")
+}
+
+// TestSessionClose: Close waits for runs, later runs fail, and it can be
+// called again.
+func TestSessionClose(t *testing.T) {
+	image := make([]float32, 3*6*6)
+	s := session(t, smallRandomFile(), Options{})
+	var wg sync.WaitGroup
+	started := make(chan struct{}, 4)
+	for range 4 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				embedding, err := s.Embed(image)
+				if i == 0 {
+					started <- struct{}{}
+				}
+				if err != nil {
+					if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "the session is closed") {
+						t.Error(err)
+					}
+					return
+				}
+				if len(embedding) != 8 {
+					t.Errorf("%d values", len(embedding))
+				}
+			}
+		})
+	}
+	for range 4 {
+		<-started
+	}
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	wg.Wait()
+}
