@@ -16,27 +16,20 @@ import (
 	"cpar/user/rank"
 )
 
-// Space is what Choose chooses from: all combinations. The zero value of a field
-// but Base is the default said there.
+// Space is what Choose chooses from. The zero value of a field but Base is the
+// default said there.
 type Space struct {
-	Base       Options   // Blocks, Components and Seed of every choice
-	Ridges     []float64 // 0.1, 0.3, 1
-	Dims       []int     // 64, 128
+	Base       Options   // Blocks, Components, Seed and Progress of every choice
+	Ridges     []float64 // 0.03, 0.1, 0.3, 1
+	Dims       []int     // 64, 96: an index of 20,000 photos stays below 25 MB
 	Landmarks  []int     // 0, 1000
 	Skips      [][]bool  // no block left out
-	Folds      int       // 5
+	Folds      int       // 5, or as many as there are photos
 	Keep       int       // keywords a photo is annotated with; 5
 	Neighbours int       // that vote; 0 to choose that too
-	// Most photos that are annotated, spread over the folds; 5000. The others
-	// serve in fitting and as neighbours.
+	// Most photos that the choice is made on; 5000. Fit takes all. A larger
+	// collection has nearer neighbours than the ranker was calibrated on.
 	Most int
-}
-
-// FeatureSpace is the space of Rows: all features, or those without gaborq and
-// haarq, whose values are phases and signs instead of magnitudes.
-func FeatureSpace() Space {
-	return Space{Base: Options{Blocks: FeatureBlocks()},
-		Skips: [][]bool{nil, {false, false, false, false, true, false, true}}}
 }
 
 // A Trial is a choice with what the collection's own photos said of it.
@@ -54,12 +47,12 @@ type Choice struct {
 	Samples []rank.Sample
 }
 
-func (s Space) filled() Space {
+func (s Space) filled(photos int) Space {
 	if s.Ridges == nil {
-		s.Ridges = []float64{0.1, 0.3, 1}
+		s.Ridges = []float64{0.03, 0.1, 0.3, 1}
 	}
 	if s.Dims == nil {
-		s.Dims = []int{64, 128}
+		s.Dims = []int{64, 96}
 	}
 	if s.Landmarks == nil {
 		s.Landmarks = []int{0, 1000}
@@ -68,70 +61,140 @@ func (s Space) filled() Space {
 		s.Skips = [][]bool{nil}
 	}
 	s.Folds, s.Keep, s.Most = cmp.Or(s.Folds, 5), cmp.Or(s.Keep, 5), cmp.Or(s.Most, 5000)
+	s.Folds = min(s.Folds, photos)
 	return s
 }
 
-// Choose tries every combination by cross-validation on the collection alone:
-// a photo is annotated by the calibrated ranker with neighbours from the other
-// folds, at distances learnt from the other folds. The best has the greatest
-// Quality.Merit. Principal components and landmarks, which see no keywords, are
-// of the whole collection. Its result is a function of its arguments. It stops
-// between two trials when ctx ends.
-func Choose(ctx context.Context, rows [][]float32, keywords [][]int, space Space) (*Choice, error) {
-	space = space.filled()
-	if space.Folds < 2 || space.Folds > len(rows) || space.Keep < 1 || space.Most < 1 {
-		return nil, fmt.Errorf("choosing a projection: %w: %d folds of %d photos, %d keywords, %d photos annotated",
-			cpar.ErrInput, space.Folds, len(rows), space.Keep, space.Most)
+// check returns the lengths of the blocks.
+func (s Space) check(rows [][]float32, keywords [][]int) ([]int, error) {
+	if s.Folds < 2 || s.Keep < 1 || s.Most < 2 || len(s.Ridges)*len(s.Dims)*len(s.Landmarks)*len(s.Skips) == 0 {
+		return nil, fmt.Errorf("%w: %d folds of %d photos, %d keywords, %d photos to choose on, %d ridges, %d dimensions, %d numbers of landmarks, %d skips",
+			cpar.ErrInput, s.Folds, len(rows), s.Keep, s.Most, len(s.Ridges), len(s.Dims), len(s.Landmarks), len(s.Skips))
 	}
-	var best *Choice
-	var trials []Trial
-	for _, skip := range space.Skips {
-		for _, landmarks := range space.Landmarks {
-			base := space.Base
-			base.Skip, base.Landmarks, base.Dim, base.Ridge = skip, landmarks, slices.Max(space.Dims), 1
-			if err := ctx.Err(); err != nil {
-				return nil, fmt.Errorf("choosing a projection: %w", err)
-			}
-			f, err := prepare(rows, keywords, base)
-			if err != nil {
-				return nil, fmt.Errorf("choosing a projection: %w", err)
-			}
-			v := f.validation(keywords, space)
-			for _, ridge := range space.Ridges {
-				base.Ridge = ridge
-				if _, err := base.check(rows, keywords); err != nil {
-					return nil, fmt.Errorf("choosing a projection: %w", err)
-				}
-				directions, err := v.directions(ctx, ridge, base.Dim)
-				if err != nil {
-					return nil, fmt.Errorf("choosing a projection: %w", err)
-				}
-				for _, dim := range space.Dims {
-					base.Dim = dim
-					if _, err := base.check(rows, keywords); err != nil {
-						return nil, fmt.Errorf("choosing a projection: %w", err)
-					}
-					samples := v.samples(directions, dim)
-					ranker, quality, err := rank.Calibrate(samples, v.words, space.Keep, space.Neighbours)
-					if err != nil {
-						return nil, fmt.Errorf("choosing a projection: %w", err)
-					}
-					trial := Trial{base, quality}
-					trials = append(trials, trial)
-					// Of equals the first: fewer parts, a smaller ridge, fewer dimensions.
-					if best == nil || quality.Merit() > best.Quality.Merit() {
-						best = &Choice{Trial: trial, Ranker: ranker, Samples: samples}
+	o := s.Base
+	o.Ridge, o.Dim = s.Ridges[0], s.Dims[0]
+	blocks, err := o.check(rows, keywords)
+	if err != nil {
+		return nil, err
+	}
+	for _, o.Ridge = range s.Ridges {
+		for _, o.Dim = range s.Dims {
+			for _, o.Landmarks = range s.Landmarks {
+				for _, o.Skip = range s.Skips {
+					if err := o.bounds(len(blocks)); err != nil {
+						return nil, err
 					}
 				}
-				base.Dim = slices.Max(space.Dims)
 			}
 		}
 	}
-	if best == nil {
-		return nil, fmt.Errorf("choosing a projection: %w: nothing to choose from", cpar.ErrInput)
+	return blocks, nil
+}
+
+// Choose tries options by cross-validation on the collection alone: a photo is
+// annotated by the calibrated ranker with neighbours from the other folds, at
+// distances learnt from the other folds. The best has the greatest Quality.Merit.
+// First come all pairs of blocks and landmarks, with the middle ridge and the most
+// dimensions, then all pairs of ridge and dimensions for the best of these.
+// Principal components and landmarks, which see no keywords, are of all photos that
+// the choice is made on. Its result is a function of its arguments. It stops
+// between two trials when ctx ends.
+func Choose(ctx context.Context, rows [][]float32, keywords [][]int, space Space) (*Choice, error) {
+	c, err := choose(ctx, rows, keywords, space.filled(len(rows)))
+	if err != nil {
+		return nil, fmt.Errorf("choosing a projection: %w", err)
 	}
-	best.Trials = trials
+	return c, nil
+}
+
+func choose(ctx context.Context, rows [][]float32, keywords [][]int, space Space) (*Choice, error) {
+	blocks, err := space.check(rows, keywords)
+	if err != nil {
+		return nil, err
+	}
+	words := make([][]string, len(keywords))
+	for i, list := range keywords {
+		for _, w := range list {
+			words[i] = append(words[i], strconv.Itoa(w))
+		}
+	}
+	all := words
+	if len(rows) > space.Most {
+		some := sample(len(rows), space.Most, space.Base.Seed)
+		rows, keywords, words = pick(rows, some), pick(keywords, some), pick(words, some)
+	}
+	y, err := label(keywords)
+	if err != nil {
+		return nil, err
+	}
+	middle, most := space.Ridges[len(space.Ridges)/2], slices.Max(space.Dims)
+	steps := progress{tell: space.Base.Progress,
+		total: len(blocks) + 2*len(space.Skips)*len(space.Landmarks) + len(space.Ridges)*len(space.Dims) - 1}
+	base := space.Base
+	base.Skip = nil
+	r, err := reduce(rows, blocks, base, &steps)
+	if err != nil {
+		return nil, err
+	}
+	best := &Choice{}
+	var v, bestV *validation
+	try := func(o Options, directions []blas64.General) error {
+		samples := v.samples(directions, o.Dim)
+		ranker, quality, err := rank.Calibrate(samples, all, space.Keep, space.Neighbours)
+		if err != nil {
+			return err
+		}
+		trial := Trial{o, quality}
+		best.Trials = append(best.Trials, trial)
+		// Of equals the first: fewer parts, a smaller ridge, fewer dimensions.
+		if best.Ranker == nil || quality.Merit() > best.Quality.Merit() {
+			best.Trial, best.Ranker, best.Samples, bestV = trial, ranker, samples, v
+		}
+		steps.step()
+		return nil
+	}
+	for _, base.Skip = range space.Skips {
+		for _, base.Landmarks = range space.Landmarks {
+			base.Ridge, base.Dim = middle, most
+			f, err := r.fitting(y, base)
+			if err != nil {
+				return nil, err
+			}
+			v = f.validation(words, space)
+			steps.step()
+			directions, err := v.directions(ctx, middle, most)
+			if err == nil {
+				err = try(base, directions)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	base, v = best.Options, bestV
+	for _, base.Ridge = range space.Ridges {
+		directions, err := v.directions(ctx, base.Ridge, most)
+		if err != nil {
+			return nil, err
+		}
+		for _, base.Dim = range space.Dims {
+			if base.Ridge == middle && base.Dim == most {
+				continue
+			}
+			if err := try(base, directions); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return best, nil
+}
+
+func pick[T any](from []T, which []int) []T {
+	out := make([]T, len(which))
+	for k, i := range which {
+		out[k] = from[i]
+	}
+	return out
 }
 
 // validation is a fitting divided into folds.
@@ -139,27 +202,30 @@ type validation struct {
 	f       *fitting
 	words   [][]string // stand-ins of the indices, which the ranker takes
 	held    [][]int    // photos of every fold
-	asked   [][]int    // those of them that are annotated
 	rest    []*moments // of the photos outside every fold
 	restRow [][]int
 }
 
-func (f *fitting) validation(keywords [][]int, space Space) *validation {
-	v := &validation{f: f, held: make([][]int, space.Folds)}
-	for _, list := range keywords {
-		words := make([]string, len(list))
-		for i, w := range list {
-			words[i] = strconv.Itoa(w)
-		}
-		v.words = append(v.words, words)
-	}
+func (f *fitting) validation(words [][]string, space Space) *validation {
+	v := &validation{f: f, words: words, held: make([][]int, space.Folds)}
 	for i, p := range rand.New(rand.NewPCG(space.Base.Seed, 0x666f6c64)).Perm(f.x.Rows) { // "fold"
 		v.held[i%space.Folds] = append(v.held[i%space.Folds], p)
 	}
-	whole := f.moments(nil)
-	for fold, held := range v.held {
-		v.asked = append(v.asked, held[:min(len(held), (space.Most+space.Folds-1)/space.Folds)])
-		v.rest = append(v.rest, whole.without(f.moments(held)))
+	var whole *moments
+	var parts []*moments
+	for _, held := range v.held {
+		m := f.moments(held)
+		if whole == nil {
+			whole = m.none()
+		}
+		whole.plus(1, m)
+		parts = append(parts, m)
+	}
+	for fold, m := range parts {
+		rest := whole.none()
+		rest.plus(1, whole)
+		rest.plus(-1, m)
+		v.rest = append(v.rest, rest)
 		var others []int
 		for other, list := range v.held {
 			if other != fold {
@@ -172,26 +238,40 @@ func (f *fitting) validation(keywords [][]int, space Space) *validation {
 	return v
 }
 
-// directions are those of every fold.
+// directions are those of every fold; one whose rest does not tell photos apart
+// has none, and its photos are not asked.
 func (v *validation) directions(ctx context.Context, ridge float64, dim int) ([]blas64.General, error) {
-	var out []blas64.General
+	out := make([]blas64.General, len(v.rest))
+	var failed error
+	some := false
 	for fold, m := range v.rest {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		w, err := correlate(m, ridge, dim)
 		if err != nil {
-			return nil, fmt.Errorf("fold %d: %w", fold, err)
+			failed = fmt.Errorf("fold %d: %w", fold, err)
+			continue
 		}
-		out = append(out, w)
+		out[fold], some = w, true
+	}
+	if !some {
+		return nil, failed
 	}
 	return out, nil
 }
 
 // samples are the photos asked with their neighbours, in the first dim directions.
+// A fold is measured in two halves: of five folds each is a tenth of the photos,
+// as large as the usual test part. What a mean over words rewards depends on how many
+// photos are asked.
 func (v *validation) samples(directions []blas64.General, dim int) []rank.Sample {
 	var samples []rank.Sample
+	group := 0
 	for fold, w := range directions {
+		if w.Cols == 0 {
+			continue
+		}
 		w.Cols = min(w.Cols, dim)
 		all := product(blas.NoTrans, v.f.x, w)
 		m, mean := v.rest[fold], matrix(1, w.Cols)
@@ -207,26 +287,34 @@ func (v *validation) samples(directions []blas64.General, dim int) []rank.Sample
 			}
 		})
 		records := rowsOf(all, v.restRow[fold])
-		// A few hundred at a time: a table of all distances could be large.
-		const batch = 256
-		asked := v.asked[fold]
-		for len(asked) > 0 {
-			now := asked[:min(batch, len(asked))]
-			asked = asked[len(now):]
-			inner := matrix(len(now), records.Rows)
-			blas64.Gemm(blas.NoTrans, blas.Trans, 1, rowsOf(all, now), records, 0, inner)
-			got := make([]rank.Sample, len(now))
-			parallel.For(len(now), func(i int) {
-				got[i].Truth, got[i].Fold = v.words[now[i]], fold
-				for _, k := range largest(inner.Data[i*inner.Cols:(i+1)*inner.Cols], rank.MostNeighbours) {
-					got[i].Near = append(got[i].Near, rank.Neighbour{
-						Dis:      max(0, 2-2*inner.Data[i*inner.Cols+k]),
-						Keywords: v.words[v.restRow[fold][k]],
-					})
-				}
-			})
-			samples = append(samples, got...)
+		half := (len(v.held[fold]) + 1) / 2
+		for asked := range slices.Chunk(v.held[fold], half) {
+			samples = append(samples, v.ask(all, records, asked, fold, group)...)
+			group++
 		}
+	}
+	return samples
+}
+
+// ask finds the neighbours of some photos of a fold among the records, those of
+// the other folds.
+func (v *validation) ask(all, records blas64.General, asked []int, fold, group int) []rank.Sample {
+	var samples []rank.Sample
+	// A few hundred at a time: a table of all distances could be large.
+	for now := range slices.Chunk(asked, 256) {
+		inner := matrix(len(now), records.Rows)
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, rowsOf(all, now), records, 0, inner)
+		got := make([]rank.Sample, len(now))
+		parallel.For(len(now), func(i int) {
+			got[i].Truth, got[i].Fold = v.words[now[i]], group
+			for _, k := range largest(inner.Data[i*inner.Cols:(i+1)*inner.Cols], rank.MostNeighbours) {
+				got[i].Near = append(got[i].Near, rank.Neighbour{
+					Dis:      max(0, 2-2*inner.Data[i*inner.Cols+k]),
+					Keywords: v.words[v.restRow[fold][k]],
+				})
+			}
+		})
+		samples = append(samples, got...)
 	}
 	return samples
 }

@@ -12,31 +12,37 @@ import (
 	"cpar"
 )
 
-// moments are sums over photos, of which covariances are made. Those of a part of the
-// collection are subtracted from those of the whole, so that every fold of
-// a cross-validation costs a fold, not the rest.
+// moments are sums over photos, of which covariances are made. Those of a fold are
+// subtracted from those of all folds, so that a cross-validation costs as much as the
+// whole once.
 type moments struct {
 	n          float64
 	sx, sy     []float64      // q, v
-	xx, xy, yy blas64.General // q × q, q × v, v × v
+	xx, yx, yy blas64.General // q × q, v × q, v × v
 }
 
 // moments of the rows in use; all if nil.
 func (f *fitting) moments(use []int) *moments {
-	x, y := f.x, f.y
+	x, of := f.x, f.y.of
 	if use != nil {
-		x, y = rowsOf(x, use), rowsOf(y, use)
-	}
-	m := &moments{n: float64(x.Rows), sx: make([]float64, x.Cols), sy: make([]float64, y.Cols)}
-	for i := range x.Rows {
-		for j, v := range x.Data[i*x.Cols : (i+1)*x.Cols] {
-			m.sx[j] += v
-		}
-		for j, v := range y.Data[i*y.Cols : (i+1)*y.Cols] {
-			m.sy[j] += v
+		x, of = rowsOf(x, use), make([][]int, len(use))
+		for k, i := range use {
+			of[k] = f.y.of[i]
 		}
 	}
-	m.xx, m.xy, m.yy = product(blas.Trans, x, x), product(blas.Trans, x, y), product(blas.Trans, y, y)
+	m := &moments{n: float64(x.Rows), sx: make([]float64, x.Cols), sy: make([]float64, f.y.words),
+		xx: product(blas.Trans, x, x), yx: matrix(f.y.words, x.Cols), yy: matrix(f.y.words, f.y.words)}
+	for i, words := range of {
+		row := blas64.Vector{N: x.Cols, Inc: 1, Data: x.Data[i*x.Stride : i*x.Stride+x.Cols]}
+		blas64.Axpy(1, row, blas64.Vector{N: x.Cols, Inc: 1, Data: m.sx})
+		for _, w := range words {
+			m.sy[w]++
+			blas64.Axpy(1, row, blas64.Vector{N: x.Cols, Inc: 1, Data: m.yx.Data[w*m.yx.Stride:]})
+			for _, v := range words {
+				m.yy.Data[w*m.yy.Stride+v]++
+			}
+		}
+	}
 	return m
 }
 
@@ -48,21 +54,21 @@ func rowsOf(m blas64.General, use []int) blas64.General {
 	return out
 }
 
-// without are the moments of the rest.
-func (m *moments) without(part *moments) *moments {
-	less := func(a, b []float64) []float64 {
-		out := make([]float64, len(a))
-		for i := range a {
-			out[i] = a[i] - b[i]
+// plus adds factor times the moments of another part to m.
+func (m *moments) plus(factor float64, part *moments) {
+	m.n += factor * part.n
+	for _, pair := range [][2][]float64{{m.sx, part.sx}, {m.sy, part.sy},
+		{m.xx.Data, part.xx.Data}, {m.yx.Data, part.yx.Data}, {m.yy.Data, part.yy.Data}} {
+		for i, v := range pair[1] {
+			pair[0][i] += factor * v
 		}
-		return out
 	}
-	matrixLess := func(a, b blas64.General) blas64.General {
-		a.Data = less(a.Data, b.Data)
-		return a
-	}
-	return &moments{n: m.n - part.n, sx: less(m.sx, part.sx), sy: less(m.sy, part.sy),
-		xx: matrixLess(m.xx, part.xx), xy: matrixLess(m.xy, part.xy), yy: matrixLess(m.yy, part.yy)}
+}
+
+// none are the moments of no photos, of the size of m.
+func (m *moments) none() *moments {
+	return &moments{sx: make([]float64, len(m.sx)), sy: make([]float64, len(m.sy)),
+		xx: matrix(len(m.sx), len(m.sx)), yx: matrix(len(m.sy), len(m.sx)), yy: matrix(len(m.sy), len(m.sy))}
 }
 
 // covariances are centred, and the keywords weighted by log(n/f).
@@ -73,11 +79,16 @@ func (m *moments) covariances() (xx, xy, yy blas64.General) {
 			idf[j] = math.Log(m.n / f)
 		}
 	}
-	cov := func(c blas64.General, a, b, wa, wb []float64) blas64.General {
-		out := matrix(c.Rows, c.Cols)
-		for i := range c.Rows {
-			for j := range c.Cols {
-				v := c.Data[i*c.Stride+j]/m.n - a[i]/m.n*(b[j]/m.n)
+	// transposed b·aᵀ has the sums of a·bᵀ.
+	cov := func(c blas64.General, transposed bool, a, b, wa, wb []float64) blas64.General {
+		out := matrix(len(a), len(b))
+		for i := range a {
+			for j := range b {
+				at := i*c.Stride + j
+				if transposed {
+					at = j*c.Stride + i
+				}
+				v := c.Data[at]/m.n - a[i]/m.n*(b[j]/m.n)
 				if wa != nil {
 					v *= wa[i]
 				}
@@ -89,7 +100,7 @@ func (m *moments) covariances() (xx, xy, yy blas64.General) {
 		}
 		return out
 	}
-	return cov(m.xx, m.sx, m.sx, nil, nil), cov(m.xy, m.sx, m.sy, nil, idf), cov(m.yy, m.sy, m.sy, idf, idf)
+	return cov(m.xx, false, m.sx, m.sx, nil, nil), cov(m.yx, true, m.sx, m.sy, nil, idf), cov(m.yy, false, m.sy, m.sy, idf, idf)
 }
 
 // correlate returns A^{-1/2} U S², q × dim or as many columns as there are; see

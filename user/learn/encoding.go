@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -12,54 +13,52 @@ import (
 // The encoding of a projection, words little-endian:
 //
 //	 0  magic "cpar.lrn" (8 bytes)
-//	 8  version uint32 = 1
+//	 8  version uint32 = 2
 //	12  blocks uint32, 1 to 64
 //	16  landmarks m uint32, 0 to 2048
 //	20  dimensions d uint32, 1 to 512
-//	24  width float64, 0 without landmarks
-//	32  per block: length uint32; bytes of the basis uint32, 0 for one left out;
-//	    and if not, scale float32 and the basis (package pca)
-//	 …  landmarks, m × p × float32, p the components of all blocks
+//	24  per block: length uint32; components c uint32, 0 for one left out; and if
+//	    not, scale float32, width float32 (0 without landmarks), mean, length ×
+//	    float32, and the components, c × length
+//	 …  landmarks, m × p, p the components of all blocks
 //	 …  mean, q × float32, q being m, or p without landmarks
-//	 …  directions, q × d × float32
+//	 …  directions, d × q
 //
-// There is one encoding of a projection and nothing may follow it.
+// A matrix is a scale, float32, for every row, and the values of all rows,
+// int16; one means scale·value. There is one encoding of a projection and nothing
+// may follow it.
 const (
 	magic      = "cpar.lrn"
-	version    = 1
-	headerSize = 32
+	version    = 2
+	headerSize = 24
 	// mostFloat bounds every value of a decoded projection, so that none it
 	// gives overflows.
 	mostFloat = 1e30
 )
 
-// AppendBinary appends the encoding of p to data.
+func appendFloats(data []byte, values []float32) []byte {
+	for _, v := range values {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
+	}
+	return data
+}
+
+// AppendBinary appends the encoding of p to data. The error is always nil.
 func (p *Projection) AppendBinary(data []byte) ([]byte, error) {
 	data = append(data, magic...)
-	for _, n := range []int{version, len(p.blocks), p.landmarks.rows, p.direction.cols} {
+	for _, n := range []int{version, len(p.blocks), p.landmarks.rows, p.direction.rows} {
 		data = binary.LittleEndian.AppendUint32(data, uint32(n))
 	}
-	data = binary.LittleEndian.AppendUint64(data, math.Float64bits(p.width))
-	for i, b := range p.blocks {
+	for _, b := range p.blocks {
 		data = binary.LittleEndian.AppendUint32(data, uint32(b.length))
-		if b.basis == nil {
-			data = binary.LittleEndian.AppendUint32(data, 0)
-			continue
-		}
-		basis, err := b.basis.MarshalBinary()
-		if err != nil {
-			return nil, fmt.Errorf("encoding block %d: %w", i, err)
-		}
-		data = binary.LittleEndian.AppendUint32(data, uint32(len(basis)))
-		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(b.scale))
-		data = append(data, basis...)
-	}
-	for _, values := range [][]float32{p.landmarks.data, p.mean, p.direction.data} {
-		for _, v := range values {
-			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
+		data = binary.LittleEndian.AppendUint32(data, uint32(b.basis.rows))
+		if b.basis.rows > 0 {
+			data = appendFloats(data, []float32{b.scale, b.width})
+			data = b.basis.append(appendFloats(data, b.mean))
 		}
 	}
-	return data, nil
+	data = p.landmarks.append(data)
+	return p.direction.append(appendFloats(data, p.mean)), nil
 }
 
 // MarshalBinary is AppendBinary to a new slice.
@@ -67,80 +66,117 @@ func (p *Projection) MarshalBinary() ([]byte, error) { return p.AppendBinary(nil
 
 // UnmarshalBinary decodes data, which it does not keep. Bytes that may have been
 // forged need to be authenticated; here they are made sure to give finite vectors
-// and to take no more memory than a few times their length. On an error p is
-// unchanged.
+// and to take no more memory than their length. On an error p is unchanged.
 func (p *Projection) UnmarshalBinary(data []byte) error {
-	corrupt := func(format string, args ...any) error {
-		return fmt.Errorf("decoding a projection: %w: %s", cpar.ErrCorrupt, fmt.Sprintf(format, args...))
+	out, err := decode(data)
+	if err != nil {
+		return fmt.Errorf("decoding a projection: %w", err)
+	}
+	*p = *out
+	return nil
+}
+
+func decode(data []byte) (*Projection, error) {
+	corrupt := func(format string, args ...any) (*Projection, error) {
+		return nil, fmt.Errorf("%w: %s", cpar.ErrCorrupt, fmt.Sprintf(format, args...))
 	}
 	if len(data) < headerSize || string(data[:len(magic)]) != magic {
 		return corrupt("no such header")
 	}
-	field := func(i int) uint32 { return binary.LittleEndian.Uint32(data[len(magic)+4*i:]) }
-	if v := field(0); v != version {
-		return fmt.Errorf("decoding a projection: %w: %d", cpar.ErrVersion, v)
+	r := reader{rest: data[len(magic):]}
+	if v := r.word(); v != version {
+		return nil, fmt.Errorf("%w: %d", cpar.ErrVersion, v)
 	}
-	blocks, landmarks, dim := field(1), field(2), field(3)
-	var out Projection
-	out.width = math.Float64frombits(binary.LittleEndian.Uint64(data[24:]))
+	blocks, landmarks, dim := r.word(), r.word(), r.word()
 	if blocks < 1 || blocks > MaxBlocks || landmarks > MaxLandmarks || dim < 1 || dim > MaxDim {
 		return corrupt("%d blocks, %d landmarks, %d dimensions", blocks, landmarks, dim)
 	}
-	if landmarks == 0 && math.Float64bits(out.width) != 0 || landmarks > 0 && !(out.width > 0 && out.width <= mostFloat) {
-		return corrupt("width %v of %d landmarks", out.width, landmarks)
-	}
-	rest, components := data[headerSize:], 0
+	out, components := new(Projection), 0
 	for i := range blocks {
-		if len(rest) < 8 {
-			return corrupt("cut short")
+		b := block{length: int(r.word())}
+		rank := r.word()
+		if b.length < 1 || b.length > pca.MaxIn || rank > MaxComponents {
+			return corrupt("block %d of %d values and %d components", i, b.length, rank)
 		}
-		b := block{length: int(binary.LittleEndian.Uint32(rest))}
-		size := binary.LittleEndian.Uint32(rest[4:])
-		if rest = rest[8:]; b.length < 1 || b.length > pca.MaxIn {
-			return corrupt("block %d of %d values", i, b.length)
-		}
-		if size > 0 {
-			if uint64(len(rest)) < 4+uint64(size) {
-				return corrupt("cut short")
+		if rank > 0 {
+			of := r.floats(2)
+			if b.mean, b.basis = r.floats(b.length), r.matrix(int(rank), b.length); r.err != nil {
+				return nil, fmt.Errorf("block %d: %w", i, r.err)
 			}
-			b.scale, b.basis = math.Float32frombits(binary.LittleEndian.Uint32(rest)), new(pca.Basis)
-			if !(b.scale > 0 && b.scale <= mostFloat) {
-				return corrupt("block %d has scale %v", i, b.scale)
+			b.scale, b.width = of[0], of[1]
+			if !(b.scale > 0) || !(b.width >= 0) || math.Signbit(float64(b.width)) || landmarks == 0 && b.width != 0 {
+				return corrupt("block %d has scale %v and width %v", i, b.scale, b.width)
 			}
-			if err := b.basis.UnmarshalBinary(rest[4 : 4+size]); err != nil {
-				return fmt.Errorf("decoding a projection: block %d: %w", i, err)
-			}
-			if rest = rest[4+size:]; b.basis.In() != b.length || b.basis.Out() > MaxComponents {
-				return corrupt("block %d of %d values has a basis of %d to %d", i, b.length, b.basis.In(), b.basis.Out())
-			}
-			components += b.basis.Out()
+			components += int(rank)
 		}
 		out.blocks = append(out.blocks, b)
 	}
-	q := int(landmarks)
+	if components == 0 {
+		return corrupt("no components")
+	}
+	q := components
+	if landmarks > 0 {
+		q = int(landmarks)
+	}
+	out.landmarks = r.matrix(int(landmarks), components)
 	if landmarks == 0 {
-		q = components
+		out.landmarks = matrix16{}
 	}
-	if components == 0 || len(rest) != 4*(int(landmarks)*components+q+q*int(dim)) {
-		return corrupt("%d bytes for %d components, %d landmarks and %d dimensions", len(rest), components, landmarks, dim)
+	out.mean = r.floats(q)
+	out.direction = r.matrix(int(dim), q)
+	if r.err != nil {
+		return nil, r.err
 	}
-	values := make([]float32, len(rest)/4)
-	for i := range values {
-		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(rest[4*i:]))
-		if !(math.Abs(float64(values[i])) <= mostFloat) {
-			return corrupt("value %d is %v", i, values[i])
+	if len(r.rest) != 0 {
+		return corrupt("%d bytes too many", len(r.rest))
+	}
+	return out, nil
+}
+
+// reader takes parts off the front of an encoding. After an error it gives zeros.
+type reader struct {
+	rest []byte
+	err  error
+}
+
+func (r *reader) take(n int) []byte {
+	if r.err != nil || n > len(r.rest) {
+		r.err = cmp.Or(r.err, fmt.Errorf("%w: cut short", cpar.ErrCorrupt))
+		return nil
+	}
+	out := r.rest[:n]
+	r.rest = r.rest[n:]
+	return out
+}
+
+func (r *reader) word() uint32 {
+	if b := r.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) floats(n int) []float32 {
+	data := r.take(4 * n)
+	out := make([]float32, len(data)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		if !(math.Abs(float64(out[i])) <= mostFloat) {
+			r.err = fmt.Errorf("%w: a value is %v", cpar.ErrCorrupt, out[i])
 		}
 	}
-	cut := func(rows, cols int) matrix32 {
-		m := matrix32{rows: rows, cols: cols, data: values[: rows*cols : rows*cols]}
-		values = values[rows*cols:]
-		return m
+	return out
+}
+
+func (r *reader) matrix(rows, cols int) matrix16 {
+	if r.err == nil && size16(rows, cols) > len(r.rest) {
+		r.take(size16(rows, cols))
 	}
-	if landmarks > 0 {
-		out.landmarks = cut(int(landmarks), components)
+	m := matrix16{rows: rows, cols: cols, scale: r.floats(rows)}
+	data := r.take(2 * rows * cols)
+	m.data = make([]int16, len(data)/2)
+	for i := range m.data {
+		m.data[i] = int16(binary.LittleEndian.Uint16(data[2*i:]))
 	}
-	out.mean = cut(1, q).data
-	out.direction = cut(q, int(dim))
-	*p = out
-	return nil
+	return m
 }

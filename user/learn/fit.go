@@ -9,7 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/mat"
 
 	"cpar"
 	"cpar/internal/parallel"
@@ -21,54 +20,60 @@ const (
 	// mostWords of the collection's keywords, the most frequent, are correlated
 	// with: the time is cubic in them, and rarer words have too few photos to say
 	// what they look like.
-	mostWords = 1024
-	// leastSpread is the share of the greatest spread among landmarks below
-	// which a direction is rounding.
-	leastSpread = 1e-6
+	mostWords = 512
+	// mostReduced photos give the principal components, which more hardly change.
+	mostReduced = 5000
 )
 
 // Fit finds a projection for n rows and the indices of each one's keywords, from
 // 0; a word's twin counts once. The result is a function of its arguments,
 // whatever the number of cores; another processor architecture may round differently.
 func Fit(rows [][]float32, keywords [][]int, opt Options) (*Projection, error) {
-	f, err := prepare(rows, keywords, opt)
+	p, err := fit(rows, keywords, opt)
 	if err != nil {
 		return nil, fmt.Errorf("learning a projection: %w", err)
 	}
-	w, err := correlate(f.moments(nil), opt.Ridge, opt.Dim)
-	if err != nil {
-		return nil, fmt.Errorf("learning a projection: %w", err)
-	}
-	return f.projection(w), nil
+	return p, nil
 }
 
-// fitting is a collection as canonical correlation sees it.
-type fitting struct {
-	p      Projection     // all but mean and direction
-	x      blas64.General // n × q
-	y      blas64.General // n × v, 0 or 1
-	lifted blas64.General // m × q from similarities to x; none without landmarks
-	raw    []float64      // mean of the similarities, m
-}
-
-func prepare(rows [][]float32, keywords [][]int, opt Options) (*fitting, error) {
+func fit(rows [][]float32, keywords [][]int, opt Options) (*Projection, error) {
 	blocks, err := opt.check(rows, keywords)
 	if err != nil {
 		return nil, err
 	}
-	f := new(fitting)
-	if f.y, err = wordMatrix(keywords); err != nil {
+	y, err := label(keywords)
+	if err != nil {
 		return nil, err
 	}
-	if err := f.reduce(rows, blocks, opt); err != nil {
+	steps := progress{tell: opt.Progress, total: len(blocks) + 2}
+	r, err := reduce(rows, blocks, opt, &steps)
+	if err != nil {
 		return nil, err
 	}
-	if m := min(opt.Landmarks, len(rows)/2); m > 0 {
-		if err := f.lift(m, opt.Seed); err != nil {
-			return nil, err
-		}
+	f, err := r.fitting(y, opt)
+	if err != nil {
+		return nil, err
 	}
-	return f, nil
+	steps.step()
+	w, err := correlate(f.moments(nil), opt.Ridge, opt.Dim)
+	if err != nil {
+		return nil, err
+	}
+	steps.step()
+	return f.projection(w), nil
+}
+
+// progress counts steps.
+type progress struct {
+	tell        func(done, total int)
+	done, total int
+}
+
+func (p *progress) step() {
+	p.done++
+	if p.tell != nil {
+		p.tell(p.done, p.total)
+	}
 }
 
 // check returns the lengths of the blocks.
@@ -91,29 +96,45 @@ func (o Options) check(rows [][]float32, keywords [][]int) ([]int, error) {
 		if len(r) != in {
 			return nil, fmt.Errorf("%w: row %d has %d values, the blocks %d", cpar.ErrInput, i, len(r), in)
 		}
+		for j, v := range r {
+			if v-v != 0 {
+				return nil, fmt.Errorf("%w: row %d: value %d is %v", cpar.ErrInput, i, j, v)
+			}
+		}
 	}
-	switch {
-	case len(blocks) > MaxBlocks, o.Skip != nil && len(o.Skip) != len(blocks):
-		return nil, fmt.Errorf("%w: %d blocks, %d marks of those to leave out", cpar.ErrInput, len(blocks), len(o.Skip))
-	case o.Dim < 1 || o.Dim > MaxDim:
-		return nil, fmt.Errorf("%w: %d dimensions, want 1 to %d", cpar.ErrInput, o.Dim, MaxDim)
-	case !(o.Ridge >= 1e-6 && o.Ridge <= 1e6):
-		return nil, fmt.Errorf("%w: a ridge of %v, want 1e-6 to 1e6", cpar.ErrInput, o.Ridge)
-	case o.Components < 0 || o.Components > MaxComponents:
-		return nil, fmt.Errorf("%w: %d components of a block, want at most %d", cpar.ErrInput, o.Components, MaxComponents)
-	case o.Landmarks < 0 || o.Landmarks > MaxLandmarks:
-		return nil, fmt.Errorf("%w: %d landmarks, want at most %d", cpar.ErrInput, o.Landmarks, MaxLandmarks)
-	}
-	return blocks, nil
+	return blocks, o.bounds(len(blocks))
 }
 
-// wordMatrix has a column for each of the most frequent words.
-func wordMatrix(keywords [][]int) (blas64.General, error) {
+// bounds checks all but the rows.
+func (o Options) bounds(blocks int) error {
+	switch {
+	case blocks > MaxBlocks, o.Skip != nil && len(o.Skip) != blocks:
+		return fmt.Errorf("%w: %d blocks, %d marks of those to leave out", cpar.ErrInput, blocks, len(o.Skip))
+	case o.Dim < 1 || o.Dim > MaxDim:
+		return fmt.Errorf("%w: %d dimensions, want 1 to %d", cpar.ErrInput, o.Dim, MaxDim)
+	case !(o.Ridge >= 1e-6 && o.Ridge <= 1e6):
+		return fmt.Errorf("%w: a ridge of %v, want 1e-6 to 1e6", cpar.ErrInput, o.Ridge)
+	case o.Components < 0 || o.Components > MaxComponents:
+		return fmt.Errorf("%w: %d components of a block, want at most %d", cpar.ErrInput, o.Components, MaxComponents)
+	case o.Landmarks < 0 || o.Landmarks > MaxLandmarks:
+		return fmt.Errorf("%w: %d landmarks, want at most %d", cpar.ErrInput, o.Landmarks, MaxLandmarks)
+	}
+	return nil
+}
+
+// labels are the keywords of every photo as columns, from 0 to words − 1.
+type labels struct {
+	words int
+	of    [][]int
+}
+
+// label gives a column to each of the most frequent words.
+func label(keywords [][]int) (labels, error) {
 	count := map[int]int{}
 	for i, words := range keywords {
 		for j, w := range words {
 			if w < 0 {
-				return blas64.General{}, fmt.Errorf("%w: row %d has keyword %d", cpar.ErrInput, i, w)
+				return labels{}, fmt.Errorf("%w: row %d has keyword %d", cpar.ErrInput, i, w)
 			}
 			if !slices.Contains(words[:j], w) {
 				count[w]++
@@ -127,7 +148,7 @@ func wordMatrix(keywords [][]int) (blas64.General, error) {
 		}
 	}
 	if len(words) == 0 {
-		return blas64.General{}, fmt.Errorf("%w: no keyword tells photos apart", cpar.ErrInput)
+		return labels{}, fmt.Errorf("%w: no keyword tells photos apart", cpar.ErrInput)
 	}
 	slices.SortFunc(words, func(a, b int) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
 	words = words[:min(len(words), mostWords)]
@@ -135,71 +156,91 @@ func wordMatrix(keywords [][]int) (blas64.General, error) {
 	for j, w := range words {
 		column[w] = j
 	}
-	y := matrix(len(keywords), len(words))
+	y := labels{len(words), make([][]int, len(keywords))}
 	for i, list := range keywords {
 		for _, w := range list {
-			if j, ok := column[w]; ok {
-				y.Data[i*y.Stride+j] = 1
+			if j, ok := column[w]; ok && !slices.Contains(y.of[i], j) {
+				y.of[i] = append(y.of[i], j)
 			}
 		}
 	}
 	return y, nil
 }
 
-// reduce fits the blocks and makes x of them.
-func (f *fitting) reduce(rows [][]float32, blocks []int, opt Options) error {
-	components := opt.Components
-	if components == 0 {
-		components = defaultComponents
-	}
-	var parts [][][]float64
-	width, at := 0, 0
+// reduction is a collection's blocks in their principal components, scaled.
+type reduction struct {
+	n      int
+	blocks []block          // without basis for one left out or alike in all photos
+	parts  []blas64.General // n × components
+}
+
+// reduce fits the blocks that opt does not skip.
+func reduce(rows [][]float32, blocks []int, opt Options, steps *progress) (*reduction, error) {
+	r := &reduction{n: len(rows)}
+	at := 0
 	for k, length := range blocks {
-		start := at
-		at += length
-		if opt.Skip != nil && opt.Skip[k] {
-			f.p.blocks = append(f.p.blocks, block{length: length})
-			continue
-		}
-		part := make([][]float32, len(rows))
-		parallel.For(len(rows), func(i int) { part[i] = rooted(rows[i][start:at]) })
-		basis, err := pca.Fit(part, min(components, length), opt.Seed)
-		if err != nil {
-			return fmt.Errorf("block %d: %w", k, err)
-		}
-		spread := variance(part, basis.Mean())
-		if spread == 0 {
-			f.p.blocks = append(f.p.blocks, block{length: length}) // alike in all photos
-			continue
-		}
-		z, err := basis.ProjectAll(part)
-		if err != nil {
-			return fmt.Errorf("block %d: %w", k, err)
-		}
-		scale := float32(1 / math.Sqrt(spread))
-		if !(scale > 0) || math.IsInf(float64(scale), 0) {
-			return fmt.Errorf("block %d: %w: its values are too large or small", k, cpar.ErrInput)
-		}
-		for _, r := range z {
-			for j := range r {
-				r[j] *= float64(scale)
+		b, z := block{length: length}, blas64.General{}
+		if opt.Skip == nil || !opt.Skip[k] {
+			part := make([][]float32, len(rows))
+			parallel.For(len(rows), func(i int) { part[i] = rooted(rows[i][at : at+length]) })
+			var err error
+			if b, z, err = reduceBlock(part, min(cmp.Or(opt.Components, defaultComponents), length), opt.Seed); err != nil {
+				return nil, fmt.Errorf("block %d: %w", k, err)
 			}
 		}
-		f.p.blocks = append(f.p.blocks, block{length: length, scale: scale, basis: basis})
-		parts = append(parts, z)
-		width += basis.Out()
+		r.blocks, r.parts = append(r.blocks, b), append(r.parts, z)
+		at += length
+		steps.step()
 	}
-	if width == 0 {
-		return fmt.Errorf("%w: all photos have the same features", cpar.ErrInput)
-	}
-	f.x = matrix(len(rows), width)
-	for i := range rows {
-		to := f.x.Data[i*width : i*width]
-		for _, z := range parts {
-			to = append(to, z[i]...)
+	return r, nil
+}
+
+func reduceBlock(part [][]float32, components int, seed uint64) (block, blas64.General, error) {
+	b := block{length: len(part[0])}
+	some := part
+	if len(part) > mostReduced {
+		some = nil
+		for _, i := range sample(len(part), mostReduced, seed) {
+			some = append(some, part[i])
 		}
 	}
-	return nil
+	basis, err := pca.Fit(some, components, seed)
+	if err != nil {
+		return b, blas64.General{}, err
+	}
+	spread, rank := variance(part, basis.Mean()), basis.Rank()
+	if spread == 0 || rank == 0 {
+		return b, blas64.General{}, nil
+	}
+	b.scale = float32(1 / math.Sqrt(spread))
+	if !(b.scale > 0 && b.scale <= mostFloat) {
+		return b, blas64.General{}, fmt.Errorf("%w: its values are too large or small", cpar.ErrInput)
+	}
+	c := matrix(rank, b.length)
+	for i := range rank {
+		for j, v := range basis.Component(i) {
+			c.Data[i*c.Stride+j] = float64(v)
+		}
+	}
+	b.mean, b.basis = slices.Clone(basis.Mean()), round16(c)
+	projected, err := basis.ProjectAll(part)
+	if err != nil {
+		return b, blas64.General{}, err
+	}
+	z := matrix(len(part), rank)
+	for i, row := range projected {
+		for j, v := range row[:rank] {
+			z.Data[i*rank+j] = v * float64(b.scale)
+		}
+	}
+	return b, z, nil
+}
+
+// sample is k of n, in rising order.
+func sample(n, k int, seed uint64) []int {
+	out := rand.New(rand.NewPCG(seed, 0x73616d706c65)).Perm(n)[:k] // "sample"
+	slices.Sort(out)
+	return out
 }
 
 func variance(rows [][]float32, mean []float32) float64 {
@@ -217,88 +258,58 @@ func variance(rows [][]float32, mean []float32) float64 {
 	return total / float64(len(rows))
 }
 
-// lift replaces x by coordinates whose inner products are those of the
-// similarities, as far as m landmarks tell them.
-func (f *fitting) lift(m int, seed uint64) error {
-	rng := rand.New(rand.NewPCG(seed, 0x6c6561726e)) // "learn"
-	p := f.x.Cols
-	l := matrix32{rows: m, cols: p, data: make([]float32, m*p)}
-	for i, from := range rng.Perm(f.x.Rows)[:m] {
-		for j, v := range f.x.Data[from*p : (from+1)*p] {
-			l.data[i*p+j] = float32(v)
+// fitting is a collection as canonical correlation sees it.
+type fitting struct {
+	p      Projection        // all but mean and direction
+	x      blas64.General    // n × q
+	y      labels            // of the n
+	factor blas64.Triangular // L, m × m, of the landmarks' similarities K = LLᵀ; x is those to the landmarks times L⁻ᵀ
+}
+
+// fitting takes the blocks that opt does not skip.
+func (r *reduction) fitting(y labels, opt Options) (*fitting, error) {
+	f := &fitting{y: y}
+	var parts []blas64.General
+	width := 0
+	for k, b := range r.blocks {
+		if b.basis.rows == 0 || opt.Skip != nil && opt.Skip[k] {
+			f.p.blocks = append(f.p.blocks, block{length: b.length})
+			continue
+		}
+		f.p.blocks = append(f.p.blocks, b)
+		parts = append(parts, r.parts[k])
+		width += b.basis.rows
+	}
+	if width == 0 {
+		return nil, fmt.Errorf("%w: all photos have the same features", cpar.ErrInput)
+	}
+	f.x = matrix(r.n, width)
+	for i := range r.n {
+		to := f.x.Data[i*width : i*width]
+		for _, z := range parts {
+			to = append(to, z.Data[i*z.Stride:i*z.Stride+z.Cols]...)
 		}
 	}
-	row := func(i int) []float64 {
-		out := make([]float64, p)
-		for j, v := range l.row(i) {
-			out[j] = float64(v)
-		}
-		return out
-	}
-	between := matrix(m, m)
-	parallel.For(m, func(i int) {
-		x := row(i)
-		for k := range m {
-			for j, v := range l.row(k) {
-				d := x[j] - float64(v)
-				between.Data[i*m+k] += d * d
-			}
-		}
-	})
-	var apart []float64
-	for i := range m {
-		apart = append(apart, between.Data[i*m+i+1:(i+1)*m]...)
-	}
-	slices.Sort(apart)
-	if len(apart) == 0 || apart[len(apart)/2] == 0 {
-		return nil // nothing to be like or unlike: linear
-	}
-	width := 1 / (2 * apart[len(apart)/2])
-	for i, d := range between.Data {
-		between.Data[i] = math.Exp(-width * d)
-	}
-	var e mat.EigenSym
-	if !e.Factorize(mat.NewSymDense(m, between.Data), true) {
-		return fmt.Errorf("no eigenvectors of the landmarks: %w", cpar.ErrInput)
-	}
-	values := e.Values(nil) // rising
-	var vectors mat.Dense
-	e.VectorsTo(&vectors)
-	first := 0
-	for values[first] <= leastSpread*values[m-1] {
-		first++
-	}
-	f.lifted = matrix(m, m-first)
-	for j := first; j < m; j++ {
-		for i := range m {
-			f.lifted.Data[i*f.lifted.Stride+j-first] = vectors.At(i, j) / math.Sqrt(values[j])
+	if m := min(opt.Landmarks, r.n/2); m > 1 {
+		if err := f.lift(m, opt.Seed); err != nil {
+			return nil, err
 		}
 	}
-	k := matrix(f.x.Rows, m)
-	parallel.For(f.x.Rows, func(i int) { copy(k.Data[i*m:], similarities(f.x.Data[i*p:(i+1)*p], l, width)) })
-	f.raw = make([]float64, m)
-	for i := range k.Rows {
-		for j, v := range k.Data[i*m : (i+1)*m] {
-			f.raw[j] += v / float64(k.Rows)
-		}
-	}
-	f.x, f.p.landmarks, f.p.width = product(blas.NoTrans, k, f.lifted), l, width
-	return nil
+	return f, nil
 }
 
 // projection puts the directions w, of x, behind the rest.
 func (f *fitting) projection(w blas64.General) *Projection {
 	p := f.p
-	mean := f.raw
-	if p.landmarks.rows > 0 {
-		w = product(blas.NoTrans, f.lifted, w)
-	} else {
-		mean = make([]float64, f.x.Cols)
-		for i := range f.x.Rows {
-			for j, v := range f.x.Data[i*f.x.Cols : (i+1)*f.x.Cols] {
-				mean[j] += v / float64(f.x.Rows)
-			}
+	mean := blas64.Vector{N: f.x.Cols, Inc: 1, Data: make([]float64, f.x.Cols)}
+	for i := range f.x.Rows {
+		for j, v := range f.x.Data[i*f.x.Stride : i*f.x.Stride+f.x.Cols] {
+			mean.Data[j] += v / float64(f.x.Rows)
 		}
+	}
+	if p.landmarks.rows > 0 {
+		blas64.Trsm(blas.Left, blas.Trans, 1, f.factor, w)
+		blas64.Trmv(blas.NoTrans, f.factor, mean)
 	}
 	// Only the direction of the vector counts: one scale for all keeps float32
 	// from overflowing, whatever the features' unit.
@@ -306,15 +317,17 @@ func (f *fitting) projection(w blas64.General) *Projection {
 	for _, v := range w.Data {
 		largest = max(largest, math.Abs(v))
 	}
-	p.direction = matrix32{rows: w.Rows, cols: w.Cols, data: make([]float32, len(w.Data))}
-	for i, v := range w.Data {
-		if largest > 0 {
-			p.direction.data[i] = float32(v / largest)
+	t := matrix(w.Cols, w.Rows)
+	for i := range w.Rows {
+		for j := range w.Cols {
+			if largest > 0 {
+				t.Data[j*t.Stride+i] = w.Data[i*w.Stride+j] / largest
+			}
 		}
 	}
-	p.mean = make([]float32, len(mean))
-	for i, v := range mean {
-		p.mean[i] = float32(v)
+	p.direction = round16(t)
+	for _, v := range mean.Data {
+		p.mean = append(p.mean, float32(v))
 	}
 	return &p
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/internal/parallel"
 )
 
 // Sample is a photo whose keywords are known, with its nearest among photos that
@@ -27,23 +28,28 @@ type Quality struct {
 	ECE   float64 `json:"ece"`   // of all words of all neighbours, ten bins
 }
 
-// Merit is the harmonic mean of P and R, what parameters are chosen by: an
-// arithmetic mean would trade precision away for the easier recall.
+// Merit is F½ of P and R, 1.25·P·R/(0.25·P + R) (van Rijsbergen, "Information
+// Retrieval", 1979, chapter 7), what parameters are chosen by. A photo is given a
+// fixed number of keywords, mostly more than it has: recall comes easily, and F1
+// would trade precision away for it.
 func (q Quality) Merit() float64 {
 	if q.P+q.R == 0 {
 		return 0
 	}
-	return 2 * q.P * q.R / (q.P + q.R)
+	return 1.25 * q.P * q.R / (0.25*q.P + q.R)
 }
 
 // MostNeighbours is the most that Calibrate lets vote.
 const MostNeighbours = 80
 
+// mostRarity bounds the exponent of a word's share, here and in the encoding.
+const mostRarity = 2
+
 // What Calibrate chooses from.
 var (
 	neighbourChoices = []int{5, 10, 20, 40, MostNeighbours}
-	decayChoices     = []float64{0, 2, 4, 8, 16}
-	rarityChoices    = []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6}
+	decayChoices     = []float64{0, 2, 4, 8, 12, 16}
+	rarityChoices    = []float64{0, 0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, mostRarity}
 )
 
 // Calibrate chooses the parameters that annotate the samples best with keep
@@ -73,15 +79,21 @@ func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*
 		}
 	}
 	n := c.number(samples)
+	// Every pair of neighbours and decay on a core of its own.
+	grid := make([][]Quality, len(ks)*len(decayChoices))
+	parallel.For(len(grid), func(i int) {
+		voted := n.vote(ks[i/len(decayChoices)], decayChoices[i%len(decayChoices)])
+		for _, rarity := range rarityChoices {
+			grid[i] = append(grid[i], n.measure(voted, rarity, keep))
+		}
+	})
 	best := Quality{P: -1}
-	for _, k := range ks {
-		for _, decay := range decayChoices {
-			voted := n.vote(k, decay)
-			for _, rarity := range rarityChoices {
-				// Strictly better: of equals, the fewer neighbours and the lesser correction.
-				if q := n.measure(voted, rarity, keep); best.P < 0 || q.Merit() > best.Merit() {
-					best, c.neighbours, c.decay, c.rarity = q, k, decay, rarity
-				}
+	for i, row := range grid {
+		for j, q := range row {
+			// Strictly better: of equals, the fewer neighbours and the lesser correction.
+			if best.P < 0 || q.Merit() > best.Merit() {
+				best = q
+				c.neighbours, c.decay, c.rarity = ks[i/len(decayChoices)], decayChoices[i%len(decayChoices)], rarityChoices[j]
 			}
 		}
 	}

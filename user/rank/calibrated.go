@@ -54,7 +54,8 @@ func (c *Calibrated) Neighbours() int { return c.neighbours }
 // Decay is how fast a vote falls with distance.
 func (c *Calibrated) Decay() float64 { return c.decay }
 
-// Rarity is how much rare words are given: 0 nothing, 1 the inverse of their share.
+// Rarity is how much rare words are given, 0 to 2: 0 nothing, 1 the inverse of
+// their share.
 func (c *Calibrated) Rarity() float64 { return c.rarity }
 
 // Keywords ranks the words of the nearest Neighbours() of near and returns the

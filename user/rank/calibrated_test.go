@@ -158,6 +158,18 @@ func TestCalibrateMeasuresItsKeywords(t *testing.T) {
 	}
 }
 
+// Precision weighs more than recall.
+func TestMeritByHand(t *testing.T) {
+	for _, c := range []struct{ p, r, want float64 }{{0, 0, 0}, {0, 1, 0}, {0.3, 0.3, 0.3}, {0.2, 0.4, 0.1 / 0.45}} {
+		if got := (Quality{P: c.p, R: c.r}).Merit(); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("P %g, R %g: %g, want %g", c.p, c.r, got, c.want)
+		}
+	}
+	if (Quality{P: 0.24, R: 0.31}).Merit() <= (Quality{P: 0.23, R: 0.34}).Merit() {
+		t.Error("recall weighs as much as precision")
+	}
+}
+
 func TestCalibratedByHand(t *testing.T) {
 	c := &Calibrated{neighbours: 2, decay: 1, rarity: 0.5, photos: 100, counts: map[string]int{"sky": 25, "fox": 1},
 		curve: [curveTerms]float64{0.5, 1, 0, 0, 0.25, 0}}
@@ -333,7 +345,7 @@ func TestCalibratedEncoding(t *testing.T) {
 		"nothing": {nil, cpar.ErrCorrupt}, "a byte over": {append(bytes.Clone(data), 0), cpar.ErrCorrupt},
 		"version": {changed(8, 9), cpar.ErrVersion}, "neighbours": {changed(12, 0), cpar.ErrCorrupt},
 		"photos": {changed(16, 0), cpar.ErrCorrupt}, "few photos": {changed(16, 1), cpar.ErrCorrupt},
-		"words": {changed(20, math.MaxUint32), cpar.ErrCorrupt}, "decay": {changed(28, 0x7ff80000), cpar.ErrCorrupt},
+		"words": {changed(20, math.MaxUint32), cpar.ErrCorrupt}, "rarity": {changed(36, 0x40100000), cpar.ErrCorrupt}, "decay": {changed(28, 0x7ff80000), cpar.ErrCorrupt},
 		"a count of 0": {changed(first, 0), cpar.ErrCorrupt}, "a long word": {changed(first+4, math.MaxUint32), cpar.ErrCorrupt},
 		"knots": {changed(calHeader-4, 25), cpar.ErrCorrupt}, "a falling line": {changed(calHeader+16+4, 0), cpar.ErrCorrupt},
 		"order": {changed(first+8, 0x7a7a7a7a), cpar.ErrCorrupt},

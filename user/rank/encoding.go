@@ -83,7 +83,7 @@ func (c *Calibrated) UnmarshalBinary(data []byte) error {
 			return corrupt(fmt.Sprintf("parameter %d is %v", i, values[i]))
 		}
 	}
-	if out.decay, out.rarity = values[0], values[1]; out.decay < 0 || out.rarity < 0 || out.rarity > 1 {
+	if out.decay, out.rarity = values[0], values[1]; out.decay < 0 || out.rarity < 0 || out.rarity > mostRarity {
 		return corrupt(fmt.Sprintf("decay %v, rarity %v", out.decay, out.rarity))
 	}
 	copy(out.curve[:], values[2:])

@@ -1,0 +1,136 @@
+package learn
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"cpar"
+	"cpar/internal/parallel"
+)
+
+// jitter is added to the similarity of a landmark to itself, as a share of m: it
+// keeps landmarks that resemble one another from being told apart by rounding.
+const jitter = 1e-6
+
+// lift replaces x by coordinates whose inner products are those of the
+// similarities, as far as m landmarks tell them.
+func (f *fitting) lift(m int, seed uint64) error {
+	picked := rand.New(rand.NewPCG(seed, 0x6c6561726e)).Perm(f.x.Rows)[:m] // "learn"
+	landmarks := round16(rowsOf(f.x, picked))
+	l := landmarks.dense() // as Apply will see them
+	if !f.widths(l) {
+		return nil // nothing to be like or unlike: linear
+	}
+	f.p.landmarks = landmarks
+	k := f.similar(l, l)
+	for i := range m {
+		k.Data[i*k.Stride+i] += jitter * float64(m)
+	}
+	var ok bool
+	f.factor, ok = lapack64.Potrf(blas64.Symmetric{N: m, Stride: k.Stride, Uplo: blas.Lower, Data: k.Data})
+	if !ok {
+		return fmt.Errorf("%w: the landmarks' similarities have no Cholesky factor", cpar.ErrInput)
+	}
+	// A few photos at a time, as many as a core's cache holds.
+	const batch = 256
+	x := matrix(f.x.Rows, m)
+	parallel.For((x.Rows+batch-1)/batch, func(b int) {
+		from, to := b*batch, min((b+1)*batch, x.Rows)
+		part := slice(x, from, to)
+		copy(part.Data, f.similar(slice(f.x, from, to), l).Data)
+		blas64.Trsm(blas.Right, blas.Trans, 1, f.factor, part)
+	})
+	f.x = x
+	return nil
+}
+
+// slice is the rows from to to−1 of m, not copied.
+func slice(m blas64.General, from, to int) blas64.General {
+	m.Rows, m.Data = to-from, m.Data[from*m.Stride:to*m.Stride]
+	return m
+}
+
+// widths sets those of the blocks by the landmarks' distances and says whether
+// there is any. Where most landmarks are alike the mean stands in for the median.
+func (f *fitting) widths(l blas64.General) bool {
+	found, at := false, 0
+	for k := range f.p.blocks {
+		b := &f.p.blocks[k]
+		if b.basis.rows == 0 {
+			continue
+		}
+		d := distances(columns(l, at, b.basis.rows), columns(l, at, b.basis.rows))
+		at += b.basis.rows
+		var apart []float64
+		total := 0.0
+		for i := range d.Rows {
+			for _, v := range d.Data[i*d.Stride : i*d.Stride+i] {
+				apart, total = append(apart, v), total+v
+			}
+		}
+		slices.Sort(apart)
+		typical := apart[len(apart)/2]
+		// Below 10⁻⁹ of a total spread of 1 a distance is rounding.
+		if typical < 1e-9 {
+			typical = total / float64(len(apart))
+		}
+		b.width = 0
+		if typical >= 1e-9 {
+			b.width, found = float32(1/(2*typical)), true
+		}
+	}
+	return found
+}
+
+// similar is k(x, l) of every row of x and of l.
+func (f *fitting) similar(x, l blas64.General) blas64.General {
+	out := matrix(x.Rows, l.Rows)
+	parts, at := 0, 0
+	for _, b := range f.p.blocks {
+		if b.basis.rows == 0 {
+			continue
+		}
+		d := distances(columns(x, at, b.basis.rows), columns(l, at, b.basis.rows))
+		for i, v := range d.Data {
+			out.Data[i] += math.Exp(-float64(b.width) * v)
+		}
+		at, parts = at+b.basis.rows, parts+1
+	}
+	for i := range out.Data {
+		out.Data[i] /= float64(parts)
+	}
+	return out
+}
+
+// columns are n of m from the one given, not copied.
+func columns(m blas64.General, from, n int) blas64.General {
+	m.Cols, m.Data = n, m.Data[from:]
+	return m
+}
+
+// distances are the squared ones of every row of a and of b.
+func distances(a, b blas64.General) blas64.General {
+	squares := func(m blas64.General) []float64 {
+		out := make([]float64, m.Rows)
+		for i := range out {
+			for _, v := range m.Data[i*m.Stride : i*m.Stride+m.Cols] {
+				out[i] += v * v
+			}
+		}
+		return out
+	}
+	out, aa, bb := matrix(a.Rows, b.Rows), squares(a), squares(b)
+	blas64.Gemm(blas.NoTrans, blas.Trans, -2, a, b, 0, out)
+	for i := range aa {
+		for j := range bb {
+			out.Data[i*out.Stride+j] = max(0, out.Data[i*out.Stride+j]+aa[i]+bb[j])
+		}
+	}
+	return out
+}
