@@ -28,28 +28,26 @@ type Quality struct {
 	ECE   float64 `json:"ece"`   // of all words of all neighbours, ten bins
 }
 
-// Merit is F½ of P and R, 1.25·P·R/(0.25·P + R) (van Rijsbergen, "Information
-// Retrieval", 1979, chapter 7), what parameters are chosen by. A photo is given a
-// fixed number of keywords, mostly more than it has: recall comes easily, and F1
-// would trade precision away for it.
+// Merit is the harmonic mean of P and R, what parameters are chosen by: an
+// arithmetic mean would trade precision away for the easier recall.
 func (q Quality) Merit() float64 {
 	if q.P+q.R == 0 {
 		return 0
 	}
-	return 1.25 * q.P * q.R / (0.25*q.P + q.R)
+	return 2 * q.P * q.R / (q.P + q.R)
 }
 
 // MostNeighbours is the most that Calibrate lets vote.
 const MostNeighbours = 80
 
-// mostRarity bounds the exponent of a word's share, here and in the encoding.
+// mostRarity bounds the exponent of how loud a word is, here and in the encoding.
 const mostRarity = 2
 
 // What Calibrate chooses from.
 var (
 	neighbourChoices = []int{5, 10, 20, 40, MostNeighbours}
-	decayChoices     = []float64{0, 2, 4, 8, 12, 16}
-	rarityChoices    = []float64{0, 0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, mostRarity}
+	decayChoices     = []float64{0, 2, 4, 6, 8, 10, 12, 16}
+	rarityChoices    = []float64{0, 0.25, 0.5, 0.7, 0.85, 1, 1.15, 1.3, 1.45, 1.6, 1.8, mostRarity}
 )
 
 // Calibrate chooses the parameters that annotate the samples best with keep
@@ -61,13 +59,9 @@ func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w: %d samples, %d photos, %d keywords, %d neighbours",
 			cpar.ErrInput, len(samples), len(collection), keep, neighbours)
 	}
-	c := &Calibrated{photos: len(collection), counts: map[string]int{}}
-	for _, words := range collection {
-		for i, w := range words {
-			if !slices.Contains(words[:i], w) {
-				c.counts[w]++
-			}
-		}
+	c := &Calibrated{photos: len(collection), words: map[string]word{}}
+	for w, count := range countWords(collection) {
+		c.words[w] = word{count: count, louder: 1}
 	}
 	ks := neighbourChoices
 	if neighbours > 0 {
@@ -83,8 +77,9 @@ func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*
 	grid := make([][]Quality, len(ks)*len(decayChoices))
 	parallel.For(len(grid), func(i int) {
 		voted := n.vote(ks[i/len(decayChoices)], decayChoices[i%len(decayChoices)])
+		loud := n.loudOutside(voted)
 		for _, rarity := range rarityChoices {
-			grid[i] = append(grid[i], n.measure(voted, rarity, keep))
+			grid[i] = append(grid[i], n.measure(voted, loud, rarity, keep))
 		}
 	})
 	best := Quality{P: -1}
@@ -98,6 +93,7 @@ func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*
 		}
 	}
 	voted := n.vote(c.neighbours, c.decay)
+	c.listen(n, voted)
 	var x [][curveTerms]float64
 	var y []bool
 	for i, list := range voted {
@@ -125,6 +121,7 @@ func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*
 // numbered are the samples with words as numbers, so that a grid of a few
 // hundred parameters takes seconds.
 type numbered struct {
+	names []string
 	dis   [][]float64
 	words [][][]int // of every sample's neighbours
 	truth [][]int
@@ -156,6 +153,7 @@ func (c *Calibrated) number(samples []Sample) *numbered {
 				id = len(number)
 				number[w] = id
 				n.share = append(n.share, c.share(w))
+				n.names = append(n.names, w)
 			}
 			if !slices.Contains(out, id) {
 				out = append(out, id)
@@ -212,18 +210,18 @@ func (n *numbered) vote(k int, decay float64) [][]voted {
 }
 
 // measure annotates every sample with its keep best words; folds without samples
-// do not count.
-func (n *numbered) measure(votes [][]voted, rarity float64, keep int) Quality {
+// do not count. loud is λ of every word for every fold.
+func (n *numbered) measure(votes [][]voted, loud [][]float64, rarity float64, keep int) Quality {
 	due := make([]float64, len(n.share))
-	for w, s := range n.share {
-		due[w] = math.Pow(s, -rarity)
-	}
 	hit, said, real := make([]int, len(due)), make([]int, len(due)), make([]int, len(due))
 	var mean Quality
 	folds := 0.0
-	for _, fold := range n.folds {
+	for f, fold := range n.folds {
 		if len(fold) == 0 {
 			continue
+		}
+		for w, l := range loud[f] {
+			due[w] = math.Pow(l, -rarity)
 		}
 		clear(hit)
 		clear(said)

@@ -19,14 +19,17 @@ import (
 //	a_I = exp(−Decay·Dis_I/Dis_k) / Σ       of the k nearest; Σ a_I = 1
 //	v_t = Σ a_I over the neighbours that have t, 0 … 1
 //	π_t = the share of the collection's photos that have t
-//	Weight_t = v_t / π_t^Rarity             orders the keywords
+//	λ_t = √(mean of v_t² over the photos it was calibrated by): how loud t's votes are
+//	Weight_t = v_t / λ_t^Rarity             orders the keywords of Keywords
 //	Probability_t = σ(c₀ + c₁·log v_t + c₂·v_t + c₃·v_t² + c₄·log π_t + c₅·log v_t·log π_t)
 //
 // straightened by a rising line (straighten.go).
-// Ratios of distances alone matter, so their unit does not. The order is
-// not that of the probabilities unless Rarity is 0: precision and recall as means
-// over words reward a rare word found, probabilities are for choosing how
-// many words to keep. A Calibrated does not change and serves concurrent callers.
+// Ratios of distances alone matter, so their unit does not. λ_t grows with π_t, about as
+// a power of it, and more where t's photos crowd together in the space of vectors:
+// dividing by it gives rare words and lonely ones their due, which precision and
+// recall as means over words reward. The order of Weight is not that of the
+// probabilities, which Probable has: who wants the words that are most likely right asks
+// for those. A Calibrated does not change and serves concurrent callers.
 // It counts the collection's keywords: it stays with the owner.
 type Calibrated struct {
 	neighbours int
@@ -35,7 +38,16 @@ type Calibrated struct {
 	curve      [curveTerms]float64
 	line       []knot // corrects what the curve says; rising
 	photos     int
-	counts     map[string]int // photos that have the word, 1 … photos
+	words      map[string]word
+	// trend is log λ = trend[0] + trend[1]·log π, fitted over words.
+	trend [2]float64
+}
+
+// word is what is known of one.
+type word struct {
+	count int // photos that have it, 1 … photos
+	// louder is λ over that of the trend; 1 where nothing is known.
+	louder float32
 }
 
 // Scored is a keyword with its place and its probability.
@@ -58,10 +70,21 @@ func (c *Calibrated) Decay() float64 { return c.decay }
 // their share.
 func (c *Calibrated) Rarity() float64 { return c.rarity }
 
-// Keywords ranks the words of the nearest Neighbours() of near and returns the
-// first n, or all if there are fewer. What it says of ties, order and distances
-// that are no numbers is as for the function Keywords.
+// Keywords ranks the words of the nearest Neighbours() of near by weight, which gives
+// rare words their due, and returns the first n, or all if there are fewer. What it
+// says of ties, order and distances that are no numbers is as for the function
+// Keywords.
 func (c *Calibrated) Keywords(near []Neighbour, n int) []Scored {
+	return c.ranked(near, n, func(a, b Scored) int { return cmp.Compare(b.Weight, a.Weight) })
+}
+
+// Probable is Keywords in the order of probability: the words that are most likely
+// right.
+func (c *Calibrated) Probable(near []Neighbour, n int) []Scored {
+	return c.ranked(near, n, func(a, b Scored) int { return cmp.Compare(b.Probability, a.Probability) })
+}
+
+func (c *Calibrated) ranked(near []Neighbour, n int, order func(a, b Scored) int) []Scored {
 	sorted := nearest(near, c.neighbours)
 	words := []Scored{}
 	place := make(map[string]int)
@@ -80,19 +103,28 @@ func (c *Calibrated) Keywords(near []Neighbour, n int) []Scored {
 		}
 	}
 	for i := range words {
-		share := c.share(words[i].Word)
 		v := words[i].Weight
-		words[i].Probability = straightened(sigmoid(dot(c.curve, terms(v, share))), c.line)
-		words[i].Weight = v * math.Pow(share, -c.rarity)
+		words[i].Probability = straightened(sigmoid(dot(c.curve, terms(v, c.share(words[i].Word)))), c.line)
+		words[i].Weight = v * math.Pow(c.loudness(words[i].Word), -c.rarity)
 	}
-	slices.SortStableFunc(words, func(a, b Scored) int { return cmp.Compare(b.Weight, a.Weight) })
+	slices.SortStableFunc(words, order)
 	return words[:max(0, min(n, len(words)))]
+}
+
+// loudness is λ of a word; that of the trend where nothing is known of it.
+func (c *Calibrated) loudness(w string) float64 {
+	// Whatever was decoded, a weight stays finite.
+	trend := min(max(math.Exp(c.trend[0]+c.trend[1]*math.Log(c.share(w))), 1e-30), 1e30)
+	if known, ok := c.words[w]; ok {
+		return trend * float64(known.louder)
+	}
+	return trend
 }
 
 // share is π of a word. One that was not counted, added since, is as the
 // rarest could be.
 func (c *Calibrated) share(word string) float64 {
-	return float64(max(1, c.counts[word])) / float64(c.photos)
+	return float64(max(1, c.words[word].count)) / float64(c.photos)
 }
 
 // nearest is the k nearest of near in order; those at no distance are left out.

@@ -12,29 +12,31 @@ import (
 // The encoding of a Calibrated, words little-endian:
 //
 //	 0  magic "cpar.cal" (8 bytes)
-//	 8  version uint32 = 1
+//	 8  version uint32 = 2
 //	12  neighbours uint32, 1 to 80
 //	16  photos uint32, 1 to 2³¹ − 1
 //	20  words uint32
-//	24  decay, rarity, six coefficients of the curve: float64 each
-//	88  knots uint32, 0 to 24; of each said, found: float64, both rising in (0, 1)
-//	 …  per word, in rising order of bytes: count uint32, 1 to photos;
-//	    length uint32, the bytes
+//	24  decay, rarity, six coefficients of the curve, two of the trend of λ: float64 each
+//	104 knots uint32, 0 to 24; of each said, found: float64, both rising in (0, 1)
+//	 …  per word, in rising order of bytes: count uint32, 1 to photos; how much louder
+//	    than the trend, float32, 10⁻⁶ to 10⁶; length uint32, the bytes
 //
 // There is one encoding of a ranker and nothing may follow it.
 const (
 	calMagic   = "cpar.cal"
-	calVersion = 1
-	calHeader  = 24 + 8*(2+curveTerms) + 4
+	calVersion = 2
+	calHeader  = 24 + 8*(2+curveTerms+2) + 4
+	// mostLouder bounds how far a word is from the trend.
+	mostLouder = 1e6
 )
 
 // AppendBinary appends the encoding of c to data. The error is always nil.
 func (c *Calibrated) AppendBinary(data []byte) ([]byte, error) {
 	data = append(data, calMagic...)
-	for _, n := range []int{calVersion, c.neighbours, c.photos, len(c.counts)} {
+	for _, n := range []int{calVersion, c.neighbours, c.photos, len(c.words)} {
 		data = binary.LittleEndian.AppendUint32(data, uint32(n))
 	}
-	for _, v := range append([]float64{c.decay, c.rarity}, c.curve[:]...) {
+	for _, v := range slices.Concat([]float64{c.decay, c.rarity}, c.curve[:], c.trend[:]) {
 		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(v))
 	}
 	data = binary.LittleEndian.AppendUint32(data, uint32(len(c.line)))
@@ -42,13 +44,14 @@ func (c *Calibrated) AppendBinary(data []byte) ([]byte, error) {
 		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(k.said))
 		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(k.found))
 	}
-	words := make([]string, 0, len(c.counts))
-	for w := range c.counts {
+	words := make([]string, 0, len(c.words))
+	for w := range c.words {
 		words = append(words, w)
 	}
 	slices.Sort(words)
 	for _, w := range words {
-		data = binary.LittleEndian.AppendUint32(data, uint32(c.counts[w]))
+		data = binary.LittleEndian.AppendUint32(data, uint32(c.words[w].count))
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(c.words[w].louder))
 		data = binary.LittleEndian.AppendUint32(data, uint32(len(w)))
 		data = append(data, w...)
 	}
@@ -74,8 +77,8 @@ func (c *Calibrated) UnmarshalBinary(data []byte) error {
 	if neighbours < 1 || neighbours > MostNeighbours || photos < 1 || photos > math.MaxInt32 {
 		return corrupt(fmt.Sprintf("%d neighbours of %d photos", neighbours, photos))
 	}
-	out := Calibrated{neighbours: int(neighbours), photos: int(photos), counts: map[string]int{}}
-	var values [2 + curveTerms]float64
+	out := Calibrated{neighbours: int(neighbours), photos: int(photos), words: map[string]word{}}
+	var values [2 + curveTerms + 2]float64
 	for i := range values {
 		values[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[24+8*i:]))
 		// 1000 is far from any fit, and keeps every weight finite.
@@ -87,6 +90,7 @@ func (c *Calibrated) UnmarshalBinary(data []byte) error {
 		return corrupt(fmt.Sprintf("decay %v, rarity %v", out.decay, out.rarity))
 	}
 	copy(out.curve[:], values[2:])
+	copy(out.trend[:], values[2+curveTerms:])
 	rest, last := data[calHeader:], ""
 	knots := binary.LittleEndian.Uint32(data[calHeader-4:])
 	if knots > mostKnots || len(rest) < 16*int(knots) {
@@ -101,21 +105,22 @@ func (c *Calibrated) UnmarshalBinary(data []byte) error {
 		out.line, before, rest = append(out.line, k), k, rest[16:]
 	}
 	for i := range words {
-		if len(rest) < 8 {
+		if len(rest) < 12 {
 			return corrupt("cut short")
 		}
-		count, size := binary.LittleEndian.Uint32(rest), binary.LittleEndian.Uint32(rest[4:])
-		if rest = rest[8:]; uint64(size) > uint64(len(rest)) {
+		count, size := binary.LittleEndian.Uint32(rest), binary.LittleEndian.Uint32(rest[8:])
+		louder := math.Float32frombits(binary.LittleEndian.Uint32(rest[4:]))
+		if rest = rest[12:]; uint64(size) > uint64(len(rest)) {
 			return corrupt("cut short")
 		}
-		word := string(rest[:size])
-		if rest = rest[size:]; i > 0 && word <= last {
+		name := string(rest[:size])
+		if rest = rest[size:]; i > 0 && name <= last {
 			return corrupt("words out of order")
 		}
-		if count < 1 || count > photos {
-			return corrupt(fmt.Sprintf("a word of %d of %d photos", count, photos))
+		if count < 1 || count > photos || !(louder >= 1/mostLouder && louder <= mostLouder) {
+			return corrupt(fmt.Sprintf("a word of %d of %d photos, %g times as loud as the trend", count, photos, louder))
 		}
-		out.counts[word], last = int(count), word
+		out.words[name], last = word{int(count), louder}, name
 	}
 	if len(rest) != 0 {
 		return corrupt(fmt.Sprintf("%d bytes too many", len(rest)))

@@ -1,0 +1,94 @@
+package rank
+
+import "math"
+
+// How loud words are: λ_t = √(mean of v_t²) over photos, and its trend with π_t.
+// Where a word of the collection was heard of by none of the photos asked, the trend
+// speaks for it.
+
+// squares are Σ v² of every word over every fold, and over all.
+func (n *numbered) squares(votes [][]voted) (byFold [][]float64, all []float64) {
+	all = make([]float64, len(n.share))
+	for _, fold := range n.folds {
+		sums := make([]float64, len(n.share))
+		for _, s := range fold {
+			for _, v := range votes[s] {
+				sums[v.word] += v.vote * v.vote
+			}
+		}
+		for w, x := range sums {
+			all[w] += x
+		}
+		byFold = append(byFold, sums)
+	}
+	return byFold, all
+}
+
+// loudness is λ of every word by its sum of squares over so many photos, and the
+// trend.
+func (n *numbered) loudness(squares []float64, photos int) (loud []float64, trend [2]float64) {
+	loud = make([]float64, len(squares))
+	var sw, sx, sy, sxx, sxy float64
+	for w, sum := range squares {
+		// What is left of a difference of sums is nothing where it is tiny.
+		if sum > 1e-12 && photos > 0 {
+			loud[w] = math.Sqrt(sum / float64(photos))
+			x, y := math.Log(n.share[w]), math.Log(loud[w])
+			sw, sx, sy, sxx, sxy = sw+1, sx+x, sy+y, sxx+x*x, sxy+x*y
+		}
+	}
+	// Least squares; with words of one share only, a level.
+	if d := sw*sxx - sx*sx; d > 1e-9*sw*sw {
+		trend[1] = (sw*sxy - sx*sy) / d
+	}
+	if sw > 0 {
+		trend[0] = (sy - trend[1]*sx) / sw
+	}
+	for w, l := range loud {
+		if l == 0 {
+			loud[w] = math.Exp(trend[0] + trend[1]*math.Log(n.share[w]))
+		}
+	}
+	return loud, trend
+}
+
+// loudOutside is λ of every word for every fold, by the photos of the others: a
+// photo's own votes must not say how loud its words are. A single fold has no
+// others.
+func (n *numbered) loudOutside(votes [][]voted) [][]float64 {
+	byFold, all := n.squares(votes)
+	filled := 0
+	for _, fold := range n.folds {
+		if len(fold) > 0 {
+			filled++
+		}
+	}
+	out := make([][]float64, len(byFold))
+	for f, sums := range byFold {
+		rest, photos := make([]float64, len(all)), len(votes)
+		copy(rest, all)
+		if filled > 1 {
+			photos -= len(n.folds[f])
+			for w, x := range sums {
+				rest[w] -= x
+			}
+		}
+		out[f], _ = n.loudness(rest, photos)
+	}
+	return out
+}
+
+// listen gives c how loud words are.
+func (c *Calibrated) listen(n *numbered, votes [][]voted) {
+	_, all := n.squares(votes)
+	loud, trend := n.loudness(all, len(votes))
+	c.trend = trend
+	for w, name := range n.names {
+		known, ok := c.words[name]
+		if !ok { // of a sample's truth, and in no photo of the collection
+			continue
+		}
+		known.louder = float32(loud[w] / math.Exp(trend[0]+trend[1]*math.Log(n.share[w])))
+		c.words[name] = known
+	}
+}
