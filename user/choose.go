@@ -59,6 +59,14 @@ func Choose(ctx context.Context, key *Key, images []Image, opt Options) (*Builde
 	if lists == None {
 		opt.Lists = 0
 	}
+	// Fitted once, to all images: what is learnt from keywords takes longest.
+	filled, err := opt.withDefaults()
+	if err == nil {
+		opt.fitted, err = fitFront(ctx, images, filled)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("choosing a scheme: %w", err)
+	}
 	b, err := Setup(ctx, key, images[:min(len(images), chooseFrom)], opt)
 	if err != nil {
 		return nil, nil, err

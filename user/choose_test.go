@@ -79,6 +79,21 @@ func TestChooseMeasuresTheIndex(t *testing.T) {
 	}
 }
 
+// TestChooseKeepsTheProfile: it is fitted once, whatever structure is chosen.
+func TestChooseKeepsTheProfile(t *testing.T) {
+	images := madeImages(60, 4)
+	b, c, err := Choose(t.Context(), NewKey(), images, Options{Profile: ProfileLearned, Trees: 3, Lists: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Scheme != "capia" || b.Profile() != ProfileLearned || b.Ranker() != RankerCalibrated || b.Validation == nil || b.dim() != b.Dimensions()+3 {
+		t.Errorf("%+v: profile %v, ranker %v, %d words", c, b.Profile(), b.Ranker(), b.dim())
+	}
+	if _, err := b.Encrypt(t.Context(), t.TempDir()+"/index"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestWordSpaceIsThePlainSpace: the kernels that Choose measures with score
 // what the twin scores.
 func TestWordSpaceIsThePlainSpace(t *testing.T) {

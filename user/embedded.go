@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
 
 	"cpar"
 	"cpar/internal/hint"
@@ -23,6 +24,8 @@ const (
 	// capia: F is a million. Rounding then moves a distance d by about
 	// √(2d/3)/1000, the noise by less.
 	embeddedScale = 1000
+	// learnLeast photos can be divided into the folds of package learn.
+	learnLeast = 5
 	// MaxEmbedded bounds the dimensions of a learnt vector.
 	MaxEmbedded = 128
 )
@@ -43,32 +46,42 @@ type embeddedFront struct {
 
 // fitEmbedded learns the projection and the ranker, whose options it chooses by
 // cross-validation on the collection alone.
-func fitEmbedded(ctx context.Context, images []Image, opt Options) (*embeddedFront, *rank.Calibrated, error) {
+func fitEmbedded(ctx context.Context, images []Image, opt Options) (*fitted, error) {
 	f := &embeddedFront{profile: opt.Profile}
 	if opt.Profile == ProfileNetwork {
 		if len(images) == 0 || images[0].Vectors.Embedding == nil {
-			return nil, nil, hint.Add(fmt.Errorf("%w: profile network needs embeddings, and the images have none", cpar.ErrInput), "name an image network (--model FILE)")
+			return nil, hint.Add(fmt.Errorf("%w: profile network needs embeddings, and the images have none", cpar.ErrInput), "name an image network (--model FILE)")
 		}
 		f.network, f.embedding = images[0].Vectors.Embedding.Network, len(images[0].Vectors.Embedding.Values)
+	}
+	if len(images) < learnLeast {
+		return nil, hint.Add(fmt.Errorf("%w: %d photos are too few to learn from; %d are the least", cpar.ErrInput, len(images), learnLeast), "profile paper learns nothing from keywords")
 	}
 	rows := make([][]float32, len(images))
 	keywords := make([][]string, len(images))
 	for i, im := range images {
 		var err error
 		if rows[i], err = f.row(im.Vectors); err != nil {
-			return nil, nil, fmt.Errorf("image %d: %w", i, err)
+			return nil, fmt.Errorf("image %d: %w", i, err)
 		}
 		keywords[i] = im.Keywords
 	}
 	choice, numbers, err := f.choose(ctx, rows, keywords, opt)
 	if err != nil {
-		return nil, nil, hint.Add(fmt.Errorf("learning from the collection's keywords: %w", err), "profile paper needs no keywords to learn from")
+		return nil, hint.Add(fmt.Errorf("learning from the collection's keywords: %w", err), "profile paper needs no keywords to learn from")
 	}
+	choice.Options.Progress = func(done, total int) { opt.Progress.report("fit", done, total) }
 	if f.projection, err = learn.Fit(rows, numbers, choice.Options); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	f.dim = choice.Options.Dim
-	return f, choice.ranker, nil
+	fit := &fitted{front: f, ranker: choice.ranker, samples: choice.Samples, words: make([][]string, len(numbers))}
+	for i, list := range numbers { // named as package learn names them
+		for _, n := range list {
+			fit.words[i] = append(fit.words[i], strconv.Itoa(n))
+		}
+	}
+	return fit, nil
 }
 
 // A chosen is what cross-validation chose.
@@ -80,12 +93,13 @@ type chosen struct {
 // choose chooses the options of the projection, and a ranker for the words.
 func (f *embeddedFront) choose(ctx context.Context, rows [][]float32, keywords [][]string, opt Options) (*chosen, [][]int, error) {
 	words, numbers := numberWords(keywords)
-	opt.Progress.report("learn", 0, 1)
-	choice, err := learn.Choose(ctx, rows, numbers, f.space())
+	space := f.space()
+	space.Most = opt.asked
+	space.Base.Progress = func(done, total int) { opt.Progress.report("learn", done, total) }
+	choice, err := learn.Choose(ctx, rows, numbers, space)
 	if err != nil {
 		return nil, nil, err
 	}
-	opt.Progress.report("learn", 1, 1)
 	ranker, err := choice.Ranker.Renamed(words)
 	if err != nil {
 		return nil, nil, err

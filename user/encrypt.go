@@ -37,6 +37,10 @@ type Builder struct {
 	// Clamped counts the records whose vector was moved towards the baseline
 	// so that no score can wrap; 0 for photographs.
 	Clamped int
+	// Validation is what the profile and its ranker gave on photos of the
+	// collection; nil for profile `paper` with its own ranker, which learn nothing
+	// from keywords, and where the photos are too few.
+	Validation *Validation
 }
 
 const (

@@ -9,6 +9,7 @@ import (
 	"cpar/internal/wire"
 	"cpar/user/combined"
 	"cpar/user/feature"
+	"cpar/user/rank"
 	"cpar/user/vector"
 )
 
@@ -40,6 +41,9 @@ func (k ProfileKind) String() string {
 	}
 	return fmt.Sprintf("profile %d", uint8(k))
 }
+
+// MarshalText writes a profile in JSON as String does.
+func (k ProfileKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // ParseProfile is the inverse of ProfileKind.String.
 func ParseProfile(name string) (ProfileKind, error) {
@@ -81,18 +85,45 @@ type coder interface {
 	embedAll(v []*vector.Vector) ([][]int16, error)
 }
 
-// fitFront fits the front of opt.Profile on a collection, and the ranker that
-// goes with it where fitting gives one.
-func fitFront(ctx context.Context, images []Image, opt Options, p *profile) error {
-	switch opt.Profile {
-	case ProfilePaper:
+// A fitted is a front that was fitted on the images of a collection, and what
+// was found out on the way.
+type fitted struct {
+	front front
+	// ranker is a calibrated one where fitting gives one, else nil.
+	ranker *rank.Calibrated
+	// samples are photos with their nearest others while fitting did not know
+	// them, and words the keywords of the collection as samples name them; of fronts
+	// that are learnt from keywords only.
+	samples []rank.Sample
+	words   [][]string
+	// validation is what was measured of the ranker asked for; nil if nothing was.
+	validation *Validation
+}
+
+// fitFront fits the front of opt.Profile on a collection, unless that was done.
+func fitFront(ctx context.Context, images []Image, opt Options) (*fitted, error) {
+	if opt.fitted != nil {
+		return opt.fitted, nil
+	}
+	if opt.Profile == ProfilePaper {
 		f, err := fitPaper(ctx, images, opt)
-		p.front = f
-		return err
-	default:
-		f, ranker, err := fitEmbedded(ctx, images, opt)
-		p.front, p.ranker = f, ranker
-		return err
+		return &fitted{front: f}, err
+	}
+	fit, err := fitEmbedded(ctx, images, opt)
+	if err != nil {
+		return nil, err
+	}
+	fit.validation, err = validate(fit.samples, fit.words, opt.Ranker.of(opt.Profile), calibrateKeep)
+	fit.samples, fit.words = nil, nil // have served, and are large
+	return fit, err
+}
+
+// use gives the profile a front of its own: it may be used for another index, too.
+func (p *profile) use(fit *fitted) {
+	p.front, p.ranker = fit.front, fit.ranker
+	if f, ok := p.front.(*paperFront); ok {
+		own := *f // its baselines will be those of these images
+		p.front = &own
 	}
 }
 

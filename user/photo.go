@@ -152,6 +152,16 @@ func (o *Owner) Use(n *Network) error {
 	return nil
 }
 
+// NetworkDigest is the Network.Digest that Use will take; ok is false where the
+// index needs none.
+func (o *Owner) NetworkDigest() (digest [sha256.Size]byte, ok bool) {
+	f, ok := o.profile.front.(*embeddedFront)
+	if !ok || f.profile != ProfileNetwork {
+		return digest, false
+	}
+	return f.network, true
+}
+
 var extractors = sync.Pool{New: func() any { return feature.NewExtractor() }}
 
 // Features decodes a photo and computes what the index's profile needs of it.

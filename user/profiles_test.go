@@ -1,6 +1,7 @@
 package user
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"cpar/internal/hint"
 	"cpar/user/feature"
 	"cpar/user/network"
+	"cpar/user/rank"
 	"cpar/user/vector"
 )
 
@@ -263,6 +265,12 @@ func TestRankings(t *testing.T) {
 	if none, err := o.Rank(near, Ranking{Most: 9, MinProbability: 1}); err != nil || len(none) != 0 {
 		t.Errorf("above 1: %v, %v", none, err)
 	}
+	byProbability := func(a, b rank.Scored) int { return cmp.Compare(b.Probability, a.Probability) }
+	byWeight := func(a, b rank.Scored) int { return cmp.Compare(b.Weight, a.Weight) }
+	rare, err := o.Rank(near, Ranking{Most: 9, Rare: true})
+	if err != nil || len(rare) != 3 || !slices.IsSortedFunc(rare, byWeight) || !slices.IsSortedFunc(all, byProbability) {
+		t.Errorf("in order of probability %v, rare words first %v, %v", all, rare, err)
+	}
 	if own, err := o.Rank(near, Ranking{Most: 2, Ranker: RankerPaper}); err != nil || own[0].Weight != want[0].Weight {
 		t.Errorf("the paper's, asked for: %v, %v", own, err)
 	}
@@ -271,6 +279,7 @@ func TestRankings(t *testing.T) {
 		"a probability":   o.CheckRanking(Ranking{Most: 1, MinProbability: 1.5}),
 		"not a number":    o.CheckRanking(Ranking{Most: 1, MinProbability: math.NaN()}),
 		"no calibration":  plain.CheckRanking(Ranking{Most: 1, Ranker: RankerCalibrated}),
+		"no rare words":   plain.CheckRanking(Ranking{Most: 1, Rare: true}),
 		"no probability":  plain.CheckRanking(Ranking{Most: 1, MinProbability: 0.5}),
 		"none of weights": o.CheckRanking(Ranking{Most: 1, MinProbability: 0.5, Ranker: RankerPaper}),
 	} {

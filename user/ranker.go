@@ -37,6 +37,9 @@ func (k RankerKind) String() string {
 	return fmt.Sprintf("ranker %d", uint8(k))
 }
 
+// MarshalText writes a ranker in JSON as String does.
+func (k RankerKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
 // ParseRanker is the inverse of RankerKind.String.
 func ParseRanker(name string) (RankerKind, error) {
 	for _, k := range []RankerKind{RankerDefault, RankerPaper, RankerCalibrated} {
@@ -64,6 +67,10 @@ type Ranking struct {
 	Most int
 	// Ranker is the index's own where it is RankerDefault.
 	Ranker RankerKind
+	// Rare has a calibrated ranker give rare words their due, which precision and
+	// recall as means over words reward. Otherwise the words that are most likely
+	// right come first, of which a person finds more to be right.
+	Rare bool
 	// MinProbability leaves out keywords that are less probable; a calibrated
 	// ranker only.
 	MinProbability float64
@@ -79,6 +86,10 @@ func (o *Owner) Ranker() RankerKind {
 
 // Profile is the profile that the index was built with.
 func (o *Owner) Profile() ProfileKind { return o.profile.front.kind() }
+
+// Dimensions is the length of a photo's vector before it is encrypted: 2·(48 + 256) +
+// 2·4096/X levels in profile `paper` with PCA-X, at most MaxEmbedded values in the others.
+func (o *Owner) Dimensions() int { return o.profile.front.shape().levels }
 
 // Neighbours is how many of the nearest records the index's ranker wants.
 func (o *Owner) Neighbours() int {
@@ -99,6 +110,8 @@ func (o *Owner) CheckRanking(r Ranking) error {
 		return fmt.Errorf("ranking keywords: %w: %v", cpar.ErrInput, r.Ranker)
 	case r.Ranker == RankerCalibrated && o.profile.ranker == nil:
 		return hint.Add(fmt.Errorf("ranking keywords: %w: the index has no calibrated ranker", cpar.ErrInput), "build it with --ranker calibrated")
+	case r.Rare && (r.Ranker == RankerPaper || o.profile.ranker == nil):
+		return hint.Add(fmt.Errorf("ranking keywords: %w: weights W_t know no rare words", cpar.ErrInput), "build the index with --ranker calibrated, or leave --rare out")
 	case r.MinProbability > 0 && (r.Ranker == RankerPaper || o.profile.ranker == nil):
 		return hint.Add(fmt.Errorf("ranking keywords: %w: weights W_t are no probabilities", cpar.ErrInput), "build the index with --ranker calibrated, or leave --min-probability out")
 	}
@@ -118,7 +131,11 @@ func (o *Owner) Rank(near []Neighbour, r Ranking) ([]rank.Scored, error) {
 		}
 		return out, nil
 	}
-	out := o.profile.ranker.Keywords(rankable(near), r.Most)
+	ranked := o.profile.ranker.Probable
+	if r.Rare {
+		ranked = o.profile.ranker.Keywords
+	}
+	out := ranked(rankable(near), r.Most)
 	kept := out[:0]
 	for _, k := range out {
 		if k.Probability >= r.MinProbability {
@@ -167,7 +184,12 @@ func (b *Builder) calibrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.ranker, _, err = rank.Calibrate(samples, b.keywords, calibrateKeep, 0)
+	if p.ranker, _, err = rank.Calibrate(samples, b.keywords, calibrateKeep, 0); err != nil {
+		return err
+	}
+	if len(foldsOf(samples)) > 1 {
+		b.Validation, err = validate(samples, b.keywords, RankerCalibrated, calibrateKeep)
+	}
 	return err
 }
 

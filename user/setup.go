@@ -78,6 +78,11 @@ type Options struct {
 	Block    int
 	Progress Progress
 
+	// fitted is what Tune has fitted on the same images; nil to fit it.
+	fitted *fitted
+	// asked bounds the photos of a cross-validation; 0 for the default of package
+	// learn.
+	asked int
 	// testOnlyRand replaces crypto/rand, so that a test can pin the bytes of
 	// an index. Never set outside tests.
 	testOnlyRand io.Reader
@@ -184,15 +189,17 @@ func Setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 	if p.dict, err = keyword.NewDictionary(keywords); err != nil {
 		return nil, fmt.Errorf("setting up an index: %w", err)
 	}
-	if err := fitFront(ctx, images, opt, p); err != nil {
+	fit, err := fitFront(ctx, images, opt)
+	if err != nil {
 		return nil, fmt.Errorf("setting up an index: %w", err)
 	}
+	p.use(fit)
 	if opt.Scheme == cpar.SchemeSealed || opt.Scheme == cpar.SchemeLocal {
 		if err := p.startExact(opt.Block); err != nil {
 			return nil, fmt.Errorf("setting up an index: %w", err)
 		}
 	}
-	b := &Builder{opt: opt, keywords: keywords, images: make([]int, len(images))}
+	b := &Builder{opt: opt, keywords: keywords, images: make([]int, len(images)), Validation: fit.validation}
 	for i := range b.images {
 		b.images[i] = i
 	}

@@ -18,14 +18,17 @@ import (
 	"cpar/internal/durable"
 	"cpar/internal/hint"
 	"cpar/internal/progress"
+	"cpar/user"
 	"cpar/user/rank"
 )
 
 type annotateFlags struct {
 	keys         keyFlags
+	model        modelFlags
 	cloud        cloudFlags
 	search       searchFlags
-	keywords     int
+	ranker       string
+	ranking      user.Ranking
 	saveRequests string
 	asJSON       bool
 }
@@ -41,14 +44,14 @@ type searchFlags struct {
 
 func (f *searchFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.scheme, "scheme", "", "cpar (a part of the photos), capia (scan of all), sealed (scan that the cloud cannot read) or local (scan at home); by default what the index was built for")
-	c.Flags().IntVar(&f.neighbours, "neighbours", 10, "nearest photos whose keywords count")
+	c.Flags().IntVar(&f.neighbours, "neighbours", 0, "nearest photos whose keywords count; by default as many as the index's ranker wants, 10 for the paper's")
 	c.Flags().Float64Var(&f.approx, "approx", 10, "approximation power AP-X: percent of the photos that a search may visit, 0.1 to 100")
 	c.Flags().StringVar(&f.order, "search", "", "how to search: depth (the paper's Algorithm 1), rank or bestbin in a forest, ivf in an inverted file; by default the best that the index can serve")
 	c.Flags().BoolVar(&f.prune, "prune", false, "skip subtrees by plane distance; shows the cloud more (SECURITY.md)")
 }
 
-// params are the search of an index.
-func (f *searchFlags) params(m *cpar.Manifest) (cpar.Params, error) {
+// params are the search of an index whose ranker wants so many neighbours.
+func (f *searchFlags) params(m *cpar.Manifest, neighbours int) (cpar.Params, error) {
 	p := m.DefaultParams()
 	p.Prune = f.prune
 	if f.scheme != "" {
@@ -72,10 +75,10 @@ func (f *searchFlags) params(m *cpar.Manifest) (cpar.Params, error) {
 	if math.Abs(tenths-f.approx*10) > 1e-6 || tenths < 1 || tenths > 1000 {
 		return p, fmt.Errorf("%w: --approx %g; it is a percentage from 0.1 to 100 in steps of 0.1", cpar.ErrInput, f.approx)
 	}
-	if f.neighbours < 1 || f.neighbours > cpar.MaxNeighbours {
+	if f.neighbours < 0 || f.neighbours > cpar.MaxNeighbours {
 		return p, fmt.Errorf("%w: --neighbours %d; 1 to %d are possible", cpar.ErrInput, f.neighbours, cpar.MaxNeighbours)
 	}
-	p.L, p.Approx = uint16(f.neighbours), uint16(tenths)
+	p.L, p.Approx = uint16(cmp.Or(f.neighbours, neighbours)), uint16(tenths)
 	return p, p.Validate()
 }
 
@@ -108,13 +111,26 @@ nothing is sent. If the cloud offers an older state of an index than before,
 annotate stops (exit code 7); so it does if the index that the cloud offers is of a
 scheme that shows it more than the one used there before, and was not named.
 
-The number beside a keyword is its weight W_t: of ten neighbours that all have
-the keyword the sum is near 9. On a second device the key is all you need.`,
+The number beside a keyword says how sure it is. An index with a calibrated ranker
+(cpar build --profile learned or network, or --ranker calibrated) gives the probability
+that the keyword fits, learnt from your collection, the most probable first.
+--min-probability leaves out what is less probable, so that some photos get more
+keywords than others; --rare prefers rare words, which say more where they are right
+and are right less often. Without such a ranker the number is the weight
+W_t: of ten neighbours that all have the keyword the sum is near 9.
+
+On a second device the key is all you need, and for an index of profile network the
+image network that it was built with (--model).`,
 		Example: `  $ cpar annotate new/beach.jpg --key family.key --cloud http://127.0.0.1:8080
   new/beach.jpg
     sea     6.31
     beach   4.52
-    sky     3.60`,
+    sky     3.60
+
+  $ cpar annotate new/ --min-probability 0.5        (an index with a calibrated ranker)
+  new/beach.jpg
+    sea    81 %
+    beach  74 %`,
 		Args: someArgs("a photo, or a folder of photos"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
@@ -122,17 +138,18 @@ the keyword the sum is near 9. On a second device the key is all you need.`,
 	f.cloud.add(c)
 	c.Flags().StringVar(&f.cloud.index, "index", "", "`id` of the index at the cloud, where it has several")
 	f.search.add(c)
-	c.Flags().IntVar(&f.keywords, "keywords", 10, "keywords for each photo, at most")
+	f.model.add(c)
+	c.Flags().IntVar(&f.ranking.Most, "keywords", 10, "keywords for each photo, at most")
+	c.Flags().StringVar(&f.ranker, "ranker", "default", "what ranks keywords: paper (weights W_t), calibrated (probabilities), or default: what the index was built with")
+	c.Flags().Float64Var(&f.ranking.MinProbability, "min-probability", 0, "leave out keywords that are less probable, 0 to 1; the index needs a calibrated ranker")
+	c.Flags().BoolVar(&f.ranking.Rare, "rare", false, "give rare words their due; the index needs a calibrated ranker")
 	c.Flags().StringVar(&f.saveRequests, "save-requests", "", "keep a copy of every encrypted request in this `folder`, for cpar inspect")
 	jsonFlag(c, &f.asJSON)
 	return c
 }
 
 func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
-	if f.keywords < 1 {
-		return fmt.Errorf("%w: --keywords %d; 1 is the least", cpar.ErrInput, f.keywords)
-	}
-	if _, err := f.search.params(&cpar.Manifest{Scheme: cpar.SchemeCPAR, Trees: 1}); err != nil {
+	if err := f.check(); err != nil {
 		return err // before a passphrase is asked for
 	}
 	photos, err := findPhotos(args)
@@ -151,7 +168,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	owner, m, fetched, err := openHeld(cmd.Context(), client, key, id, progress.Bar(cmd.ErrOrStderr()))
+	owner, m, fetched, err := openHeld(cmd.Context(), client, key, id, f.ready, progress.Bar(cmd.ErrOrStderr()))
 	if err != nil {
 		return err
 	}
@@ -159,9 +176,12 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.checkScheme(client, owner.DefaultParams().Scheme); err != nil {
 		return err
 	}
-	params, err := f.search.params(m)
+	params, err := f.params(owner, m)
 	if err != nil {
 		return err
+	}
+	if _, needed := owner.NetworkDigest(); !needed && cmd.Flags().Changed("model") && !f.asJSON {
+		f.model.unused(cmd.ErrOrStderr(), owner.Profile().String(), "")
 	}
 	if fetched > 0 && !f.asJSON {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s of the index were fetched; they are kept in the cache folder\n", size(fetched))
@@ -204,6 +224,51 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 		return broken
 	}
 	return partly(failed, len(photos), first)
+}
+
+// check is of what can be known before the index is opened.
+func (f *annotateFlags) check() error {
+	if f.ranking.Most < 1 {
+		return fmt.Errorf("%w: --keywords %d; 1 is the least", cpar.ErrInput, f.ranking.Most)
+	}
+	p := f.ranking.MinProbability
+	if !(p >= 0 && p <= 1) {
+		return hint.Add(fmt.Errorf("%w: --min-probability %g; it is from 0 to 1", cpar.ErrInput, p), "50 percent is 0.5")
+	}
+	var err error
+	if f.ranking.Ranker, err = user.ParseRanker(f.ranker); err != nil {
+		return err
+	}
+	if f.ranking.Ranker == user.RankerPaper && p > 0 {
+		return hint.Add(usageOf("--min-probability with --ranker paper, whose weights are no probabilities"), "leave out one of the two")
+	}
+	if f.ranking.Ranker == user.RankerPaper && f.ranking.Rare {
+		return hint.Add(usageOf("--rare with --ranker paper, which knows no rare words"), "leave out one of the two")
+	}
+	if err := f.model.check(); err != nil {
+		return err
+	}
+	_, err = f.search.params(&cpar.Manifest{Scheme: cpar.SchemeCPAR, Trees: 1}, 1)
+	return err
+}
+
+// ready refuses an index that cannot be asked as the flags say, before anything is
+// asked.
+func (f *annotateFlags) ready(o *user.Owner) error {
+	if err := o.CheckRanking(f.ranking); err != nil {
+		return err
+	}
+	_, err := f.model.forOwner(o)
+	return err
+}
+
+// params are the search of an index that is open.
+func (f *annotateFlags) params(o *user.Owner, m *cpar.Manifest) (cpar.Params, error) {
+	neighbours := o.Neighbours()
+	if f.ranking.Ranker == user.RankerPaper {
+		neighbours = int(m.DefaultParams().L)
+	}
+	return f.search.params(m, neighbours)
 }
 
 // worse is the error to end with of two photos': one of the cloud's, or else the
@@ -254,8 +319,23 @@ func (a *annotated) print(cmd *cobra.Command) {
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), a.Photo)
 	for _, k := range a.Keywords {
-		fmt.Fprintf(cmd.OutOrStdout(), "  %-*s  %5.2f\n", width, k.Word, k.Weight)
+		sure := fmt.Sprintf("%5.2f", k.Weight)
+		if k.Probability > 0 {
+			sure = fmt.Sprintf("%5s", percent(k.Probability))
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "  %-*s  %s\n", width, k.Word, sure)
 	}
+}
+
+// percent is a probability as people read it: never quite certain.
+func percent(p float64) string {
+	switch {
+	case p < 0.01:
+		return "<1 %"
+	case p > 0.99:
+		return ">99 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*p)
 }
 
 // photoEndings are what a folder is searched for. A file named on the command

@@ -22,22 +22,34 @@ import (
 )
 
 type buildFlags struct {
-	keys           keyFlags
-	out, cache     string
-	scheme, order  string
-	split, place   string
-	pca, trees     int
-	block          int
-	lists          int
-	strict, dryRun bool
-	asJSON         bool
+	keys            keyFlags
+	model           modelFlags
+	out, cache      string
+	scheme, order   string
+	profile, ranker string
+	split, place    string
+	pca, trees      int
+	block           int
+	lists           int
+	strict, dryRun  bool
+	asJSON          bool
 }
 
 // built is what build prints.
 type built struct {
-	Index    string            `json:"index,omitempty"`
-	ID       string            `json:"id,omitempty"`
-	Scheme   string            `json:"scheme"`
+	Index   string `json:"index,omitempty"`
+	ID      string `json:"id,omitempty"`
+	Scheme  string `json:"scheme"`
+	Profile string `json:"profile"`
+	Ranker  string `json:"ranker"`
+	// Dimensions is Owner.Dimensions, Neighbours Owner.Neighbours.
+	Dimensions int    `json:"dimensions,omitempty"`
+	Neighbours int    `json:"neighbours,omitempty"`
+	Network    string `json:"network,omitempty"`
+	// Validation is what cross-validation said, Tuning why profile auto chose.
+	Validation *user.Validation `json:"validation,omitempty"`
+	Tuning     *user.Tuning     `json:"tuning,omitempty"`
+
 	Images   int               `json:"images"`
 	Keywords int               `json:"keywords"`
 	Bytes    uint64            `json:"bytes,omitempty"`
@@ -60,21 +72,33 @@ index: a folder that can be pushed to a cloud. The collection is not changed.
 A collection is a folder with a manifest.csv (path,keywords with keywords
 separated by ;), or any folder whose JPEG files carry IPTC or XMP keywords.
 
+--profile says what of a photo is compared. paper: colours and textures, as they
+are. learned: the same, in a few directions that are learnt from your keywords; the
+index is smaller. network: what an image network sees (--model), in directions
+learnt likewise. auto: what cpar tune recommends for the collection. Profiles learned
+and network rank keywords by probability, and paper does with --ranker calibrated.
+
 Photos that cannot be used are named, counted and left out; --strict stops at
 the first. Features are kept in a cache, so an interrupted build goes on where
 it stopped. An index that --out holds already stays whole until the new one is.`,
 		Example: `  $ cpar build photos/ --key family.key --out family.index
   encrypted 4500 photos with 371 keywords into family.index (68 MB), 0 left out
   index 3a9d33fd4c9e228a4994b0d476c91826
-  note: schemes cpar and capia protect a collection that the cloud knows nothing of…`,
+  profile paper, ranker paper
+  note: schemes cpar and capia protect a collection that the cloud knows nothing of…
+
+  $ cpar build photos/ --profile network --model mobilenet.onnx --scheme sealed --key family.key --out family.index`,
 		Args: oneArg("the folder of a collection"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	f.keys.add(c)
+	f.model.add(c)
+	c.Flags().StringVar(&f.profile, "profile", "paper", "what of a photo is compared: paper, learned, network (needs --model), or auto: try them and choose")
+	c.Flags().StringVar(&f.ranker, "ranker", "default", "what ranks keywords: paper (weights W_t), calibrated (probabilities), or default: paper for profile paper, else calibrated")
 	c.Flags().StringVar(&f.out, "out", "", "`folder` of the index (required)")
 	c.Flags().StringVar(&f.scheme, "scheme", "cpar", "cpar (encrypted forest and inverted file), capia (linear scan), sealed (the cloud sees no distance), local (fetched once, searched at home), or auto: measure and choose")
 	c.Flags().StringVar(&f.order, "order", "rank", "order ciphertexts: rank (dense ranks) or ope (the paper's, which leaks approximate values)")
-	c.Flags().IntVar(&f.pca, "pca", 32, "reduce haar and haarq by this factor: 8, 16, 32, 64 or 128")
+	c.Flags().IntVar(&f.pca, "pca", defaultPCA, "of profile paper: reduce haar and haarq by this factor: 8, 16, 32, 64 or 128")
 	c.Flags().IntVar(&f.trees, "trees", 10, "trees of the forest; 0 for no forest")
 	c.Flags().StringVar(&f.split, "split", "pca", "space of the forest's planes: pca (principal components) or original (the paper's)")
 	c.Flags().StringVar(&f.place, "place", "leaf", "records in the leaves of a tree (leaf) or at every node (node, the paper's)")
@@ -87,11 +111,13 @@ it stopped. An index that --out holds already stays whole until the new one is.`
 	return c
 }
 
-// schemeAuto has build measure and choose.
-const schemeAuto = "auto"
+// schemeAuto and profileAuto have build measure and choose.
+const schemeAuto, profileAuto = "auto", "auto"
 
 // defaultLists stands for a number that goes with the collection's size.
 const defaultLists = -1
+
+const defaultPCA = 32
 
 func defaultCache() string {
 	dir, err := os.UserCacheDir()
@@ -110,8 +136,22 @@ func (f *buildFlags) options(w io.Writer) (user.BuildOptions, error) {
 			return opt, hint.Add(err, "or --scheme auto, which measures and chooses")
 		}
 	}
+	if f.profile != profileAuto {
+		if opt.Profile, err = user.ParseProfile(f.profile); err != nil {
+			return opt, hint.Add(err, "or --profile auto, which tries them and chooses")
+		}
+	}
+	if opt.Ranker, err = user.ParseRanker(f.ranker); err != nil {
+		return opt, err
+	}
+	if f.profile == profileAuto && opt.Ranker != user.RankerDefault {
+		return opt, hint.Add(usageOf("profile auto chooses the ranker, too"), "leave --ranker out, or name a profile")
+	}
 	if !slices.Contains(user.PCAFactors, f.pca) {
 		return opt, fmt.Errorf("%w: --pca %d; there are %v", cpar.ErrInput, f.pca, user.PCAFactors)
+	}
+	if f.pca != defaultPCA && opt.Profile != user.ProfilePaper {
+		return opt, hint.Add(fmt.Errorf("%w: --pca %d is of profile paper; profile %v finds its dimensions itself", cpar.ErrInput, f.pca, opt.Profile), "leave --pca out")
 	}
 	if f.trees < 0 || f.trees > 64 {
 		return opt, fmt.Errorf("%w: --trees %d; 0 to 64 are possible", cpar.ErrInput, f.trees)
@@ -141,6 +181,21 @@ func (f *buildFlags) options(w io.Writer) (user.BuildOptions, error) {
 	default:
 		return opt, fmt.Errorf("%w: --order %q; there are rank and ope", cpar.ErrInput, f.order)
 	}
+	if err := f.model.check(); err != nil {
+		return opt, err
+	}
+	// Opened before the long work, also where nothing will be computed with it.
+	if opt.Profile == user.ProfileNetwork || f.profile == profileAuto && f.model.path != "" {
+		network, err := f.model.open()
+		if err != nil {
+			return opt, err
+		}
+		if !f.dryRun {
+			opt.Network = network
+		}
+	} else if f.model.path != "" && !f.asJSON {
+		f.model.unused(w, f.profile, "; pass --profile network to use it")
+	}
 	if f.cache != "" && !f.dryRun {
 		if opt.Cache, err = feature.OpenCache(f.cache); err != nil {
 			return opt, hint.Add(err, "pass --cache FOLDER, or --cache= for none")
@@ -168,7 +223,7 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	if err := f.checkOut(); err != nil {
 		return err
 	}
-	result, err := buildIndex(cmd.Context(), key, collection, f.out, opt, f.dryRun)
+	result, err := f.build(cmd.Context(), key, collection, opt)
 	if err != nil {
 		return err
 	}
@@ -193,7 +248,8 @@ func (f *buildFlags) checkOut() error {
 	return w.Close()
 }
 
-func buildIndex(ctx context.Context, key *user.Key, collection *dataset.Collection, out string, opt user.BuildOptions, dryRun bool) (*built, error) {
+// build reads the photos and makes the index of them.
+func (f *buildFlags) build(ctx context.Context, key *user.Key, collection *dataset.Collection, opt user.BuildOptions) (*built, error) {
 	images, skipped, err := user.ReadImages(ctx, collection.Items, opt)
 	if err != nil {
 		return nil, err
@@ -204,29 +260,37 @@ func buildIndex(ctx context.Context, key *user.Key, collection *dataset.Collecti
 			words[w] = true
 		}
 	}
-	r := &built{Images: len(images), Keywords: len(words), Scheme: schemeAuto,
-		Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...), DryRun: dryRun}
-	if opt.Scheme != 0 {
-		r.Scheme = opt.Scheme.String()
-	}
-	if dryRun {
+	r := &built{Images: len(images), Keywords: len(words), Scheme: f.scheme, Profile: f.profile, Ranker: f.ranker,
+		Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...), DryRun: f.dryRun}
+	if f.dryRun {
 		return r, nil
 	}
 	user.Shuffle(images)
-	var b *user.Builder
-	if opt.Scheme == 0 {
-		if b, r.Choice, err = user.Choose(ctx, key, images, opt.Options); err != nil {
+	if f.profile == profileAuto {
+		if r.Tuning, err = user.Tune(ctx, images, user.TuneOptions{PCA: opt.PCA, Items: collection.Items, Network: opt.Network, Progress: opt.Progress}); err != nil {
 			return nil, err
 		}
-		r.Scheme = r.Choice.Scheme
-	} else if b, err = user.Setup(ctx, key, images, opt.Options); err != nil {
-		return nil, err
+		opt.Options = r.Tuning.Apply(opt.Options)
 	}
-	m, err := b.Encrypt(ctx, out)
+	var b *user.Builder
+	if f.scheme == schemeAuto {
+		b, r.Choice, err = user.Choose(ctx, key, images, opt.Options)
+	} else {
+		b, err = user.Setup(ctx, key, images, opt.Options)
+	}
 	if err != nil {
 		return nil, err
 	}
-	r.Index, r.ID, r.Bytes, r.Fields, r.Clamped = out, m.ID.String(), m.Bytes(), m.Fields, b.Clamped
+	m, err := b.Encrypt(ctx, f.out)
+	if err != nil {
+		return nil, err
+	}
+	r.Index, r.ID, r.Bytes, r.Fields, r.Clamped = f.out, m.ID.String(), m.Bytes(), m.Fields, b.Clamped
+	r.Scheme, r.Profile, r.Ranker = m.Scheme.String(), b.Profile().String(), b.Ranker().String()
+	r.Dimensions, r.Neighbours, r.Validation = b.Dimensions(), b.Neighbours(), b.Validation
+	if digest, ok := b.NetworkDigest(); ok {
+		r.Network = fmt.Sprintf("%x", digest)
+	}
 	return r, nil
 }
 
@@ -264,6 +328,17 @@ func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
 	}
 	fmt.Fprintf(out, "encrypted %d photos with %d keywords into %s (%s), %d left out\n", r.Images, r.Keywords, r.Index, size(r.Bytes), len(r.Skipped))
 	fmt.Fprintf(out, "index %s\n", r.ID)
+	fmt.Fprintf(out, "profile %s, ranker %s", r.Profile, r.Ranker)
+	if r.Profile != user.ProfilePaper.String() {
+		fmt.Fprintf(out, ", %d dimensions", r.Dimensions)
+	}
+	if r.Tuning != nil {
+		fmt.Fprintf(out, ": %s", r.Tuning.Reason)
+	}
+	fmt.Fprintln(out)
+	if v := r.Validation; v != nil {
+		fmt.Fprintf(out, "cross-validation, %d keywords a photo: precision P %.1f %%, recall R %.1f %%, N+ %.0f of %.0f words\n", v.Keywords, v.P, v.R, v.Nplus, v.Words)
+	}
 	if c := r.Choice; c != nil {
 		fmt.Fprintf(out, "scheme %s", c.Scheme)
 		if c.Search != "" {

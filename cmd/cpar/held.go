@@ -73,9 +73,13 @@ func hold(ctx context.Context, client *cparhttp.Client, o *user.Owner, m *cpar.M
 // openHeld opens an index at the cloud and fetches what is needed of it. A segment
 // that is gone may have been replaced by an update since the manifest was fetched:
 // then all is done once more, which tells the cloud nothing of what will be asked.
-func openHeld(ctx context.Context, client *cparhttp.Client, key *user.Key, id cpar.IndexID, report func(stage string, done, total int)) (o *user.Owner, m *cpar.Manifest, fetched uint64, err error) {
+// ready may refuse the owner before anything large is fetched.
+func openHeld(ctx context.Context, client *cparhttp.Client, key *user.Key, id cpar.IndexID, ready func(*user.Owner) error, report func(stage string, done, total int)) (o *user.Owner, m *cpar.Manifest, fetched uint64, err error) {
 	for range 2 {
 		if o, m, err = openAt(ctx, client, key, id); err == nil {
+			err = ready(o)
+		}
+		if err == nil {
 			fetched, err = hold(ctx, client, o, m, report)
 		}
 		if !errors.Is(err, cparhttp.ErrNotFound) {

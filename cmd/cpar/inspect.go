@@ -30,17 +30,24 @@ type inspected struct {
 	Index  string `json:"index"`
 	Seen   []seen `json:"seen"`
 	Bytes  uint64 `json:"bytes"`
+	// Opened is what a key shows besides; nil without one.
+	Opened *opened `json:"opened,omitempty"`
 }
 
 func inspectCommand() *cobra.Command {
 	var asJSON bool
+	var keys keyFlags
 	c := &cobra.Command{
 		Use:   "inspect INDEX|REQUEST|REPLY",
 		Short: "show what the cloud sees of an index, a request or a reply",
 		Long: `inspect opens an index folder, or a request that annotate --save-requests kept,
 without a key, as the cloud does, and says in plain words what is there, how many
-bytes it has, and what can be learnt from it.`,
+bytes it has, and what can be learnt from it.
+
+With --key it also says, of an index folder, what only the key shows: the profile and
+the ranker that it was built with, and which image network it needs.`,
 		Example: `  $ cpar inspect family.index
+  $ cpar inspect family.index --key family.key
   $ cpar annotate beach.jpg --save-requests sent/ … && cpar inspect sent/request-0001`,
 		Args: oneArg("an index folder, or a file with a request or reply"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,9 +55,17 @@ bytes it has, and what can be learnt from it.`,
 			if err != nil {
 				return err
 			}
+			if keys.path != "" {
+				if r.Opened, err = openFolder(args[0], r.Kind, &keys); err != nil {
+					return err
+				}
+			}
 			return output(cmd, asJSON, r, func() { r.print(cmd.OutOrStdout()) })
 		},
 	}
+	// Not from the environment: most of what is here is to be seen without a key.
+	c.Flags().StringVar(&keys.path, "key", "", "also say what only this key `file` shows of an index")
+	c.Flags().StringVar(&keys.passphraseFile, "passphrase-file", "", "read the passphrase from this `file` instead of the terminal")
 	jsonFlag(c, &asJSON)
 	return c
 }
@@ -209,6 +224,9 @@ func (r *inspected) print(w io.Writer) {
 	fmt.Fprintf(w, "%s, index %s: %d bytes\n", head, r.Index, r.Bytes)
 	for _, s := range r.Seen {
 		fmt.Fprintf(w, "\n%s\n  %d bytes%s\n  the cloud learns: %s\n", s.What, s.Bytes, prefixed(", starting ", s.Start), s.Learns)
+	}
+	if r.Opened != nil {
+		r.Opened.print(w)
 	}
 }
 

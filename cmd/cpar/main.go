@@ -39,6 +39,9 @@ A session:
 With build --scheme sealed the cloud sees no distance either, and photos can be
 added and removed later (cpar add, cpar remove).
 
+What suits your photos best, from colours and textures to an image network of your
+choice: cpar tune photos/
+
 Without photos of your own: cpar demo
 
 Exit codes: 0 done, 1 another failure, 2 usage, 3 unusable input, 4 wrong key,
@@ -62,7 +65,7 @@ func run() int {
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError(c, err) })
-	root.AddCommand(initCommand(), buildCommand(), pushCommand(), annotateCommand(),
+	root.AddCommand(initCommand(), tuneCommand(), buildCommand(), pushCommand(), annotateCommand(),
 		addCommand(), removeCommand(), compactCommand(), inspectCommand(), featuresCommand(), demoCommand(), cloudCommand())
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

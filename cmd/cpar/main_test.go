@@ -49,6 +49,7 @@ func runCloud() int {
 //	servelimited BLOCKS DATA LOG  the same, under ulimit -f
 //	shutdown                    end the cloud (stop ends a story)
 //	scenes FOLDER N [FIRST]     paint a collection of N scenes, from number FIRST
+//	model FILE SEED             make a tiny image network; another seed makes another
 //	flip FILE [OFFSET]          change one bit, at the end or at an offset from it
 //	cut FILE N                  drop the last N bytes
 //	version FILE N              write another version into a header
@@ -79,7 +80,7 @@ func TestStories(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
 			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "json": jsonPath, "leaks": leaks,
-			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "interrupt": interrupt, "emptydir": emptyDir,
+			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "interrupt": interrupt, "emptydir": emptyDir,
 		},
 	})
 }
@@ -90,7 +91,7 @@ func command(ts *testscript.TestScript, name string, args ...string) *exec.Cmd {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			cmd := exec.Command(path, args...)
 			cmd.Dir = ts.MkAbs(".")
-			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "SYSTEMROOT", "LocalAppData", "AppData"} {
+			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "CPAR_MODEL", "SYSTEMROOT", "LocalAppData", "AppData"} {
 				if x := ts.Getenv(v); x != "" {
 					cmd.Env = append(cmd.Env, v+"="+x)
 				}

@@ -102,11 +102,11 @@ func (w *walk) follow(ctx context.Context) (moved bool, err error) {
 		// A cloud that cannot say it will not answer the next request either.
 		return false, nil
 	}
-	o, m, _, err := openHeld(ctx, w.client, w.key, w.manifest.ID, nil)
+	o, m, _, err := openHeld(ctx, w.client, w.key, w.manifest.ID, w.flags.ready, nil)
 	if err != nil {
 		return false, err
 	}
-	params, err := w.flags.search.params(m)
+	params, err := w.flags.params(o, m)
 	if err != nil {
 		return false, err
 	}
@@ -147,7 +147,11 @@ func (w *walk) read(p *photoWalk) {
 	if w.params.Scheme == cpar.SchemeSealed {
 		p.Visited = w.records() // which the reply need not say
 	}
-	p.Keywords, p.err = p.pending.Keywords(p.reply, w.flags.keywords)
+	near, err := p.pending.Neighbours(p.reply)
+	if err == nil {
+		p.Keywords, err = w.owner.Rank(near, w.flags.ranking)
+	}
+	p.err = err
 }
 
 // prepare makes the request of a photo.
@@ -179,7 +183,7 @@ func (w *walk) search(p *photoWalk, features *feature.Vectors) error {
 		return fmt.Errorf("%s: %w", p.Photo, err)
 	}
 	p.Visited, p.Keywords = w.records(), nil
-	p.Keywords, err = w.owner.Rank(near, user.Ranking{Most: w.flags.keywords})
+	p.Keywords, err = w.owner.Rank(near, w.flags.ranking)
 	return err
 }
 

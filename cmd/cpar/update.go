@@ -19,6 +19,7 @@ import (
 // updateFlags are what add, remove and compact have in common.
 type updateFlags struct {
 	keys           keyFlags
+	model          modelFlags
 	index, cache   string
 	dryRun, asJSON bool
 }
@@ -30,7 +31,9 @@ func (f *updateFlags) add(c *cobra.Command) {
 	jsonFlag(c, &f.asJSON)
 }
 
-func (f *updateFlags) addCache(c *cobra.Command) {
+// addPhotos adds the flags of commands that read photos.
+func (f *updateFlags) addPhotos(c *cobra.Command) {
+	f.model.add(c)
 	c.Flags().StringVar(&f.cache, "cache", defaultCache(), "`folder` that keeps features between runs; empty for none")
 }
 
@@ -98,7 +101,7 @@ of scheme cpar or capia is made anew with build instead.`,
 		},
 	}
 	f.add(c)
-	f.addCache(c)
+	f.addPhotos(c)
 	c.Flags().BoolVar(&strict, "strict", false, "stop at the first photo that cannot be used")
 	return c
 }
@@ -112,7 +115,8 @@ func removeCommand() *cobra.Command {
 files are needed that were put in; copies of one photo go together. From then on they
 are in nobody's results. Their keyword blocks are erased at once, their features stay in the
 index, encrypted, until compact. Photos that are not in the index are named, and the
-exit code is 3.
+exit code is 3. An index of profile network needs the image network that it was
+built with (--model).
 
 The cloud sees that something was removed, not what nor how much.`,
 		Example: `  $ cpar remove photos/0017.jpg --index family.index --key family.key
@@ -156,7 +160,7 @@ The cloud sees that something was removed, not what nor how much.`,
 		},
 	}
 	f.add(c)
-	f.addCache(c)
+	f.addPhotos(c)
 	return c
 }
 
@@ -184,7 +188,7 @@ push has sent the new one and, with --replaces, deleted the old.`,
 				if err != nil {
 					return err
 				}
-				if err := f.checkFolder(key); err != nil {
+				if _, err := f.checkFolder(key); err != nil {
 					return err
 				}
 				if r.Update, err = user.Compact(cmd.Context(), key, f.index); err != nil {
@@ -232,25 +236,25 @@ func (f *updateFlags) manifest() (*cpar.Manifest, error) {
 // checkFolder refuses a folder in an older state than one that was seen at a
 // cloud: a copy that was put back. What it would become could not be told from the
 // cloud's going back.
-func (f *updateFlags) checkFolder(key *user.Key) error {
+func (f *updateFlags) checkFolder(key *user.Key) (*user.Owner, error) {
 	x, err := indexdir.Open(f.index)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer x.Release()
 	o, err := user.Open(key, x.Manifest(), x.Segment(cpar.SegmentProfile))
 	if err != nil {
-		return hint.Add(err, "pass the key file it was built with")
+		return nil, hint.Add(err, "pass the key file it was built with")
 	}
 	seen, err := lastSeen(o.Origin())
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case o.Generation() < seen.generation:
-		return hint.Add(fmt.Errorf("updating index %s: %w: it is an older state than was pushed before", f.index, cpar.ErrInput),
+		return nil, hint.Add(fmt.Errorf("updating index %s: %w: it is an older state than was pushed before", f.index, cpar.ErrInput),
 			"update the folder that was pushed last; or build the index again")
 	}
-	return nil
+	return o, nil
 }
 
 // withPhotos extracts the features of photos, has them worked on and prints what
@@ -259,13 +263,20 @@ func (f *updateFlags) withPhotos(cmd *cobra.Command, items []dataset.Item, stric
 	work func(context.Context, *user.Key, []user.Image, *updated) error, human func(io.Writer, *updated)) error {
 	opt := user.BuildOptions{Strict: strict}
 	opt.Progress = progress.Bar(cmd.ErrOrStderr())
+	if err := f.model.check(); err != nil {
+		return err
+	}
 	var key *user.Key
 	var err error
 	if !f.dryRun {
 		if key, err = f.keys.read(); err != nil {
 			return err
 		}
-		if err := f.checkFolder(key); err != nil {
+		owner, err := f.checkFolder(key)
+		if err != nil {
+			return err
+		}
+		if opt.Network, err = f.model.forOwner(owner); err != nil {
 			return err
 		}
 		if f.cache != "" {

@@ -385,7 +385,7 @@ func TestCalibratedEncoding(t *testing.T) {
 		"words": {changed(20, math.MaxUint32), cpar.ErrCorrupt}, "rarity": {changed(36, 0x40100000), cpar.ErrCorrupt}, "decay": {changed(28, 0x7ff80000), cpar.ErrCorrupt},
 		"a count of 0": {changed(first, 0), cpar.ErrCorrupt}, "a long word": {changed(first+8, math.MaxUint32), cpar.ErrCorrupt},
 		"as loud as nothing": {changed(first+4, 0), cpar.ErrCorrupt},
-		"knots": {changed(calHeader-4, 25), cpar.ErrCorrupt}, "a falling line": {changed(calHeader+16+4, 0), cpar.ErrCorrupt},
+		"knots":              {changed(calHeader-4, 25), cpar.ErrCorrupt}, "a falling line": {changed(calHeader+16+4, 0), cpar.ErrCorrupt},
 		"order": {changed(first+12, 0x7a7a7a7a), cpar.ErrCorrupt},
 	} {
 		d := Calibrated{photos: 77}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+	"cpar/user"
+	"cpar/user/network"
+)
+
+// modelFlags name the image network that profile `network` needs.
+type modelFlags struct {
+	path, preprocessing, runtime string
+	opened                       *user.Network
+}
+
+func (m *modelFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&m.path, "model", os.Getenv("CPAR_MODEL"), "image network of profile network, an ONNX `file` (default $CPAR_MODEL)")
+	c.Flags().StringVar(&m.preprocessing, "preprocessing", "", "how pictures are prepared for the network: clip, imagenet, tensorflow or a `file`; by default MODEL.json beside the model, or what it says itself")
+	c.Flags().StringVar(&m.runtime, "runtime", "auto", "what runs the network: go, onnxruntime, or auto")
+}
+
+var runtimes = []string{"auto", "go", "onnxruntime"}
+
+// check is of what can be known without the file.
+func (m *modelFlags) check() error {
+	if !slices.Contains(runtimes, m.runtime) {
+		return exitcode.UsageError(fmt.Errorf("--runtime %q; there are auto, go and onnxruntime", m.runtime))
+	}
+	return nil
+}
+
+var errNoModel = errors.New("profile network needs an image network, and none was named")
+
+// open opens the network that was named, once.
+func (m *modelFlags) open() (*user.Network, error) {
+	if m.path == "" {
+		return nil, hint.Add(exitcode.UsageError(errNoModel), "pass --model FILE, an ONNX file, or set CPAR_MODEL")
+	}
+	if m.opened == nil {
+		n, err := user.OpenNetwork(m.path, user.NetworkOptions{Runtime: m.runtime, Preprocessing: m.preprocessing})
+		if err != nil {
+			return nil, hint.Add(err, "--model takes an image network in ONNX format, --preprocessing a preset (%s) or a JSON file", strings.Join(network.Presets(), ", "))
+		}
+		m.opened = n
+	}
+	return m.opened, nil
+}
+
+// forOwner gives an owner the network that its index needs, nil where it needs
+// none. No network, or another one, is refused.
+func (m *modelFlags) forOwner(o *user.Owner) (*user.Network, error) {
+	if _, needed := o.NetworkDigest(); !needed || m.path == "" {
+		return nil, o.Use(nil)
+	}
+	n, err := m.open()
+	if err != nil {
+		return nil, err
+	}
+	return n, o.Use(n)
+}
+
+// unused says that a model is not used, to whom it may surprise.
+func (m *modelFlags) unused(w io.Writer, profile, use string) {
+	fmt.Fprintf(w, "note: profile %s uses no image network, so %s is not used%s\n", profile, m.path, use)
+}
