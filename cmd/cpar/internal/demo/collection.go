@@ -26,22 +26,29 @@ type item struct {
 	vectors *feature.Vectors
 }
 
-// readCollection fills records and asked: pictures to index and new ones.
+// readCollection fills records, held and asked: pictures to index and new ones.
 func (s *session) readCollection(ctx context.Context) error {
 	s.clock = clock{}
 	train, test, err := s.divide(ctx)
 	if err != nil {
 		return err
 	}
+	s.result.Available = len(train)
+	train = spread(train, s.Photos)
 	total := len(train) + len(test)
 	_, err = s.step(func() string {
+		if s.Network != nil {
+			return fmt.Sprintf("extract the features of %d pictures, embed %d", total, len(train))
+		}
 		return fmt.Sprintf("extract the features of %d pictures", total)
 	}, func() error {
-		if s.records, err = s.extract(ctx, train); err != nil {
+		if s.records, err = s.extract(ctx, train, s.Network); err != nil {
 			return err
 		}
-		s.asked, err = s.extract(ctx, test)
-		s.asked = s.asked[:min(len(s.asked), shown)]
+		// Those held out are embedded when they are asked about, and timed.
+		s.held, err = s.extract(ctx, test, nil)
+		s.held = spread(s.held, heldOut)
+		s.asked = spread(s.held, shown)
 		return err
 	})
 	if err != nil {
@@ -58,7 +65,7 @@ func (s *session) readCollection(ctx context.Context) error {
 }
 
 // divide opens the collection, or paints one, and chooses the new pictures.
-// It may choose more than are shown, in case some cannot be decoded.
+// It may choose more than are asked about, in case some cannot be decoded.
 func (s *session) divide(ctx context.Context) (train, test []dataset.Item, err error) {
 	if s.Data == "" {
 		return s.paint(ctx)
@@ -79,18 +86,18 @@ func (s *session) divide(ctx context.Context) (train, test []dataset.Item, err e
 		return nil, nil, hint.Add(fmt.Errorf("reading the collection: %w: it has %d annotated image; one to index and one to ask for are the least", cpar.ErrInput, len(c.Items)),
 			"leave --data away to see painted pictures")
 	}
-	return train, spread(test, 2*shown), nil
+	return train, spread(test, heldOut+spare), nil
 }
 
-// spread chooses at most n items from all over the list, in an order of which
-// every beginning is spread as well.
-func spread(items []dataset.Item, n int) []dataset.Item {
-	n = min(n, len(items))
-	var out []dataset.Item
-	for start := range 2 {
-		for i := start; i < n; i += 2 {
-			out = append(out, items[i*len(items)/n])
-		}
+// spare photos are read beside those that are asked about.
+const spare = 8
+
+// spread chooses at most n from all over a list, in its order.
+func spread[T any](list []T, n int) []T {
+	n = min(n, len(list))
+	out := make([]T, n)
+	for i := range out {
+		out[i] = list[i*len(list)/n]
 	}
 	return out
 }
@@ -121,8 +128,8 @@ func (s *session) paint(ctx context.Context) (train, test []dataset.Item, err er
 }
 
 // extract returns the items whose features could be extracted, in order.
-func (s *session) extract(ctx context.Context, items []dataset.Item) ([]item, error) {
-	images, skipped, err := user.ReadImages(ctx, items, user.BuildOptions{Options: user.Options{Progress: s.tell}, Cache: s.Cache})
+func (s *session) extract(ctx context.Context, items []dataset.Item, network *user.Network) ([]item, error) {
+	images, skipped, err := user.ReadImages(ctx, items, user.BuildOptions{Options: user.Options{Progress: s.tell}, Cache: s.Cache, Network: network})
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -60,8 +59,7 @@ func (r *Result) median(search int, of func(*Answer) time.Duration) float64 {
 	for i := range r.Photos {
 		all = append(all, of(&r.Photos[i].Answers[search]))
 	}
-	slices.Sort(all)
-	return ms(all[len(all)/2])
+	return median(all)
 }
 
 // theirs is a figure of the paper's, in ms or B and as printed; none if empty.

@@ -1,13 +1,15 @@
 // Package demo runs the whole of cpar once, in front of a person:
 //
 //	collection ─▶ features ─▶ forest ─▶ encrypted indexes ─▶ push ║ cloud process
-//	8 new pictures ─▶ requests ║─▶ replies ║─▶ keywords, beside the truth
+//	new pictures ─▶ requests ║─▶ replies ║─▶ keywords, beside the truth
 //
-// There are three indexes of the collection: one of scheme cpar, which serves
-// capia too, one of scheme sealed and one of scheme local.
+// Of the collection there are indexes of scheme cpar, which serves capia too, of
+// scheme sealed and of scheme local, all of profile `paper`; and, where it is one
+// of photographs, one of scheme cpar for every other profile.
 // The cloud is a process of its own with a clean environment, which gets
 // nothing but a folder and what is sent over HTTP. What comes out is a Result:
-// keywords with weights, times and bytes beside the paper's, how often the
+// what each profile finds for photos that were held out, keywords with weights,
+// times and bytes beside the paper's, how often the
 // encrypted search and its twin in the clear agree, and what the cloud saw. It
 // is printed (Print) and written as one HTML page (WritePage).
 package demo
@@ -27,8 +29,11 @@ import (
 )
 
 const (
-	// shown is how many new pictures get keywords.
+	// shown is how many new pictures are shown with their keywords.
 	shown = 8
+	// DefaultPhotos is how many photos of a collection are indexed, at most:
+	// learning from their keywords is what takes time.
+	DefaultPhotos = 1000
 	// neighbours is L: the nearest pictures whose keywords count.
 	neighbours = 10
 )
@@ -38,6 +43,11 @@ const (
 type Options struct {
 	// Data is the folder of a collection; "" paints one.
 	Data string
+	// Photos is how many photos of Data are indexed, at most; DefaultPhotos
+	// where 0.
+	Photos int
+	// Network adds profile `network`; nil for none.
+	Network *user.Network
 	// Scenes is the size of the painted collection; scene.DefaultCount where 0.
 	Scenes int
 	// Cache keeps the features of Data between runs; nil for none.
@@ -56,11 +66,21 @@ type Options struct {
 // A Result is all that a run has found out.
 type Result struct {
 	Collection string `json:"collection"`
-	// Records is n, Words the size of the keyword dictionary.
-	Records int     `json:"records"`
-	Words   int     `json:"keywords"`
-	Photos  []Photo `json:"photos"`
-	Costs   []Cost  `json:"costs"`
+	// Records is n, of Available that could have been indexed; Words is the size
+	// of the keyword dictionary.
+	Records   int `json:"records"`
+	Available int `json:"available"`
+	Words     int `json:"keywords"`
+	// Most is how many keywords a photo gets, at most.
+	Most int `json:"keywords_each"`
+	// Profiles are the profiles side by side, HeldOut the photos they rest on,
+	// LeftOut the profiles that could not learn from so little.
+	Profiles []Profile `json:"profiles"`
+	HeldOut  []HeldOut `json:"held_out"`
+	LeftOut  []LeftOut `json:"left_out"`
+	// Photos are those of HeldOut that were asked about with every scheme.
+	Photos []Photo `json:"photos"`
+	Costs  []Cost  `json:"costs"`
 	// Agreement is the share of places that hold the same record encrypted
 	// and in the clear, by search.
 	Agreement []Agreement `json:"agreement"`
@@ -70,7 +90,8 @@ type Result struct {
 	Page    string   `json:"page,omitempty"`
 	Kept    string   `json:"kept,omitempty"`
 
-	thumbs map[uint32]picture // of records, for the page
+	painted, network bool               // for Advice
+	thumbs           map[uint32]picture // of records, for the page
 }
 
 // A session is a run under way.
@@ -81,13 +102,16 @@ type session struct {
 	clock  clock
 
 	records []item // what is indexed
-	asked   []item // the new pictures
+	held    []item // the new pictures
+	asked   []item // those of them that are shown
 	key     *user.Key
 	indexes map[cpar.Scheme]*indexed
-	cloud   *cloudProcess
-	took    times
-	client  *cparhttp.Client
-	sent    [][]byte // every request
+	// profiles are indexes of scheme cpar; the first is that of indexes.
+	profiles []profiled
+	cloud    *cloudProcess
+	took     times
+	client   *cparhttp.Client
+	sent     [][]byte // every request
 }
 
 // Run runs the demonstration. Whatever happens, the cloud process has ended
@@ -96,7 +120,13 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 	if o.Keywords == 0 {
 		o.Keywords = 5
 	}
+	if o.Photos == 0 {
+		o.Photos = DefaultPhotos
+	}
 	s := &session{Options: o, indexes: map[cpar.Scheme]*indexed{}}
+	s.result.painted, s.result.network = o.Data == "", o.Network != nil
+	s.result.Most = o.Keywords
+	s.result.LeftOut = []LeftOut{}
 	if s.folder, err = workFolder(o.Keep); err != nil {
 		return nil, err
 	}
@@ -109,7 +139,7 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 		}
 	}()
 	for _, step := range []func(context.Context) error{
-		s.readCollection, s.build, s.startCloud, s.push, s.annotate,
+		s.readCollection, s.build, s.buildProfiles, s.startCloud, s.push, s.annotate, s.compareProfiles,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err

@@ -51,8 +51,10 @@ func TestSpreadChoosesFromEverywhere(t *testing.T) {
 			t.Errorf("%d of %d: %d items, %d different", n, len(items), len(got), len(seen))
 		}
 	}
-	if half := spread(items, 16)[:8]; []rune(half[7].Path)[0] < 400 {
-		t.Error("the first half of the choice is not spread")
+	for i, it := range spread(items, 16) {
+		if at := int([]rune(it.Path)[0]); at != i*499/16 {
+			t.Errorf("item %d of the choice is item %d of the list", i, at)
+		}
 	}
 }
 
@@ -161,9 +163,25 @@ func TestTurn(t *testing.T) {
 // Names and keywords come from files of anybody's: they must stay text.
 func TestPageEscapes(t *testing.T) {
 	evil := `<script>alert("x")</script>`
+	said := func(profile string) Suggestion {
+		return *newSuggestion(profile, []rank.Scored{{Word: evil}, {Word: "wrong"}}, []string{evil, "missed", "late"})
+	}
 	answer := Answer{Search: "cpar AP-10", Keywords: []Keyword{{rank.Keyword{Word: evil, Weight: 1}, true}}, Nearest: []user.Neighbour{{Keywords: []string{evil}}}}
 	r := &Result{Collection: evil, Photos: []Photo{{Name: evil, Title: evil, Truth: []string{evil, "missed"}, Answers: []Answer{answer, answer, answer}}},
-		Schemes: []Scheme{{Name: "cpar AP-10", True: 3, Said: 5, Sent: 360_488, Learnt: evil}, {Name: "local"}}}
+		HeldOut:  []HeldOut{{Name: evil, Truth: []string{evil, "missed", "late"}, Suggestions: []Suggestion{said("paper"), said("learned")}}},
+		Profiles: []Profile{{Name: "one way", Photos: 1, Tally: Tally{Found: 1, True: 3, Given: 2}}, {Name: evil, Photos: 1, Tally: Tally{Found: 1, True: 3, Given: 2}, Sent: 10_900}},
+		LeftOut:  []LeftOut{{"network", evil}},
+		Schemes:  []Scheme{{Name: "cpar AP-10", True: 3, Said: 5, Sent: 360_488, Learnt: evil}, {Name: "local"}}}
+	checkPage(t, r, []string{"<b>1 of 3</b> found", "<span>✓</span>&lt;script&gt;", "<span>·</span>wrong", "people wrote:</span> &lt;script&gt;",
+		"<b>1.0 of 3.0</b>", "width:33", "<td>50 %</td>", "<td>10.9 kB</td>", "Profile network was left out: &lt;script&gt;", "--model FILE.onnx"})
+	// One profile, of painted pictures: no comparison, the same words.
+	r.Profiles, r.HeldOut[0].Suggestions, r.painted = r.Profiles[:1], r.HeldOut[0].Suggestions[:1], true
+	checkPage(t, r, []string{"<b>1 of 3</b> found", "finds 1.0 of 3.0 keywords; 50 % of its suggestions are right", "painted:</span>", "cpar demo --data FOLDER"})
+}
+
+// checkPage writes the page and looks for what must be on every one, and more.
+func checkPage(t *testing.T, r *Result, more []string) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.html")
 	if err := r.WritePage(path); err != nil {
 		t.Fatal(err)
@@ -177,7 +195,7 @@ func TestPageEscapes(t *testing.T) {
 			t.Errorf("the page holds %q", bad)
 		}
 	}
-	for _, good := range []string{"✓ &lt;script&gt;", "not among them: missed", "1 of 1 true", "<td>3 of 5</td>", "<td>360 kB</td>", "<td>not asked</td>"} {
+	for _, good := range append(more, "✓ &lt;script&gt;", "not among them: missed", "1 of 1 true", "<td>3 of 5</td>", "<td>360 kB</td>", "<td>not asked</td>") {
 		if !bytes.Contains(b, []byte(good)) {
 			t.Errorf("the page lacks %q", good)
 		}

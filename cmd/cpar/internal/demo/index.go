@@ -49,10 +49,7 @@ func (s *session) build(ctx context.Context) error {
 			return err
 		}
 	}
-	images := make([]user.Image, len(s.records))
-	for i, it := range s.records {
-		images[i] = user.Image{Vectors: it.vectors, Keywords: it.Keywords}
-	}
+	images := s.images()
 	var err error
 	x := &indexed{}
 	s.indexes[cpar.SchemeCPAR] = x
@@ -91,6 +88,15 @@ func (s *session) build(ctx context.Context) error {
 	return nil
 }
 
+// images are the records as Setup takes them.
+func (s *session) images() []user.Image {
+	images := make([]user.Image, len(s.records))
+	for i, it := range s.records {
+		images[i] = user.Image{Vectors: it.vectors, Keywords: it.Keywords}
+	}
+	return images
+}
+
 func (x *indexed) encrypt(ctx context.Context, folder string) (err error) {
 	if x.manifest, err = x.builder.Encrypt(ctx, folder); err != nil {
 		return err
@@ -102,27 +108,37 @@ func (x *indexed) encrypt(ctx context.Context, folder string) (err error) {
 // push sends the indexes to the cloud, and opens each with the key and what the
 // cloud has of it.
 func (s *session) push(ctx context.Context) error {
-	for _, scheme := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeSealed, cpar.SchemeLocal} {
-		x := s.indexes[scheme]
-		if _, err := s.step(func() string {
-			return fmt.Sprintf("push the encrypted index, scheme %v, %s", scheme, Bytes(float64(x.manifest.Bytes())))
+	var all []*indexed
+	send := func(x *indexed, folder, what string) error {
+		all = append(all, x)
+		_, err := s.step(func() string {
+			return fmt.Sprintf("push the encrypted index, %s, %s", what, Bytes(float64(x.manifest.Bytes())))
 		}, func() error {
-			_, err := s.client.Push(ctx, s.path(folders[scheme]), func(done, total int64) {
+			_, err := s.client.Push(ctx, s.path(folder), func(done, total int64) {
 				s.tell("push, kB", int(done/1000), int(total/1000))
 			})
 			return err
-		}); err != nil {
+		})
+		return err
+	}
+	for _, scheme := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeSealed, cpar.SchemeLocal} {
+		if err := send(s.indexes[scheme], folders[scheme], fmt.Sprintf("scheme %v", scheme)); err != nil {
+			return err
+		}
+	}
+	for _, x := range s.profiles[1:] {
+		if err := send(x.indexed, x.folder, fmt.Sprintf("profile %v", x.kind)); err != nil {
 			return err
 		}
 	}
 	_, err := s.step(func() string {
 		n := uint64(0)
-		for _, x := range s.indexes {
+		for _, x := range all {
 			n += x.fetched
 		}
 		return fmt.Sprintf("open them with the key: fetch %s, once", Bytes(float64(n)))
 	}, func() error {
-		for _, x := range s.indexes {
+		for _, x := range all {
 			if err := s.open(ctx, x); err != nil {
 				return err
 			}

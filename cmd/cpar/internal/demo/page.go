@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	"cpar/internal/durable"
@@ -24,6 +25,9 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 type pageData struct {
 	*Result
 	PaperRecords int
+	ProfileHead  []string
+	Best         string // name of the profile that finds most; "" in doubt
+	Looks        []look
 	Cards        []card
 	Tiles        []tile
 	SawLines     []string
@@ -54,6 +58,59 @@ type cardNear struct {
 	picture
 }
 
+// A look is one new picture as every profile sees it.
+type look struct {
+	Name, Title string
+	Picture     picture
+	// Says is who says the truth.
+	Says    string
+	Truth   []string
+	Columns []lookColumn
+}
+
+type lookColumn struct {
+	Suggestion
+	Name string
+	Of   int
+}
+
+// looks are the new pictures that are shown, with what each profile says.
+func (r *Result) looks() []look {
+	var out []look
+	for _, p := range r.Photos {
+		i := slices.IndexFunc(r.HeldOut, func(h HeldOut) bool { return h.Name == p.Name })
+		if i < 0 {
+			continue
+		}
+		h := r.HeldOut[i]
+		l := look{Name: p.Name, Title: p.Title, Picture: p.picture, Says: "people wrote:", Truth: h.Truth}
+		if r.painted {
+			l.Says = "painted:"
+		}
+		for j, s := range h.Suggestions {
+			l.Columns = append(l.Columns, lookColumn{s, r.Profiles[j].Name, len(h.Truth)})
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// enough photos must be asked about before one profile is called the best.
+const enough = 20
+
+// best is the name of the profile that finds most, if it does so by more than
+// chance.
+func (r *Result) best() string {
+	if len(r.Profiles) < 2 || len(r.HeldOut) < enough {
+		return ""
+	}
+	sorted := slices.SortedFunc(slices.Values(r.Profiles), func(a, b Profile) int { return b.Found - a.Found })
+	if lead := float64(sorted[0].Found - sorted[1].Found); lead <= r.Chance()*float64(len(r.HeldOut)) {
+		return ""
+	}
+	return sorted[0].Name
+}
+
 // WritePage writes the result as one page that needs no other file.
 func (r *Result) WritePage(path string) error {
 	var b bytes.Buffer
@@ -67,7 +124,8 @@ func (r *Result) WritePage(path string) error {
 }
 
 func (r *Result) page() pageData {
-	d := pageData{Result: r, PaperRecords: paperRecords(), SawLines: r.SawLines(), SchemeHead: schemeHead, CaveatLines: strings.Split(r.Caveat(), "\n")}
+	d := pageData{Result: r, PaperRecords: paperRecords(), ProfileHead: profileHead, Best: r.best(), Looks: r.looks(),
+		SawLines: r.SawLines(), SchemeHead: schemeHead, CaveatLines: strings.Split(r.Caveat(), "\n")}
 	for _, p := range r.Photos {
 		c := card{Photo: p, Shown: p.picture, Noise: noise(p.request, p.picture), Sent: len(p.request)}
 		for _, a := range p.Answers[:withKeywords] {

@@ -9,11 +9,38 @@ import (
 
 // Print writes a result for people.
 func (r *Result) Print(w io.Writer) {
+	r.printProfiles(w)
 	r.printPhotos(w)
 	r.printSchemes(w)
 	r.printCosts(w)
 	r.printAgreement(w)
 	r.printSaw(w)
+}
+
+// printProfiles writes a row a profile.
+func (r *Result) printProfiles(w io.Writer) {
+	if len(r.Profiles) > 1 {
+		fmt.Fprintf(w, "\nThe profiles side by side: what each looks at, and what it finds for a photo.\n\n")
+		row := func(cells ...string) {
+			line := "  " + pad(cells[0], 33)
+			for i, c := range cells[1:] {
+				line += " " + pad(c, max(10, utf8.RuneCountInString(profileHead[i])))
+			}
+			fmt.Fprintln(w, strings.TrimRight(line, " "))
+		}
+		row(append([]string{""}, profileHead...)...)
+		for _, p := range r.Profiles {
+			row(append([]string{p.Name}, p.Cells()...)...)
+		}
+		fmt.Fprintf(w, "\n  %s\n", wrap(r.BasedOn(), 76, "  "))
+		fmt.Fprintf(w, "\n  %s\n", wrap(r.Ranking(), 76, "  "))
+	}
+	for _, x := range r.LeftOut {
+		fmt.Fprintf(w, "\n  %s\n", wrap("Profile "+x.Profile+" was left out: "+x.Reason, 76, "  "))
+	}
+	if a := r.Advice(); a != "" {
+		fmt.Fprintf(w, "\n  %s\n", wrap(a, 76, "  "))
+	}
 }
 
 func (r *Result) printPhotos(w io.Writer) {

@@ -46,7 +46,7 @@ const logWords = "request manifest segments annotate missing health indexes serv
 func (s *session) lookAtCloud() error {
 	saw := &s.result.Saw
 	var secrets []string
-	for _, list := range [][]item{s.records, s.asked} {
+	for _, list := range [][]item{s.records, s.held} {
 		for _, it := range list {
 			secrets = append(secrets, it.Keywords...)
 			secrets = append(secrets, it.Path, path.Base(it.Name))
