@@ -2,6 +2,7 @@ package eval
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"image"
@@ -13,6 +14,7 @@ import (
 	"cpar"
 	"cpar/eval/attack"
 	"cpar/eval/step"
+	"cpar/user"
 	"cpar/user/dataset"
 	"cpar/user/feature"
 )
@@ -33,7 +35,7 @@ func (p *Plan) Attacks(ctx context.Context) (*Attacks, step.Record, error) {
 }
 
 // MeasureAttacks attacks an index of the untouched images with requests for the
-// test images.
+// test images. Profile `network` is attacked where all images have embeddings.
 func MeasureAttacks(ctx context.Context, c *Corpus, o attack.Options) (*Attacks, error) {
 	collection := &attack.Collection{Train: c.Train, Test: c.Test}
 	if len(c.TestItems) == len(c.Test) {
@@ -71,15 +73,16 @@ func changedCopy(it dataset.Item) (*feature.Vectors, error) {
 // Tables implements Result.
 func (a *Attacks) Tables() []Table {
 	t := Table{Name: "attacks", Title: fmt.Sprintf("What a cloud learns that tries, %d records, %d requests: success and its 95 %% interval, in percent", a.Records, a.Requests),
-		Columns: []string{"attack", "scheme", "known", "success %", "from", "to", "guessing %", "trials"}}
+		Columns: []string{"attack", "scheme", "profile", "known", "success %", "from", "to", "guessing %", "trials"}}
 	estimates := Table{Name: "attacks-lattice", Title: "Lattice attacks on the key, estimated and not run",
-		Columns: []string{"attack", "scheme", "known", "records", "dimension", "block size", "root Hermite factor", "core-SVP bits"}}
+		Columns: []string{"attack", "scheme", "profile", "known", "records", "dimension", "block size", "root Hermite factor", "core-SVP bits"}}
 	for _, r := range a.Rows {
+		profile := cmp.Or(r.Profile, user.ProfilePaper.String())
 		if e := r.Estimate; e != nil {
-			estimates.Rows = append(estimates.Rows, []string{r.Attack, r.Scheme, whole(r.Known), whole(e.Samples), whole(e.Dimension), whole(e.BlockSize), num(e.Delta, 5), num(e.Bits, 0)})
+			estimates.Rows = append(estimates.Rows, []string{r.Attack, r.Scheme, profile, whole(r.Known), whole(e.Samples), whole(e.Dimension), whole(e.BlockSize), num(e.Delta, 5), num(e.Bits, 0)})
 			continue
 		}
-		t.Rows = append(t.Rows, []string{r.Attack, r.Scheme, whole(r.Known), num(100*r.Success, 1), num(100*r.Low, 1), num(100*r.High, 1), num(100*r.Baseline, 2), whole(r.Trials)})
+		t.Rows = append(t.Rows, []string{r.Attack, r.Scheme, profile, whole(r.Known), num(100*r.Success, 1), num(100*r.Low, 1), num(100*r.High, 1), num(100*r.Baseline, 2), whole(r.Trials)})
 	}
 	return []Table{t, estimates}
 }

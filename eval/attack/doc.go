@@ -16,6 +16,11 @@
 //	scale-…       spacing.go  r_s and r                            known: nothing
 //	keyword-…     keyword.go  what is a record about?              known: statistics, or k records' keywords
 //	key-…         key.go      S; estimates in lattice.go           known: k records' vectors
+//	key-by-scores keyscores.go  S, without a lattice               known: k records' vectors
+//	nearest-…     lll.go      which records are alike, by LLL      known: nothing, no request
+//
+// The last two are of profiles `learned` and `network` (learnt.go), whose distances an
+// attacker also guesses by stand-ins (standin.go).
 //
 // Photos are those of the paper's evaluation. Vectors of known photos come from the
 // program itself, run on the attacker's own photos; the projection is the owner's

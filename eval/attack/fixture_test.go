@@ -113,14 +113,19 @@ func (c *opaqueCloud) Observe(request []byte) (*Seen, error) {
 	return s, nil
 }
 
-// row is the row of an attack.
+// row is the row of an attack on profile `paper`.
 func row(t *testing.T, rows []Row, attack, scheme string, known int) Row {
 	t.Helper()
+	return profileRow(t, rows, attack, scheme, "paper", known)
+}
+
+func profileRow(t *testing.T, rows []Row, attack, scheme, profile string, known int) Row {
+	t.Helper()
 	for _, r := range rows {
-		if r.Attack == attack && r.Scheme == scheme && (known < 0 || r.Known == known) {
+		if r.Attack == attack && r.Scheme == scheme && r.Profile == profile && (known < 0 || r.Known == known) {
 			return r
 		}
 	}
-	t.Fatalf("no row of %s on %s with %d known", attack, scheme, known)
+	t.Fatalf("no row of %s on %s, profile %s, with %d known", attack, scheme, profile, known)
 	return Row{}
 }

@@ -9,7 +9,6 @@ import (
 	"cpar"
 	"cpar/internal/modq"
 	"cpar/user/ive"
-	"cpar/user/vector"
 )
 
 // Recovering the key S from records.
@@ -136,12 +135,13 @@ func judgeQuiet(v *View, row []uint64, used int) Row {
 	return proportion("key-quiet-row", v.Scheme, 0, right, len(v.Vectors)-used, 0)
 }
 
-// latticeRows are estimates for the key of an index of so many records of m words.
-func latticeRows(scheme string, m, records int) []Row {
+// latticeRows are estimates for the key of an index of so many records of m words,
+// the first dims of which are z and some typical in size.
+func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 	known := LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, Most: max(records, 4*m)}.Primal()
 	// Nothing known: the rows of w·V + e themselves are short, those of z most of
 	// all, and combinations of the ciphertexts by rows of S.
-	dense := Dense(m, m-vector.DimensionKL-3, 64, math.Ldexp(typicalElement, ive.DistanceShift))
+	dense := Dense(m, dims, 64, math.Ldexp(typical, ive.DistanceShift))
 	return []Row{
 		{Attack: "key-lattice-estimate", Scheme: scheme, Known: known.Samples, Estimate: &known},
 		{Attack: "key-lattice-estimate", Scheme: scheme, Known: 0, Estimate: &dense},

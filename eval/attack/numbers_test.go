@@ -80,7 +80,7 @@ func TestEstimatesMove(t *testing.T) {
 
 // The program's own parameters, as SECURITY.md states them.
 func TestKeyIsWithinReachOfLattices(t *testing.T) {
-	rows := latticeRows("cpar", 1347, 4500)
+	rows := latticeRows("cpar", 1347, 1296, 4500, typicalElement)
 	if e := rows[0].Estimate; e.Bits < 35 || e.Bits > 50 {
 		t.Errorf("known records: %+v", e)
 	}

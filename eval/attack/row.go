@@ -6,6 +6,8 @@ import "math"
 type Row struct {
 	Attack string `json:"attack"`
 	Scheme string `json:"scheme"`
+	// Profile is that of the index; "" in results of earlier versions, of paper.
+	Profile string `json:"profile,omitempty"`
 	// Known is how much the attacker knew beforehand or saw; the attack says of
 	// what.
 	Known int `json:"known"`

@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -57,7 +58,7 @@ func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 		do   func(context.Context) error
 	}{
 		{"index", r.index}, {"knowledge", r.learn}, {"changed copies", r.change}, {"schemes", r.schemes},
-		{"planes", r.planes}, {"order", r.order}, {"key", r.key},
+		{"planes", r.planes}, {"order", r.order}, {"key", r.key}, {"other profiles", r.profiles},
 	}
 	defer func() {
 		for _, b := range []*built{r.b, r.sealed} {
@@ -100,7 +101,12 @@ type run struct {
 	compared [][]float64
 }
 
-func (r *run) add(rows ...Row) { r.rows = append(r.rows, rows...) }
+func (r *run) add(rows ...Row) {
+	for _, row := range rows {
+		row.Profile = cmp.Or(row.Profile, user.ProfilePaper.String())
+		r.rows = append(r.rows, row)
+	}
+}
 
 func (r *run) index(ctx context.Context) (err error) {
 	if r.b, err = build(ctx, r.c.Train, user.Options{PCA: r.o.PCA}, 1); err != nil {

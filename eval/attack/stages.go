@@ -82,7 +82,7 @@ func (r *run) typical() float64 {
 // draws of them share a row.
 func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	for _, k := range upTo(knownVectors, v.Records) {
-		err := r.guessing("request-by-vectors", v, k, func(known []int) ([][]float64, error) {
+		row, err := guessing("request-by-vectors", v, k, len(r.test), func(known []int) ([][]float64, error) {
 			predicted := make([][]float64, len(r.test))
 			for c, q := range r.test {
 				for _, i := range known {
@@ -94,9 +94,10 @@ func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 		if err != nil {
 			return err
 		}
+		r.add(row)
 	}
 	for _, k := range upTo(knownPhotos, v.Records) {
-		err := r.guessing("request-by-photos", v, k, func(known []int) ([][]float64, error) {
+		row, err := guessing("request-by-photos", v, k, len(r.test), func(known []int) ([][]float64, error) {
 			photos := make([]*vector.Vector, len(known))
 			for j, i := range known {
 				photos[j] = r.trainPhotos[t.Place[i]]
@@ -106,6 +107,7 @@ func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 		if err != nil {
 			return err
 		}
+		r.add(row)
 	}
 	unknowns := float64(len(r.train[0].row()))
 	shares := solvingShares
@@ -134,8 +136,9 @@ func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	return nil
 }
 
-// guessing guesses requests from several draws of k known records.
-func (r *run) guessing(attack string, v *View, k int, predict func(known []int) ([][]float64, error)) error {
+// guessing guesses requests, each for the candidate of its number, from several
+// draws of k known records.
+func guessing(attack string, v *View, k, candidates int, predict func(known []int) ([][]float64, error)) (Row, error) {
 	draws := 1
 	if k < manyDraws {
 		draws = 5
@@ -145,7 +148,7 @@ func (r *run) guessing(attack string, v *View, k int, predict func(known []int) 
 		known := sample(v.Records, k, 100+uint64(seed))
 		predicted, err := predict(known)
 		if err != nil {
-			return err
+			return Row{}, err
 		}
 		for i, c := range guess(v, known, predicted) {
 			if c == i {
@@ -153,8 +156,7 @@ func (r *run) guessing(attack string, v *View, k int, predict func(known []int) 
 			}
 		}
 	}
-	r.add(proportion(attack, v.Scheme, k, right, draws*len(v.Seen), 1/float64(len(r.test))))
-	return nil
+	return proportion(attack, v.Scheme, k, right, draws*len(v.Seen), 1/float64(candidates)), nil
 }
 
 // upTo is the numbers of list that are at most most.
@@ -285,7 +287,8 @@ func (r *run) key(context.Context) error {
 	if row, used := quietRow(v); used < v.Records {
 		r.add(judgeQuiet(v, row, used))
 	}
-	r.add(latticeRows(v.Scheme, len(v.Vectors[0]), v.Records)...)
+	m := len(v.Vectors[0])
+	r.add(latticeRows(v.Scheme, m, m-vector.DimensionKL-3, v.Records, typicalElement)...)
 	return nil
 }
 

@@ -1,0 +1,266 @@
+package attack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"cpar"
+	"cpar/internal/modq"
+	"cpar/user/ive"
+)
+
+// Recovering the key S from known vectors and scores, without a lattice.
+//
+// A record is C = S⁻¹·A with A = w·V + e, a request t = Sᵀ·T with T = w·V_s + e_s,
+// and ⟨C, t⟩ = ⟨A, T⟩ in whole numbers, all bits of it. Known vectors give the
+// requests (request-solved), whose elements are whole numbers: z_s, r_s. What is
+// left of ⟨A, T⟩ − w²·⟨V, V_s⟩ is, in units of w,
+//
+//	⟨e, V_s⟩ + ⟨V, e_s⟩ + (what is a multiple of r_s) + (what is constant)
+//
+// For one record and many requests that is linear in e, and V_s is so much greater
+// than V that least squares gives e to a fraction of 1: it is rounded, and e_s
+// drops out as noise. Now A is known without error, and elimination gives the rows
+// of S that z meets. It takes about one and a half times as many requests as a
+// record has words, and so many known vectors.
+
+// spreadEpsilon is how far 3·ε moves a score.
+const spreadEpsilon = 3 * ive.EpsilonBound
+
+// solveUnit is solveRequests for vectors of length 1, which the attacker knows:
+// r_s follows from the length of what least squares finds.
+func solveUnit(v *View, known []int, vectors []*projected) ([]solved, error) {
+	out, err := solveRequests(v, known, vectors)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range out {
+		square := 0.0
+		for _, x := range s.z {
+			square += x * x
+		}
+		by := lengthUnit / math.Sqrt(square)
+		if s.scale < 0 {
+			by = -by
+		}
+		for j := range s.z {
+			out[i].z[j] *= by
+		}
+		out[i].scale /= by
+	}
+	return out, nil
+}
+
+// asked is a request in whole numbers, as its owner laid it out.
+type asked struct {
+	seen  *Seen
+	z     []int64
+	scale int64
+}
+
+// exactRequests are the requests that can be read exactly: their distances from
+// the known vectors fit the scores to within ε. disturbed is what ε does to the
+// scores of the known records as far as it is known, improved.
+func exactRequests(v *View, known []int, vectors []*projected, disturbed []float64) ([]asked, error) {
+	clean := &View{Scheme: v.Scheme, Stored: v.Stored}
+	for _, s := range v.Seen {
+		scores := make([]float64, v.Records)
+		for k, i := range known {
+			scores[i] = s.Scores[i] - disturbed[k]
+		}
+		clean.Seen = append(clean.Seen, &Seen{Scores: scores})
+	}
+	got, err := solveUnit(clean, known, vectors)
+	if err != nil {
+		return nil, err
+	}
+	var out []asked
+	left := make([]float64, len(known))
+	sums := make([]float64, len(known))
+	for j, s := range got {
+		a := asked{seen: v.Seen[j], z: make([]int64, len(s.z))}
+		along, square := 0.0, 0.0
+		for i, x := range s.z {
+			rounded := math.Round(x)
+			a.z[i] = int64(rounded)
+			along += x * rounded
+			square += rounded * rounded
+		}
+		if !(square > 0) || math.Abs(s.scale) > 2*ive.MaxScale {
+			continue
+		}
+		a.scale = int64(math.Round(s.scale * along / square))
+		mean := 0.0
+		for k, i := range known {
+			left[k] = v.Seen[j].Scores[i] - float64(a.score(vectors[k]))
+			mean += left[k] / float64(len(known))
+		}
+		if slices.Max(left)-slices.Min(left) > 2.2*spreadEpsilon {
+			continue
+		}
+		out = append(out, a)
+		for k, x := range left {
+			sums[k] += x - mean
+		}
+	}
+	for k := range disturbed {
+		disturbed[k] = sums[k] / float64(max(len(out), 1))
+	}
+	return out, nil
+}
+
+// score is r_s·‖z − z_s‖²: all of a score but what does not depend on both.
+func (a *asked) score(p *projected) int64 {
+	sum := int64(0)
+	for i, x := range p.z {
+		d := int64(x) - a.z[i]
+		sum += d * d
+	}
+	return a.scale * sum
+}
+
+// keyByScores finds the rows of S that belong to z, by known vectors and the
+// requests seen; nil for those that all known vectors have 0 for, and altogether
+// nil if there are too few requests or vectors.
+func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error) {
+	disturbed := make([]float64, len(known))
+	var requests []asked
+	for range 3 {
+		var err error
+		if requests, err = exactRequests(v, known, vectors, disturbed); err != nil {
+			return nil, err
+		}
+	}
+	m := len(v.Vectors[0])
+	var slots []int
+	for i := range vectors[0].z {
+		if slices.ContainsFunc(vectors, func(p *projected) bool { return p.z[i] != 0 }) {
+			slots = append(slots, i)
+		}
+	}
+	const spare = 16
+	if len(requests) < len(slots)+spare || len(known) < m+spare {
+		return nil, nil
+	}
+	noise, err := recordNoise(v, known, vectors, requests, slots)
+	if err != nil {
+		return nil, err
+	}
+	// The surest first.
+	order := make([]int, len(known))
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(noise[a].unsure, noise[b].unsure) })
+	rows, right := make([][]uint64, m+spare), make([][]uint64, m+spare)
+	for i, k := range order[:m+spare] {
+		rows[i] = v.Vectors[known[k]]
+		for j, slot := range slots {
+			for _, shift := range shifts {
+				right[i] = append(right[i], uint64(int64(vectors[k].z[slot])<<ive.DistanceShift+noise[k].e[j]+shift))
+			}
+		}
+	}
+	found := eliminate(rows, right)
+	if found == nil {
+		return nil, nil
+	}
+	key := make([][]uint64, len(vectors[0].z))
+	for j, slot := range slots {
+		for i := range shifts {
+			row := found[j*len(shifts)+i]
+			if !slices.ContainsFunc(order, func(k int) bool {
+				return modq.RoundShift(modq.Dot(row, v.Vectors[known[k]]), ive.DistanceShift) != int64(vectors[k].z[slot])
+			}) {
+				key[slot] = row
+			}
+		}
+	}
+	return key, nil
+}
+
+// shifts are what the noise of all records in a slot may be off by: their mean is
+// only nearly 0.
+var shifts = []int64{0, -1, 1}
+
+// estimated is the noise of a record, and how far the worst of it was from a whole
+// number.
+type estimated struct {
+	e      []int64
+	unsure float64
+}
+
+// recordNoise is e of every known record in the slots, by least squares over the
+// requests.
+func recordNoise(v *View, known []int, vectors []*projected, requests []asked, slots []int) ([]estimated, error) {
+	rows := make([][]float64, len(requests))
+	y := mat.NewDense(len(requests), len(known), nil)
+	rest := make([]int64, len(known))
+	for j, a := range requests {
+		for _, slot := range slots {
+			rows[j] = append(rows[j], float64(-2*a.scale*a.z[slot]))
+		}
+		rows[j] = append(rows[j], float64(a.scale))
+		q, err := cpar.DecodeRequest(a.seen.Request)
+		if err != nil {
+			return nil, err
+		}
+		for k, i := range known {
+			// Whole numbers of 63 bits; what is left has fewer than 53 once r_s·r, which
+			// all records have, is out.
+			rest[k] = int64(modq.Dot(v.Vectors[i], q.Vector)) - a.score(vectors[k])<<(2*ive.DistanceShift)
+			y.Set(j, k, math.Ldexp(float64(rest[k]-rest[0]), -ive.DistanceShift))
+		}
+	}
+	system, err := newLinear(rows)
+	if err != nil {
+		return nil, err
+	}
+	x, err := system.solve(y)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]estimated, len(known))
+	for j := range slots {
+		// What e_s does is nearly the same for all records: a shift of e, whose
+		// fraction they show, and whose whole part makes their mean 0.
+		var sin, cos float64
+		for k := range known {
+			s, c := math.Sincos(2 * math.Pi * x.At(j, k))
+			sin, cos = sin+s, cos+c
+		}
+		shift, mean := math.Atan2(sin, cos)/(2*math.Pi), 0.0
+		for k := range known {
+			mean += math.Round(x.At(j, k)-shift) / float64(len(known))
+		}
+		for k := range known {
+			e := x.At(j, k) - shift
+			out[k].e = append(out[k].e, int64(math.Round(e)-math.Round(mean)))
+			out[k].unsure = max(out[k].unsure, math.Abs(e-math.Round(e)))
+		}
+	}
+	return out, nil
+}
+
+// judgeKey counts the records beyond the known that the rows decrypt.
+func judgeKey(v *View, known []int, key [][]uint64, truth []*projected) Row {
+	right, trials := 0, 0
+	taken := marked(v.Records, known)
+	for i, c := range v.Vectors {
+		if taken[i] {
+			continue
+		}
+		trials++
+		all := key != nil
+		for slot, row := range key {
+			all = all && (row == nil && truth[i].z[slot] == 0 || row != nil && modq.RoundShift(modq.Dot(row, c), ive.DistanceShift) == int64(truth[i].z[slot]))
+		}
+		if all {
+			right++
+		}
+	}
+	return proportion("key-by-scores", v.Scheme, len(known), right, trials, 0)
+}

@@ -1,0 +1,354 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/ive"
+	"cpar/user/vector"
+)
+
+// Profiles `learned` and `network`: what changes where vectors are short and
+// their distances were learnt from private photos and keywords.
+//
+// The owner indexes half of the collection. The other half is the attacker's: an
+// annotated collection of the same kind, from which he learns a projection of his
+// own with the same program. The index is of capia: cpar has the same scores, and
+// what its forest adds does not depend on the profile.
+
+const (
+	// leastLearnt photos are enough to learn from.
+	leastLearnt = 40
+	// sealedRecords of scheme sealed are enough: its words do not depend on them.
+	sealedRecords = 500
+	// lengthUnit is how many units of z a length of 1 is.
+	lengthUnit = 1000
+)
+
+var (
+	learntProfiles = []user.ProfileKind{user.ProfileLearned, user.ProfileNetwork}
+	learntPhotos   = []int{10, 30, 100, 300}
+	// keyShares are known vectors for each word of a record, where the key is
+	// solved for.
+	keyShares = []float64{1.25, 1.5, 2, 3}
+)
+
+// learnt is an index of one of these profiles under attack.
+type learnt struct {
+	run     *run
+	profile user.ProfileKind
+	// mine are indexed, theirs the attacker's.
+	mine, theirs []user.Image
+	target       *Target
+	view         *View
+	// place[i] is the place in Collection.Train of the photo behind record i.
+	place             []int
+	records, requests []*projected
+}
+
+// profiles attacks an index of each profile that the collection allows.
+func (r *run) profiles(ctx context.Context) error {
+	n := len(r.c.Train)
+	if n/2 < leastLearnt {
+		return nil
+	}
+	indexed := sample(n, n/2, 9)
+	var mine, theirs []user.Image
+	for i, taken := range marked(n, indexed) {
+		if taken {
+			mine = append(mine, r.c.Train[i])
+		} else {
+			theirs = append(theirs, r.c.Train[i])
+		}
+	}
+	for _, p := range learntProfiles {
+		if p == user.ProfileNetwork && !embedded(r.c) {
+			continue
+		}
+		l := &learnt{run: r, profile: p, mine: mine, theirs: theirs}
+		if err := l.attack(ctx, indexed); err != nil {
+			return fmt.Errorf("profile %v: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// embedded says whether all images have embeddings of a network.
+func embedded(c *Collection) bool {
+	for _, list := range [][]user.Image{c.Train, c.Test} {
+		for _, im := range list {
+			if im.Vectors.Embedding == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// attack attacks an index of mine, which are at the places indexed of
+// Collection.Train.
+func (l *learnt) attack(ctx context.Context, indexed []int) error {
+	b, err := build(ctx, l.mine, user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile}, 4)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	if l.target, err = b.target(cpar.SchemeCAPIA); err != nil {
+		return err
+	}
+	for _, j := range b.place {
+		l.place = append(l.place, indexed[j])
+	}
+	l.records = rounded(b.twin.Vectors())
+	requests, err := vectorsOf(ctx, b.builder.Vector, raw(l.run.c.Test))
+	if err != nil {
+		return err
+	}
+	l.requests = rounded(requests)
+	if l.view, _, err = l.target.view(ctx, raw(l.run.c.Test), false); err != nil {
+		return err
+	}
+	for _, do := range []func(context.Context) error{l.guess, l.solve, l.key, l.nearest, l.sealed} {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := do(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add notes rows of this profile.
+func (l *learnt) add(rows ...Row) {
+	for _, row := range rows {
+		row.Profile = l.profile.String()
+		l.run.add(row)
+	}
+}
+
+// rounded are vectors as they are encrypted.
+func rounded(list []*vector.Vector) []*projected {
+	out := make([]*projected, len(list))
+	for i, v := range list {
+		out[i] = &projected{z: make([]int16, len(v.X))}
+		for j, x := range v.X {
+			out[i].z[j] = int16(math.RoundToEven(float64(x) * lengthUnit))
+		}
+	}
+	return out
+}
+
+// guess guesses requests among the candidates, and matches records to photos, by
+// the true distances and by everything that an attacker can take for them.
+func (l *learnt) guess(ctx context.Context) error {
+	rows, err := link(ctx, l.target, raw(l.run.c.Test)[:l.run.linked()], nil)
+	if err != nil {
+		return err
+	}
+	l.add(rows...)
+	if err := l.guessed(ctx, "vectors", knownVectors, func(c, i int) float64 { return l.records[i].from(l.requests[c]) }); err != nil {
+		return err
+	}
+	list, err := l.standIns(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range list {
+		if s.candidates != nil {
+			if err := l.guessed(ctx, s.name, learntPhotos, func(c, i int) float64 { return s.candidates[c][l.place[i]] }); err != nil {
+				return err
+			}
+		}
+		if err := l.matched(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// guessed is a row for each number of known records.
+func (l *learnt) guessed(ctx context.Context, by string, numbers []int, predict func(candidate, record int) float64) error {
+	for _, k := range upTo(numbers, l.view.Records) {
+		row, err := guessing("request-by-"+by, l.view, k, len(l.requests), func(known []int) ([][]float64, error) {
+			out := make([][]float64, len(l.requests))
+			return out, each(ctx, len(out), func(c int) error {
+				for _, i := range known {
+					out[c] = append(out[c], predict(c, i))
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+		l.add(row)
+	}
+	return nil
+}
+
+// matched matches the records to the photos that are indexed, by all requests.
+func (l *learnt) matched(s standIn) error {
+	scores := make([][]float64, len(l.view.Seen))
+	for j, seen := range l.view.Seen {
+		scores[j] = seen.Scores
+	}
+	// The photos in the order of the records, which match does not profit by.
+	compared := make([][]float64, len(s.picked))
+	for j, row := range s.picked {
+		compared[j] = pick(row, l.place)
+	}
+	near, err := match(scores, compared)
+	if err != nil {
+		return err
+	}
+	right := 0
+	for i, photo := range near {
+		if photo == i {
+			right++
+		}
+	}
+	l.add(proportion("match-by-"+s.name, l.view.Scheme, len(scores), right, len(near), 1/float64(len(near))))
+	return nil
+}
+
+// solve solves for requests by known vectors.
+func (l *learnt) solve(context.Context) error {
+	unknowns := float64(len(l.records[0].row()))
+	for _, share := range solvingShares {
+		k := int(share * unknowns)
+		if k > l.view.Records {
+			break
+		}
+		known := sample(l.view.Records, k, 5)
+		got, err := solveUnit(l.view, known, l.vectors(known))
+		if err != nil {
+			return err
+		}
+		l.add(judgeSolved(l.view, k, got, l.requests))
+	}
+	return nil
+}
+
+func (l *learnt) vectors(known []int) []*projected {
+	out := make([]*projected, len(known))
+	for j, i := range known {
+		out[j] = l.records[i]
+	}
+	return out
+}
+
+// key looks for the key, by known vectors and scores, and estimates lattices.
+func (l *learnt) key(context.Context) error {
+	m := len(l.view.Vectors[0])
+	for _, share := range keyShares {
+		k := int(share * float64(m))
+		if k >= l.view.Records {
+			break
+		}
+		known := sample(l.view.Records, k, 12)
+		rows, err := keyByScores(l.view, known, l.vectors(known))
+		if err != nil {
+			return err
+		}
+		l.add(judgeKey(l.view, known, rows, l.records))
+	}
+	l.add(latticeRows(l.view.Scheme, m, len(l.records[0].z), l.view.Records, typical(l.records))...)
+	return nil
+}
+
+// nearest reads the index alone. Its dimension is cut where reduction would take
+// longer than the rest of a run; that takes an index of its own.
+func (l *learnt) nearest(context.Context) error {
+	view, records, name := l.view, l.records, "nearest-from-index"
+	if len(records[0].z) > latticeDim {
+		var err error
+		if view, records, err = cut(records, latticeDim); err != nil {
+			return err
+		}
+		view.Scheme, name = l.view.Scheme, fmt.Sprintf("nearest-from-index-%d", latticeDim)
+	}
+	k := int(latticeShare * float64(len(view.Vectors[0])))
+	if k >= view.Records {
+		return nil
+	}
+	l.add(judgeNearest(name, view, nearestFromIndex(view, k), records))
+	return nil
+}
+
+const (
+	// latticeDim is a dimension in which reduction takes seconds.
+	latticeDim = 64
+	// latticeShare is how many ciphertexts are taken for each word of a record.
+	latticeShare = 1.9
+)
+
+// cut encrypts the first dim elements of records under a key of their own, as
+// package combined lays them out.
+func cut(records []*projected, dim int) (*View, []*projected, error) {
+	p := ive.Params{Dim: dim + 3, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
+	key, err := ive.NewKey([32]byte{'c', 'u', 't'}, p)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a key: %w", err)
+	}
+	const offset = 1.75 * lengthUnit * lengthUnit
+	noise := ive.NewNoise([32]byte{2})
+	v := &View{Stored: &Stored{Records: len(records)}}
+	out := make([]*projected, len(records))
+	for i, r := range records {
+		out[i] = &projected{z: r.z[:dim]}
+		plain := make([]int64, dim, dim+3)
+		for j, x := range out[i].z {
+			plain[j] = int64(x)
+		}
+		plain = append(plain, int64(out[i].square())-offset, noise.Epsilon(), 1)
+		words := make([]uint64, dim+3)
+		if err := key.EncryptRecord(words, plain, noise, dim+2); err != nil {
+			return nil, nil, fmt.Errorf("encrypting record %d: %w", i, err)
+		}
+		v.Vectors = append(v.Vectors, words)
+	}
+	return v, out, nil
+}
+
+// typical is the root of the mean square of an element.
+func typical(list []*projected) float64 {
+	sum := 0.0
+	for _, p := range list {
+		for _, x := range p.z {
+			sum += float64(x) * float64(x) / float64(len(list)*len(p.z))
+		}
+	}
+	return math.Sqrt(sum)
+}
+
+// sealed attacks scheme sealed with what tells most of the others.
+func (l *learnt) sealed(ctx context.Context) error {
+	b, err := build(ctx, l.mine[:min(sealedRecords, len(l.mine))], user.Options{Scheme: cpar.SchemeSealed, Profile: l.profile}, 6)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	t, err := b.sealedTarget()
+	if err != nil {
+		return err
+	}
+	rows, err := link(ctx, t, raw(l.run.c.Test)[:l.run.linked()], nil)
+	if err != nil {
+		return err
+	}
+	l.add(rows...)
+	records := rounded(b.twin.Vectors())
+	requests, err := vectorsOf(ctx, b.builder.Vector, raw(l.run.c.Test))
+	if err != nil {
+		return err
+	}
+	s := &learnt{run: l.run, profile: l.profile, records: records, requests: rounded(requests)}
+	if s.view, _, err = t.view(ctx, raw(l.run.c.Test), false); err != nil {
+		return err
+	}
+	return s.guessed(ctx, "vectors", []int{30}, func(c, i int) float64 { return s.records[i].from(s.requests[c]) })
+}

@@ -1,0 +1,316 @@
+package attack
+
+import (
+	"math"
+	"slices"
+
+	simd "gonum.org/v1/gonum/floats"
+
+	"cpar/internal/modq"
+	"cpar/user/ive"
+)
+
+// Reading records with nothing known, from an index alone.
+//
+// The difference of two records is S⁻¹·(w·(V − V′) + e − e′), in which the slot
+// without noise is 0. Take K differences, the rows of D, K×m: the lattice of all
+// D·s modulo 2⁶⁴ has in it one column of differences for every element of a vector,
+// each of K elements of w times what z varies by, some 2²¹. A lattice of its
+// volume has no vector so short by chance, so that reduction by LLL finds them, up
+// to their signs and small multiples of each other. With a column, elimination
+// gives the row of S that reads it from every record.
+//
+// (A. K. Lenstra, H. W. Lenstra, L. Lovász, Math. Ann. 261, 1982; in floating point
+// and with insertions as C. P. Schnorr, M. Euchner, Math. Programming 66, 1994.)
+
+// modulusBits leave room for sums in int64. A lattice modulo 2⁶⁴ is one modulo any
+// smaller power, too.
+const modulusBits = 58
+
+// A differing is the differences of records from the first, in a shape that
+// lattices are made of: column c of an element is Σ weight[p]·rows[p][c], for
+// weights that are its values at the pivots.
+type differing struct {
+	rows   [][]uint64
+	pivots []int
+}
+
+// newDiffering takes the records' words; pivots lie among the first k
+// differences. It returns nil if these depend on each other.
+func newDiffering(records [][]uint64, k int) *differing {
+	m := len(records[0])
+	d := &differing{rows: make([][]uint64, m)}
+	for j := range d.rows {
+		d.rows[j] = make([]uint64, len(records)-1)
+		for i := range d.rows[j] {
+			d.rows[j][i] = records[i+1][j] - records[0][j]
+		}
+	}
+	// One row is left that cannot be reduced: the slot without noise.
+	for c := 0; c < k && len(d.pivots) < m-1; c++ {
+		p := len(d.pivots)
+		at := slices.IndexFunc(d.rows[p:], func(row []uint64) bool { return row[c]&1 == 1 })
+		if at < 0 {
+			continue
+		}
+		d.rows[p], d.rows[p+at] = d.rows[p+at], d.rows[p]
+		inverse := modq.InverseOdd(d.rows[p][c])
+		for i := range d.rows[p] {
+			d.rows[p][i] *= inverse
+		}
+		for j, row := range d.rows {
+			if j != p && row[c] != 0 {
+				modq.Axpy(-row[c], d.rows[p], row)
+			}
+		}
+		d.pivots = append(d.pivots, c)
+	}
+	if len(d.pivots) < m-1 {
+		return nil
+	}
+	return d
+}
+
+// centred is x modulo 2^modulusBits, around 0.
+func centred(x uint64) int64 { return int64(x<<(64-modulusBits)) >> (64 - modulusBits) }
+
+// basis is one of the lattice in the first k differences.
+func (d *differing) basis(k int) [][]int64 {
+	var out [][]int64
+	for c := range k {
+		if !slices.Contains(d.pivots, c) {
+			row := make([]int64, k)
+			row[c] = 1 << modulusBits
+			out = append(out, row)
+		}
+	}
+	for p := range d.pivots {
+		row := make([]int64, k)
+		for i := range row {
+			row[i] = centred(d.rows[p][i])
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// element is what the vector v of the lattice stands for in every record, in
+// units of w and counted from the mean.
+func (d *differing) element(v []int64) []int64 {
+	words := make([]uint64, len(d.rows[0]))
+	for p, c := range d.pivots {
+		modq.Axpy(uint64(v[c]), d.rows[p], words)
+	}
+	out, mean := make([]int64, 1, len(words)+1), 0.0
+	for _, x := range words {
+		out = append(out, int64(math.RoundToEven(math.Ldexp(float64(centred(x)), -ive.DistanceShift))))
+		mean += float64(out[len(out)-1]) / float64(len(words)+1)
+	}
+	for i := range out {
+		out[i] -= int64(math.Round(mean))
+	}
+	return out
+}
+
+// elementsFromIndex are the elements of the records' vectors, up to order, sign and
+// what reduction leaves of multiples of each other; nil if none are found. They
+// come from ciphertexts alone. Where a collection has so few keywords that vectors
+// are filled up with zeros, the noise there spoils some of it.
+func elementsFromIndex(v *View, k int) [][]float64 {
+	d := newDiffering(v.Vectors, k)
+	if d == nil {
+		return nil
+	}
+	b := d.basis(k)
+	reduce(b)
+	length, longest := make([]float64, len(b)), 0.0
+	for i, row := range b {
+		length[i] = math.Sqrt(square(row))
+		longest = max(longest, length[i])
+	}
+	// Over all records the elements correlate less than over k of them: reduced once
+	// more, they come apart.
+	var elements [][]int64
+	for i, row := range b {
+		if length[i] >= longest/muchLonger {
+			continue
+		}
+		if x := d.element(row); slices.ContainsFunc(x, func(y int64) bool { return y != 0 }) {
+			elements = append(elements, x) // else it is noise alone
+		}
+	}
+	if len(elements) == 0 {
+		return nil
+	}
+	reduce(elements)
+	return untangled(elements)
+}
+
+func square(row []int64) (sum float64) {
+	for _, x := range row {
+		sum += float64(x) * float64(x)
+	}
+	return sum
+}
+
+// untangled takes whole multiples of elements from each other as long as that makes
+// them vary less: those of a learnt projection hardly correlate.
+func untangled(list [][]int64) [][]float64 {
+	n := len(list)
+	elements := make([][]float64, n)
+	for i, x := range list {
+		mean := 0.0
+		for _, y := range x {
+			mean += float64(y) / float64(len(x))
+		}
+		for _, y := range x {
+			elements[i] = append(elements[i], float64(y)-mean)
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for j := range n {
+			variance := dot(elements[j], elements[j])
+			for i := range n {
+				by := 0.0
+				if i != j && variance > 0 {
+					by = math.Round(dot(elements[i], elements[j]) / variance)
+				}
+				if by == 0 {
+					continue
+				}
+				changed = true
+				for k, y := range elements[j] {
+					elements[i][k] -= by * y
+				}
+			}
+		}
+	}
+	return elements
+}
+
+// mostSpread is what no element of a vector of length 1 varies by, rounded at
+// lengthUnit, if there are more than a few; Σz² and ε vary more, by rounding.
+const mostSpread = 0.45 * lengthUnit
+
+// nearestFromIndex names for each record the other that is most like it; nil if it
+// finds nothing to compare.
+func nearestFromIndex(v *View, k int) []int {
+	rows := make([][]float64, v.Records)
+	for _, x := range elementsFromIndex(v, k) {
+		if dot(x, x) > mostSpread*mostSpread*float64(len(x)) {
+			continue
+		}
+		for i, y := range x {
+			rows[i] = append(rows[i], y)
+		}
+	}
+	if len(rows[0]) == 0 {
+		return nil
+	}
+	return nearestOthers(rows)
+}
+
+// nearestOthers is the nearest other row of each.
+func nearestOthers(rows [][]float64) []int {
+	half := make([]float64, len(rows))
+	for i, row := range rows {
+		half[i] = dot(row, row) / 2
+	}
+	out := make([]int, len(rows))
+	for i, row := range rows {
+		best := math.Inf(-1)
+		for j, other := range rows {
+			if like := dot(row, other) - half[j]; i != j && like > best {
+				best, out[i] = like, j
+			}
+		}
+	}
+	return out
+}
+
+// judgeNearest compares them with the truth.
+func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
+	rows := make([][]float64, len(truth))
+	for i, p := range truth {
+		rows[i] = p.row()[:len(p.z)]
+	}
+	right := 0
+	for i, j := range nearestOthers(rows) {
+		if got != nil && got[i] == j {
+			right++
+		}
+	}
+	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
+}
+
+// muchLonger are the other vectors of a reduced basis than those that stand for
+// elements.
+const muchLonger = 6
+
+// reduce reduces the rows of b, in place, by LLL with δ = 0.99.
+func reduce(b [][]int64) {
+	const delta = 0.99
+	n := len(b)
+	width := len(b[0])
+	f, mu, r := make([][]float64, n), make([][]float64, n), make([][]float64, n)
+	toFloat := func(k int) {
+		for i, x := range b[k] {
+			f[k][i] = float64(x)
+		}
+	}
+	for i := range b {
+		f[i], mu[i], r[i] = make([]float64, width), make([]float64, n), make([]float64, n)
+		toFloat(i)
+	}
+	s := make([]float64, n+1)
+	r[0][0] = simd.Dot(f[0], f[0])
+	for k := 1; k < n; {
+		for changed, pass := true, 0; changed && pass < 200; pass++ {
+			for j := range k {
+				x := simd.Dot(f[k], f[j]) - simd.Dot(mu[j][:j], r[k][:j])
+				r[k][j] = x
+				mu[k][j] = x / r[j][j]
+			}
+			changed = false
+			for j := k - 1; j >= 0; j-- {
+				by := math.Round(mu[k][j])
+				if math.Abs(mu[k][j]) < 0.51 || by == 0 {
+					continue
+				}
+				changed = true
+				whole := int64(by)
+				row := b[j]
+				to := b[k][:len(row)]
+				for i, x := range row {
+					to[i] -= whole * x
+				}
+				simd.AddScaled(mu[k][:j], -by, mu[j][:j])
+			}
+			if changed {
+				toFloat(k)
+			}
+		}
+		s[0] = simd.Dot(f[k], f[k])
+		for j := range k {
+			s[j+1] = s[j] - mu[k][j]*r[k][j]
+		}
+		if delta*r[k-1][k-1] <= s[k-1] {
+			r[k][k] = max(s[k], 1e-3)
+			k++
+			continue
+		}
+		at := k - 1
+		for at > 0 && delta*r[at-1][at-1] > s[at-1] {
+			at--
+		}
+		moved, movedF, movedMu, movedR := b[k], f[k], mu[k], r[k]
+		copy(b[at+1:k+1], b[at:k])
+		copy(f[at+1:k+1], f[at:k])
+		copy(mu[at+1:k+1], mu[at:k])
+		copy(r[at+1:k+1], r[at:k])
+		b[at], f[at], mu[at], r[at] = moved, movedF, movedMu, movedR
+		r[at][at] = s[at]
+		k = at + 1
+	}
+}

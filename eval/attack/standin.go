@@ -1,0 +1,135 @@
+package attack
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/feature"
+)
+
+// A standIn is a distance between photos that an attacker takes for the owner's,
+// which was learnt and is secret.
+type standIn struct {
+	name string
+	// candidates[c] is how far test photo c is from each photo of Train; nil for
+	// what would know the answer's collection.
+	candidates [][]float64
+	// picked[j] is how far a photo that the attacker picks is from each.
+	picked [][]float64
+}
+
+// standIns are the paper's distance, that of embeddings (the network is public),
+// and what the program itself learns from the attacker's photos and, where the
+// collection is public with its keywords, from the collection. The program is no
+// secret, and draws nothing at random but the order of the photos.
+func (l *learnt) standIns(ctx context.Context) ([]standIn, error) {
+	r := l.run
+	paper, err := distances(ctx, r.trainPhotos, r.testPhotos)
+	if err != nil {
+		return nil, err
+	}
+	out := []standIn{{"photos", paper, r.compared}}
+	train, test := raw(r.c.Train), raw(r.c.Test)
+	// A learnt distance is another between the photos that it was learnt from than
+	// between others, as requests are: photos are picked from outside.
+	var indexed, others []int
+	for i, taken := range marked(len(train), l.place) {
+		if taken {
+			indexed = append(indexed, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	add := func(name string, requests bool, from []int, of func([]*feature.Vectors) ([][]float32, error)) error {
+		records, err := of(train)
+		if err != nil {
+			return err
+		}
+		s := standIn{name: name}
+		var picked [][]float32
+		for _, i := range sample(len(from), picks, 2) {
+			picked = append(picked, records[from[i]])
+		}
+		if s.picked, err = squares(ctx, records, picked); err != nil {
+			return err
+		}
+		if requests {
+			asked, err := of(test)
+			if err != nil {
+				return err
+			}
+			if s.candidates, err = squares(ctx, records, asked); err != nil {
+				return err
+			}
+		}
+		out = append(out, s)
+		return nil
+	}
+	if l.profile == user.ProfileNetwork {
+		if err := add("embeddings", true, others, func(list []*feature.Vectors) ([][]float32, error) {
+			rows := make([][]float32, len(list))
+			for i, v := range list {
+				rows[i] = unit(v.Embedding.Values)
+			}
+			return rows, nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	for _, from := range []struct {
+		name     string
+		images   []user.Image
+		outside  []int
+		requests bool
+	}{{"own-projection", l.theirs, indexed, true}, {"its-keywords", l.mine, others, false}} {
+		learnt, err := user.Setup(ctx, user.NewKey(), from.images, user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile})
+		if err != nil {
+			return nil, err
+		}
+		if err := add(from.name, from.requests, from.outside, func(list []*feature.Vectors) ([][]float32, error) {
+			vectors, err := vectorsOf(ctx, learnt.Vector, list)
+			rows := make([][]float32, len(vectors))
+			for i, v := range vectors {
+				if err == nil {
+					rows[i] = v.X
+				}
+			}
+			return rows, err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// unit is x at length 1.
+func unit(x []float32) []float32 {
+	square := 0.0
+	for _, v := range x {
+		square += float64(v) * float64(v)
+	}
+	out := slices.Clone(x)
+	for i := range out {
+		out[i] = float32(float64(out[i]) / max(math.Sqrt(square), 1e-30))
+	}
+	return out
+}
+
+// squares is the squared distance of every record from every request, a row for
+// each request.
+func squares(ctx context.Context, records, requests [][]float32) ([][]float64, error) {
+	out := make([][]float64, len(requests))
+	return out, each(ctx, len(requests), func(i int) error {
+		out[i] = make([]float64, len(records))
+		for j, r := range records {
+			for k, x := range r {
+				d := float64(x) - float64(requests[i][k])
+				out[i][j] += d * d
+			}
+		}
+		return nil
+	})
+}
