@@ -188,9 +188,32 @@ func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
 		}
 		return z
 	}
-	return &feature.Vectors{
+	out := &feature.Vectors{
 		RGB: blend(a.RGB, b.RGB, true), HSV: blend(a.HSV, b.HSV, true), Lab: blend(a.Lab, b.Lab, true),
 		Gabor: blend(a.Gabor, b.Gabor, false), GaborQ: choose(a.GaborQ, b.GaborQ),
 		Haar: blend(a.Haar, b.Haar, false), HaarQ: choose(a.HaarQ, b.HaarQ),
+	}
+	if a.Embedding != nil && b.Embedding != nil { // last: the features are the same with and without
+		out.Embedding = &feature.Embedding{Network: a.Embedding.Network, Values: blend(a.Embedding.Values, b.Embedding.Values, false)}
+	}
+	return out
+}
+
+// embedAugmented gives augmented photos embeddings where the corpus has them:
+// not the network's, which would take minutes and be kept for nothing, but the
+// photo's own mixed with another's, as mix does it. They are for cost only.
+func embedAugmented(c *Corpus, images []user.Image) {
+	for i, im := range images {
+		rng := rand.New(rand.NewPCG(augmentSeed+2, uint64(i)))
+		own, other := c.Train[i%len(c.Train)].Vectors.Embedding, c.Train[rng.IntN(len(c.Train))].Vectors.Embedding
+		if own == nil || other == nil {
+			return
+		}
+		share := float32(0.5 + 0.5*rng.Float64())
+		values := make([]float32, len(own.Values))
+		for j := range values {
+			values[j] = (share*own.Values[j] + (1-share)*other.Values[j]) * (0.95 + 0.1*rng.Float32())
+		}
+		im.Vectors.Embedding = &feature.Embedding{Network: own.Network, Values: values}
 	}
 }

@@ -114,18 +114,23 @@ func words(list []rank.Keyword) []string {
 func annotatePlain(dis [][]float64, keywords [][]string, k, kept int) [][]string {
 	out := make([][]string, len(dis))
 	for i, row := range dis {
-		order := make([]int, len(row))
-		for j := range order {
-			order[j] = j
-		}
-		slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(row[a], row[b]), a-b) })
 		var near []rank.Neighbour
-		for _, j := range order[:min(k, len(order))] {
+		for _, j := range ascending(row)[:min(k, len(row))] {
 			near = append(near, rank.Neighbour{Dis: row[j], Keywords: keywords[j]})
 		}
 		out[i] = words(rank.Keywords(near, kept))
 	}
 	return out
+}
+
+// ascending are the places of the values in order, ties by place.
+func ascending(values []float64) []int {
+	order := make([]int, len(values))
+	for j := range order {
+		order[j] = j
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(values[a], values[b]), a-b) })
+	return order
 }
 
 // eachRequest calls f for every request on all cores.

@@ -37,8 +37,9 @@ type Corpus struct {
 
 // LoadCorpus reads the collection in dir, divided as its split.csv says, or
 // with a held-out tenth. Features are kept in cacheDir, which must not be in
-// the collection; "" for none.
-func LoadCorpus(ctx context.Context, dir, cacheDir string, progress user.Progress) (*Corpus, error) {
+// the collection; "" for none. network, if not nil, gives every image an
+// embedding, which is kept there too.
+func LoadCorpus(ctx context.Context, dir, cacheDir string, network *user.Network, progress user.Progress) (*Corpus, error) {
 	c, err := dataset.Open(dir, dataset.Options{})
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func LoadCorpus(ctx context.Context, dir, cacheDir string, progress user.Progres
 	if len(train) == 0 || len(test) == 0 {
 		return nil, fmt.Errorf("reading the collection: %w: %d images to index and %d to ask; both are needed", cpar.ErrInput, len(train), len(test))
 	}
-	opt := user.BuildOptions{Options: user.Options{Progress: progress}}
+	opt := user.BuildOptions{Options: user.Options{Progress: progress}, Network: network}
 	if cacheDir != "" {
 		if opt.Cache, err = feature.OpenCache(cacheDir); err != nil {
 			return nil, err

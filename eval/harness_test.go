@@ -53,7 +53,7 @@ func TestPlanAll(t *testing.T) {
 	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "scaling") || !strings.Contains(err.Error(), "flann") || len(first.Failed) != 2 {
 		t.Errorf("scaling without a size and FLANN without a compiler cannot work, but: %v, %v", err, first.Failed)
 	}
-	names := []string{"sweep", "corel5k", "agreement", "samples", "alphagamma", "pca", "structures", "attacks", "cost"}
+	names := []string{"sweep", "corel5k", "agreement", "samples", "alphagamma", "pca", "structures", "attacks", "cost", "profiles", "profile-growth"}
 	for _, name := range names {
 		if measured[name] != 1 || reused[name] != 0 {
 			t.Errorf("%s: measured %d times, reused %d times", name, measured[name], reused[name])

@@ -25,9 +25,14 @@ import (
 type Lab struct {
 	// Data is the folder of the collection, Cache one that keeps features.
 	Data, Cache string
-	Progress    user.Progress
+	// Model is the file of an image network, "" for none; the images of the
+	// corpus then have its embeddings. Preprocessing and Runtime are those of
+	// user.NetworkOptions.
+	Model, Preprocessing, Runtime string
+	Progress                      user.Progress
 
 	corpus  *Corpus
+	network *user.Network
 	digest  string
 	session *Session
 	large   *Built
@@ -79,10 +84,26 @@ func hashFile(h hash.Hash, path string) error {
 	return nil
 }
 
+// Network is the image network of Model, nil without one.
+func (l *Lab) Network() (*user.Network, error) {
+	if l.network == nil && l.Model != "" {
+		n, err := user.OpenNetwork(l.Model, user.NetworkOptions{Runtime: l.Runtime, Preprocessing: l.Preprocessing})
+		if err != nil {
+			return nil, err
+		}
+		l.network = n
+	}
+	return l.network, nil
+}
+
 // Corpus is the collection as it is, features and all.
 func (l *Lab) Corpus(ctx context.Context) (*Corpus, error) {
 	if l.corpus == nil {
-		c, err := LoadCorpus(ctx, l.Data, l.Cache, l.Progress)
+		network, err := l.Network()
+		if err != nil {
+			return nil, err
+		}
+		c, err := LoadCorpus(ctx, l.Data, l.Cache, network, l.Progress)
 		if err != nil {
 			return nil, err
 		}
@@ -123,6 +144,7 @@ func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 			if l.extra, err = l.augmented(ctx, c, pixels); err != nil {
 				return nil, err
 			}
+			embedAugmented(c, l.extra)
 		}
 		if rest := missing - pixels; rest > 0 {
 			base := append(append([]user.Image(nil), c.Train...), l.extra[:pixels]...)

@@ -23,13 +23,16 @@ type Results struct {
 	PCA        *PCALoss
 	Structures *Structures
 	Sealed     *Sealed
-	Sweep      *Sweep
-	Samples    *Samples
-	FLANN      *FLANN
-	Cost       *Cost
-	Numbers    *Numbers
-	Scaling    *Scaling
-	Attacks    *Attacks
+	Profiles   *Profiles
+	// ProfileGrowth is scheme sealed with short vectors.
+	ProfileGrowth *ProfileGrowth
+	Sweep         *Sweep
+	Samples       *Samples
+	FLANN         *FLANN
+	Cost          *Cost
+	Numbers       *Numbers
+	Scaling       *Scaling
+	Attacks       *Attacks
 	// Steps are how the results came about, in the order of the run.
 	Steps []step.Record
 	// Failed says, by step, what went wrong.
@@ -56,6 +59,8 @@ func (r *Results) Each() []Result {
 	add(r.PCA != nil, r.PCA)
 	add(r.Structures != nil, r.Structures)
 	add(r.Sealed != nil, r.Sealed)
+	add(r.Profiles != nil, r.Profiles)
+	add(r.ProfileGrowth != nil, r.ProfileGrowth)
 	add(r.Corel5k != nil, r.Corel5k)
 	add(r.Samples != nil, r.Samples)
 	add(r.FLANN != nil, r.FLANN)
@@ -305,6 +310,12 @@ func (p *Plan) All(ctx context.Context) (*Results, error) {
 			r.Steps = append(r.Steps, records...)
 			return err == nil || note("sealed", step.Record{}, err)
 		},
+		func() bool { x, rec, err := p.Profiles(ctx); r.Profiles = x; return note("profiles", rec, err) },
+		func() bool {
+			x, rec, err := p.ProfileGrowth(ctx)
+			r.ProfileGrowth = x
+			return note("profile-growth", rec, err)
+		},
 		func() bool {
 			x, records, err := p.Scaling(ctx)
 			r.Scaling = x
@@ -342,6 +353,8 @@ func Kept(r *step.Runner) *Results {
 		}
 		out.Sealed.with(kept[SealedCost](r, out, "sealed-cost"), *growth)
 	}
+	out.Profiles = kept[Profiles](r, out, "profiles")
+	out.ProfileGrowth = kept[ProfileGrowth](r, out, "profile-growth")
 	out.Cost = kept[Cost](r, out, "cost")
 	var rows []ScalingRow
 	for _, n := range ScalingSizes {

@@ -41,11 +41,8 @@ func MeasureSamples(ctx context.Context, s *Session, c *Corpus) (*Samples, error
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		i := (2*k + 1) * len(c.Test) / (2 * n)
-		sample := Sample{Name: fmt.Sprintf("test image %d", i), Human: c.Test[i].Keywords}
-		if i < len(c.TestItems) {
-			sample.Name = c.TestItems[i].Name
-		}
+		i := sampleAt(k, n, len(c.Test))
+		sample := Sample{Name: c.testName(i), Human: c.Test[i].Keywords}
 		for _, part := range []struct {
 			to *[]Word
 			p  cpar.Params
@@ -71,21 +68,34 @@ func MeasureSamples(ctx context.Context, s *Session, c *Corpus) (*Samples, error
 	return out, nil
 }
 
+// sampleAt is the place of sample k of n among all.
+func sampleAt(k, n, all int) int { return (2*k + 1) * all / (2 * n) }
+
+// testName is the name of a test image within the collection.
+func (c *Corpus) testName(i int) string {
+	if i < len(c.TestItems) {
+		return c.TestItems[i].Name
+	}
+	return fmt.Sprintf("test image %d", i)
+}
+
 // Tables implements Result; what is right is in capitals.
 func (s *Samples) Tables() []Table {
 	t := Table{Name: "samples", Title: "Sample annotations; IN CAPITALS what a person said too", Columns: []string{"image", "cpar AP-10", "capia", "human"}}
-	list := func(words []Word) string {
-		var out []string
-		for _, w := range words {
-			if w.Right {
-				w.Word = strings.ToUpper(w.Word)
-			}
-			out = append(out, w.Word)
-		}
-		return strings.Join(out, ", ")
-	}
 	for _, r := range s.Rows {
-		t.Rows = append(t.Rows, []string{r.Name, list(r.CPAR), list(r.CAPIA), strings.Join(r.Human, ", ")})
+		t.Rows = append(t.Rows, []string{r.Name, capitals(r.CPAR), capitals(r.CAPIA), strings.Join(r.Human, ", ")})
 	}
 	return []Table{t}
+}
+
+// capitals lists words, those that are right in capitals.
+func capitals(words []Word) string {
+	var out []string
+	for _, w := range words {
+		if w.Right {
+			w.Word = strings.ToUpper(w.Word)
+		}
+		out = append(out, w.Word)
+	}
+	return strings.Join(out, ", ")
 }

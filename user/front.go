@@ -102,6 +102,9 @@ type fitted struct {
 
 // fitFront fits the front of opt.Profile on a collection, unless that was done.
 func fitFront(ctx context.Context, images []Image, opt Options) (*fitted, error) {
+	if like := opt.Like; like != nil {
+		return &fitted{front: like.profile.front, ranker: like.profile.ranker, validation: like.Validation}, nil
+	}
 	if opt.fitted != nil {
 		return opt.fitted, nil
 	}

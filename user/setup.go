@@ -63,6 +63,11 @@ type Options struct {
 	Ranker RankerKind
 	// PCA is of profile `paper`.
 	PCA int
+	// Like takes what another Builder has fitted, profile and ranker, instead of
+	// fitting it again to these images; Profile, Ranker and PCA are then those of
+	// Like. It is for measurements: indexes that share a front are not of
+	// collections that know nothing of each other.
+	Like *Builder
 	// Trees of the forest: 0 means ten, None no forest.
 	Trees int
 	// Split is the space of the forest's planes, Place where records are.
@@ -91,6 +96,9 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	if o.Scheme == 0 {
 		o.Scheme = cpar.SchemeCPAR
+	}
+	if o.Like != nil {
+		o.Profile, o.Ranker, o.PCA = o.Like.opt.Profile, o.Like.opt.Ranker, o.Like.opt.PCA
 	}
 	if o.PCA == 0 {
 		o.PCA = 32

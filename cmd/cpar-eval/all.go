@@ -68,6 +68,7 @@ everything else there, to be committed or given away.`,
 	f.add(c, "results")
 	f.addSize(c)
 	f.addMost(c)
+	f.addModel(c)
 	c.Flags().StringVar(&publish, "publish", "", "copy what shows no photograph to this `folder` too")
 	return c
 }

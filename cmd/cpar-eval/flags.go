@@ -23,6 +23,8 @@ type flags struct {
 	data, cache, out string
 	n, most          int
 	asJSON, anyBuild bool
+	// Of an image network.
+	model, preprocessing, runtime string
 }
 
 func (f *flags) add(c *cobra.Command, out string) {
@@ -43,6 +45,13 @@ func (f *flags) addMost(c *cobra.Command) {
 	c.Flags().IntVar(&f.most, "most", eval.DefaultMost, "images in the largest index of scaling")
 }
 
+// addModel is for what measures profile network too.
+func (f *flags) addModel(c *cobra.Command) {
+	c.Flags().StringVar(&f.model, "model", "", "`file` of an image network (ONNX) for profile network; without one that profile is left out")
+	c.Flags().StringVar(&f.preprocessing, "preprocessing", "", "how pictures are prepared for it: a preset, or a sidecar `file`")
+	c.Flags().StringVar(&f.runtime, "runtime", "auto", "what runs it: auto, go or onnxruntime")
+}
+
 // plan makes the plan of a run; the caller closes its lab.
 func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
 	if f.data == "" {
@@ -60,8 +69,13 @@ func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	lab := &eval.Lab{Data: f.data, Cache: f.cache, Progress: progress.Bar(cmd.ErrOrStderr()),
+		Model: f.model, Preprocessing: f.preprocessing, Runtime: f.runtime}
+	if _, err := lab.Network(); err != nil { // before minutes have passed
+		return nil, err
+	}
 	return &eval.Plan{
-		Lab:    &eval.Lab{Data: f.data, Cache: f.cache, Progress: progress.Bar(cmd.ErrOrStderr())},
+		Lab:    lab,
 		Runner: &step.Runner{Dir: f.out, Identity: identity, AnyIdentity: f.anyBuild},
 		N:      f.n, Most: f.most,
 	}, nil

@@ -28,6 +28,8 @@ or one thing at a time:
   recall      accuracy against AP             } requests, untouched
   tradeoff    speedup against accuracy        } images
   sealed      what schemes sealed and local find and cost
+  profiles    paper, learned, network: what each finds and costs (--model FILE)
+  profile-growth  scheme sealed with short vectors, to a million records
   structures  what forests and inverted files find, by search
   samples     a few annotated images
   numbers     each number of the paper's text

@@ -32,7 +32,7 @@ func invoke(t *testing.T, args ...string) (string, error) {
 
 // Every measurement can be had alone, as JSON, and asks for its collection.
 func TestCommands(t *testing.T) {
-	for _, name := range []string{"alphagamma", "pca", "cost", "speedup", "recall", "tradeoff", "samples", "numbers", "scaling", "flann", "corel5k", "agreement", "attacks", "all"} {
+	for _, name := range []string{"alphagamma", "pca", "cost", "speedup", "recall", "tradeoff", "samples", "numbers", "scaling", "flann", "corel5k", "agreement", "attacks", "profiles", "profile-growth", "all"} {
 		c, _, err := rootCommand().Find([]string{name})
 		if err != nil || c.Name() != name || c.Flags().Lookup("json") == nil {
 			t.Errorf("%s: %v", name, err)
@@ -103,6 +103,35 @@ func TestCorel5k(t *testing.T) {
 		if got.Rows[0][key] == nil || key != "neighbours" && got.Published[0][key] == nil {
 			t.Errorf("no %q in %v or %v", key, got.Rows[0], got.Published[0])
 		}
+	}
+}
+
+// Profiles are measured with what there is: without an image network the third is
+// left out, in words that say what to do; a model that is not there stops at once.
+func TestProfiles(t *testing.T) {
+	data := collection(t, 40)
+	args := []string{"profiles", "--data", data, "--out", t.TempDir(), "--cache", "", "--n", "0"}
+	text, err := invoke(t, append(args, "--json")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Rows    []map[string]any
+		Skipped []struct{ Profile, Reason string }
+		Records int     `json:"cost_records"`
+		Ratio   float64 `json:"capia_ratio"`
+	}
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	if len(got.Rows) != 20 || got.Records < 30 || got.Records > 39 || got.Ratio <= 0 || len(got.Skipped) != 1 || got.Skipped[0].Profile != "network" || !strings.Contains(got.Skipped[0].Reason, "--model") {
+		t.Errorf("%d rows, %+v", len(got.Rows), got)
+	}
+	if text, err := invoke(t, args...); err != nil || !strings.Contains(text, "network was left out: no image network was named (--model FILE)") || !strings.Contains(text, "cloud ms") {
+		t.Errorf("%s, %v", text, err)
+	}
+	if _, err := invoke(t, append(args, "--model", filepath.Join(data, "none.onnx"))...); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("a model that is not there: %v", err)
 	}
 }
 

@@ -40,6 +40,14 @@ func oneCommands() []*cobra.Command {
 			r, _, err := p.Sealed(ctx)
 			return r, err
 		}),
+		one("profiles", "lay the profiles side by side: what each finds and costs", sizeFlag|modelFlag, func(ctx context.Context, p *eval.Plan) (*eval.Profiles, error) {
+			r, _, err := p.Profiles(ctx)
+			return r, err
+		}),
+		one("profile-growth", "measure scheme sealed with short vectors, to a million", sizeFlag, func(ctx context.Context, p *eval.Plan) (*eval.ProfileGrowth, error) {
+			r, _, err := p.ProfileGrowth(ctx)
+			return r, err
+		}),
 		one("cost", "measure cloud time, build and request", sizeFlag, func(ctx context.Context, p *eval.Plan) (*eval.Cost, error) {
 			r, _, err := p.Cost(ctx)
 			return r, err
@@ -84,6 +92,7 @@ func (s sweepOf) Tables() []eval.Table { return s.Sweep.Only(s.table).Tables() }
 const (
 	sizeFlag = 1 << iota
 	mostFlag
+	modelFlag
 )
 
 func one[R eval.Result](name, short string, sizes int, measure func(context.Context, *eval.Plan) (R, error)) *cobra.Command {
@@ -112,6 +121,9 @@ func one[R eval.Result](name, short string, sizes int, measure func(context.Cont
 	if sizes&sizeFlag != 0 {
 		f.addSize(c)
 		c.Example = fmt.Sprintf("  $ cpar-eval %s --data corel5k --n 20000 --json", name)
+	}
+	if sizes&modelFlag != 0 {
+		f.addModel(c)
 	}
 	if sizes&mostFlag != 0 {
 		f.addMost(c)

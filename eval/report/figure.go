@@ -63,6 +63,7 @@ const (
 	Dashed               // line only: a bound, theory
 	Hollow               // hollow diamonds: the paper's points
 	Crossed              // crosses: a scan, beside the curves of searches
+	Bars                 // upright bars from 0, X being 1, 2, 3 …
 )
 
 // Colour is a role of the palette.
@@ -203,6 +204,8 @@ func (s *Series) glyph() draw.GlyphStyle {
 		g.Shape, g.Radius = diamond{}, 5
 	case Crossed:
 		g.Shape, g.Radius = draw.CrossGlyph{}, 5
+	case Bars:
+		g.Shape, g.Radius = draw.BoxGlyph{}, 5
 	}
 	return g
 }
@@ -241,7 +244,13 @@ func (f *Figure) plot() (*plot.Plot, error) {
 	grid.Vertical.Color, grid.Horizontal.Color = faint, faint
 	grid.Vertical.Width, grid.Horizontal.Width = 0.8, 0.8
 	p.Add(grid)
+	if standing := f.bars(); len(standing) > 0 {
+		p.Add(standing...)
+	}
 	for i := range f.Series {
+		if f.Series[i].Style == Bars {
+			continue
+		}
 		if err := f.Series[i].add(p); err != nil {
 			return nil, fmt.Errorf("series %q: %w", f.Series[i].Name, err)
 		}

@@ -32,6 +32,9 @@ func Figures(r *eval.Results) []Figure {
 	if r.PCA != nil {
 		out = append(out, pcaLoss(r.PCA, p))
 	}
+	if r.Profiles != nil {
+		out = append(out, profileFigures(r.Profiles)...)
+	}
 	if r.FLANN != nil {
 		out = append(out, flann(r.FLANN)...)
 	}

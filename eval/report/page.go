@@ -49,8 +49,16 @@ type shownFigure struct {
 }
 
 type shownSample struct {
-	eval.Sample
+	Name    string
 	Picture template.URL
+	// Lists are what was said, Human what a person said.
+	Lists []shownWords
+	Human []string
+}
+
+type shownWords struct {
+	Title string
+	Words []eval.Word
 }
 
 // Page is report.html: one file that loads nothing. data is the folder of the
@@ -155,6 +163,9 @@ func (b *builder) tiles() []tile {
 			}
 		}
 		out = append(out, tile{seconds(r.Cost.Build.Encrypt), fmt.Sprintf("to encrypt an index of %s", thousands(r.Cost.Records)), fmt.Sprintf("the paper: %s min", number(b.paper.Number("forest_encrypt").Value, 2))})
+	}
+	if r.Profiles != nil {
+		out = append(out, profileTiles(r.Profiles)...)
 	}
 	if r.Sweep != nil {
 		for _, row := range r.Sweep.Rows {

@@ -18,6 +18,7 @@ import (
 	"cpar/eval"
 	"cpar/eval/step"
 	"cpar/internal/paper"
+	"cpar/user/rank"
 )
 
 // syntheticResults are small and whole: every kind of result is there.
@@ -67,8 +68,30 @@ func syntheticResults() *eval.Results {
 	r.FLANN.Price = []eval.FLANNPrice{{Encrypted: r.FLANN.Points[9].FLANNCurve, Against: r.FLANN.Points[0].FLANNCurve, Factor: 3}}
 	r.Corel5k = &eval.Corel5k{Rows: []eval.QualityRow{{Scheme: "capia", Neighbours: 5}}}
 	r.Agreement = &eval.Agreement{Records: 300, Requests: 20}
+	r.Profiles = syntheticProfiles()
+	r.ProfileGrowth = &eval.ProfileGrowth{Dim: 128, Rows: []eval.ProfileGrowthRow{{Records: 20000, Cloud: 2}, {Records: 1000000, Cloud: 100}}}
 	r.Numbers = eval.CollectNumbers(paper.Values(), r.Cost, r.AlphaGamma, r.PCA)
 	return r
+}
+
+func syntheticProfiles() *eval.Profiles {
+	p := &eval.Profiles{Records: 300, Requests: 20, CostRecords: 20000, CostKind: "augmented", CapiaRatio: 0.0987,
+		Skipped: []eval.SkippedProfile{{Profile: "network", Reason: "no <model>"}}}
+	sample := eval.ProfileSample{Name: "a.jpg", Human: []string{"sky"}}
+	for i, profile := range []string{"paper", "learned"} {
+		for _, ranker := range []string{"paper", "calibrated"} {
+			for _, scheme := range []string{"plain", "capia", "cpar@100", "cpar@10", "sealed"} {
+				p.Rows = append(p.Rows, eval.ProfileRow{Profile: profile, Ranker: ranker, Scheme: scheme, Neighbours: 10, Dim: 131, P: 20 + 5*float64(i), R: 22 + 5*float64(i), Nplus: 100 + 20*i, Cloud: 10 - 9*float64(i)})
+			}
+		}
+		p.Losses = append(p.Losses, eval.ProfileLoss{Profile: profile, Ranker: "paper", Scheme: "capia", R: 0.1})
+		p.Costs = append(p.Costs, eval.ProfileCost{Profile: profile, Scheme: "capia", Cloud: 10 - 9*float64(i)})
+		p.Details = append(p.Details, eval.ProfileDetail{Profile: profile, ECE: 0.0321, Recall: map[string]float64{"ivf": 0.97, "rank": 0.96},
+			Bins: []rank.Bin{{Said: 0.05, Found: 0.04, Count: 900}, {}, {Said: 0.55, Found: 0.6, Count: 20}}})
+		sample.Words = append(sample.Words, eval.ProfileAnnotated{Profile: profile, Words: []eval.Word{{Word: "sky", Right: true}, {Word: "<sand>"}}})
+	}
+	p.Samples = []eval.ProfileSample{sample}
+	return p
 }
 
 // testCollection is a folder with one photograph, drawn.
@@ -166,12 +189,12 @@ func TestPage(t *testing.T) {
 	if m := remote.FindString(s); m != "" {
 		t.Errorf("the page asks for something: %q", m)
 	}
-	for _, want := range []string{"none &lt;really&gt;", "it &amp; that", "<u>sky</u>, &lt;sea&gt;", `src="data:image/jpeg;base64,`, "3.25 %", "3.61 %", "20,000"} {
+	for _, want := range []string{"none &lt;really&gt;", "it &amp; that", "<u>sky</u>, &lt;sea&gt;", "<dt>learned</dt><dd><u>sky</u>, &lt;sand&gt;</dd>", "<b>0.099</b> of the time", "network was left out: no &lt;model&gt;", `src="data:image/jpeg;base64,`, "3.25 %", "3.61 %", "20,000"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	for _, section := range []string{"tradeoff", "recall", "cost", "alphagamma", "pca", "corel5k", "samples", "flann", "scaling", "numbers", "agreement", "time"} {
+	for _, section := range []string{"tradeoff", "recall", "cost", "alphagamma", "pca", "profiles", "profile-detail", "profile-samples", "profile-growth", "corel5k", "samples", "flann", "scaling", "numbers", "agreement", "time"} {
 		if strings.Count(s, `id="`+section+`"`) != 1 || strings.Count(s, `href="#`+section+`"`) != 1 {
 			t.Errorf("section %s", section)
 		}
@@ -242,6 +265,7 @@ func TestPageOfLittle(t *testing.T) {
 		"nothing": {},
 		"sweep":   {Sweep: whole.Sweep},
 		"cost":    {Cost: whole.Cost},
+		"growth":  {ProfileGrowth: whole.ProfileGrowth},
 		"one n":   {Scaling: eval.FitScaling(whole.Scaling.Rows[:1])},
 	} {
 		if _, err := Write(t.TempDir(), "", r); err != nil {
@@ -289,5 +313,40 @@ func TestTicks(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// The figures of profiles have what the rows have, each under its profile's name,
+// and bins without words are not drawn as shares of 0.
+func TestProfileFigures(t *testing.T) {
+	p := syntheticProfiles()
+	p.Rows[6].P = 33  // paper, calibrated, capia
+	p.Rows[11].P = 44 // learned, W_t, capia
+	byName := map[string]Figure{}
+	for _, f := range Figures(&eval.Results{Profiles: p}) {
+		byName[f.Name] = f
+	}
+	quality := byName["profiles-quality"]
+	if len(quality.Series) != 4 || len(quality.X.Names) != 2 || quality.X.Names[1] != "learned" {
+		t.Fatalf("%+v", quality)
+	}
+	for i, want := range [][]Point{{{X: 1, Y: 20}, {X: 2, Y: 44}}, {{X: 1, Y: 33}, {X: 2, Y: 25}}} {
+		if got := quality.Series[i].Points; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+			t.Errorf("%s: %v, want %v", quality.Series[i].Name, got, want)
+		}
+	}
+	diagram := byName["profiles-reliability"]
+	if s := diagram.Series[len(diagram.Series)-1]; s.Name != "learned, ECE 0.032" || len(s.Points) != 2 || s.Points[1].Y != 0.6 {
+		t.Errorf("%+v", s)
+	}
+	// Bars reach from 0 to their value: of two, the greater is the higher.
+	low, high := (&Figure{Series: []Series{{Style: Bars, Points: []Point{{X: 1, Y: 1}}}}}).bars(), quality.bars()
+	if len(low) != 1 || len(high) != 4 || high[3].(bars).place != 3 || high[3].(bars).of != 4 {
+		t.Errorf("%d and %d series of bars", len(low), len(high))
+	}
+	// Without words there is nothing to draw, and the rest is drawn.
+	p.Details[0].Bins, p.Details[1].Bins = nil, nil
+	if _, err := Write(t.TempDir(), "", &eval.Results{Profiles: p}); err != nil {
+		t.Error(err)
 	}
 }

@@ -24,7 +24,7 @@ const thumbSide = 192
 func samples(s *eval.Samples, data string) []shownSample {
 	out := make([]shownSample, len(s.Rows))
 	for i, row := range s.Rows {
-		out[i] = shownSample{Sample: row}
+		out[i] = shownSample{Name: row.Name, Human: row.Human, Lists: []shownWords{{"cpar, AP-10", row.CPAR}, {"capia", row.CAPIA}}}
 		if data != "" {
 			out[i].Picture = thumbnail(filepath.Join(data, filepath.FromSlash(row.Name)))
 		}

@@ -65,6 +65,7 @@ func (b *builder) sections(data string) []section {
 		out = append(out, section{ID: "sealed", Title: "The scheme that hides distances too", Tables: s.Tables(), Open: true,
 			Text: []template.HTML{prose("In scheme sealed the cloud computes every distance under ring-LWE encryption and can read none of them; the owner decrypts all, checks them against a secret sum, and ranks. Scores are exact, so the ten nearest are those of the same small integers in the clear. In scheme local the owner fetches the whole encrypted index once and searches at home.")}})
 	}
+	out = append(out, b.profileSections(data)...)
 	if s := r.Structures; s != nil {
 		out = append(out, section{ID: "structures", Title: "Which structure, searched how", Tables: s.Tables(), Open: true,
 			Text: []template.HTML{prose("The share of the ten nearest that is found, by what the index is and by how it is searched; in the clear, which visits what the encrypted search visits. The paper's forest splits the original space, holds a record at every node and is searched by Algorithm 1 (depth). The default was chosen by this table.")}})

@@ -1,0 +1,266 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"cpar"
+	"cpar/cloud/search"
+	"cpar/user"
+	"cpar/user/feature"
+)
+
+// A ProfileCost is what one profile and scheme costs: bytes, and medians in
+// milliseconds on one core. A request is for the neighbours of the calibrated ranker.
+type ProfileCost struct {
+	Profile    string `json:"profile"`
+	Scheme     string `json:"scheme"`
+	Neighbours int    `json:"neighbours"`
+	IndexBytes uint64 `json:"index_bytes"`
+	// ProfileBytes is the part of IndexBytes that hardly grows with the records.
+	ProfileBytes uint64 `json:"profile_bytes"`
+	Request      int    `json:"request_bytes"`
+	Reply        int    `json:"reply_bytes"`
+	// Cloud answers a request. The owner extracts features, and the embedding
+	// where the profile needs one; makes the profile's vector of them; encrypts;
+	// and decrypts the reply and ranks its keywords.
+	Cloud    float64 `json:"cloud_ms"`
+	Features float64 `json:"features_ms"`
+	Project  float64 `json:"project_ms"`
+	Encrypt  float64 `json:"request_ms"`
+	Read     float64 `json:"read_ms"`
+}
+
+func (c ProfileCost) owner() float64 { return round(c.Features+c.Project+c.Encrypt+c.Read, 3) }
+
+// A priced scheme is one index with its requests.
+type priced struct {
+	ProfileCost
+	owner *user.Owner
+	p     cpar.Params
+	cloud func(*cpar.Request) (*cpar.Reply, error)
+	// Nanoseconds of each request.
+	cloudTimes, features, project, encrypt, read []int64
+}
+
+// pricedOwner is how many photos the owner's medians are of.
+const pricedOwner = 15
+
+// measureProfileCosts builds indexes of all images of c, with the profiles as they
+// were fitted, and asks all of them in turn.
+func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, network *user.Network, progress user.Progress) ([]ProfileCost, error) {
+	perProfile := make([][]*priced, len(runs))
+	for i, r := range runs {
+		list, done, err := openPriced(ctx, c, r, network, progress)
+		defer done()
+		if err != nil {
+			return nil, fmt.Errorf("profile %s: %w", r.name(), err)
+		}
+		perProfile[i] = list
+	}
+	// By scheme first: what a search reads was not read by the one before it.
+	var turns []*priced
+	for s := range profileSchemes {
+		for _, list := range perProfile {
+			turns = append(turns, list[s])
+		}
+	}
+	if err := timeClouds(ctx, c, turns, progress); err != nil {
+		return nil, err
+	}
+	photos, err := testPhotos(c, pricedOwner+1)
+	if err != nil {
+		return nil, err
+	}
+	if err := onOneCore(func() error { return timeOwners(ctx, c, photos, turns) }); err != nil {
+		return nil, err
+	}
+	var out []ProfileCost
+	for _, list := range perProfile {
+		for _, x := range list {
+			x.Cloud = round(milliseconds(x.cloudTimes), 4)
+			// A photo's features do not depend on the scheme.
+			x.Features = round(milliseconds(list[0].features), 3)
+			x.Project, x.Encrypt, x.Read = round(milliseconds(x.project), 4), round(milliseconds(x.encrypt), 4), round(milliseconds(x.read), 4)
+			out = append(out, x.ProfileCost)
+		}
+	}
+	return out, nil
+}
+
+func milliseconds(ns []int64) float64 { return float64(median(ns)) / 1e6 }
+
+// openPriced builds the indexes of one profile, one for each of profileSchemes but
+// that the cpar of AP-100 and of AP-10 is one. done removes those that were built,
+// also after an error.
+func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *user.Network, progress user.Progress) (list []*priced, done func(), err error) {
+	var opened []func()
+	done = func() {
+		for _, f := range opened {
+			f()
+		}
+	}
+	l := r.owner.Neighbours()
+	add := func(scheme string, o *user.Owner, m *cpar.Manifest, p cpar.Params, cloud func(*cpar.Request) (*cpar.Reply, error)) error {
+		x := &priced{ProfileCost: ProfileCost{Profile: r.name(), Scheme: scheme, Neighbours: l, IndexBytes: m.Bytes()}, owner: o, p: p, cloud: cloud}
+		if profile, ok := m.Segment(cpar.SegmentProfile); ok {
+			x.ProfileBytes = profile.Bytes
+		}
+		list = append(list, x)
+		if network == nil {
+			return nil // embeddings that no network made have no photos either
+		}
+		return o.Use(network)
+	}
+	for _, scheme := range []cpar.Scheme{cpar.SchemeCAPIA, cpar.SchemeCPAR} {
+		s, err := OpenSession(ctx, c, user.Options{Scheme: scheme, Like: r.owner, Progress: progress})
+		if err != nil {
+			return nil, done, fmt.Errorf("scheme %v: %w", scheme, err)
+		}
+		opened = append(opened, s.Close)
+		cloud := func(q *cpar.Request) (*cpar.Reply, error) { return search.Annotate(s.Cloud, q) }
+		if scheme == cpar.SchemeCAPIA {
+			err = add("capia", s.Builder.Owner, s.Cloud.Manifest, cpar.Params{Scheme: scheme, L: uint16(l), Approx: 1000}, cloud)
+		} else if err = add("cpar@100", s.Builder.Owner, s.Cloud.Manifest, apSearch(s.Builder.DefaultParams().Search, 1000, l), cloud); err == nil {
+			err = add("cpar@10", s.Builder.Owner, s.Cloud.Manifest, apSearch(s.Builder.DefaultParams().Search, 100, l), cloud)
+		}
+		if err != nil {
+			return nil, done, err
+		}
+	}
+	x, _, err := openSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Like: r.owner, Progress: progress})
+	if err != nil {
+		return nil, done, fmt.Errorf("scheme sealed: %w", err)
+	}
+	opened = append(opened, x.close)
+	return list, done, add("sealed", x.owner, x.manifest, x.params(l), func(q *cpar.Request) (*cpar.Reply, error) {
+		replies, err := x.cloud.Annotate(ctx, 1, []*cpar.Request{q})
+		if err != nil {
+			return nil, err
+		}
+		return replies[0], nil
+	})
+}
+
+// timeClouds answers requests by every index in turn, one at a time on one core: a
+// slow spell of the machine falls on all of them.
+func timeClouds(ctx context.Context, c *Corpus, turns []*priced, progress user.Progress) error {
+	n := min(costRequests, len(c.Test))
+	told := tell(progress, "searches", n+1)
+	requests := make([][]*cpar.Request, len(turns))
+	for j, x := range turns {
+		for _, im := range c.Test[:n] {
+			_, q, err := x.owner.Request(im.Vectors, x.p)
+			if err != nil {
+				return fmt.Errorf("profile %s, scheme %s: %w", x.Profile, x.Scheme, err)
+			}
+			requests[j] = append(requests[j], q)
+		}
+	}
+	return quietly(func() error {
+		for round := range n + 1 { // the first warms up
+			for j, x := range turns {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				begun := time.Now()
+				if _, err := x.cloud(requests[j][round%n]); err != nil {
+					return fmt.Errorf("profile %s, scheme %s: %w", x.Profile, x.Scheme, err)
+				}
+				if round > 0 {
+					x.cloudTimes = append(x.cloudTimes, time.Since(begun).Nanoseconds())
+				}
+			}
+			told()
+		}
+		return nil
+	})
+}
+
+// testPhotos are the bytes of some test images, none for images that were never
+// files.
+func testPhotos(c *Corpus, n int) ([][]byte, error) {
+	photos := make([][]byte, min(n, len(c.TestItems)))
+	for i := range photos {
+		var err error
+		if photos[i], err = feature.ReadFile(c.TestItems[i].Path); err != nil {
+			return nil, err
+		}
+	}
+	return photos, nil
+}
+
+// timeOwners measures the owner's side of requests, in turn as timeClouds does, and
+// the sizes of what is sent. Features are those of the first scheme of each profile.
+func timeOwners(ctx context.Context, c *Corpus, photos [][]byte, turns []*priced) error {
+	return quietly(func() error {
+		for round := range pricedOwner + 1 { // the first warms up
+			for _, x := range turns {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := x.walk(c.Test[round%len(c.Test)], photos, round); err != nil {
+					return fmt.Errorf("profile %s, scheme %s: %w", x.Profile, x.Scheme, err)
+				}
+			}
+			runtime.GC() // decoded photos are large
+		}
+		return nil
+	})
+}
+
+// walk goes through one request, and takes the time but for that of round 0.
+func (x *priced) walk(im user.Image, photos [][]byte, round int) error {
+	begun := time.Now()
+	lap := func(to *[]int64) {
+		if round > 0 {
+			*to = append(*to, time.Since(begun).Nanoseconds())
+		}
+		begun = time.Now()
+	}
+	if len(photos) > 0 && x.Scheme == profileSchemes[0] {
+		if _, err := x.owner.Features(photos[round%len(photos)]); err != nil {
+			return err
+		}
+		lap(&x.features)
+	}
+	v, err := x.owner.Vector(im.Vectors)
+	if err != nil {
+		return err
+	}
+	lap(&x.project)
+	pending, q, err := x.owner.RequestVector(v, x.p)
+	if err != nil {
+		return err
+	}
+	lap(&x.encrypt)
+	reply, err := x.cloud(q)
+	if err != nil {
+		return err
+	}
+	begun = time.Now()
+	if _, err := pending.Keywords(reply, keywordsKept); err != nil {
+		return err
+	}
+	lap(&x.read)
+	x.Request, x.Reply, err = bytesOf(q, reply)
+	return err
+}
+
+// bytesOf are the lengths of a request and its reply as they are sent.
+func bytesOf(q *cpar.Request, a *cpar.Reply) (request, reply int, err error) {
+	sent, err := q.MarshalBinary()
+	if err != nil {
+		return 0, 0, err
+	}
+	received, err := a.MarshalBinary()
+	return len(sent), len(received), err
+}
+
+// onOneCore calls f with one core for all goroutines.
+func onOneCore(f func() error) error {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	return f()
+}

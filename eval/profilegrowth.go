@@ -1,0 +1,166 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/feature"
+)
+
+// ProfileGrowth is scheme sealed with the short vectors of profiles `learned` and
+// `network` as it grows.
+type ProfileGrowth struct {
+	// Dim is the dimension of the records.
+	Dim int `json:"dim"`
+	// BaseMB is what the process held before, such as a collection's features.
+	BaseMB float64            `json:"base_rss_mb"`
+	Rows   []ProfileGrowthRow `json:"rows"`
+}
+
+// A ProfileGrowthRow is one size. Times are medians in milliseconds; the owner's are
+// on all cores.
+type ProfileGrowthRow struct {
+	Records  int     `json:"n"`
+	Cloud    float64 `json:"cloud_ms"` // one core
+	CloudAll float64 `json:"cloud_all_cores_ms"`
+	Encrypt  float64 `json:"owner_request_ms"`
+	Read     float64 `json:"owner_read_ms"`
+	Request  int     `json:"request_bytes"`
+	Reply    int     `json:"reply_bytes"`
+	Hints    uint64  `json:"hints_bytes"`
+	Table    uint64  `json:"table_bytes"` // keywords
+	Index    uint64  `json:"index_bytes"`
+	// PeakMB is the memory of the process, owner and cloud in one, while it
+	// answers; AddMB that while the records were added, Add the seconds that took.
+	PeakMB float64 `json:"peak_rss_mb"`
+	AddMB  float64 `json:"add_peak_rss_mb"`
+	Add    float64 `json:"add_s"`
+}
+
+// ProfileSizes are the sizes of growth.
+var ProfileSizes = []int{20000, 100000, 1000000}
+
+const (
+	// growthBase photos are made, growthWords words and values of an embedding.
+	growthBase  = 1000
+	growthWords = 256
+	// growthStep is how many records are added at once: a bound of memory.
+	growthStep     = 100000
+	growthRequests = 9
+)
+
+// madePhotos are photos that never were: each has three words, and an embedding
+// near the sum of its words' directions. There are more words than dimensions, so
+// that a profile fitted to them needs all that it may have.
+func madePhotos(n int) []user.Image {
+	rng := rand.New(rand.NewPCG(augmentSeed+3, 0))
+	zeros := feature.Vectors{Gabor: make([]float32, feature.GaborDim), GaborQ: make([]float32, feature.GaborDim),
+		Haar: make([]float32, feature.HaarDim), HaarQ: make([]float32, feature.HaarDim)}
+	histogram := func() []float32 {
+		h, sum := make([]float32, feature.ColorDim), float32(0)
+		for i := range h {
+			h[i] = rng.Float32()
+			sum += h[i]
+		}
+		for i := range h {
+			h[i] /= sum
+		}
+		return h
+	}
+	out := make([]user.Image, n)
+	for i := range out {
+		v := zeros
+		v.RGB, v.HSV, v.Lab = histogram(), histogram(), histogram()
+		values := make([]float32, growthWords)
+		for j := range values {
+			values[j] = 0.02 * rng.Float32()
+		}
+		var words []string
+		for k, w := range rng.Perm(growthWords)[:3] {
+			if k == 0 {
+				w = i % growthWords // every word occurs
+			}
+			values[w]++
+			words = append(words, fmt.Sprintf("word %d", w))
+		}
+		v.Embedding = &feature.Embedding{Network: [32]byte{'m', 'a', 'd', 'e'}, Values: values}
+		out[i] = user.Image{Vectors: &v, Keywords: words}
+	}
+	return out
+}
+
+// MeasureProfileGrowth builds an index of scheme sealed of made photos and adds to
+// it, the same photos again and again: the cost depends on how many records there
+// are and of how many dimensions, and not on what they show. No photo is needed.
+func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progress) (*ProfileGrowth, error) {
+	resetPeakMemory()
+	base := round(float64(peakMemory())/(1<<20), 0)
+	photos := madePhotos(min(sizes[0], growthBase))
+	s, _, err := openSealed(ctx, photos, user.Options{Scheme: cpar.SchemeSealed, Profile: user.ProfileNetwork, Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	out := &ProfileGrowth{Dim: int(s.manifest.Dim), BaseMB: base}
+	for _, n := range sizes {
+		row := ProfileGrowthRow{Records: n}
+		resetPeakMemory()
+		begun := time.Now()
+		for at := int(s.manifest.Records); at < n; at = int(s.manifest.Records) {
+			some := make([]user.Image, min(growthStep, n-at))
+			for i := range some {
+				some[i] = photos[i%len(photos)]
+			}
+			if _, err := user.Add(ctx, s.key, s.path(), some, progress); err != nil {
+				return nil, fmt.Errorf("adding to %d records: %w", at, err)
+			}
+			if err := s.open(); err != nil {
+				return nil, err
+			}
+		}
+		row.Add, row.AddMB = round(time.Since(begun).Seconds(), 1), round(float64(peakMemory())/(1<<20), 0)
+		if err := row.measure(ctx, s, photos); err != nil {
+			return nil, fmt.Errorf("%d records: %w", n, err)
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out, nil
+}
+
+func (row *ProfileGrowthRow) measure(ctx context.Context, s *sealedSession, photos []user.Image) error {
+	requests := vectorsOf(s.owner, &Corpus{Test: photos}, growthRequests)
+	debug.FreeOSMemory() // what adding took
+	resetPeakMemory()
+	for _, v := range requests[:min(3, len(requests))] {
+		if _, err := s.nearest(ctx, v, 10); err != nil {
+			return err
+		}
+	}
+	// Before times are taken: that is done without collecting garbage.
+	row.PeakMB = round(float64(peakMemory())/(1<<20), 0)
+	m, err := s.time(ctx, requests, func(i int) (time.Duration, error) {
+		_, q, err := s.owner.RequestVector(requests[i%len(requests)], s.params(10))
+		if err != nil {
+			return 0, err
+		}
+		begun := time.Now()
+		_, err = s.cloud.Annotate(ctx, 0, []*cpar.Request{q})
+		return time.Since(begun), err
+	})
+	if err != nil {
+		return err
+	}
+	var size SealedCost
+	if err := size.sizes(s.manifest); err != nil {
+		return err
+	}
+	row.Cloud, row.CloudAll, row.Encrypt, row.Read = m.cloud, m.beside, m.encrypt, m.read
+	row.Request, row.Reply = m.request, m.reply
+	row.Hints, row.Table, row.Index = size.Hints, size.Table, size.Index
+	return nil
+}

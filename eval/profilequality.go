@@ -1,0 +1,275 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"cpar"
+	"cpar/cloud/search"
+	"cpar/user"
+	"cpar/user/distance"
+	"cpar/user/rank"
+	"cpar/user/vector"
+)
+
+// A profileRun is one profile, fitted, with what every test image found.
+type profileRun struct {
+	// owner has the fitted profile and ranker, which further indexes take over.
+	owner *user.Builder
+	fit   float64 // seconds
+	truth [][]string
+	// near are the nearest of every test image, by scheme. Their Record is the
+	// number of the image: that of the record is another in each index.
+	near map[string][][]user.Neighbour
+	// found are those of cpar@10, by search.
+	found map[cpar.Search][][]user.Neighbour
+	dims  map[string]int
+}
+
+// A profileRanker is a ranker with the neighbours that it wants.
+type profileRanker struct {
+	kind       user.RankerKind
+	neighbours int
+}
+
+func (r *profileRun) rankers() []profileRanker {
+	return []profileRanker{{user.RankerPaper, paperNeighbours}, {user.RankerCalibrated, r.owner.Neighbours()}}
+}
+
+// most is how many neighbours are asked for: what the rankers want at most. Both
+// then rank the same reply, one of them its first.
+func (r *profileRun) most() int { return max(paperNeighbours, r.owner.Neighbours()) }
+
+func (r *profileRun) name() string { return r.owner.Profile().String() }
+
+// runProfile fits a profile on the untouched training images and asks for every
+// test image by every scheme. The indexes are gone when it returns.
+func runProfile(ctx context.Context, c *Corpus, kind user.ProfileKind, progress user.Progress) (*profileRun, error) {
+	s, err := NewSession(ctx, c, user.Options{Profile: kind, Ranker: user.RankerCalibrated, Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	r := &profileRun{owner: s.Builder, fit: round((s.whole - s.encryption).Seconds(), 1), truth: Keywords(c.Test),
+		near: map[string][][]user.Neighbour{}, found: map[cpar.Search][][]user.Neighbour{}, dims: map[string]int{}}
+	distances, err := s.plainDistances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	train := s.keywords(c)
+	for _, row := range distances {
+		near := nearestOf(row, train, r.most())
+		byImage(near, s.Builder)
+		r.near["plain"] = append(r.near["plain"], near)
+	}
+	v := s.Requests[0]
+	r.dims["plain"] = len(v.L1) + len(v.KL) + len(v.X)
+	l := r.most()
+	for _, part := range []struct {
+		scheme string
+		p      cpar.Params
+	}{
+		{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, L: uint16(l), Approx: 1000}},
+		{"cpar@100", apSearch(s.Builder.DefaultParams().Search, 1000, l)},
+	} {
+		if r.near[part.scheme], err = s.nearestAll(ctx, part.p, tell(progress, r.name()+", "+part.scheme, len(c.Test))); err != nil {
+			return nil, fmt.Errorf("scheme %s: %w", part.scheme, err)
+		}
+	}
+	for _, how := range []cpar.Search{cpar.SearchIVF, cpar.SearchByRank} {
+		if r.found[how], err = s.nearestAll(ctx, apSearch(how, 100, l), tell(progress, fmt.Sprintf("%s, cpar@10, %v", r.name(), how), len(c.Test))); err != nil {
+			return nil, fmt.Errorf("search %v: %w", how, err)
+		}
+	}
+	r.near["cpar@10"] = r.found[s.Builder.DefaultParams().Search]
+	for _, scheme := range profileSchemes {
+		r.dims[scheme] = int(s.Cloud.Manifest.Dim)
+	}
+	return r, r.sealed(ctx, c, s.Requests, progress)
+}
+
+// sealed asks an index of scheme sealed, with the profile that was fitted.
+func (r *profileRun) sealed(ctx context.Context, c *Corpus, requests []*vector.Vector, progress user.Progress) error {
+	x, b, err := openSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Like: r.owner, Progress: progress})
+	if err != nil {
+		return err
+	}
+	defer x.close()
+	r.dims["sealed"] = int(x.manifest.Dim)
+	all := make([][]user.Neighbour, len(requests))
+	told := tell(progress, r.name()+", sealed", len(requests))
+	err = (&Session{Requests: requests}).eachRequest(ctx, func(i int, v *vector.Vector) (err error) {
+		all[i], err = x.nearest(ctx, v, r.most())
+		byImage(all[i], b)
+		told()
+		return err
+	})
+	r.near["sealed"] = all
+	return err
+}
+
+// tell counts what is done of a stage.
+func tell(progress user.Progress, stage string, total int) func() {
+	var done atomic.Int64
+	return func() {
+		if k := done.Add(1); progress != nil {
+			progress(stage, int(k), total)
+		}
+	}
+}
+
+// plainDistances is the exact distance of every request and record on floats,
+// with no quantisation and no projection to hide behind: D_L1 + D_KL, or squared L2
+// in profiles that have that.
+func (s *Session) plainDistances(ctx context.Context) ([][]float64, error) {
+	if len(s.Requests) == 0 || s.Requests[0].X == nil {
+		return s.exactDistances(ctx)
+	}
+	out := make([][]float64, len(s.Requests))
+	records := make([][]float64, len(s.Twin.Vectors()))
+	for j, rec := range s.Twin.Vectors() {
+		records[j] = widen(rec.X)
+	}
+	return out, s.eachRequest(ctx, func(i int, v *vector.Vector) error {
+		x, row := widen(v.X), make([]float64, len(records))
+		for j, rec := range records {
+			row[j] = distance.SquaredL2(rec, x)
+		}
+		out[i] = row
+		return nil
+	})
+}
+
+// nearestOf are the k records of least distance, ties by record.
+func nearestOf(dis []float64, keywords [][]string, k int) []user.Neighbour {
+	out := make([]user.Neighbour, min(k, len(dis)))
+	for i, j := range ascending(dis)[:len(out)] {
+		out[i] = user.Neighbour{Record: uint32(j), Dis: dis[j], Keywords: keywords[j]}
+	}
+	return out
+}
+
+// byImage numbers neighbours by their images.
+func byImage(near []user.Neighbour, b *user.Builder) {
+	for i := range near {
+		near[i].Record = uint32(b.Image(near[i].Record))
+	}
+}
+
+// nearestAll asks for every test image, encrypted.
+func (s *Session) nearestAll(ctx context.Context, p cpar.Params, told func()) ([][]user.Neighbour, error) {
+	out := make([][]user.Neighbour, len(s.Requests))
+	return out, s.eachRequest(ctx, func(i int, v *vector.Vector) error {
+		pending, q, err := s.Builder.RequestVector(v, p)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		reply, err := search.Annotate(s.Cloud, q)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		out[i], err = pending.Neighbours(reply)
+		byImage(out[i], s.Builder)
+		told()
+		return err
+	})
+}
+
+// annotate ranks the first k neighbours of every test image.
+func (r *profileRun) annotate(scheme string, ranker user.RankerKind, k int, how user.Ranking) ([][]rank.Scored, error) {
+	how.Ranker = ranker
+	out := make([][]rank.Scored, len(r.truth))
+	for i, near := range r.near[scheme] {
+		var err error
+		if out[i], err = r.owner.Rank(near[:min(k, len(near))], how); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func wordsOf(scored [][]rank.Scored) [][]string {
+	out := make([][]string, len(scored))
+	for i, list := range scored {
+		for _, k := range list {
+			out[i] = append(out[i], k.Word)
+		}
+	}
+	return out
+}
+
+// detail measures what is said of a profile as a whole.
+func (r *profileRun) detail() (d ProfileDetail, err error) {
+	d = ProfileDetail{Profile: r.name(), Fit: r.fit, Recall: map[string]float64{}, OfPlain: map[string]float64{}}
+	for how, near := range r.found {
+		d.Recall[how.String()] = round(recall(topRecords(near), topRecords(r.near["capia"])), 4)
+	}
+	for _, scheme := range profileSchemes {
+		d.OfPlain[scheme] = round(recall(topRecords(r.near[scheme]), topRecords(r.near["plain"])), 4)
+	}
+	all, err := r.annotate("capia", user.RankerCalibrated, r.owner.Neighbours(), user.Ranking{Most: everyWord})
+	if err != nil {
+		return d, err
+	}
+	if d.Bins, d.ECE, err = reliability(all, r.truth, everyWord); err != nil {
+		return d, err
+	}
+	if _, d.ECEKept, err = reliability(all, r.truth, keywordsKept); err != nil {
+		return d, err
+	}
+	probable, err := r.annotate("capia", user.RankerCalibrated, r.owner.Neighbours(), user.Ranking{Most: everyWord, MinProbability: leastProbability})
+	d.Probable = probableQuality(probable, r.truth)
+	return d, err
+}
+
+// topRecords are the first ten of each list.
+func topRecords(near [][]user.Neighbour) [][]uint32 {
+	out := make([][]uint32, len(near))
+	for i, list := range near {
+		for _, n := range list[:min(10, len(list))] {
+			out[i] = append(out[i], n.Record)
+		}
+	}
+	return out
+}
+
+// reliability holds the probabilities of the first keywords of each photo against
+// the truth.
+func reliability(said [][]rank.Scored, truth [][]string, first int) (bins []rank.Bin, ece float64, err error) {
+	var p []float64
+	var right []bool
+	for i, list := range said {
+		for _, k := range list[:min(first, len(list))] {
+			p = append(p, k.Probability)
+			right = append(right, slices.Contains(truth[i], k.Word))
+		}
+	}
+	bins, ece, err = rank.Reliability(p, right, reliabilityBins)
+	for i := range bins {
+		bins[i].Said, bins[i].Found = round(bins[i].Said, 4), round(bins[i].Found, 4)
+	}
+	return bins, round(ece, 4), err
+}
+
+// probableQuality measures keywords of which there may be any number.
+func probableQuality(said [][]rank.Scored, truth [][]string) ProbableQuality {
+	words := wordsOf(said)
+	q := Measure(words, truth)
+	all, right, none := 0, 0, 0
+	for i, list := range words {
+		all += len(list)
+		if len(list) == 0 {
+			none++
+		}
+		for _, w := range list {
+			if slices.Contains(truth[i], w) {
+				right++
+			}
+		}
+	}
+	n := float64(max(1, len(words)))
+	return ProbableQuality{Least: leastProbability, P: q.P, R: q.R, Nplus: q.Nplus,
+		Keywords: round(float64(all)/n, 3), Right: round(float64(right)/float64(max(1, all)), 4), None: round(float64(none)/n, 4)}
+}

@@ -1,0 +1,273 @@
+package eval
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/rank"
+)
+
+// Profiles lays the profiles of an index side by side: what each finds, in the
+// clear and encrypted, by both rankers, and what each costs.
+//
+//	collection ─▶ profile fitted once ─▶ plain · capia · cpar · sealed ─▶ P, R, N+ (untouched images)
+//	                                  └▶ n images, the profile as it was fitted ─▶ bytes, milliseconds
+type Profiles struct {
+	// Records were searched and Requests asked for quality.
+	Records  int `json:"n"`
+	Requests int `json:"requests"`
+	// CostRecords are the records of the indexes that bytes and times are of,
+	// CostKind how these came about.
+	CostRecords int          `json:"cost_records"`
+	CostKind    string       `json:"cost_images"`
+	Rows        []ProfileRow `json:"rows"`
+	// CapiaRatio is the cloud's time for capia with profile `learned` over that
+	// with profile `paper`, in one run; 0 where either is missing.
+	CapiaRatio float64         `json:"capia_ratio"`
+	Details    []ProfileDetail `json:"profiles"`
+	Losses     []ProfileLoss   `json:"losses"`
+	Costs      []ProfileCost   `json:"costs"`
+	Samples    []ProfileSample `json:"samples"`
+	// Skipped are profiles that could not be measured, and why.
+	Skipped []SkippedProfile `json:"skipped"`
+	// Network names the image network and Runtime what ran it.
+	Network string `json:"network,omitempty"`
+	Runtime string `json:"runtime,omitempty"`
+}
+
+// A ProfileRow is one profile, ranker and scheme, five keywords a photo. What
+// is plain has no index: its bytes and times are 0.
+type ProfileRow struct {
+	Profile string `json:"profile"`
+	Ranker  string `json:"ranker"`
+	// Scheme is plain, capia, cpar@100, cpar@10 (the default search) or sealed.
+	Scheme     string  `json:"scheme"`
+	Neighbours int     `json:"neighbours"` // that are ranked
+	Dim        int     `json:"dim"`        // of a plain vector, or of a record
+	P          float64 `json:"P"`
+	R          float64 `json:"R"`
+	Nplus      int     `json:"Nplus"`
+	IndexBytes uint64  `json:"index_bytes"`
+	Cloud      float64 `json:"cloud_ms"` // one core
+	Owner      float64 `json:"owner_ms"` // a photo, from its bytes to its keywords, one core
+}
+
+// A ProfileDetail is what else there is to say of one profile.
+type ProfileDetail struct {
+	Profile string  `json:"profile"`
+	Fit     float64 `json:"fit_s"` // setting up an index, all cores: mostly fitting
+	// CapiaRatio is the cloud's time for capia over that with profile `paper`.
+	CapiaRatio float64 `json:"capia_ratio"`
+	// Recall is the share of capia's ten nearest that cpar@10 finds, by search.
+	Recall map[string]float64 `json:"recall_at_10"`
+	// OfPlain is the share of the ten nearest in the clear that a scheme finds.
+	OfPlain map[string]float64 `json:"of_plain_top10"`
+	// ECE is the expected calibration error of all words of all neighbours of
+	// the test images, by scheme capia; ECEKept that of the five that are given.
+	ECE     float64    `json:"ece"`
+	ECEKept float64    `json:"ece_kept"`
+	Bins    []rank.Bin `json:"reliability"` // of ECE
+	// Probable is the quality of the keywords that are as probable as not.
+	Probable ProbableQuality `json:"min_probability"`
+}
+
+// ProbableQuality is that of the keywords of a least probability, however many.
+type ProbableQuality struct {
+	Least    float64 `json:"least"`
+	P        float64 `json:"P"`
+	R        float64 `json:"R"`
+	Nplus    int     `json:"Nplus"`
+	Keywords float64 `json:"mean_keywords"`
+	// Right is the share of the keywords given that are right.
+	Right float64 `json:"right"`
+	// None is the share of the photos that get no keyword.
+	None float64 `json:"without"`
+}
+
+// A ProfileLoss is what encryption costs: plain less the scheme, for one ranker.
+type ProfileLoss struct {
+	Profile string  `json:"profile"`
+	Ranker  string  `json:"ranker"`
+	Scheme  string  `json:"scheme"`
+	P       float64 `json:"P_points"`
+	R       float64 `json:"R_points"`
+	Nplus   int     `json:"Nplus"`
+	// In percent of plain; below 0 is a gain.
+	RelativeP     float64 `json:"P_percent"`
+	RelativeR     float64 `json:"R_percent"`
+	RelativeNplus float64 `json:"Nplus_percent"`
+}
+
+// A ProfileSample is a test image with the keywords of each profile, by scheme
+// capia and the calibrated ranker.
+type ProfileSample struct {
+	Name  string             `json:"name"`
+	Human []string           `json:"human"`
+	Words []ProfileAnnotated `json:"words"`
+}
+
+// ProfileAnnotated is what one profile says.
+type ProfileAnnotated struct {
+	Profile string `json:"profile"`
+	Words   []Word `json:"words"`
+}
+
+// A SkippedProfile could not be measured.
+type SkippedProfile struct {
+	Profile string `json:"profile"`
+	Reason  string `json:"reason"`
+}
+
+const (
+	// paperNeighbours is k of the paper's ranker.
+	paperNeighbours = 10
+	// leastProbability is that of ProbableQuality.
+	leastProbability = 0.5
+	reliabilityBins  = 10
+)
+
+// profileSchemes are the encrypted schemes of the rows, in their order.
+var profileSchemes = []string{"capia", "cpar@100", "cpar@10", "sealed"}
+
+// MeasureProfiles measures the profiles that the lab has what is needed for.
+// Costs are of indexes of n images, or of as many as there are.
+func MeasureProfiles(ctx context.Context, l *Lab, n int) (*Profiles, error) {
+	c, err := l.Corpus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	network, err := l.Network()
+	if err != nil {
+		return nil, err
+	}
+	n = max(n, len(c.Train))
+	out := &Profiles{Records: len(c.Train), Requests: len(c.Test), CostRecords: n, CostKind: c.kind(n), Skipped: []SkippedProfile{}}
+	if network != nil {
+		digest := network.Digest()
+		out.Network, out.Runtime = hex.EncodeToString(digest[:]), network.Runtime()
+	}
+	var runs []*profileRun
+	for _, kind := range []user.ProfileKind{user.ProfilePaper, user.ProfileLearned, user.ProfileNetwork} {
+		if kind == user.ProfileNetwork && c.Train[0].Vectors.Embedding == nil {
+			out.Skipped = append(out.Skipped, SkippedProfile{kind.String(), "no image network was named (--model FILE)"})
+			continue
+		}
+		run, err := runProfile(ctx, c, kind, l.Progress)
+		if err != nil {
+			return nil, fmt.Errorf("profile %v: %w", kind, err)
+		}
+		if err := out.quality(run); err != nil {
+			return nil, fmt.Errorf("profile %v: %w", kind, err)
+		}
+		runs = append(runs, run)
+	}
+	if out.Samples, err = profileSamples(c, runs); err != nil {
+		return nil, err
+	}
+	large, err := l.Collection(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if out.Costs, err = measureProfileCosts(ctx, large, runs, network, l.Progress); err != nil {
+		return nil, fmt.Errorf("measuring costs: %w", err)
+	}
+	out.withCosts()
+	return out, nil
+}
+
+// quality adds the rows of a profile, their losses and its details.
+func (out *Profiles) quality(r *profileRun) error {
+	for _, ranker := range r.rankers() {
+		var plain ProfileRow
+		for _, scheme := range append([]string{"plain"}, profileSchemes...) {
+			words, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{Most: keywordsKept})
+			if err != nil {
+				return fmt.Errorf("scheme %s: %w", scheme, err)
+			}
+			q := Measure(wordsOf(words), r.truth)
+			row := ProfileRow{Profile: r.name(), Ranker: ranker.kind.String(), Scheme: scheme, Neighbours: ranker.neighbours, Dim: r.dims[scheme],
+				P: q.P, R: q.R, Nplus: q.Nplus}
+			out.Rows = append(out.Rows, row)
+			if scheme == "plain" {
+				plain = row
+				continue
+			}
+			out.Losses = append(out.Losses, lossOf(plain, row))
+		}
+	}
+	d, err := r.detail()
+	out.Details = append(out.Details, d)
+	return err
+}
+
+// lossOf compares a row with that in the clear.
+func lossOf(plain, row ProfileRow) ProfileLoss {
+	relative := func(a, b float64) float64 {
+		if a == 0 {
+			return 0
+		}
+		return round(100*(a-b)/a, 2)
+	}
+	return ProfileLoss{Profile: row.Profile, Ranker: row.Ranker, Scheme: row.Scheme,
+		P: round(plain.P-row.P, 2), R: round(plain.R-row.R, 2), Nplus: plain.Nplus - row.Nplus,
+		RelativeP: relative(plain.P, row.P), RelativeR: relative(plain.R, row.R),
+		RelativeNplus: relative(float64(plain.Nplus), float64(row.Nplus))}
+}
+
+// withCosts writes costs into the rows and takes their ratios.
+func (out *Profiles) withCosts() {
+	capia := map[string]float64{}
+	for _, cost := range out.Costs {
+		if cost.Scheme == "capia" {
+			capia[cost.Profile] = cost.Cloud
+		}
+		for i := range out.Rows {
+			if row := &out.Rows[i]; row.Profile == cost.Profile && row.Scheme == cost.Scheme {
+				row.IndexBytes, row.Cloud, row.Owner = cost.IndexBytes, cost.Cloud, cost.owner()
+			}
+		}
+	}
+	paper := capia[user.ProfilePaper.String()]
+	if paper == 0 {
+		return
+	}
+	out.CapiaRatio = round(capia[user.ProfileLearned.String()]/paper, 4)
+	for i := range out.Details {
+		out.Details[i].CapiaRatio = round(capia[out.Details[i].Profile]/paper, 4)
+	}
+}
+
+// profileSamples are the keywords of evenly spaced test images, as those of
+// MeasureSamples: nobody chose them.
+func profileSamples(c *Corpus, runs []*profileRun) ([]ProfileSample, error) {
+	n := min(sampleCount, len(c.Test))
+	out := make([]ProfileSample, n)
+	said := make([][][]rank.Scored, len(runs))
+	for j, r := range runs {
+		var err error
+		if said[j], err = r.annotate("capia", user.RankerCalibrated, r.owner.Neighbours(), user.Ranking{Most: keywordsKept}); err != nil {
+			return nil, err
+		}
+	}
+	for k := range out {
+		i := sampleAt(k, n, len(c.Test))
+		out[k] = ProfileSample{Name: c.testName(i), Human: c.Test[i].Keywords}
+		for j, r := range runs {
+			words := ProfileAnnotated{Profile: r.name()}
+			for _, w := range said[j][i] {
+				words.Words = append(words.Words, Word{w.Word, slices.Contains(c.Test[i].Keywords, w.Word)})
+			}
+			out[k].Words = append(out[k].Words, words)
+		}
+	}
+	return out, nil
+}
+
+// apSearch is an AP-X by a search, for so many neighbours.
+func apSearch(how cpar.Search, approx uint16, l int) cpar.Params {
+	return cpar.Params{Scheme: cpar.SchemeCPAR, Search: how, L: uint16(l), Approx: approx}
+}

@@ -1,0 +1,378 @@
+package eval
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/eval/step"
+	"cpar/user"
+	"cpar/user/distance"
+	"cpar/user/feature"
+	"cpar/user/network"
+	"cpar/user/rank"
+)
+
+// learnable is a corpus whose photos have a word that can be seen and one that
+// cannot, so that no figure is 0 or 100, and embeddings that no network made.
+func learnable(train, test int) *Corpus {
+	c := syntheticCorpus(5, train, test)
+	rng := rand.New(rand.NewPCG(5, 2))
+	for _, half := range [][]user.Image{c.Train, c.Test} {
+		for i := range half {
+			half[i].Keywords = []string{half[i].Keywords[0], fmt.Sprintf("unseen %d", rng.IntN(9))}
+			values := make([]float32, 24)
+			for j := range values {
+				values[j] = rng.Float32()
+				if j == i%12 {
+					values[j] += 2
+				}
+			}
+			half[i].Vectors.Embedding = &feature.Embedding{Network: [32]byte{7}, Values: values}
+		}
+	}
+	return c
+}
+
+// Every profile, ranker and scheme has its row; those in the clear are what brute
+// force finds, those encrypted are as good, and costs are those of the indexes.
+func TestProfiles(t *testing.T) {
+	c := learnable(120, 40)
+	l := &Lab{digest: "made", corpus: c}
+	t.Cleanup(l.Close)
+	p, err := MeasureProfiles(t.Context(), l, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Records != 120 || p.Requests != 40 || p.CostRecords != 120 || p.CostKind != "real" || len(p.Rows) != 30 || len(p.Losses) != 24 || len(p.Costs) != 12 || len(p.Details) != 3 || len(p.Skipped) != 0 {
+		t.Fatalf("%+v", p)
+	}
+	checkProfileJSON(t, p)
+	rows := map[string]ProfileRow{}
+	for _, r := range p.Rows {
+		rows[r.Profile+" "+r.Ranker+" "+r.Scheme] = r
+	}
+	for _, profile := range []string{"paper", "learned", "network"} {
+		for _, ranker := range []string{"paper", "calibrated"} {
+			plain := rows[profile+" "+ranker+" plain"]
+			if plain.R < 30 || plain.R > 90 || plain.IndexBytes != 0 || plain.Cloud != 0 {
+				t.Errorf("%+v", plain)
+			}
+			for _, scheme := range profileSchemes {
+				r := rows[profile+" "+ranker+" "+scheme]
+				// Few photos and many near ties: a photo that changes places moves a mean
+				// over 21 words by 5, and the projection of profile paper moves some.
+				most := 6.
+				if profile == "paper" || scheme == "cpar@10" {
+					most = 12
+				}
+				if math.Abs(r.P-plain.P) > most || math.Abs(r.R-plain.R) > most || r.IndexBytes == 0 || r.Cloud <= 0 || r.Owner <= 0 || r.Dim == 0 {
+					t.Errorf("%+v, in the clear %+v", r, plain)
+				}
+			}
+		}
+	}
+	if a, b := rows["learned paper capia"], rows["paper paper capia"]; a.Dim >= b.Dim || a.Cloud >= b.Cloud || a.IndexBytes == b.IndexBytes {
+		t.Errorf("a short vector costs as much as a long one: %+v, %+v", a, b)
+	}
+	if want := round(rows["learned paper capia"].Cloud/rows["paper paper capia"].Cloud, 4); p.CapiaRatio != want || p.Details[1].CapiaRatio != want {
+		t.Errorf("ratio %g and %g, want %g", p.CapiaRatio, p.Details[1].CapiaRatio, want)
+	}
+	for _, d := range p.Details {
+		words := 0
+		for _, b := range d.Bins {
+			words += b.Count
+		}
+		if d.OfPlain["sealed"] < 0.8 || d.OfPlain["cpar@100"] < 0.8 || d.Recall["ivf"] < 0.3 || d.Recall["rank"] < 0.3 || len(d.Bins) != reliabilityBins || words < 40*3 || !(d.ECE > 0 && d.ECE < 0.5) {
+			t.Errorf("%+v", d)
+		}
+		if q := d.Probable; q.Least != 0.5 || q.Keywords <= 0 || q.Keywords > 5 || q.Right < 0.4 {
+			t.Errorf("%+v", q)
+		}
+	}
+	for _, s := range p.Samples {
+		if len(s.Words) != 3 || len(s.Words[1].Words) == 0 || s.Words[2].Profile != "network" || len(s.Human) != 2 {
+			t.Errorf("%+v", s)
+		}
+	}
+	if len(p.Samples) != sampleCount || len(p.Tables()) != 7 {
+		t.Errorf("%d samples, %d tables", len(p.Samples), len(p.Tables()))
+	}
+	checkPlainRows(t, c, rows["learned calibrated plain"], rows["learned paper plain"])
+}
+
+// checkProfileJSON holds the names of the rows' fields: others read them.
+func checkProfileJSON(t *testing.T, p *Profiles) {
+	t.Helper()
+	b, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Rows []map[string]any }
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"profile", "ranker", "scheme", "neighbours", "dim", "P", "R", "Nplus", "index_bytes", "cloud_ms", "owner_ms"}
+	for _, row := range got.Rows {
+		for _, key := range want {
+			if _, ok := row[key]; !ok || len(row) != len(want) {
+				t.Fatalf("%v, want %v", row, want)
+			}
+		}
+	}
+}
+
+// checkPlainRows finds profile learned's neighbours again, with a profile fitted
+// again and none of the code that measured.
+func checkPlainRows(t *testing.T, c *Corpus, calibrated, paper ProfileRow) {
+	t.Helper()
+	b, err := user.Setup(t.Context(), user.NewKey(), c.Train, user.Options{Scheme: cpar.SchemeCAPIA, Profile: user.ProfileLearned})
+	if err != nil {
+		t.Fatal(err)
+	}
+	vectors := func(images []user.Image) (out [][]float64) {
+		for _, im := range images {
+			v, err := b.Vector(im.Vectors)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, widen(v.X))
+		}
+		return out
+	}
+	records, requests := vectors(c.Train), vectors(c.Test)
+	for _, part := range []struct {
+		want   ProfileRow
+		ranker user.RankerKind
+		k      int
+	}{{calibrated, user.RankerCalibrated, b.Neighbours()}, {paper, user.RankerPaper, 10}} {
+		var said [][]string
+		for _, x := range requests {
+			var near []user.Neighbour
+			for j, r := range records {
+				near = append(near, user.Neighbour{Dis: distance.SquaredL2(r, x), Keywords: c.Train[j].Keywords})
+			}
+			slices.SortStableFunc(near, func(a, b user.Neighbour) int { return cmp.Compare(a.Dis, b.Dis) })
+			scored, err := b.Rank(near[:part.k], user.Ranking{Most: 5, Ranker: part.ranker})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said = append(said, wordsOf([][]rank.Scored{scored})[0])
+		}
+		q := Measure(said, Keywords(c.Test))
+		if w := part.want; q.P != w.P || q.R != w.R || q.Nplus != w.Nplus || part.k != w.Neighbours || w.Profile != "learned" || w.Ranker != part.ranker.String() {
+			t.Errorf("brute force finds %+v with %d neighbours, the row says %+v", q, part.k, w)
+		}
+	}
+}
+
+// A scheme that returns the neighbours of another photo is found out: as a loss, in
+// recall, and in the reliability of what is said.
+func TestProfilesNoticeWrongNeighbours(t *testing.T) {
+	run, err := runProfile(t.Context(), learnable(120, 40), user.ProfileNetwork, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measure := func() (*Profiles, ProfileLoss) {
+		out := new(Profiles)
+		if err := out.quality(run); err != nil {
+			t.Fatal(err)
+		}
+		return out, out.Losses[len(out.Losses)-4] // calibrated, capia
+	}
+	right, loss := measure()
+	if loss.Scheme != "capia" || loss.Ranker != "calibrated" || math.Abs(loss.R) > 6 {
+		t.Errorf("%+v", loss)
+	}
+	capia := run.near["capia"]
+	run.near["capia"] = append(slices.Clone(capia[5:]), capia[:5]...)
+	wrong, loss := measure()
+	if loss.R < 10 || loss.RelativeR < 20 {
+		t.Errorf("with neighbours of other photos: %+v", loss)
+	}
+	a, b := right.Details[0], wrong.Details[0]
+	if b.OfPlain["capia"] > 0.5 || a.OfPlain["capia"] < 0.8 || b.OfPlain["sealed"] != a.OfPlain["sealed"] || b.Recall["ivf"] > a.Recall["ivf"]/2 || b.ECE < 2*a.ECE || b.Probable.Right > a.Probable.Right/2 {
+		t.Errorf("right %+v\nwrong %+v", a, b)
+	}
+}
+
+// Reliability and the quality of probable keywords against counting by hand.
+func TestProfileProbabilities(t *testing.T) {
+	said := [][]rank.Scored{{{Word: "sea", Probability: 0.92}, {Word: "sky", Probability: 0.08}}, {{Word: "car", Probability: 0.96}}, nil}
+	truth := [][]string{{"sea"}, {"sky"}, {"car"}}
+	bins, ece, err := reliability(said, truth, everyWord)
+	// 0.92 and 0.96 are one bin, said 0.94 and half right; 0.08 is wrong.
+	if err != nil || bins[9] != (rank.Bin{Said: 0.94, Found: 0.5, Count: 2}) || bins[0].Count != 1 || math.Abs(ece-(2*0.44+0.08)/3) > 1e-4 {
+		t.Errorf("%+v, %g, %v", bins, ece, err)
+	}
+	if bins, _, _ := reliability(said, truth, 1); bins[0].Count != 0 || bins[9].Count != 2 {
+		t.Errorf("of the first word alone: %+v", bins)
+	}
+	// sea 1 of 1 said, sky and car 0: P and R are of three words.
+	if q, want := probableQuality(said, truth), (ProbableQuality{Least: 0.5, P: 33.33, R: 33.33, Nplus: 1, Keywords: 1, Right: 0.3333, None: 0.3333}); q != want {
+		t.Errorf("%+v, want %+v", q, want)
+	}
+	plain := ProfileRow{Profile: "x", Ranker: "y", P: 20, R: 40, Nplus: 100}
+	loss := lossOf(plain, ProfileRow{Profile: "x", Ranker: "y", Scheme: "z", P: 19, R: 41, Nplus: 98})
+	if want := (ProfileLoss{Profile: "x", Ranker: "y", Scheme: "z", P: 1, R: -1, Nplus: 2, RelativeP: 5, RelativeR: -2.5, RelativeNplus: 2}); loss != want {
+		t.Errorf("%+v, want %+v", loss, want)
+	}
+}
+
+// fakeNetwork is an image network of 8×8 pixels whose embedding is the brightness of
+// its rows.
+type fakeNetwork struct{ digest byte }
+
+func (f fakeNetwork) Embed(image []float32) ([]float32, error) {
+	out := make([]float32, 8)
+	for i, x := range image {
+		out[i/8%8] += x
+	}
+	return out, nil
+}
+func (f fakeNetwork) Embedding() (string, int) { return "rows", 8 }
+func (f fakeNetwork) Size() (int, int)         { return 8, 8 }
+func (f fakeNetwork) Digest() [32]byte         { return [32]byte{f.digest} }
+func (f fakeNetwork) Runtime() string          { return "fake" }
+func (f fakeNetwork) Preprocessing() (network.Preprocessing, bool, error) {
+	return network.Preprocessing{}, false, nil
+}
+
+func openFake(t *testing.T, digest byte) *user.Network {
+	t.Helper()
+	p, err := network.Preset("tensorflow", 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := user.NewNetwork(fakeNetwork{digest}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A lab with a network reads photos with their embeddings, larger collections have
+// them too, and the step is another one with another network, or without.
+func TestProfilesOfPhotos(t *testing.T) {
+	c := photos(t, 20)
+	dir := filepath.Dir(c.TrainItems[0].Path)
+	manifest := "path,keywords\n"
+	for i, it := range c.TrainItems {
+		manifest += filepath.Base(it.Path) + ",every;kind " + string(rune('a'+i%2)) + "\n"
+	}
+	if err := os.WriteFile(filepath.Join(dir, "manifest.csv"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir()
+	p := &Plan{Lab: &Lab{Data: dir, Cache: cache, network: openFake(t, 1)}, Runner: &step.Runner{Dir: t.TempDir(), Identity: "test a machine"}, N: 24}
+	first, record, err := p.Profiles(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(first.Skipped) != 0 || len(first.Details) != 3 || first.Runtime != "fake" || first.CostRecords != 24 || first.CostKind != "augmented" {
+		t.Errorf("%+v", first)
+	}
+	digest := p.Lab.network.Digest()
+	large, err := p.Lab.Collection(t.Context(), 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, im := range large.Train {
+		if e := im.Vectors.Embedding; e == nil || e.Network != digest || len(e.Values) != 8 {
+			t.Errorf("image %d of the larger collection has embedding %+v", i, e)
+		}
+	}
+	for _, cost := range first.Costs {
+		if cost.Features <= 0 || cost.Cloud <= 0 || cost.Encrypt <= 0 || cost.Request == 0 || cost.ProfileBytes == 0 || cost.ProfileBytes >= cost.IndexBytes {
+			t.Errorf("%+v", cost)
+		}
+	}
+	for _, s := range first.Samples {
+		if !strings.HasSuffix(s.Name, ".png") {
+			t.Errorf("a sample is called %q", s.Name)
+		}
+	}
+	// The same again is there already; another network, or none, is another step.
+	p.Lab = &Lab{Data: dir, Cache: cache, network: openFake(t, 1)}
+	if _, again, err := p.Profiles(t.Context()); err != nil || !again.Reused || again.Inputs != record.Inputs {
+		t.Errorf("the same network: %+v, %v", again, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // what is not there would be measured
+	for name, n := range map[string]*user.Network{"another network": openFake(t, 2), "no network": nil} {
+		p.Lab = &Lab{Data: dir, Cache: cache, digest: p.Lab.digest, network: n}
+		if _, _, err := p.Profiles(ctx); err == nil {
+			t.Errorf("%s: the results of the first were taken", name)
+		}
+	}
+}
+
+// Mixed and augmented embeddings are the same in every run, and features do not
+// depend on whether there are embeddings.
+func TestMixedEmbeddings(t *testing.T) {
+	c := learnable(12, 1)
+	mixed, err := mixFeatures(t.Context(), c.Train, 4, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := &Corpus{}
+	for _, im := range c.Train {
+		v := *im.Vectors
+		v.Embedding = nil
+		bare.Train = append(bare.Train, user.Image{Vectors: &v, Keywords: im.Keywords})
+	}
+	without, err := mixFeatures(t.Context(), bare.Train, 4, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, im := range mixed {
+		if e := im.Vectors.Embedding; e == nil || len(e.Values) != 24 || e.Network != ([32]byte{7}) {
+			t.Fatalf("image %d: %+v", i, e)
+		}
+		im.Vectors.Embedding = nil
+		if !reflect.DeepEqual(im, without[i]) {
+			t.Errorf("image %d has other features than without embeddings", i)
+		}
+	}
+	extra := func(from *Corpus) []user.Image {
+		out := make([]user.Image, 30)
+		for i := range out {
+			out[i].Vectors = new(feature.Vectors)
+		}
+		embedAugmented(from, out)
+		return out
+	}
+	a := extra(c)
+	if !reflect.DeepEqual(a, extra(c)) || reflect.DeepEqual(a[0], a[12]) || a[3].Vectors.Embedding.Network != ([32]byte{7}) {
+		t.Error("augmented photos must have the same embeddings in every run, and not the same as each other")
+	}
+	if b := extra(bare); b[0].Vectors.Embedding != nil {
+		t.Error("an embedding of nothing")
+	}
+}
+
+// Growth is of as many records as it says, of 128 dimensions, and answers them all.
+func TestProfileGrowth(t *testing.T) {
+	g, err := MeasureProfileGrowth(t.Context(), []int{600, 1300}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Dim != user.MaxEmbedded || len(g.Rows) != 2 || len(g.Tables()[0].Rows) != 2 {
+		t.Fatalf("%+v", g)
+	}
+	for i, r := range g.Rows {
+		if r.Records != []int{600, 1300}[i] || r.Cloud <= 0 || r.CloudAll <= 0 || r.Encrypt <= 0 || r.Read <= 0 || r.Reply < 3*r.Records || r.Table != uint64(92*r.Records) || r.Index < uint64(1024*r.Records) {
+			t.Errorf("%+v", r)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package eval
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Tables implements Result.
+func (p *Profiles) Tables() []Table {
+	rows := Table{Name: "profiles", Title: fmt.Sprintf("Profiles, n = %d, %d requests, five keywords a photo; bytes and times at n = %d (%s), one core", p.Records, p.Requests, p.CostRecords, p.CostKind),
+		Columns: []string{"profile", "ranker", "scheme", "neighbours", "dimensions", "P %", "R %", "N+", "index MB", "cloud ms", "owner ms"}}
+	for _, s := range p.Skipped {
+		rows.Title += fmt.Sprintf("; %s was left out: %s", s.Profile, s.Reason)
+	}
+	for _, r := range p.Rows {
+		rows.Rows = append(rows.Rows, []string{r.Profile, r.Ranker, r.Scheme, whole(r.Neighbours), whole(r.Dim), num(r.P, 2), num(r.R, 2), whole(r.Nplus),
+			blank(float64(r.IndexBytes)/1e6, 2), blank(r.Cloud, 3), blank(r.Owner, 1)})
+	}
+	losses := Table{Name: "profile-losses", Title: "What encryption costs: in the clear less encrypted",
+		Columns: []string{"profile", "ranker", "scheme", "P, points", "R, points", "N+", "P, % of plain", "R, % of plain", "N+, % of plain"}}
+	for _, l := range p.Losses {
+		losses.Rows = append(losses.Rows, []string{l.Profile, l.Ranker, l.Scheme, num(l.P, 2), num(l.R, 2), whole(l.Nplus), num(l.RelativeP, 2), num(l.RelativeR, 2), num(l.RelativeNplus, 2)})
+	}
+	return append([]Table{rows, losses}, p.detailTables()...)
+}
+
+func (p *Profiles) detailTables() []Table {
+	details := Table{Name: "profile-search", Title: "What is found: of capia's ten nearest at AP-10, of the ten nearest in the clear, and how capia's time compares with that of profile paper",
+		Columns: []string{"profile", "ivf, AP-10", "by rank, AP-10", "capia of plain", "sealed of plain", "capia over paper's", "set up in s"}}
+	probable := Table{Name: "profile-probability", Title: "The calibrated ranker on the test images, scheme capia: calibration error, and the keywords that are as probable as not",
+		Columns: []string{"profile", "ECE, all words", "ECE, five given", "P %", "R %", "N+", "keywords a photo", "right", "photos without"}}
+	bins := Table{Name: "profile-reliability", Title: "Reliability of the probabilities of all words of all neighbours", Columns: []string{"profile", "said", "found", "words"}}
+	for _, d := range p.Details {
+		details.Rows = append(details.Rows, []string{d.Profile, num(d.Recall["ivf"], 4), num(d.Recall["rank"], 4), num(d.OfPlain["capia"], 4), num(d.OfPlain["sealed"], 4), num(d.CapiaRatio, 4), num(d.Fit, 1)})
+		q := d.Probable
+		probable.Rows = append(probable.Rows, []string{d.Profile, num(d.ECE, 4), num(d.ECEKept, 4), num(q.P, 2), num(q.R, 2), whole(q.Nplus), num(q.Keywords, 2), num(q.Right, 3), num(q.None, 3)})
+		for _, b := range d.Bins {
+			if b.Count > 0 {
+				bins.Rows = append(bins.Rows, []string{d.Profile, num(b.Said, 3), num(b.Found, 3), whole(b.Count)})
+			}
+		}
+	}
+	costs := Table{Name: "profile-cost", Title: fmt.Sprintf("What each profile costs at n = %d, milliseconds on one core", p.CostRecords),
+		Columns: []string{"profile", "scheme", "index MB", "of it profile MB", "request B", "reply B", "cloud ms", "features ms", "vector ms", "request ms", "reply ms"}}
+	for _, c := range p.Costs {
+		costs.Rows = append(costs.Rows, []string{c.Profile, c.Scheme, num(float64(c.IndexBytes)/1e6, 2), num(float64(c.ProfileBytes)/1e6, 2), whole(c.Request), whole(c.Reply), num(c.Cloud, 3),
+			num(c.Features, 2), num(c.Project, 3), num(c.Encrypt, 3), num(c.Read, 3)})
+	}
+	return []Table{details, probable, bins, costs, p.sampleTable()}
+}
+
+// sampleTable has what is right in capitals.
+func (p *Profiles) sampleTable() Table {
+	t := Table{Name: "profile-samples", Title: "Sample annotations by profile; IN CAPITALS what a person said too", Columns: []string{"image"}}
+	for _, d := range p.Details {
+		t.Columns = append(t.Columns, d.Profile)
+	}
+	t.Columns = append(t.Columns, "human")
+	for _, s := range p.Samples {
+		row := []string{s.Name}
+		for _, w := range s.Words {
+			row = append(row, capitals(w.Words))
+		}
+		t.Rows = append(t.Rows, append(row, strings.Join(s.Human, ", ")))
+	}
+	return t
+}
+
+// Tables implements Result.
+func (g *ProfileGrowth) Tables() []Table {
+	t := Table{Name: "profile-growth", Title: fmt.Sprintf("Scheme sealed with learnt vectors of %d dimensions as it grows; owner on all cores; memory of both sides together, %s MB of it before they began", g.Dim, num(g.BaseMB, 0)),
+		Columns: []string{"n", "cloud ms, one core", "cloud ms, all cores", "owner: request ms", "owner: reply ms", "request kB", "reply kB", "hints MB", "keywords MB", "index MB", "memory MB", "memory of adding MB", "added in s"}}
+	for _, r := range g.Rows {
+		t.Rows = append(t.Rows, []string{whole(r.Records), num(r.Cloud, 2), num(r.CloudAll, 2), num(r.Encrypt, 2), num(r.Read, 1), num(float64(r.Request)/1e3, 0), num(float64(r.Reply)/1e3, 0),
+			num(float64(r.Hints)/1e6, 1), num(float64(r.Table)/1e6, 1), num(float64(r.Index)/1e6, 0), num(r.PeakMB, 0), num(r.AddMB, 0), blank(r.Add, 1)})
+	}
+	return []Table{t}
+}

@@ -1,0 +1,78 @@
+package report
+
+import (
+	"image/color"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// bars are a series of upright bars from 0, each with its value above it. Several
+// series stand side by side around the same X, which must be 1 apart.
+type bars struct {
+	points []Point
+	colour color.RGBA
+	// place is that among so many series.
+	place, of int
+}
+
+// bars are the series of f that are bars.
+func (f *Figure) bars() []plot.Plotter {
+	var list []bars
+	for _, s := range f.Series {
+		if s.Style == Bars {
+			list = append(list, bars{points: s.Points, colour: palette[s.Colour], place: len(list)})
+		}
+	}
+	out := make([]plot.Plotter, len(list))
+	for i, b := range list {
+		b.of = len(list)
+		out[i] = b
+	}
+	return out
+}
+
+// barsWidth is the share of the room between two X that bars take.
+const barsWidth = 0.84
+
+// Plot implements plot.Plotter.
+func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	width := barsWidth / float64(b.of)
+	label := text.Style{Color: ink, Font: face(fontPt-2.5, false), Handler: plot.DefaultTextHandler, XAlign: -0.5}
+	for _, q := range b.points {
+		left := q.X - barsWidth/2 + width*float64(b.place)
+		low, high := vg.Point{X: x(left) + 0.7, Y: y(0)}, vg.Point{X: x(left+width) - 0.7, Y: y(q.Y)}
+		c.FillPolygon(b.colour, []vg.Point{low, {X: high.X, Y: low.Y}, high, {X: low.X, Y: high.Y}})
+		c.FillText(label, vg.Point{X: (low.X + high.X) / 2, Y: high.Y + 2}, barLabel(q.Y))
+	}
+}
+
+// barLabel has three digits or so: the width of a bar.
+func barLabel(v float64) string {
+	switch {
+	case v >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+// groups are the axes of bars under names.
+func groups(names []string, label string, series []Series) (x, y Axis) {
+	x = Axis{Names: names, From: 0.5, To: float64(len(names)) + 0.5}
+	y = Axis{Label: label}
+	for i := range names {
+		x.Ticks = append(x.Ticks, float64(i+1))
+	}
+	for _, s := range series {
+		for _, q := range s.Points {
+			y.To = max(y.To, 1.06*q.Y) // room for the value
+		}
+	}
+	return x, y
+}
