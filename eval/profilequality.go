@@ -220,8 +220,47 @@ func (r *profileRun) detail() (d ProfileDetail, err error) {
 		return d, err
 	}
 	probable, err := r.annotate("capia", user.RankerCalibrated, r.owner.Neighbours(), user.Ranking{Most: everyWord, MinProbability: leastProbability})
+	if err != nil {
+		return d, err
+	}
 	d.Probable = probableQuality(probable, r.truth)
+	d.Validation = r.owner.Validation
+	d.Found, err = r.perPhoto()
 	return d, err
+}
+
+// perPhoto counts what a person would find right.
+func (r *profileRun) perPhoto() (f FoundKeywords, err error) {
+	n := float64(len(r.truth))
+	for _, words := range r.truth {
+		f.Human += float64(len(words))
+	}
+	f.Human = round(f.Human/n, 3)
+	for _, by := range []struct {
+		to     *float64
+		ranker user.RankerKind
+		k      int
+		rare   bool
+	}{
+		{&f.Paper, user.RankerPaper, paperNeighbours, false},
+		{&f.Probable, user.RankerCalibrated, r.owner.Neighbours(), false},
+		{&f.Rare, user.RankerCalibrated, r.owner.Neighbours(), true},
+	} {
+		said, err := r.annotate("capia", by.ranker, by.k, user.Ranking{Most: keywordsKept, Rare: by.rare})
+		if err != nil {
+			return f, err
+		}
+		right := 0
+		for i, list := range wordsOf(said) {
+			for _, w := range list {
+				if slices.Contains(r.truth[i], w) {
+					right++
+				}
+			}
+		}
+		*by.to = round(float64(right)/n, 3)
+	}
+	return f, nil
 }
 
 // topRecords are the first ten of each list.

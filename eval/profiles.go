@@ -39,8 +39,9 @@ type Profiles struct {
 	Runtime string `json:"runtime,omitempty"`
 }
 
-// A ProfileRow is one profile, ranker and scheme, five keywords a photo. What
-// is plain has no index: its bytes and times are 0.
+// A ProfileRow is one profile, ranker and scheme, five keywords a photo. The
+// calibrated ranker gives rare words their due, as P and R reward. What is plain
+// has no index: its bytes and times are 0.
 type ProfileRow struct {
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
@@ -71,8 +72,23 @@ type ProfileDetail struct {
 	ECE     float64    `json:"ece"`
 	ECEKept float64    `json:"ece_kept"`
 	Bins    []rank.Bin `json:"reliability"` // of ECE
+	// Validation is what cross-validation on the training images said before.
+	Validation *user.Validation `json:"cross_validation,omitempty"`
+	// Found are the keywords of a photo that are found, by scheme capia and five
+	// keywords a photo.
+	Found FoundKeywords `json:"found_per_photo"`
 	// Probable is the quality of the keywords that are as probable as not.
 	Probable ProbableQuality `json:"min_probability"`
+}
+
+// FoundKeywords are means over photos: of keywords that people gave, and how many of
+// them are found by W_t, by the calibrated ranker in order of probability, which
+// annotate shows, and by it with rare words given their due.
+type FoundKeywords struct {
+	Human    float64 `json:"human"`
+	Paper    float64 `json:"paper"`
+	Probable float64 `json:"probable"`
+	Rare     float64 `json:"rare"`
 }
 
 // ProbableQuality is that of the keywords of a least probability, however many.
@@ -184,7 +200,7 @@ func (out *Profiles) quality(r *profileRun) error {
 	for _, ranker := range r.rankers() {
 		var plain ProfileRow
 		for _, scheme := range append([]string{"plain"}, profileSchemes...) {
-			words, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{Most: keywordsKept})
+			words, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{Most: keywordsKept, Rare: ranker.kind == user.RankerCalibrated})
 			if err != nil {
 				return fmt.Errorf("scheme %s: %w", scheme, err)
 			}

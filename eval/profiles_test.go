@@ -240,10 +240,12 @@ func (f fakeNetwork) Embed(image []float32) ([]float32, error) {
 	}
 	return out, nil
 }
-func (f fakeNetwork) Embedding() (string, int) { return "rows", 8 }
-func (f fakeNetwork) Size() (int, int)         { return 8, 8 }
-func (f fakeNetwork) Digest() [32]byte         { return [32]byte{f.digest} }
-func (f fakeNetwork) Runtime() string          { return "fake" }
+func (f fakeNetwork) Embedding() (string, int)    { return "rows", 8 }
+func (f fakeNetwork) Size() (int, int)            { return 8, 8 }
+func (f fakeNetwork) Digest() [32]byte            { return [32]byte{f.digest} }
+func (f fakeNetwork) Runtime() string             { return "fake" }
+func (f fakeNetwork) Metadata() map[string]string { return nil }
+func (f fakeNetwork) Close() error                { return nil }
 func (f fakeNetwork) Preprocessing() (network.Preprocessing, bool, error) {
 	return network.Preprocessing{}, false, nil
 }

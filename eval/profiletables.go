@@ -29,11 +29,18 @@ func (p *Profiles) detailTables() []Table {
 		Columns: []string{"profile", "ivf, AP-10", "by rank, AP-10", "capia of plain", "sealed of plain", "capia over paper's", "set up in s"}}
 	probable := Table{Name: "profile-probability", Title: "The calibrated ranker on the test images, scheme capia: calibration error, and the keywords that are as probable as not",
 		Columns: []string{"profile", "ECE, all words", "ECE, five given", "P %", "R %", "N+", "keywords a photo", "right", "photos without"}}
+	found := Table{Name: "profile-found", Title: "Keywords found of a photo, means, five given, scheme capia: by the paper's W_t, by probability, and with rare words given their due; and what cross-validation had said of the last, in tenths of the training images",
+		Columns: []string{"profile", "human", "W_t", "probable", "rare", "P %", "R %", "N+"}}
 	bins := Table{Name: "profile-reliability", Title: "Reliability of the probabilities of all words of all neighbours", Columns: []string{"profile", "said", "found", "words"}}
 	for _, d := range p.Details {
 		details.Rows = append(details.Rows, []string{d.Profile, num(d.Recall["ivf"], 4), num(d.Recall["rank"], 4), num(d.OfPlain["capia"], 4), num(d.OfPlain["sealed"], 4), num(d.CapiaRatio, 4), num(d.Fit, 1)})
 		q := d.Probable
 		probable.Rows = append(probable.Rows, []string{d.Profile, num(d.ECE, 4), num(d.ECEKept, 4), num(q.P, 2), num(q.R, 2), whole(q.Nplus), num(q.Keywords, 2), num(q.Right, 3), num(q.None, 3)})
+		f := []string{d.Profile, num(d.Found.Human, 2), num(d.Found.Paper, 2), num(d.Found.Probable, 2), num(d.Found.Rare, 2), "", "", ""}
+		if v := d.Validation; v != nil {
+			f = append(f[:5], num(v.P, 2), num(v.R, 2), num(v.Nplus, 1))
+		}
+		found.Rows = append(found.Rows, f)
 		for _, b := range d.Bins {
 			if b.Count > 0 {
 				bins.Rows = append(bins.Rows, []string{d.Profile, num(b.Said, 3), num(b.Found, 3), whole(b.Count)})
@@ -46,7 +53,7 @@ func (p *Profiles) detailTables() []Table {
 		costs.Rows = append(costs.Rows, []string{c.Profile, c.Scheme, num(float64(c.IndexBytes)/1e6, 2), num(float64(c.ProfileBytes)/1e6, 2), whole(c.Request), whole(c.Reply), num(c.Cloud, 3),
 			num(c.Features, 2), num(c.Project, 3), num(c.Encrypt, 3), num(c.Read, 3)})
 	}
-	return []Table{details, probable, bins, costs, p.sampleTable()}
+	return []Table{details, found, probable, bins, costs, p.sampleTable()}
 }
 
 // sampleTable has what is right in capitals.
