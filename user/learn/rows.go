@@ -37,11 +37,10 @@ func EmbeddingRow(embedding []float32, v *feature.Vectors) []float32 {
 }
 
 // EmbeddingSpace is the space of EmbeddingRows of embeddings of dim values: with
-// colours, cross-validation tells whether they help. A projection of an embedding is
-// small enough for 128 dimensions: up to 4,000 values an index of 20,000 photos
-// stays below 25 MB.
+// colours, cross-validation tells whether they help. With up to 4,000 values an index
+// of 20,000 photos stays below 25 MB.
 func EmbeddingSpace(dim int, colours bool) Space {
-	s := Space{Base: Options{Blocks: []int{dim}}, Dims: []int{64, 96, 128}}
+	s := Space{Base: Options{Blocks: []int{dim}}}
 	if colours {
 		s.Base.Blocks = append(s.Base.Blocks, feature.ColorDim, feature.ColorDim, feature.ColorDim)
 		s.Skips = [][]bool{nil, {false, true, true, true}}
