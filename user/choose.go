@@ -49,8 +49,16 @@ const (
 
 // Choose sets up an index of the scheme and structure that measure best for the
 // collection: a scan where a scan is fast enough, else the faster of forest
-// and inverted file. opt.Scheme, Trees and Lists are chosen, the rest is kept.
+// and inverted file. opt.Scheme, Trees and Lists are chosen, the rest is kept. For
+// profiles of short vectors it is scheme sealed, since cpar and capia do not hide
+// those (SECURITY.md).
 func Choose(ctx context.Context, key *Key, images []Image, opt Options) (*Builder, *Choice, error) {
+	if opt.Profile != ProfilePaper {
+		opt.Scheme = cpar.SchemeSealed
+		b, err := Setup(ctx, key, images, opt)
+		return b, &Choice{Scheme: opt.Scheme.String(), Photos: len(images), Measured: []Measured{},
+			Reason: fmt.Sprintf("vectors of profile %v are too short for schemes cpar and capia to hide, and short enough for sealed to be fast", opt.Profile)}, err
+	}
 	opt.Scheme = cpar.SchemeCPAR
 	trees, lists := opt.Trees, opt.Lists
 	if trees == None {

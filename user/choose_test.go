@@ -79,14 +79,14 @@ func TestChooseMeasuresTheIndex(t *testing.T) {
 	}
 }
 
-// TestChooseKeepsTheProfile: it is fitted once, whatever structure is chosen.
-func TestChooseKeepsTheProfile(t *testing.T) {
+// TestChooseHidesShortVectors: what cpar and capia cannot hide goes to sealed.
+func TestChooseHidesShortVectors(t *testing.T) {
 	images := madeImages(60, 4)
 	b, c, err := Choose(t.Context(), NewKey(), images, Options{Profile: ProfileLearned, Trees: 3, Lists: 6})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Scheme != "capia" || b.Profile() != ProfileLearned || b.Ranker() != RankerCalibrated || b.Validation == nil || b.dim() != b.Dimensions()+3 {
+	if c.Scheme != "sealed" || c.Reason == "" || b.Profile() != ProfileLearned || b.Ranker() != RankerCalibrated || b.Validation == nil || b.dim() != b.Dimensions() {
 		t.Errorf("%+v: profile %v, ranker %v, %d words", c, b.Profile(), b.Ranker(), b.dim())
 	}
 	if _, err := b.Encrypt(t.Context(), t.TempDir()+"/index"); err != nil {

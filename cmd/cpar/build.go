@@ -295,12 +295,14 @@ func (f *buildFlags) build(ctx context.Context, key *user.Key, collection *datas
 }
 
 // protects is said once when an index of a scheme is built.
-func protects(scheme string) string {
-	switch scheme {
-	case cpar.SchemeSealed.String():
+func protects(scheme, profile string) string {
+	switch {
+	case scheme == cpar.SchemeSealed.String():
 		return protectsSealed
-	case cpar.SchemeLocal.String():
+	case scheme == cpar.SchemeLocal.String():
 		return protectsLocal
+	case profile != user.ProfilePaper.String():
+		return protectsNothing
 	}
 	return protectsVisible
 }
@@ -316,6 +318,11 @@ const protectsVisible = `note: schemes cpar and capia protect a private collecti
 none of it and cannot guess it, and no more: the cloud sees how near photos are to
 each request. A cloud that knows some of your photos can learn about the others, and
 one that guesses a public collection can match it. See SECURITY.md.`
+
+const protectsNothing = `note: with profiles learned and network, schemes cpar and capia are for measuring only.
+Vectors so short can be read from the encrypted index by lattice reduction, with
+nothing else known: whoever copies it learns which of your photos are alike. Build
+with --scheme sealed or local, which hide them. See SECURITY.md.`
 
 func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
 	if s := c.Summary(); s != "" {
@@ -346,7 +353,7 @@ func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
 		}
 		fmt.Fprintf(out, ": %s\n", c.Reason)
 	}
-	fmt.Fprintln(notes, protects(r.Scheme))
+	fmt.Fprintln(notes, protects(r.Scheme, r.Profile))
 }
 
 func printSkipped(notes io.Writer, skipped []user.Skipped) {
