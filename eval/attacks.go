@@ -28,7 +28,15 @@ type Attacks struct {
 
 // Attacks are the attacks of SECURITY.md.
 func (p *Plan) Attacks(ctx context.Context) (*Attacks, step.Record, error) {
-	return inCorpus(ctx, p, "attacks", func(ctx context.Context, c *Corpus) (*Attacks, error) {
+	inputs, err := p.networkInputs()
+	if err != nil {
+		return nil, step.Record{Name: "attacks"}, err
+	}
+	return run(ctx, p, "attacks", inputs, func(ctx context.Context) (*Attacks, error) {
+		c, err := p.Lab.Corpus(ctx)
+		if err != nil {
+			return nil, err
+		}
 		p.Lab.dropSession() // an attack builds indexes of its own
 		return MeasureAttacks(ctx, c, attack.Options{Progress: p.Lab.Progress})
 	})

@@ -14,17 +14,24 @@ type profileInputs struct {
 	Network, Runtime string
 }
 
+// networkInputs names the lab's network, if there is one.
+func (p *Plan) networkInputs() (in profileInputs, err error) {
+	network, err := p.Lab.Network()
+	if err != nil || network == nil {
+		return in, err
+	}
+	digest := network.Digest()
+	in.Network, in.Runtime = hex.EncodeToString(digest[:]), network.Runtime()
+	return in, nil
+}
+
 // Profiles lays the profiles side by side.
 func (p *Plan) Profiles(ctx context.Context) (*Profiles, step.Record, error) {
-	inputs := profileInputs{N: p.N}
-	network, err := p.Lab.Network()
+	inputs, err := p.networkInputs()
 	if err != nil {
 		return nil, step.Record{Name: "profiles"}, err
 	}
-	if network != nil {
-		digest := network.Digest()
-		inputs.Network, inputs.Runtime = hex.EncodeToString(digest[:]), network.Runtime()
-	}
+	inputs.N = p.N
 	return run(ctx, p, "profiles", inputs, func(ctx context.Context) (*Profiles, error) {
 		p.Lab.dropSession()
 		return MeasureProfiles(ctx, p.Lab, p.N)

@@ -16,7 +16,7 @@ func oneCommands() []*cobra.Command {
 			r, _, err := p.Agreement(ctx)
 			return r, err
 		}),
-		one("attacks", "learn what SECURITY.md says that a cloud can learn", 0, func(ctx context.Context, p *eval.Plan) (*eval.Attacks, error) {
+		one("attacks", "learn what SECURITY.md says that a cloud can learn", modelFlag, func(ctx context.Context, p *eval.Plan) (*eval.Attacks, error) {
 			r, _, err := p.Attacks(ctx)
 			return r, err
 		}),
