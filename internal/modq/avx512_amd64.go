@@ -29,6 +29,11 @@ func sumAVX512(x *uint64, n int) uint64
 //go:noescape
 func rowsAVX512(dst *uint64, rows int, matrix *uint64, x *uint64, n int)
 
+// quartersAVX512 is Rows for 4·rows rows of n words, one from each quarter at once.
+//
+//go:noescape
+func quartersAVX512(dst *uint64, rows int, matrix *uint64, x *uint64, n int)
+
 // gatherAVX512 is Gather for rows of n words. While it multiplies a row it prefetches the next.
 //
 //go:noescape

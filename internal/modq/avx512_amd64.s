@@ -542,6 +542,173 @@ row_done:
 	VZEROUPPER
 	RET
 
+// func quartersAVX512(dst *uint64, rows int, matrix *uint64, x *uint64, n int)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·quartersAVX512(SB), NOSPLIT, $0-40
+	MOVQ  dst+0(FP), AX
+	MOVQ  rows+8(FP), CX
+	MOVQ  matrix+16(FP), DX
+	MOVQ  n+32(FP), BX
+	MOVQ  BX, SI
+	ANDQ  $0x00000007, SI
+	MOVQ  $0x00000001, DI
+	SHLXQ SI, DI, DI
+	DECQ  DI
+	KMOVW DI, K1
+	MOVQ  CX, SI
+	IMULQ BX, SI
+	SHLQ  $0x03, SI
+	LEAQ  (DX)(SI*1), R9
+	LEAQ  (AX)(CX*8), DI
+	LEAQ  (R9)(SI*1), R10
+	LEAQ  (DI)(CX*8), R8
+	LEAQ  (R10)(SI*1), R11
+	LEAQ  (R8)(CX*8), SI
+	TESTQ CX, CX
+	JZ    quarter_done
+
+quarter:
+	MOVQ   x+24(FP), R12
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	MOVQ   BX, R13
+	SHRQ   $0x04, R13
+	TESTQ  R13, R13
+	JZ     quarter_16_done
+
+quarter_16:
+	VMOVDQU64  (R12), Z8
+	PREFETCHT1 8192(DX)
+	VPMULLQ    (DX), Z8, Z9
+	VPADDQ     Z9, Z0, Z0
+	PREFETCHT1 8192(R9)
+	VPMULLQ    (R9), Z8, Z9
+	VPADDQ     Z9, Z1, Z1
+	PREFETCHT1 8192(R10)
+	VPMULLQ    (R10), Z8, Z9
+	VPADDQ     Z9, Z2, Z2
+	PREFETCHT1 8192(R11)
+	VPMULLQ    (R11), Z8, Z8
+	VPADDQ     Z8, Z3, Z3
+	VMOVDQU64  64(R12), Z8
+	PREFETCHT1 8256(DX)
+	VPMULLQ    64(DX), Z8, Z9
+	VPADDQ     Z9, Z4, Z4
+	PREFETCHT1 8256(R9)
+	VPMULLQ    64(R9), Z8, Z9
+	VPADDQ     Z9, Z5, Z5
+	PREFETCHT1 8256(R10)
+	VPMULLQ    64(R10), Z8, Z9
+	VPADDQ     Z9, Z6, Z6
+	PREFETCHT1 8256(R11)
+	VPMULLQ    64(R11), Z8, Z8
+	VPADDQ     Z8, Z7, Z7
+	ADDQ       $0x00000080, DX
+	ADDQ       $0x00000080, R9
+	ADDQ       $0x00000080, R10
+	ADDQ       $0x00000080, R11
+	ADDQ       $0x00000080, R12
+	DECQ       R13
+	JNZ        quarter_16
+
+quarter_16_done:
+	MOVQ  BX, R13
+	ANDQ  $0x0000000f, R13
+	SHRQ  $0x03, R13
+	TESTQ R13, R13
+	JZ    quarter_8_done
+
+quarter_8:
+	VMOVDQU64  (R12), Z8
+	PREFETCHT1 8192(DX)
+	VPMULLQ    (DX), Z8, Z9
+	VPADDQ     Z9, Z0, Z0
+	PREFETCHT1 8192(R9)
+	VPMULLQ    (R9), Z8, Z9
+	VPADDQ     Z9, Z1, Z1
+	PREFETCHT1 8192(R10)
+	VPMULLQ    (R10), Z8, Z9
+	VPADDQ     Z9, Z2, Z2
+	PREFETCHT1 8192(R11)
+	VPMULLQ    (R11), Z8, Z8
+	VPADDQ     Z8, Z3, Z3
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, R9
+	ADDQ       $0x00000040, R10
+	ADDQ       $0x00000040, R11
+	ADDQ       $0x00000040, R12
+	DECQ       R13
+	JNZ        quarter_8
+
+quarter_8_done:
+	VMOVDQU64.Z   (R12), K1, Z8
+	VMOVDQU64.Z   (DX), K1, Z9
+	VPMULLQ       Z8, Z9, Z9
+	VPADDQ        Z9, Z0, Z0
+	VPADDQ        Z4, Z0, Z0
+	VEXTRACTI64X4 $0x01, Z0, Y9
+	VPADDQ        Y9, Y0, Y9
+	VEXTRACTI128  $0x01, Y9, X10
+	VPADDQ        X10, X9, X10
+	VPSRLDQ       $0x08, X10, X9
+	VPADDQ        X9, X10, X10
+	VMOVQ         X10, (AX)
+	VMOVDQU64.Z   (R9), K1, Z9
+	VPMULLQ       Z8, Z9, Z9
+	VPADDQ        Z9, Z1, Z1
+	VPADDQ        Z5, Z1, Z1
+	VEXTRACTI64X4 $0x01, Z1, Y9
+	VPADDQ        Y9, Y1, Y9
+	VEXTRACTI128  $0x01, Y9, X10
+	VPADDQ        X10, X9, X10
+	VPSRLDQ       $0x08, X10, X9
+	VPADDQ        X9, X10, X10
+	VMOVQ         X10, (DI)
+	VMOVDQU64.Z   (R10), K1, Z9
+	VPMULLQ       Z8, Z9, Z9
+	VPADDQ        Z9, Z2, Z2
+	VPADDQ        Z6, Z2, Z2
+	VEXTRACTI64X4 $0x01, Z2, Y9
+	VPADDQ        Y9, Y2, Y9
+	VEXTRACTI128  $0x01, Y9, X10
+	VPADDQ        X10, X9, X10
+	VPSRLDQ       $0x08, X10, X9
+	VPADDQ        X9, X10, X10
+	VMOVQ         X10, (R8)
+	VMOVDQU64.Z   (R11), K1, Z9
+	VPMULLQ       Z8, Z9, Z9
+	VPADDQ        Z9, Z3, Z3
+	VPADDQ        Z7, Z3, Z3
+	VEXTRACTI64X4 $0x01, Z3, Y8
+	VPADDQ        Y8, Y3, Y8
+	VEXTRACTI128  $0x01, Y8, X9
+	VPADDQ        X9, X8, X9
+	VPSRLDQ       $0x08, X9, X8
+	VPADDQ        X8, X9, X9
+	VMOVQ         X9, (SI)
+	MOVQ          BX, R12
+	ANDQ          $0x00000007, R12
+	LEAQ          (DX)(R12*8), DX
+	LEAQ          (R9)(R12*8), R9
+	LEAQ          (R10)(R12*8), R10
+	LEAQ          (R11)(R12*8), R11
+	ADDQ          $0x00000008, AX
+	ADDQ          $0x00000008, DI
+	ADDQ          $0x00000008, R8
+	ADDQ          $0x00000008, SI
+	DECQ          CX
+	JNZ           quarter
+
+quarter_done:
+	VZEROUPPER
+	RET
+
 // func gatherAVX512(dst *uint64, matrix *uint64, index *uint32, rows int, x *uint64, n int)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·gatherAVX512(SB), NOSPLIT, $0-48

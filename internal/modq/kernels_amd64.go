@@ -96,9 +96,17 @@ func dotLanes(sum *[Lanes]uint64, row, x []uint64) {
 	}
 }
 
+// shortRow is the length, in words, from which four rows that follow each other are
+// streams apart for the memory system: a page.
+const shortRow = 512
+
 func rows(dst, matrix, x []uint64) {
 	switch active {
 	case withAVX512:
+		if quarter := len(dst) / 4; len(x) < shortRow && quarter > 0 {
+			quartersAVX512(unsafe.SliceData(dst), quarter, unsafe.SliceData(matrix), unsafe.SliceData(x), len(x))
+			dst, matrix = dst[4*quarter:], matrix[4*quarter*len(x):]
+		}
 		rowsAVX512(unsafe.SliceData(dst), len(dst), unsafe.SliceData(matrix), unsafe.SliceData(x), len(x))
 	case withAVX2:
 		rowsAVX2(unsafe.SliceData(dst), len(dst), unsafe.SliceData(matrix), unsafe.SliceData(x), len(x))

@@ -118,7 +118,7 @@ func TestDotLanesIsDotOfEachLane(t *testing.T) {
 
 func TestRowsAndGatherAtEveryLength(t *testing.T) {
 	eachShape(t, lengths(), func(t *testing.T, r *rand.Rand, m mould, n, off int) {
-		count := n % 10
+		count := n % 23
 		matrix, x := fence(r, count*n, off, m).words, fence(r, n, (off*3)%8, m).words
 		row := func(i int) []uint64 { return matrix[i*n : (i+1)*n] }
 		dst := fence(r, count, off, m)

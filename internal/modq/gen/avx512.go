@@ -17,6 +17,7 @@ func avx512(k kernels) {
 	k.axpyRows512()
 	k.sum512()
 	k.rows512()
+	k.quarters512()
 	k.gather512()
 	k.lanes512()
 	k.tile512("tile8AVX512", 1)
@@ -222,6 +223,40 @@ func (k kernels) sum512() {
 	k.RET()
 }
 
+// fourRows emits the inner products of four rows and x, moving all of them, and
+// stores them where out says. Each row prefetches what ahead says.
+func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, mask reg.Register, acc []reg.VecVirtual,
+	ahead func(p reg.GPVirtual, off int) Mem, out func(q int) Mem) {
+	step := func(off int, acc []reg.VecVirtual) {
+		z := k.ZMM()
+		k.VMOVDQU64(at(x, off), z)
+		for q := range r {
+			y := k.ZMM()
+			k.PREFETCHT1(ahead(r[q], off))
+			k.VPMULLQ(at(r[q], off), z, y)
+			k.VPADDQ(y, acc[q], acc[q])
+		}
+	}
+	k.count(label+"_16", k.part(n, 0, 4), func() {
+		step(0, acc[:4])
+		step(64, acc[4:])
+		k.advance(128, append(r, x)...)
+	})
+	k.count(label+"_8", k.part(n, 15, 3), func() {
+		step(0, acc[:4])
+		k.advance(64, append(r, x)...)
+	})
+	z := k.ZMM()
+	k.VMOVDQU64_Z(at(x, 0), mask, z)
+	for q := range r {
+		y := k.ZMM()
+		k.VMOVDQU64_Z(at(r[q], 0), mask, y)
+		k.VPMULLQ(z, y, y)
+		k.VPADDQ(y, acc[q], acc[q])
+		k.VMOVQ(k.fold([]reg.VecVirtual{acc[q], acc[4+q]}), out(q))
+	}
+}
+
 // rows512 takes four rows at once: the memory system is asked for four streams, and
 // x is loaded once for all. Each asks for its successor four rows further on.
 func (k kernels) rows512() {
@@ -241,34 +276,9 @@ func (k kernels) rows512() {
 		for q := 1; q < len(r); q++ {
 			k.LEAQ(Mem{Base: r[q-1], Index: stride, Scale: 1}, r[q])
 		}
-		step := func(off int, acc []reg.VecVirtual) {
-			z := k.ZMM()
-			k.VMOVDQU64(at(x, off), z)
-			for q := range r {
-				y := k.ZMM()
-				k.PREFETCHT1(Mem{Base: r[q], Index: ahead, Scale: 1, Disp: off})
-				k.VPMULLQ(at(r[q], off), z, y)
-				k.VPADDQ(y, acc[q], acc[q])
-			}
-		}
-		k.count("four_16", k.part(n, 0, 4), func() {
-			step(0, acc[:4])
-			step(64, acc[4:])
-			k.advance(128, append(r, x)...)
-		})
-		k.count("four_8", k.part(n, 15, 3), func() {
-			step(0, acc[:4])
-			k.advance(64, append(r, x)...)
-		})
-		z := k.ZMM()
-		k.VMOVDQU64_Z(at(x, 0), mask, z)
-		for q := range r {
-			y := k.ZMM()
-			k.VMOVDQU64_Z(at(r[q], 0), mask, y)
-			k.VPMULLQ(z, y, y)
-			k.VPADDQ(y, acc[q], acc[q])
-			k.VMOVQ(k.fold([]reg.VecVirtual{acc[q], acc[4+q]}), at(dst, 8*q))
-		}
+		k.fourRows("four", r, x, n, mask, acc, func(p reg.GPVirtual, off int) Mem {
+			return Mem{Base: p, Index: ahead, Scale: 1, Disp: off}
+		}, func(q int) Mem { return at(dst, 8*q) })
 		k.LEAQ(Mem{Base: r[3], Index: k.part(n, 7, 0), Scale: 8}, a)
 		k.advance(32, dst)
 	})
@@ -278,6 +288,42 @@ func (k kernels) rows512() {
 		k.LEAQ(Mem{Base: a, Index: k.part(n, 7, 0), Scale: 8}, a)
 		k.VMOVQ(k.fold(acc), at(dst, 0))
 		k.advance(8, dst)
+	})
+	k.VZEROUPPER()
+	k.RET()
+}
+
+// quartersAhead is how far Quarters prefetches, in bytes.
+const quartersAhead = 8192
+
+// quarters512 is for short rows, of which four that follow each other are no streams
+// that the memory system would tell apart: it takes a row from each quarter of the
+// matrix.
+func (k kernels) quarters512() {
+	k.begin("quartersAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
+		"quartersAVX512 is Rows for 4·rows rows of n words, one from each quarter at once.")
+	p := k.params("dst", "rows", "matrix", "n")
+	dst, rows, a, n := p[0], p[1], p[2], p[3]
+	mask := k.tailMask(n)
+	gap := k.GP64()
+	k.MOVQ(rows, gap)
+	k.IMULQ(n, gap)
+	k.SHLQ(Imm(3), gap)
+	to := []reg.GPVirtual{dst, k.GP64(), k.GP64(), k.GP64()}
+	r := []reg.GPVirtual{a, k.GP64(), k.GP64(), k.GP64()}
+	for q := 1; q < len(r); q++ {
+		k.LEAQ(Mem{Base: r[q-1], Index: gap, Scale: 1}, r[q])
+		k.LEAQ(Mem{Base: to[q-1], Index: rows, Scale: 8}, to[q])
+	}
+	k.count("quarter", rows, func() {
+		x, acc := k.params("x")[0], k.zeros(8)
+		k.fourRows("quarter", r, x, n, mask, acc, func(p reg.GPVirtual, off int) Mem { return at(p, off+quartersAhead) },
+			func(q int) Mem { return at(to[q], 0) })
+		tail := k.part(n, 7, 0)
+		for q := range r {
+			k.LEAQ(Mem{Base: r[q], Index: tail, Scale: 8}, r[q])
+		}
+		k.advance(8, to...)
 	})
 	k.VZEROUPPER()
 	k.RET()
