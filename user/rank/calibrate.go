@@ -50,6 +50,10 @@ var (
 	rarityChoices    = []float64{0, 0.25, 0.5, 0.7, 0.85, 1, 1.15, 1.3, 1.45, 1.6, 1.8, mostRarity}
 )
 
+// nearlyBest is how much of the best merit is good enough for fewer neighbours: a
+// reply is shorter with them, and a search of part of the records misses less.
+const nearlyBest = 0.995
+
 // Calibrate chooses the parameters that annotate the samples best with keep
 // keywords each and fits the probabilities. collection is the keywords of every
 // photo that will be searched. A fixed number of neighbours may be asked for;
@@ -82,16 +86,22 @@ func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*
 			grid[i] = append(grid[i], n.measure(voted, loud, rarity, keep))
 		}
 	})
-	best := Quality{P: -1}
+	// The best of every number of neighbours. Of equals the lesser correction.
+	best := make([]Quality, len(ks))
+	at := make([][2]int, len(ks))
+	most := 0.0
 	for i, row := range grid {
+		k := i / len(decayChoices)
 		for j, q := range row {
-			// Strictly better: of equals, the fewer neighbours and the lesser correction.
-			if best.P < 0 || q.Merit() > best.Merit() {
-				best = q
-				c.neighbours, c.decay, c.rarity = ks[i/len(decayChoices)], decayChoices[i%len(decayChoices)], rarityChoices[j]
+			if i%len(decayChoices) == 0 && j == 0 || q.Merit() > best[k].Merit() {
+				best[k], at[k] = q, [2]int{i % len(decayChoices), j}
 			}
 		}
+		most = max(most, best[k].Merit())
 	}
+	chosen := slices.IndexFunc(best, func(q Quality) bool { return q.Merit() >= nearlyBest*most })
+	quality := best[chosen]
+	c.neighbours, c.decay, c.rarity = ks[chosen], decayChoices[at[chosen][0]], rarityChoices[at[chosen][1]]
 	voted := n.vote(c.neighbours, c.decay)
 	c.listen(n, voted)
 	var x [][curveTerms]float64
@@ -112,10 +122,10 @@ func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*
 		p[i] = straightened(p[i], c.line)
 	}
 	var err error
-	if _, best.ECE, err = Reliability(p, y, 10); err != nil {
+	if _, quality.ECE, err = Reliability(p, y, 10); err != nil {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
 	}
-	return c, best, nil
+	return c, quality, nil
 }
 
 // numbered are the samples with words as numbers, so that a grid of a few
