@@ -127,7 +127,7 @@ func (b *builder) profileSections(data string) []section {
 			section{ID: "profiles", Title: "Profiles", Text: text, Tables: named(p, "profiles"), Open: true,
 				Figures: b.show("profiles-quality", "profiles-nplus", "profiles-cloud", "profiles-reliability", "profiles-words")},
 			section{ID: "profile-detail", Title: "Profiles in detail",
-				Tables: named(p, "profile-losses", "profile-search", "profile-probability", "profile-reliability", "profile-cost")},
+				Tables: named(p, "profile-losses", "profile-search", "profile-found", "profile-probability", "profile-reliability", "profile-cost")},
 			section{ID: "profile-samples", Title: "Some annotations by profile", Samples: profileSamples(p, data),
 				Text: []template.HTML{prose("Evenly spaced test images; nobody chose them. Five keywords each by scheme capia and the calibrated ranker, best first; <u>underlined</u> is what a person said too.")}})
 	}
