@@ -159,9 +159,10 @@ func RankKeywords(near []Neighbour, n int) []rank.Keyword { return rank.Keywords
 
 const (
 	// calibrateBy bounds the photos that a ranker is calibrated by, and
-	// calibrateFolds divides them.
+	// calibrateFolds divides them, into as many parts as package learn does: means
+	// over words compare only where as many photos are asked.
 	calibrateBy    = 2000
-	calibrateFolds = 5
+	calibrateFolds = 10
 	// calibrateKeep is how many keywords a photo gets while parameters are chosen.
 	calibrateKeep = 5
 )

@@ -124,5 +124,5 @@ func (r *tuned) print(out io.Writer) {
 	for _, l := range r.LeftOut {
 		fmt.Fprintf(out, "left out profile %v: %s\n", l.Profile, l.Reason)
 	}
-	fmt.Fprintf(out, "recommended: profile %v, ranker %v: %s\n", r.Recommended.Profile, r.Recommended.Ranker, r.Reason)
+	fmt.Fprintf(out, "recommended: profile %v, ranker %v\n  %s\n", r.Recommended.Profile, r.Recommended.Ranker, r.Reason)
 }
