@@ -128,7 +128,7 @@ func TestValidateMeasuresOtherFolds(t *testing.T) {
 				}
 				said, truth = append(said, words), append(truth, s.Truth)
 			}
-			return measureWords(said, truth)
+			return rank.Measure(said, truth)
 		}
 		own := slices.DeleteFunc(slices.Clone(samples), func(s rank.Sample) bool { return !in(fold)(s) })
 		if want := say(own); math.Abs(got.folds[fold].P-want.P) > 1e-12 || math.Abs(got.folds[fold].R-want.R) > 1e-12 {

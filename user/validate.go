@@ -73,7 +73,7 @@ func validate(samples []rank.Sample, collection [][]string, ranker RankerKind, k
 		for j, s := range folds[i] {
 			said[j], truth[j] = say(s.Near), s.Truth
 		}
-		v.folds[i] = measureWords(said, truth)
+		v.folds[i] = rank.Measure(said, truth)
 	})
 	for _, err := range errs {
 		if err != nil {
@@ -123,48 +123,6 @@ func wordsOf(keywords []rank.Keyword) (words []string) {
 		words = append(words, k.Word)
 	}
 	return words
-}
-
-// measureWords is the protocol of eval.Measure on one set of photos, from 0 to 1.
-func measureWords(said, truth [][]string) (q rank.Quality) {
-	type counts struct{ hit, said, real float64 }
-	all := map[string]*counts{}
-	of := func(word string) *counts {
-		if all[word] == nil {
-			all[word] = new(counts)
-		}
-		return all[word]
-	}
-	var words []string // in the order of first occurrence: sums must not depend on a map's
-	for i := range said {
-		for _, w := range said[i] {
-			of(w).said++
-			if slices.Contains(truth[i], w) {
-				of(w).hit++
-			}
-		}
-		for j, w := range truth[i] {
-			if slices.Contains(truth[i][:j], w) {
-				continue
-			}
-			if of(w).real == 0 {
-				words = append(words, w)
-			}
-			of(w).real++
-		}
-	}
-	for _, w := range words {
-		c := all[w]
-		q.P += c.hit / max(1, c.said)
-		q.R += c.hit / c.real
-		if c.hit > 0 {
-			q.Nplus++
-		}
-	}
-	q.Words = float64(len(words))
-	q.P /= max(1, q.Words)
-	q.R /= max(1, q.Words)
-	return q
 }
 
 // withinNoise is whether two merits differ by no more than twice the standard
