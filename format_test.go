@@ -74,7 +74,7 @@ func TestFormatExamples(t *testing.T) {
 	want := map[string][]byte{
 		"request": marshal(t, &Request{
 			Index:  exampleID(),
-			Params: Params{Scheme: SchemeCPAR, L: 2, Approx: 100, Search: SearchByRank, Prune: true},
+			Params: Params{Scheme: SchemeCPAR, L: 2, Approx: 100, Search: SearchDepthFirst, Prune: true},
 			Vector: []uint64{1, 1<<64 - 2},
 			Order:  []OrderCiphertext{3},
 			Planes: &PlaneRequest{Vector: []uint64{5, 6}, Scale: 7, Offset: 8},

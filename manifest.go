@@ -297,8 +297,8 @@ func (m *Manifest) Serves(p Params) bool {
 
 // DefaultParams is the best search that an index can serve, by measurement
 // (cpar-eval structures and cost): AP-10 with ten neighbours by the inverted
-// file, which finds as much as a forest by rank in less time, or else by rank;
-// a scan of an index of another scheme.
+// file, which finds nearly as much as a forest by rank in a third of the time, or
+// else by rank; a scan of an index of another scheme.
 func (m *Manifest) DefaultParams() Params {
 	p := Params{Scheme: m.Scheme, L: 10, Approx: 100}
 	switch {

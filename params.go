@@ -64,9 +64,9 @@ type Search uint8
 const (
 	// SearchDepthFirst is the paper's Algorithm 1, corrected.
 	SearchDepthFirst Search = 0
-	// SearchByRank goes back to the node with the fewest ranks between its
-	// plane and the request, and not to the one met last. It finds more with
-	// as many visits, and the cloud learns no more.
+	// SearchByRank visits the records that are fewest ranks away from the request,
+	// summed over all trees. It finds more than any other with as many visits, and
+	// the cloud learns no more than from the first.
 	SearchByRank Search = 1
 	// SearchBestBin goes on at the node, of all trees, whose encrypted planes
 	// add up to the least distance, as FLANN does. The request carries a plane
@@ -137,8 +137,8 @@ func (p Params) Validate() error {
 		return fmt.Errorf("%w: %v with scheme %v", ErrInput, p.Search, p.Scheme)
 	case p.Prune && p.Scheme != SchemeCPAR:
 		return fmt.Errorf("%w: pruning needs the forest of scheme cpar", ErrInput)
-	case p.Prune && p.Search >= SearchBestBin:
-		return fmt.Errorf("%w: pruning goes with search depth or rank, not with %v", ErrInput, p.Search)
+	case p.Prune && p.Search != SearchDepthFirst:
+		return fmt.Errorf("%w: pruning goes with search depth, not with %v", ErrInput, p.Search)
 	}
 	return nil
 }

@@ -234,7 +234,7 @@ func (b *Built) requestCost(ctx context.Context, c *Corpus) (r RequestCost, err 
 	}
 	r.Bytes, r.Reply = len(request), len(reply)
 	r.Vector, r.Order = 8*len(q.Vector), int(b.Cloud.Manifest.OrderBytes)*len(q.Order)
-	p.Prune = true
+	p.Search, p.Prune = cpar.SearchDepthFirst, true
 	if _, q, err = b.Builder.RequestVector(b.Requests[0], p); err != nil {
 		return r, err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"time"
 
 	"cpar"
@@ -170,7 +169,7 @@ func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *Session) error
 	ask := func(i int) { space.ask(t.requests[i], requests[i]) }
 	build := func(build int) (*kdforest.Forest, error) {
 		f, planes, err := kdforest.Build(rows, kdforest.BuildOptions{Trees: m.Trees, Seed: [32]byte{'l', byte(build)}})
-		space.setPlanes(planes)
+		space.cuts = planes
 		return f, err
 	}
 	for _, how := range []struct {
@@ -368,46 +367,12 @@ type levelSpace struct {
 	vectorSpace
 	levels []uint16
 	cuts   []kdforest.Plane[uint16]
-	field  [][2]uint32 // by plane: the same
-	beyond []uint32    // by dimension: 1 + planes that the request is beyond; 0 unknown
 }
 
-func (s *levelSpace) setPlanes(planes []kdforest.Plane[uint16]) {
-	s.cuts = planes
-	s.field = make([][2]uint32, len(planes))
-	for first := 0; first < len(planes); {
-		last := first
-		for last < len(planes) && planes[last].Dim == planes[first].Dim {
-			last++
-		}
-		for i := first; i < last; i++ {
-			s.field[i] = [2]uint32{uint32(first), uint32(last)}
-		}
-		first = last
-	}
-}
-
-func (s *levelSpace) ask(request []float32, levels []uint16) {
-	s.request, s.levels = request, levels
-	if len(s.beyond) != len(levels) {
-		s.beyond = make([]uint32, len(levels))
-	}
-	clear(s.beyond)
-}
+func (s *levelSpace) ask(request []float32, levels []uint16) { s.request, s.levels = request, levels }
 
 func (s *levelSpace) Left(plane uint32) bool { return s.cuts[plane].Left(s.levels) }
 
 func (s *levelSpace) Beyond(uint32, int64) bool { return false }
 
-func (s *levelSpace) Gap(plane uint32) (between, of uint32) {
-	dim, field := s.cuts[plane].Dim, s.field[plane]
-	if s.beyond[dim] == 0 {
-		cuts := s.cuts[field[0]:field[1]]
-		s.beyond[dim] = 1 + uint32(sort.Search(len(cuts), func(i int) bool { return s.levels[dim] <= cuts[i].Value }))
-	}
-	at, request := plane-field[0], s.beyond[dim]-1
-	if request <= at {
-		return at - request, field[1] - field[0]
-	}
-	return request - at - 1, field[1] - field[0]
-}
+func (s *levelSpace) Fields() []kdforest.Field { return kdforest.FieldsOf(nil, s.cuts, s.levels) }

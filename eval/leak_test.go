@@ -251,7 +251,7 @@ func revealScaleAndOffset(t *testing.T, s *Session, stepUnknown bool) {
 	mHat := float64(m.Dim) - 48 - 3 // the profile is public
 	unit := mHat * 999 / 2
 	prune := s.Builder.DefaultParams()
-	prune.Prune = true
+	prune.Search, prune.Prune = cpar.SearchDepthFirst, true
 	var offsets []float64
 	var levels [2][]int64 // of two requests, relative to every plane
 	requests := make([]*cpar.Request, len(s.Requests))

@@ -48,6 +48,7 @@ func BenchmarkBuild(b *testing.B) {
 type freeSpace struct {
 	scores []int64 // by record
 	left   []bool  // by plane
+	fields []Field
 }
 
 func (s *freeSpace) Left(p uint32) bool        { return s.left[p] }
@@ -58,7 +59,7 @@ func (s *freeSpace) Score(records []uint32, scores []int64) {
 	}
 }
 
-func (s *freeSpace) Gap(p uint32) (between, of uint32) { return p % 64, 128 }
+func (s *freeSpace) Fields() []Field { return s.fields }
 
 func (s *freeSpace) Distance(p uint32) float64 { return float64(p % 64) }
 func (s *freeSpace) Reach(int64) float64       { return 1 << 20 }
@@ -68,8 +69,14 @@ func newFree(rng *rand.Rand, f *Forest) *freeSpace {
 	for range f.Records {
 		s.scores = append(s.scores, rng.Int64())
 	}
-	for range f.Planes {
-		s.left = append(s.left, rng.IntN(2) == 0)
+	// Fields of equal sizes, the request in the middle of each.
+	const fields = 64
+	for i := range uint32(fields) {
+		first, last := f.Planes*i/fields, f.Planes*(i+1)/fields
+		s.fields = append(s.fields, Field{first, last, (last - first) / 2})
+		for p := first; p < last; p++ {
+			s.left = append(s.left, p-first >= (last-first)/2)
+		}
 	}
 	return s
 }
@@ -94,16 +101,18 @@ func BenchmarkSearch(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*visits), "ns/visit")
 		})
 	}
-	b.Run("AP-10.0 by rank", func(b *testing.B) {
-		visits := len(rows) / 10
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, _, err := f.Search(space, Options{Visits: visits, L: 10, Order: ByRank}); err != nil {
-				b.Fatal(err)
+	for _, tenths := range []int{25, 100} {
+		b.Run(fmt.Sprintf("AP-%.1f by rank", float64(tenths)/10), func(b *testing.B) {
+			visits := len(rows) * tenths / 1000
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := f.Search(space, Options{Visits: visits, L: 10, Order: ByRank}); err != nil {
+					b.Fatal(err)
+				}
 			}
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*visits), "ns/visit")
-	})
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*visits), "ns/visit")
+		})
+	}
 	for place, name := range []string{"nodes", "leaves"} {
 		f, _ := mustBuild(b, rows, BuildOptions{Place: Place(place)})
 		space := newFree(testRand(43), f)

@@ -4,8 +4,8 @@ package kdforest
 type bin struct {
 	step
 	tree uint32
-	// away is how far the far child is: ranks (ByRank) or distances (BestBin)
-	// of the planes crossed to get there, added up.
+	// away is how far the far child is: distances of the planes crossed to get
+	// there, added up.
 	away float64
 }
 

@@ -27,18 +27,19 @@
 // AP-X of the paper is a bound on the number of distinct records visited over
 // all trees, see Visits; AP-100 returns what Scan returns.
 //
-// ByRank is a second search, of this project's own, by order comparisons alone:
-// byrank.go. The defaults of BuildOptions were chosen by the share of the true
-// ten nearest that ten trees visit on Corel-5k (4,500 records, 499 requests, 864
-// levels, distance L1 + KL; means of five seeds, which differ by 0.02 or so):
+// ByRank is a second search, by order comparisons alone, in which all trees have a
+// say about every record: byrank.go. The defaults of BuildOptions were chosen by the
+// share of the true ten nearest that ten trees visit on Corel-5k (4,500 records, 499
+// requests, 864 levels, distance L1 + KL; means of five seeds, which differ by 0.02
+// or so):
 //
 //	built with                        searched   AP-2.5  AP-5  AP-10  AP-20
 //	the defaults                      BottomUp    0.54   0.67   0.79   0.89
-//	                                  ByRank      0.57   0.74   0.88   0.96
+//	                                  ByRank      0.76   0.87   0.95   0.99
 //	Top 5                             BottomUp    0.50   0.63   0.75   0.85
-//	                                  ByRank      0.57   0.73   0.87   0.96
+//	                                  ByRank      0.72   0.85   0.93   0.98
 //	Top 5, DrawEvenly, SplitMedian    BottomUp    0.48   0.60   0.73   0.84
-//	                                  ByRank      0.50   0.67   0.84   0.94
+//	                                  ByRank      0.72   0.85   0.94   0.98
 //
 // Floats instead of a thousand levels change the first two lines by 0.01. Against
 // the distances that a Johnson–Lindenstrauss projection to 1,296 dimensions

@@ -314,7 +314,7 @@ func TestSearchDeepLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, order := range everyOrder {
-		hits, stats, err := f.Search(parity{}, Options{Visits: n, L: 3, Order: order})
+		hits, stats, err := f.Search(parity{f.Planes}, Options{Visits: n, L: 3, Order: order})
 		if err != nil || stats.Visited != n || len(hits) != 3 {
 			t.Errorf("%v, %+v, %v", hits, stats, err)
 		}

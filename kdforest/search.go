@@ -34,31 +34,15 @@ const (
 	// and is here to be compared with: on Corel-5k, ten trees, it finds 0.40
 	// of the true top 10 at AP-2.5 and 0.78 at AP-10, BottomUp 0.54 and 0.79.
 	TopDown
-	// ByRank is this project's own: not depth first, but best plane first, by
-	// order comparisons alone. A tree goes on at the plane, of all that it left
-	// aside, that the request is fewest ranks away from, summed over the planes
-	// crossed on the way there. Needs a Ranker. doc.go says what it finds.
+	// ByRank visits the records whose cells are fewest ranks away, summed over
+	// all trees: order comparisons alone say which, before any is scored. Needs a
+	// Ranker. byrank.go says how, doc.go what it finds.
 	ByRank
 	// BestBin is FLANN's: best bin first, over one heap shared by all trees, the
 	// bin next to be entered being the one whose planes add up to the least
 	// distance. Needs a Metric. bestbin.go says what Prune means here.
 	BestBin
 )
-
-// Ranker is a Space that can also tell how many planes of a field lie between
-// the request and one of them. Whoever can compare the request with every plane
-// and knows which planes are of one field can count that: dense ranks say it
-// directly, and nothing more is revealed.
-type Ranker interface {
-	Space
-
-	// Gap returns how many planes of the plane's field lie between the request
-	// and the plane, and how many planes the field has. A request on a plane
-	// counts as just short of it, as for Left. With dense ranks from 0, and the
-	// request's the number of planes it is beyond: plane − request for a request
-	// on the left, request − plane − 1 for one on the right.
-	Gap(plane uint32) (between, of uint32)
-}
 
 // Metric is a Space that can also tell how far its planes are.
 type Metric interface {
@@ -79,7 +63,7 @@ type Metric interface {
 type Options struct {
 	Visits int   // distinct records to visit over all trees; see Visits
 	L      int   // hits to return
-	Prune  bool  // skip far sides that Space.Beyond (BestBin: Metric.Reach) gives up, once L hits are there
+	Prune  bool  // skip far sides that Space.Beyond (BestBin: Metric.Reach) gives up, once L hits are there; not ByRank
 	Order  Order // of visits in a tree
 
 	// Trace, if set, is told of every visit in the order of visits, after the
@@ -90,7 +74,7 @@ type Options struct {
 // Visit is one step of a search, for Options.Trace.
 type Visit struct {
 	Round int // from 0
-	Tree  int // the tree that came to the record first
+	Tree  int // the tree that came to the record first; ByRank: 0, all have a say
 	Hit
 }
 
@@ -125,7 +109,8 @@ func Visits(tenths, n, l int) (int, error) {
 // The trees advance in lock step. In every round each tree in turn, tree 0
 // first, goes on to its next record that no tree has visited; the records of
 // the round, at most one a tree, are scored as one batch. (In the order BestBin
-// a round is the next few records of all trees, as many as there are trees.)
+// a round is the next few records of all trees, as many as there are trees; in
+// the order ByRank it is the next DefaultBatch of all that are visited, ascending.)
 // The search ends when the visits are spent, or when no tree has anything left.
 // All of this is decided by the Space's answers alone.
 //
@@ -141,8 +126,17 @@ func (f *Forest) Search(space Space, opt Options) ([]Hit, Stats, error) {
 	case opt.Order > BestBin:
 		return nil, Stats{}, fmt.Errorf("%w: searching in order %d", ErrInput, opt.Order)
 	}
-	if _, ok := space.(Ranker); opt.Order == ByRank && !ok {
-		return nil, Stats{}, fmt.Errorf("%w: searching by rank a space without ranks", ErrInput)
+	if opt.Order == ByRank {
+		if opt.Prune {
+			return nil, Stats{}, fmt.Errorf("%w: pruning a search by rank, which settles its visits before any score", ErrInput)
+		}
+		ranker, ok := space.(Ranker)
+		if !ok {
+			return nil, Stats{}, fmt.Errorf("%w: searching by rank a space without ranks", ErrInput)
+		}
+		if err := f.checkFields(ranker.Fields()); err != nil {
+			return nil, Stats{}, err
+		}
 	}
 	if _, ok := space.(Metric); opt.Order == BestBin && !ok {
 		return nil, Stats{}, fmt.Errorf("%w: searching best bin first a space without distances", ErrInput)
@@ -166,18 +160,21 @@ func (f *Forest) search(space Space, opt Options) ([]Hit, Stats) {
 // allocates nothing.
 type searcher struct {
 	space   Space
-	ranker  Ranker // the space once more, for ByRank
-	metric  Metric // and for BestBin
+	metric  Metric // the space once more, for BestBin
 	order   Order
 	prune   bool
 	visited bitset // Vis of Algorithm 1: records, whatever tree they were met in
 	queue   Queue
-	walks   []walk    // one a tree
-	bins    bins      // BestBin: of all trees
-	ahead   bin       // BestBin: its far child is entered next
-	fresh   int       // BestBin: trees not yet descended, the first of them
-	away    []float64 // ByRank: by plane, see rankedAway; 0 is not asked yet
+	walks   []walk // one a tree
+	bins    bins   // BestBin: of all trees
+	ahead   bin    // BestBin: its far child is entered next
+	fresh   int    // BestBin: trees not yet descended, the first of them
 	stats   Stats
+
+	// ByRank: all that is visited, and what of it is not scored yet.
+	election   election
+	candidates []uint32
+	unscored   []uint32
 
 	// The batch of the round.
 	records []uint32
@@ -191,9 +188,12 @@ func (s *searcher) run(f *Forest, space Space, opt Options) ([]Hit, Stats) {
 	s.start(f, space, opt)
 	defer s.release()
 	for s.stats.Visited < opt.Visits {
-		if room := opt.Visits - s.stats.Visited; s.order == BestBin {
+		switch room := opt.Visits - s.stats.Visited; s.order {
+		case BestBin:
 			s.collectBestBin(room)
-		} else {
+		case ByRank:
+			s.collectByRank()
+		default:
 			s.collect(room)
 		}
 		if len(s.records) == 0 {
@@ -206,14 +206,17 @@ func (s *searcher) run(f *Forest, space Space, opt Options) ([]Hit, Stats) {
 
 func (s *searcher) start(f *Forest, space Space, opt Options) {
 	s.space, s.order, s.prune = space, opt.Order, opt.Prune
-	s.ranker, _ = space.(Ranker)
 	s.metric, _ = space.(Metric)
 	s.stats = Stats{}
 	s.visited.reset(int(f.Records))
 	s.queue.reset(opt.L)
 	trees := len(f.Trees)
 	s.walks = slices.Grow(s.walks[:0], trees)[:trees]
-	s.scores = slices.Grow(s.scores[:0], trees)[:trees]
+	round := trees
+	if s.order == ByRank {
+		round = DefaultBatch
+	}
+	s.scores = slices.Grow(s.scores[:0], round)[:round]
 	for t, tree := range f.Trees {
 		s.walks[t].start(tree)
 	}
@@ -221,14 +224,13 @@ func (s *searcher) start(f *Forest, space Space, opt Options) {
 	case BestBin:
 		s.startBestBin()
 	case ByRank:
-		s.away = slices.Grow(s.away[:0], int(f.Planes))[:f.Planes]
-		clear(s.away)
+		s.startByRank(f, space.(Ranker), opt.Visits)
 	}
 }
 
 // release lets go of the caller's things before the searcher is pooled.
 func (s *searcher) release() {
-	s.space, s.ranker, s.metric = nil, nil, nil
+	s.space, s.metric = nil, nil
 	for t := range s.walks {
 		s.walks[t].nodes = nil
 	}

@@ -36,8 +36,8 @@ func (s *plainSpace) Beyond(p uint32, worst int64) bool {
 	return -bound > worst
 }
 
-// Gap counts.
-func (s *plainSpace) Gap(p uint32) (between, of uint32) {
+// gap counts the planes between the request and a plane, and those of its field.
+func (s *plainSpace) gap(p uint32) (between, of uint32) {
 	x, end := s.request[s.planes[p].Dim], s.planes[p].Value
 	for _, plane := range s.planes {
 		if plane.Dim != s.planes[p].Dim {
@@ -50,6 +50,8 @@ func (s *plainSpace) Gap(p uint32) (between, of uint32) {
 	}
 	return between, of
 }
+
+func (s *plainSpace) Fields() []Field { return FieldsOf(nil, s.planes, s.request) }
 
 // Distance is L1's. Planes of one dimension add up, as BestBin has it.
 func (s *plainSpace) Distance(p uint32) float64 {
@@ -103,12 +105,13 @@ func (s *opaqueSpace) Score(records []uint32, scores []int64) {
 
 func (s *opaqueSpace) Beyond(uint32, int64) bool { return false }
 
-func (s *opaqueSpace) Gap(p uint32) (between, of uint32) {
-	gap := s.rank[p] - s.place[s.dim[p]]
-	if gap < 0 {
-		gap = -gap - 1
+func (s *opaqueSpace) Fields() (out []Field) {
+	first := 0
+	for d, n := range s.count { // dimensions without planes are empty fields
+		out = append(out, Field{uint32(first), uint32(first + n), uint32(s.place[d])})
+		first += n
 	}
-	return uint32(gap), uint32(s.count[s.dim[p]])
+	return out
 }
 
 // Distance in another unit: a power of two, so that sums round alike.
@@ -146,44 +149,6 @@ func recursion(tree Tree, order Order, left func(plane uint32) bool, pruned func
 		}
 		if len(tree) > 0 {
 			visit(0)
-		}
-	}
-}
-
-// byRank yields the nodes of a tree as ByRank visits them, from a list.
-func byRank(tree Tree, space Ranker, pruned func(plane uint32) bool) iter.Seq[uint32] {
-	return func(yield func(uint32) bool) {
-		var list []bin
-		enter := func(k uint32, ranks float64) {
-			for k != None {
-				s := bin{step: step{node: k, far: tree[k].Right}, away: ranks}
-				next := tree[k].Left
-				if p := tree[k].Plane; p != None {
-					if !space.Left(p) {
-						next, s.far = s.far, next
-					}
-					between, of := space.Gap(p)
-					s.away += (float64(between) + 1) / math.Sqrt(float64(of))
-				}
-				list = append(list, s)
-				k = next
-			}
-		}
-		if len(tree) > 0 {
-			enter(0, 0)
-		}
-		for len(list) > 0 {
-			slices.SortFunc(list, func(a, b bin) int {
-				return cmp.Or(cmp.Compare(b.away, a.away), cmp.Compare(a.node, b.node))
-			})
-			s := list[len(list)-1]
-			list = list[:len(list)-1]
-			if !yield(tree[s.node].Record) {
-				return
-			}
-			if p := tree[s.node].Plane; p == None || !pruned(p) {
-				enter(s.far, s.away)
-			}
 		}
 	}
 }
@@ -265,16 +230,18 @@ func searchRecursively(f *Forest, space Space, opt Options) (hits []Hit, visits 
 		}
 		return hits, visits
 	}
+	if opt.Order == ByRank {
+		for i, r := range byRank(f, space.(*plainSpace), opt.Visits) {
+			score([]Visit{{Round: i / DefaultBatch, Hit: Hit{Record: r}}})
+		}
+		return hits, visits
+	}
 	pruned := func(plane uint32) bool {
 		return opt.Prune && len(hits) >= opt.L && space.Beyond(plane, hits[len(hits)-1].Score)
 	}
 	var nexts []func() (uint32, bool)
 	for _, tree := range f.Trees {
-		nodes := recursion(tree, opt.Order, space.Left, pruned)
-		if opt.Order == ByRank {
-			nodes = byRank(tree, space.(Ranker), pruned)
-		}
-		next, stop := iter.Pull(nodes)
+		next, stop := iter.Pull(recursion(tree, opt.Order, space.Left, pruned))
 		defer stop()
 		nexts = append(nexts, next)
 	}

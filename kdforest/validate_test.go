@@ -124,7 +124,7 @@ func forestFromBytes(data []byte, place Place) *Forest {
 func wantAllFound(t *testing.T, f *Forest) {
 	t.Helper()
 	for _, order := range everyOrder {
-		hits, stats, err := f.Search(parity{}, Options{Visits: 1000, L: 1000, Order: order})
+		hits, stats, err := f.Search(parity{f.Planes}, Options{Visits: 1000, L: 1000, Order: order})
 		if err != nil || len(hits) != int(f.Records) || stats.Visited != len(hits) {
 			t.Fatalf("%+v, order %d: %d hits, %+v, %v", f, order, len(hits), stats, err)
 		}
@@ -134,15 +134,22 @@ func wantAllFound(t *testing.T, f *Forest) {
 			}
 		}
 	}
+	// By rank, all visits are of everything. Fewer are made to the letter, too.
+	for visits := 1; visits <= int(f.Records); visits += 1 + int(f.Records)/4 {
+		_, stats, err := f.Search(parity{f.Planes}, Options{Visits: visits, L: 1, Order: ByRank})
+		if err != nil || stats.Visited != visits {
+			t.Fatalf("%+v, %d visits by rank: %+v, %v", f, visits, stats, err)
+		}
+	}
 }
 
-// parity is a space of no dimensions at all.
-type parity struct{}
+// parity is a space of no dimensions at all, over so many planes.
+type parity struct{ planes uint32 }
 
 func (parity) Left(plane uint32) bool            { return plane%2 == 0 }
 func (parity) Beyond(uint32, int64) bool         { return false }
 func (parity) Score(records []uint32, s []int64) { clear(s) }
-func (parity) Gap(plane uint32) (uint32, uint32) { return plane % 3, 3 }
+func (p parity) Fields() []Field                 { return []Field{{0, p.planes, p.planes / 2}} }
 func (parity) Distance(plane uint32) float64     { return float64(plane % 5) }
 func (parity) Reach(int64) float64               { return -1 }
 
@@ -159,9 +166,12 @@ func TestSearchDeepChain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, order := range everyOrder {
-		hits, stats, err := f.Search(parity{}, Options{Visits: n, L: 3, Order: order})
+		hits, stats, err := f.Search(parity{f.Planes}, Options{Visits: n, L: 3, Order: order})
 		if err != nil || stats.Visited != n || len(hits) != 3 {
 			t.Errorf("%v, %+v, %v", hits, stats, err)
 		}
+	}
+	if _, stats, err := f.Search(parity{f.Planes}, Options{Visits: n / 10, L: 3, Order: ByRank}); err != nil || stats.Visited != n/10 {
+		t.Errorf("by rank: %+v, %v", stats, err)
 	}
 }

@@ -18,11 +18,9 @@ package kdforest
 //	visited: turn back                    visited: not scored again, but searched below
 type walk struct {
 	nodes Tree
-	path  []step  // Path of Algorithm 1: the way back, root first
-	bins  bins    // ByRank: the way back, nearest first
-	ahead uint32  // the subtree to enter next, or None
-	plane uint32  // that must be crossed to enter it, or None
-	ranks float64 // ByRank: from the request to all planes crossed to get there
+	path  []step // Path of Algorithm 1: the way back, root first
+	ahead uint32 // the subtree to enter next, or None
+	plane uint32 // that must be crossed to enter it, or None
 }
 
 // step is a node on the way back and the child that its descent left aside.
@@ -33,8 +31,8 @@ type step struct {
 
 func (w *walk) start(tree Tree) {
 	w.nodes = tree
-	w.path, w.bins = w.path[:0], w.bins[:0]
-	w.ahead, w.plane, w.ranks = None, None, 0
+	w.path = w.path[:0]
+	w.ahead, w.plane = None, None
 	if len(tree) > 0 {
 		w.ahead = 0
 	}
@@ -51,29 +49,15 @@ func (w *walk) next(s *searcher) (record uint32, ok bool) {
 		// node was visited: by now the node's own score is in the queue.
 		if ahead := w.ahead; ahead != None {
 			w.ahead = None
-			switch {
-			case s.prunes(w.plane):
-			case s.order == ByRank:
-				if leaf := w.descendByRank(ahead, s); leaf != None {
-					if record := w.nodes[leaf].Record; !s.visited.add(record) {
-						return record, true
-					}
-				}
-			default:
+			if !s.prunes(w.plane) {
 				w.descend(ahead, s)
 			}
 		}
 		// Algorithm 1, backtracking. An empty path has the root behind it.
-		var last step
-		switch {
-		case s.order == ByRank && len(w.bins) > 0:
-			nearest := w.bins.pop()
-			last, w.ranks = nearest.step, nearest.away
-		case s.order != ByRank && len(w.path) > 0:
-			last = w.pop()
-		default:
+		if len(w.path) == 0 {
 			return 0, false
 		}
+		last := w.pop()
 		node := &w.nodes[last.node]
 		w.ahead, w.plane = last.far, node.Plane
 		// Algorithm 1, Vis: a record met in another tree is not scored again,

@@ -158,24 +158,9 @@ func (s *plainSpace) Score(records []uint32, scores []int64) {
 	}
 }
 
-// Gap counts the planes of a field between the request's level and a plane.
-func (s *plainSpace) Gap(plane uint32) (between, of uint32) {
-	planes := s.twin.owner.profile.planes
-	c := planes[plane]
-	level := s.point[c.Dim]
-	for i := plane; i > 0 && planes[i-1].Dim == c.Dim; i-- {
-		of++
-		if level <= planes[i-1].Value {
-			between++
-		}
-	}
-	for i := plane + 1; int(i) < len(planes) && planes[i].Dim == c.Dim; i++ {
-		of++
-		if level > planes[i].Value {
-			between++
-		}
-	}
-	return between, of + 1
+// Fields counts the planes that the request's levels are beyond.
+func (s *plainSpace) Fields() []kdforest.Field {
+	return kdforest.FieldsOf(nil, s.twin.owner.profile.planes, s.point)
 }
 
 // Beyond is the plain type-2 comparison: three quarters of the distance to

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -193,8 +194,8 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestLeftAndGap: against counting all planes one by one.
-func TestLeftAndGap(t *testing.T) {
+// TestLeftAndFields: against counting all planes one by one.
+func TestLeftAndFields(t *testing.T) {
 	p := forest(t)
 	x, err := Load(p.m, p.segments)
 	if err != nil {
@@ -211,26 +212,28 @@ func TestLeftAndGap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		want := make([]kdforest.Field, p.m.Fields)
 		for i, c := range x.Forest.Cuts {
 			if got, want := s.Left(uint32(i)), at <= c.Order; got != want {
 				t.Errorf("request at %d, plane %d at %d: left %v", at, i, c.Order, got)
 			}
-			// Between are the planes that tell the request from the side of
-			// plane i that it is not on, without plane i.
-			var between, of uint32
-			for j, o := range x.Forest.Cuts {
-				if o.Field != c.Field {
-					continue
-				}
-				of++
-				if at <= c.Order && at <= o.Order && j < i || at > c.Order && at > o.Order && j > i {
-					between++
-				}
+			f := &want[c.Field]
+			if f.Last == 0 {
+				f.First = uint32(i)
 			}
-			for range 2 { // the second time from what was counted
-				if gotBetween, gotOf := s.Gap(uint32(i)); gotBetween != between || gotOf != of {
-					t.Errorf("request at %d, plane %d at %d: gap %d of %d, want %d of %d", at, i, c.Order, gotBetween, gotOf, between, of)
-				}
+			f.Last = uint32(i + 1)
+			if at > c.Order {
+				f.Beyond++
+			}
+		}
+		for f := range want { // a field that no plane cuts
+			if f > 0 && want[f].Last == 0 {
+				want[f].First, want[f].Last = want[f-1].Last, want[f-1].Last
+			}
+		}
+		for range 2 { // the second time from what was counted
+			if got := s.Fields(); !slices.Equal(got, want) {
+				t.Errorf("request at %d: fields %v, want %v", at, got, want)
 			}
 		}
 	}

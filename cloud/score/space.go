@@ -13,22 +13,20 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/modq"
+	"cpar/kdforest"
 )
 
 // A Space is one request laid against an index: what kdforest and ivf ask in
-// order to search. It serves one search. Run may be called by several goroutines
-// at once; everything else belongs to one.
+// order to search. It serves one search. Run and Score may be called by several
+// goroutines at once; everything else belongs to one.
 type Space struct {
 	index *Index
 	q     *cpar.Request
 	// planeScore holds |r_p·(V_s[f] − split)| of the planes asked for so far,
 	// plus 1; 0 is not asked yet. Nodes share planes, so most are asked often.
 	planeScore []uint64
-	// beyond holds, for each field, one more than the number of its planes that
-	// the request lies beyond; 0 is not counted yet.
-	beyond   []uint32
-	products []uint64 // of one Score
-	touched  atomic.Uint64
+	fields     []kdforest.Field // of a search by rank, once asked for
+	touched    atomic.Uint64
 }
 
 var spaces = sync.Pool{New: func() any { return new(Space) }}
@@ -42,10 +40,7 @@ func NewSpace(x *Index, q *cpar.Request) (*Space, error) {
 	s := spaces.Get().(*Space)
 	s.index, s.q = x, q
 	s.touched.Store(0)
-	s.beyond, s.planeScore = s.beyond[:0], s.planeScore[:0]
-	if q.Params.Search == cpar.SearchByRank {
-		s.beyond = zeros(s.beyond, len(q.Order))
-	}
+	s.fields, s.planeScore = s.fields[:0], s.planeScore[:0]
 	if q.Planes != nil {
 		s.planeScore = zeros(s.planeScore, int(x.Manifest.Planes))
 	}
@@ -122,30 +117,34 @@ func (s *Space) Left(plane uint32) bool {
 	return s.q.Order[cut.Field] <= cut.Order
 }
 
-// Gap returns how many planes of a plane's field lie between the request and
-// the plane, and how many planes the field has: order comparisons, counted.
-func (s *Space) Gap(plane uint32) (between, of uint32) {
+// Fields tells of every field how many of its planes the request lies beyond: order
+// comparisons, counted.
+func (s *Space) Fields() []kdforest.Field {
+	if len(s.fields) > 0 {
+		return s.fields
+	}
 	x := s.index
-	field := x.Forest.Cuts[plane].Field
-	first, last := x.firstCut[field], x.firstCut[field+1]
-	if s.beyond[field] == 0 {
+	for f, order := range s.q.Order {
+		first, last := x.firstCut[f], x.firstCut[f+1]
 		cuts := x.Forest.Cuts[first:last]
-		s.beyond[field] = 1 + uint32(sort.Search(len(cuts), func(i int) bool { return s.q.Order[field] <= cuts[i].Order }))
+		beyond := sort.Search(len(cuts), func(i int) bool { return order <= cuts[i].Order })
+		s.fields = append(s.fields, kdforest.Field{First: first, Last: last, Beyond: uint32(beyond)})
 	}
-	at, request := plane-first, s.beyond[field]-1
-	if request <= at {
-		return at - request, last - first
-	}
-	return request - at - 1, last - first
+	return s.fields
 }
 
 // Score sets scores[i] to Comp of records[i]; smaller is nearer.
 func (s *Space) Score(records []uint32, scores []int64) {
 	x := s.index
-	s.products = slices.Grow(s.products[:0], len(records))[:len(records)]
-	x.vectors.gather(s.products, records, s.q.Vector)
-	round(scores, s.products, x.Manifest.Shift)
 	s.touched.Add(x.vectors.bytes(len(records)))
+	p := products.Get().(*[buffer]uint64)
+	defer products.Put(p)
+	for len(records) > 0 {
+		n := min(buffer, len(records))
+		x.vectors.gather(p[:n], records[:n], s.q.Vector)
+		round(scores[:n], p[:n], x.Manifest.Shift)
+		records, scores = records[n:], scores[n:]
+	}
 }
 
 // Beyond reports whether everything beyond a plane is farther than a record

@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"fmt"
 
 	"cpar"
 	"cpar/cloud/workers"
@@ -27,10 +26,10 @@ func (o Options) forest(ctx context.Context, t task) ([]*cpar.Reply, error) {
 }
 
 func (o Options) searchForest(t task, i int) (*cpar.Reply, error) {
-	p, n := t.requests[i].Params, int(t.x.Manifest.Records)
-	visits, err := kdforest.Visits(int(p.Approx), n, int(p.L))
+	p := t.requests[i].Params
+	visits, err := t.visits(i)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+		return nil, err
 	}
 	hits, stats, err := t.x.Forest.Search(t.spaces[i], kdforest.Options{
 		Visits: visits,

@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -74,9 +73,9 @@ func (p *plan) make(o Options, t task) error {
 		return err
 	}
 	for i, q := range t.requests {
-		visits, err := kdforest.Visits(int(q.Params.Approx), int(t.x.Manifest.Records), int(q.Params.L))
+		visits, err := t.visits(i)
 		if err != nil {
-			return fmt.Errorf("%w: %w", cpar.ErrInput, err)
+			return err
 		}
 		opt := ivf.Options{Visits: visits, L: int(q.Params.L)}
 		if o.Trace != nil {

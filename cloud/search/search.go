@@ -23,10 +23,11 @@ import (
 
 // Options say how requests are answered, not what is answered.
 type Options struct {
-	// Workers is how many goroutines share a scan or the lists of an inverted
-	// file, and the requests of a batch to a forest; as many as there are cores
-	// where 0. One request to a forest is always one goroutine's: a round is ten
-	// rows, which take 4 to 7 µs, and halving them took 1.6 times as long.
+	// Workers is how many goroutines share a scan, the lists of an inverted file or
+	// what a search by rank visits, and the requests of a batch to a forest; as
+	// many as there are cores where 0. One request to a forest depth first or best
+	// bin first is always one goroutine's: a round is ten rows, which take 4 to 7 µs,
+	// and halving them took 1.6 times as long.
 	Workers int
 	// Trace, if set, is told of every visit to a forest or to an inverted file
 	// (the visit's tree being its list), in the order of package kdforest or ivf.
@@ -72,12 +73,15 @@ type kind uint8
 const (
 	byScan kind = iota
 	byForest
+	byRank
 	byLists
 	kinds
 )
 
 func way(p cpar.Params) kind {
 	switch {
+	case p.UsesForest() && p.Search == cpar.SearchByRank:
+		return byRank
 	case p.UsesForest():
 		return byForest
 	case p.Scheme == cpar.SchemeCPAR:
@@ -94,6 +98,8 @@ func (o Options) answer(ctx context.Context, k kind, t task) ([]*cpar.Reply, err
 	switch k {
 	case byForest:
 		return o.forest(ctx, t)
+	case byRank:
+		return o.ranked(ctx, t)
 	case byLists:
 		return o.lists(ctx, t)
 	}

@@ -69,7 +69,7 @@ func (f *searchFlags) params(m *cpar.Manifest, neighbours int) (cpar.Params, err
 	case p.Scheme != cpar.SchemeCPAR:
 		p.Search = 0
 	case p.Prune && m.Trees > 0:
-		p.Search = cpar.SearchByRank // lists have no planes to prune by
+		p.Search = cpar.SearchDepthFirst // the only search that planes can prune
 	}
 	tenths := math.Round(f.approx * 10)
 	if math.Abs(tenths-f.approx*10) > 1e-6 || tenths < 1 || tenths > 1000 {

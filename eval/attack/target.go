@@ -153,7 +153,9 @@ type asker struct {
 // Request implements Owner.
 func (a *asker) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error) {
 	p := a.params
-	p.Prune = planes && p.Scheme == cpar.SchemeCPAR
+	if planes && p.Scheme == cpar.SchemeCPAR {
+		p.Search, p.Prune = cpar.SearchDepthFirst, true
+	}
 	pending, q, err := a.Owner.Request(f, p)
 	if err != nil {
 		return nil, nil, err
