@@ -93,7 +93,7 @@ func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, net
 func milliseconds(ns []int64) float64 { return float64(median(ns)) / 1e6 }
 
 // openPriced builds the indexes of one profile, one for each of profileSchemes but
-// that the cpar of AP-100 and of AP-10 is one. done removes those that were built,
+// that all cpar is one. done removes those that were built,
 // also after an error.
 func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *user.Network, progress user.Progress) (list []*priced, done func(), err error) {
 	var opened []func()
@@ -123,8 +123,16 @@ func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *user.Net
 		cloud := func(q *cpar.Request) (*cpar.Reply, error) { return search.Annotate(s.Cloud, q) }
 		if scheme == cpar.SchemeCAPIA {
 			err = add("capia", s.Builder.Owner, s.Cloud.Manifest, cpar.Params{Scheme: scheme, L: uint16(l), Approx: 1000}, cloud)
-		} else if err = add("cpar@100", s.Builder.Owner, s.Cloud.Manifest, apSearch(s.Builder.DefaultParams().Search, 1000, l), cloud); err == nil {
-			err = add("cpar@10", s.Builder.Owner, s.Cloud.Manifest, apSearch(s.Builder.DefaultParams().Search, 100, l), cloud)
+		} else {
+			how := s.Builder.DefaultParams().Search
+			for _, x := range []struct {
+				name string
+				p    cpar.Params
+			}{{"cpar@100", apSearch(how, 1000, l)}, {"cpar@10", apSearch(how, 100, l)}, {forestScheme, apSearch(cpar.SearchByRank, 100, l)}} {
+				if err = add(x.name, s.Builder.Owner, s.Cloud.Manifest, x.p, cloud); err != nil {
+					break
+				}
+			}
 		}
 		if err != nil {
 			return nil, done, err

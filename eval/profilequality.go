@@ -83,7 +83,7 @@ func runProfile(ctx context.Context, c *Corpus, kind user.ProfileKind, progress 
 			return nil, fmt.Errorf("search %v: %w", how, err)
 		}
 	}
-	r.near["cpar@10"] = r.found[s.Builder.DefaultParams().Search]
+	r.near["cpar@10"], r.near[forestScheme] = r.found[s.Builder.DefaultParams().Search], r.found[cpar.SearchByRank]
 	for _, scheme := range profileSchemes {
 		r.dims[scheme] = int(s.Cloud.Manifest.Dim)
 	}

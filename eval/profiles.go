@@ -45,7 +45,8 @@ type Profiles struct {
 type ProfileRow struct {
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
-	// Scheme is plain, capia, cpar@100, cpar@10 (the default search) or sealed.
+	// Scheme is plain, capia, cpar@100, cpar@10 (the default search), cpar-rank@10
+	// (the forest by rank) or sealed.
 	Scheme     string  `json:"scheme"`
 	Neighbours int     `json:"neighbours"` // that are ranked
 	Dim        int     `json:"dim"`        // of a plain vector, or of a record
@@ -146,8 +147,11 @@ const (
 	reliabilityBins  = 10
 )
 
+// forestScheme is cpar@10 by a search of the forest by rank.
+const forestScheme = "cpar-rank@10"
+
 // profileSchemes are the encrypted schemes of the rows, in their order.
-var profileSchemes = []string{"capia", "cpar@100", "cpar@10", "sealed"}
+var profileSchemes = []string{"capia", "cpar@100", "cpar@10", forestScheme, "sealed"}
 
 // MeasureProfiles measures the profiles that the lab has what is needed for.
 // Costs are of indexes of n images, or of as many as there are.

@@ -10,6 +10,7 @@ import (
 	"cpar/kdforest"
 	"cpar/user"
 	"cpar/user/cluster"
+	"cpar/user/combined"
 )
 
 // Structures says how much of the truth each structure of an index finds: the
@@ -48,7 +49,9 @@ func MeasureStructures(ctx context.Context, c *Corpus, progress user.Progress) (
 			options = append(options, user.Options{Split: split, Place: place, Lists: user.None})
 		}
 	}
-	lists := []int{64, cluster.DefaultLists(len(c.Train)), 256}
+	p := combined.Paper()
+	usualLists := cluster.DefaultLists(len(c.Train), p.JL+p.KL)
+	lists := []int{64, usualLists, 256}
 	slices.Sort(lists)
 	for _, lists := range slices.Compact(lists) {
 		if lists <= len(c.Train) {
@@ -64,7 +67,7 @@ func MeasureStructures(ctx context.Context, c *Corpus, progress user.Progress) (
 			return nil, fmt.Errorf("split %v, place %v, %d lists: %w", opt.Split, opt.Place, opt.Lists, err)
 		}
 		for _, row := range rows {
-			usual := opt.Split == 0 && opt.Place == 0 && (opt.Trees != user.None || opt.Lists == cluster.DefaultLists(len(c.Train)))
+			usual := opt.Split == 0 && opt.Place == 0 && (opt.Trees != user.None || opt.Lists == usualLists)
 			row.Default = usual && row.Search == how.String()
 			out.Rows = append(out.Rows, row)
 		}

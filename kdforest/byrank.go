@@ -186,8 +186,8 @@ func (e *election) hold(f *Forest, space Ranker, visits int, dst []uint32) []uin
 
 // ballot is how many of n records a tree votes on where so many shall be visited.
 // Trees that vote on all find 0.003 more at AP-10 and 0.02 more at AP-2.5, in
-// twice and four times the time.
-func ballot(visits, n int) int { return min(n, 2*visits+n/20) }
+// twice and four times the time. A few hundred take no time.
+func ballot(visits, n int) int { return min(n, max(2*visits+n/20, 500)) }
 
 // rank notes how far all planes are.
 func (e *election) rank(planes int, fields []Field) {

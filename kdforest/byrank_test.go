@@ -41,7 +41,7 @@ func byRank(f *Forest, space *plainSpace, visits int) []uint32 {
 		enter(0, 0)
 	}
 	bound := int64(math.MaxInt64)
-	if near := 2*visits + n/20; near < n {
+	if near := max(2*visits+n/20, 500); near < n {
 		bound = slices.Sorted(slices.Values(ranks[0]))[near-1] + 1
 	}
 	votes, records := make([]int64, n), make([]uint32, n)
@@ -107,6 +107,33 @@ func TestByRankAddsUpTrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantOrder(t, got, 1)
+}
+
+// Where trees vote on a part of the records only, and that is where they are many.
+func TestByRankMatchesLists(t *testing.T) {
+	rng := testRand(30)
+	bounded := 0
+	for trial := range 60 {
+		n := 100 + rng.IntN(2500)
+		rows := coarse(rng, n, 2+rng.IntN(8), 2+rng.IntN(300))
+		f, planes := mustBuild(t, rows, BuildOptions{Trees: 1 + rng.IntN(10), Seed: [32]byte{byte(trial)}, Place: Place(trial % 2)})
+		space := &plainSpace{rows: rows, planes: planes, request: coarse(rng, 1, len(rows[0]), 300)[0]}
+		visits := 1 + rng.IntN(n)
+		if rng.IntN(2) == 0 {
+			visits = 1 + rng.IntN(n/10)
+		}
+		if ballot(visits, n) < n {
+			bounded++
+		}
+		got, err := f.Candidates(space, visits, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantOrder(t, got, byRank(f, space, visits)...)
+	}
+	if bounded < 10 {
+		t.Errorf("%d of 60 trials were bounded; the test is too weak", bounded)
+	}
 }
 
 // Ten opinions are better than one after the other: by rank finds what depth first

@@ -22,18 +22,18 @@ type centroid struct {
 // cluster divides the records into lists and renumbers them, so that those of
 // a list lie together: what is read together is stored together.
 func (b *Builder) cluster(ctx context.Context, key *Key, p *profile) error {
-	total := b.opt.Lists
-	if total == 0 {
-		total = cluster.DefaultLists(len(b.vectors))
-	}
-	b.opt.Progress.report("lists", 0, total)
 	histograms := make([][]float64, len(b.vectors))
 	for i, v := range b.vectors {
 		histograms[i] = v.KL
 	}
+	total := b.opt.Lists
+	if total == 0 {
+		total = cluster.DefaultLists(len(b.z), len(b.z[0])+len(histograms[0]))
+	}
+	b.opt.Progress.report("lists", 0, total)
 	// Where the first centroids are drawn from is no matter of secrecy, but it
 	// costs nothing to keep it one.
-	found, err := cluster.Photos(ctx, b.z, histograms, b.budget.Unit(), cluster.Options{Lists: b.opt.Lists, Seed: key.derive("lists", p.id)})
+	found, err := cluster.Photos(ctx, b.z, histograms, b.budget.Unit(), cluster.Options{Lists: total, Seed: key.derive("lists", p.id)})
 	if err != nil {
 		return err
 	}

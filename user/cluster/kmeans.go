@@ -40,9 +40,9 @@ const (
 	chunkRows = 512
 )
 
-func (opt Options) withDefaults(n int) (Options, error) {
+func (opt Options) withDefaults(n, d int) (Options, error) {
 	if opt.Lists == 0 {
-		opt.Lists = DefaultLists(n)
+		opt.Lists = DefaultLists(n, d)
 	}
 	if opt.Iterations == 0 {
 		opt.Iterations = defaultIterations
@@ -66,7 +66,7 @@ func KMeans(ctx context.Context, rows [][]float32, opt Options) (*Lists, error) 
 	if err != nil {
 		return nil, fmt.Errorf("clustering: %w", err)
 	}
-	if opt, err = opt.withDefaults(points.n); err != nil {
+	if opt, err = opt.withDefaults(points.n, points.d); err != nil {
 		return nil, fmt.Errorf("clustering: %w", err)
 	}
 	m := &machine{points: points, k: opt.Lists, rng: newRand(opt.Seed)}

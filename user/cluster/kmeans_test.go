@@ -259,7 +259,7 @@ func TestFewOrEqualRows(t *testing.T) {
 		ask, want int
 	}{
 		{"one row", equal[:1], 0, 1}, {"one row, many lists", equal[:1], 50, 1},
-		{"two rows", equal[:2], 0, 2}, {"equal rows", equal, 0, DefaultLists(1000)},
+		{"two rows", equal[:2], 0, 2}, {"equal rows", equal, 0, DefaultLists(1000, 1)},
 		{"a list a row", equal[:40], 40, 40}, {"more lists than rows", equal[:40], 41, 40},
 		{"one list", two, 1, 1}, {"two values, many lists", two, 30, 30},
 	} {
@@ -338,9 +338,11 @@ func TestKMeansRefuses(t *testing.T) {
 }
 
 func TestDefaultLists(t *testing.T) {
-	for n, want := range map[int]int{0: 1, 1: 2, 100: 20, 4500: 134, 20000: 283} {
-		if got := DefaultLists(n); got != want {
-			t.Errorf("%d records: %d lists, want %d", n, got, want)
+	for n, want := range map[int][2]int{0: {1, 1}, 1: {2, 2}, 100: {20, 20}, 400: {40, 40}, 1000: {63, 100}, 4500: {134, 402}, 20000: {283, 849}} {
+		for i, width := range []int{short + 1, short} {
+			if got := DefaultLists(n, width); got != want[i] {
+				t.Errorf("%d records of %d numbers: %d lists, want %d", n, width, got, want[i])
+			}
 		}
 	}
 }

@@ -41,6 +41,13 @@ func Photos(ctx context.Context, z [][]int16, histograms [][]float64, unit float
 		}
 	}
 	layout := photoRows{z: z, histograms: histograms, scale: math.Sqrt(2 * unit)}
+	width := len(z[0]) + len(histograms[0])
+	if opt.Lists == 0 {
+		opt.Lists = DefaultLists(len(z), width)
+	}
+	if width <= short { // nothing to leave out: what was learnt is all there is
+		return KMeans(ctx, layout.rows(0, len(z), 1), opt)
+	}
 	step := (len(z) + basisRows - 1) / basisRows
 	sample := layout.rows(0, len(z), step)
 	basis, err := pca.Fit(sample, min(components, len(sample[0])), 1)

@@ -145,7 +145,7 @@ func TestPhotosOnAnyNumberOfCores(t *testing.T) {
 func TestFewOrEqualPhotos(t *testing.T) {
 	z, v := collection(testRand(24), 10, 2, 64, 48, 5)
 	for n := 1; n <= 10; n++ {
-		if l := mustPhotos(t, z[:n], v[:n], 30000, Options{}); l.Len() != min(n, DefaultLists(n)) {
+		if l := mustPhotos(t, z[:n], v[:n], 30000, Options{}); l.Len() != min(n, DefaultLists(n, 112)) {
 			t.Errorf("%d photos: %d lists", n, l.Len())
 		}
 	}
@@ -154,7 +154,7 @@ func TestFewOrEqualPhotos(t *testing.T) {
 	for i := range same {
 		same[i], bins[i] = z[0], v[0]
 	}
-	if l := mustPhotos(t, same, bins, 30000, Options{}); l.Len() != DefaultLists(300) {
+	if l := mustPhotos(t, same, bins, 30000, Options{}); l.Len() != DefaultLists(300, 112) {
 		t.Errorf("300 equal photos: %d lists", l.Len())
 	}
 	// More photos than the basis is fitted on.
