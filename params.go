@@ -65,8 +65,8 @@ const (
 	// SearchDepthFirst is the paper's Algorithm 1, corrected.
 	SearchDepthFirst Search = 0
 	// SearchByRank visits the records that are fewest ranks away from the request,
-	// summed over all trees. It finds more than any other with as many visits, and
-	// the cloud learns no more than from the first.
+	// summed over all trees. Of the searches of a forest it finds most with as many
+	// visits, and the cloud learns no more than from the first.
 	SearchByRank Search = 1
 	// SearchBestBin goes on at the node, of all trees, whose encrypted planes
 	// add up to the least distance, as FLANN does. The request carries a plane

@@ -158,6 +158,9 @@ func (s *Session) replay(q *cpar.Request) (time.Duration, error) {
 		return 0, err
 	}
 	batch := int(s.Cloud.Manifest.Trees)
+	if q.Params.Search == cpar.SearchByRank {
+		batch = kdforest.DefaultBatch
+	}
 	scores := make([]int64, batch)
 	begun := time.Now()
 	for first := 0; first < len(visited); first += batch {

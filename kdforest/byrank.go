@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 	"sort"
+	"sync"
 )
 
 // The order ByRank asks all trees about a record before it is visited. To a tree a
@@ -13,25 +14,26 @@ import (
 // the request and every plane that must be crossed to get there, added up. The
 // records visited are those that are nearest by the sum over all trees.
 //
-//	tree 0 ──┐ ranks to every cell            visits records of most votes,
-//	tree 1 ──┼─▶ votes, by record: Σ (bound − ranks)+ ─▶ scored once, in the
-//	   ⋮     │                                order of memory
-//	tree 9 ──┘ only cells nearer than bound are entered
+//	tree 0 ──┐ of each cell nearer
+//	tree 1 ──┤ than bound: ranks
+//	   ⋮     ├─▶ votes, by record: Σ (bound − ranks) ─▶ those of most votes are
+//	tree 9 ──┘                                          scored, in order of memory
 //
 // Trees that walk by themselves, each back to its nearest plane, visit a record as
 // soon as one of them thinks it near, and one is often wrong: it knows a dozen planes
 // about a record. Ten know over a hundred. Depth first and by ranks, but tree by
 // tree, ten trees find 0.79 and 0.88 of the true ten nearest at AP-10, by the sum
-// 0.95 (doc.go says of what). The idea is that of voting among random projection trees (Hyvönen et al., "Fast
-// nearest neighbor search through sparse random projections and voting", 2016) and
-// of rank aggregation (Fagin, Kumar, Sivakumar, 2003).
+// 0.95 (doc.go says of what). The idea is that of voting among random projection
+// trees (Hyvönen et al., "Fast nearest neighbor search through sparse random
+// projections and voting", 2016) and of rank aggregation (Fagin, Kumar, Sivakumar,
+// "Efficient similarity search and classification via rank aggregation", 2003).
 //
 // The number of planes that lie between is a quantile where records are dense, but
 // a field that is split often has more planes a quantile than one that is split
 // at few nodes. Divided by the square root of the field's planes, ranks found most:
 // a field is split often because it varies much, and then a quantile in it is worth
-// more. Powers from 0.25 to 1 of the one and from 0.75 to 1.5 of the other find
-// within 0.01 as much.
+// more. Powers from 0.25 to 1 of the one and from 0.75 to 1.5 of the other change
+// what is found by less than 0.02.
 //
 // No score has a say in what is visited. So a search by rank cannot prune, and
 // tells whoever watches it nothing that the request's ranks do not.
@@ -40,8 +42,8 @@ const (
 	// rankUnit is one rank in a field of one plane. All sums are whole numbers,
 	// which come out alike on every machine.
 	rankUnit = 1 << 12
-	// everything is farther than any cell: depth times √planes times rankUnit comes
-	// to less. In a hostile forest, what is so far has no votes.
+	// everything is farther than cells are: depth times √planes times rankUnit comes
+	// to less. Where it does not, as in a hostile forest, what is so far has no votes.
 	everything = 1 << 30
 	// block is how many cells are looked at together.
 	block = 64
@@ -89,13 +91,16 @@ func (f *Forest) Candidates(space Ranker, visits int, dst []uint32) ([]uint32, e
 	if visits < 1 {
 		return dst, fmt.Errorf("%w: searching with %d visits", ErrInput, visits)
 	}
-	if err := f.checkFields(space.Fields()); err != nil {
+	fields := space.Fields()
+	if err := f.checkFields(fields); err != nil {
 		return dst, err
 	}
-	s := searchers.Get().(*searcher)
-	defer searchers.Put(s)
-	return s.election.hold(f, space, visits, dst), nil
+	e := elections.Get().(*election)
+	defer elections.Put(e)
+	return e.hold(f, fields, visits, dst), nil
 }
+
+var elections = sync.Pool{New: func() any { return new(election) }}
 
 // checkFields: a plane that no field has would be as far as in another search.
 func (f *Forest) checkFields(fields []Field) error {
@@ -113,8 +118,8 @@ func (f *Forest) checkFields(fields []Field) error {
 }
 
 // startByRank settles all visits.
-func (s *searcher) startByRank(f *Forest, space Ranker, visits int) {
-	s.candidates = s.election.hold(f, space, visits, s.candidates[:0])
+func (s *searcher) startByRank(f *Forest, fields []Field, visits int) {
+	s.candidates = s.election.hold(f, fields, visits, s.candidates[:0])
 	s.unscored = s.candidates
 	if visits < int(f.Records) {
 		s.stats.PlanesAsked = int(f.Planes)
@@ -149,7 +154,7 @@ type cell struct {
 	ranks int32
 }
 
-func (e *election) hold(f *Forest, space Ranker, visits int, dst []uint32) []uint32 {
+func (e *election) hold(f *Forest, fields []Field, visits int, dst []uint32) []uint32 {
 	n := int(f.Records)
 	if visits >= n {
 		for r := range f.Records {
@@ -157,7 +162,7 @@ func (e *election) hold(f *Forest, space Ranker, visits int, dst []uint32) []uin
 		}
 		return dst
 	}
-	e.rank(int(f.Planes), space.Fields())
+	e.rank(int(f.Planes), fields)
 	e.votes = slices.Grow(e.votes[:0], n+1)[:n+1]
 	clear(e.votes)
 	votes := e.votes[1:]
@@ -185,8 +190,8 @@ func (e *election) hold(f *Forest, space Ranker, visits int, dst []uint32) []uin
 }
 
 // ballot is how many of n records a tree votes on where so many shall be visited.
-// Trees that vote on all find 0.003 more at AP-10 and 0.02 more at AP-2.5, in
-// twice and four times the time. A few hundred take no time.
+// Trees that vote on all find 0.003 more at AP-10 and 0.02 to 0.03 more at AP-2.5,
+// in twice and four times the time. A few hundred take no time.
 func ballot(visits, n int) int { return min(n, max(2*visits+n/20, 500)) }
 
 // rank notes how far all planes are.
@@ -194,6 +199,9 @@ func (e *election) rank(planes int, fields []Field) {
 	e.away = slices.Grow(e.away[:0], planes+1)[:planes+1]
 	e.away[0] = 0
 	for _, field := range fields {
+		if field.First == field.Last {
+			continue
+		}
 		away := e.away[1:][field.First:field.Last]
 		unit := uint64(max(1, math.Round(rankUnit/math.Sqrt(float64(len(away))))))
 		for i := range away {
@@ -214,9 +222,6 @@ func (e *election) rank(planes int, fields []Field) {
 // and then all planes are fetched: so many reads wait for memory at once.
 func (e *election) poll(tree Tree, bound int32) {
 	now, next := append(e.now[:0], cell{}), e.next
-	if len(tree) == 0 {
-		return
-	}
 	var nodes [block]Node
 	var away [block]int32
 	for len(now) > 0 {

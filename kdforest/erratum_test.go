@@ -44,6 +44,9 @@ func visitOrder(t *testing.T, f *Forest, space Space, opt Options) []uint32 {
 	}
 	var order []uint32
 	opt.Trace = func(v Visit) { order = append(order, v.Record) }
+	if r, ok := space.(Ranker); ok {
+		opt.fields = r.Fields()
+	}
 	_, stats := f.search(space, opt)
 	if stats.Visited != len(order) {
 		t.Errorf("%d visits counted, %d made", stats.Visited, len(order))

@@ -69,6 +69,8 @@ type Options struct {
 	// Trace, if set, is told of every visit in the order of visits, after the
 	// round's records were scored.
 	Trace func(Visit)
+
+	fields []Field // ByRank: the Ranker's
 }
 
 // Visit is one step of a search, for Options.Trace.
@@ -134,7 +136,8 @@ func (f *Forest) Search(space Space, opt Options) ([]Hit, Stats, error) {
 		if !ok {
 			return nil, Stats{}, fmt.Errorf("%w: searching by rank a space without ranks", ErrInput)
 		}
-		if err := f.checkFields(ranker.Fields()); err != nil {
+		opt.fields = ranker.Fields()
+		if err := f.checkFields(opt.fields); err != nil {
 			return nil, Stats{}, err
 		}
 	}
@@ -224,7 +227,7 @@ func (s *searcher) start(f *Forest, space Space, opt Options) {
 	case BestBin:
 		s.startBestBin()
 	case ByRank:
-		s.startByRank(f, space.(Ranker), opt.Visits)
+		s.startByRank(f, opt.fields, opt.Visits)
 	}
 }
 

@@ -26,6 +26,7 @@ func TestSearchMatchesRecursion(t *testing.T) {
 				opt := Options{Visits: 1 + rng.IntN(n), L: 1 + rng.IntN(12), Prune: prune, Order: order}
 				var visits []Visit
 				opt.Trace = func(v Visit) { visits = append(visits, v) }
+				opt.fields = space.Fields()
 				hits, stats := f.search(space, opt)
 				wantHits, wantVisits := searchRecursively(f, space, opt)
 				if !slices.Equal(visits, wantVisits) {
@@ -370,7 +371,7 @@ func TestVisitsDoNotAllocate(t *testing.T) {
 	s := new(searcher) // of our own: the pool may drop one at any time
 	for _, visits := range []int{10, 1000, 2000} {
 		for _, order := range everyOrder {
-			opt := Options{Visits: visits, L: 10, Order: order}
+			opt := Options{Visits: visits, L: 10, Order: order, fields: space.fields}
 			if allocs := testing.AllocsPerRun(20, func() { s.run(f, space, opt) }); allocs != 1 {
 				t.Errorf("%v allocations at %d visits", allocs, visits)
 			}

@@ -53,7 +53,7 @@ func (t *table) gather(dst []uint64, index []uint32, x []uint64) {
 }
 
 // sorted is how many rows are sorted by chunk at once: more than a round of
-// a forest has, few enough for the simplest of sorts.
+// a forest depth first has, few enough for the simplest of sorts.
 const sorted = 32
 
 // gatherSorted multiplies the rows of a chunk together, so that the next row is

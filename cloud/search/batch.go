@@ -16,7 +16,8 @@ func AnnotateBatch(x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, err
 
 // AnnotateBatch answers requests to one index, replies[i] being what Annotate
 // makes of requests[i]. Scans share one pass over memory, and so do requests to
-// the inverted file as far as they want the same lists; requests to the forest
+// the inverted file as far as they want the same lists; requests by rank are read
+// at about the same places at about the same time, other requests to the forest
 // are answered one by one. One request that cannot be answered fails them all,
 // and the error tells its number, from 1.
 func (o Options) AnnotateBatch(ctx context.Context, x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, error) {
@@ -35,7 +36,7 @@ func (o Options) AnnotateBatch(ctx context.Context, x *score.Index, requests []*
 		if spaces[i], err = score.NewSpace(x, q); err != nil {
 			return nil, fmt.Errorf("request %d of %d: %w", i+1, len(requests), err)
 		}
-		k := way(q.Params)
+		k := o.way(q.Params)
 		t := &tasks[k]
 		t.x, t.spaces, t.requests = x, append(t.spaces, spaces[i]), append(t.requests, q)
 		places[k] = append(places[k], i)

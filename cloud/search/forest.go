@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"fmt"
 
 	"cpar"
 	"cpar/cloud/workers"
@@ -39,7 +40,7 @@ func (o Options) searchForest(t task, i int) (*cpar.Reply, error) {
 		Trace:  o.Trace,
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
 	}
 	return t.reply(i, hits, stats.Visited), nil
 }

@@ -27,6 +27,7 @@ func ways(x *score.Index, seed uint64) (all []*cpar.Request) {
 		by(cpar.SearchBestBin, 100), by(cpar.SearchBestBin, 1000),
 		by(cpar.SearchIVF, 1000), by(cpar.SearchIVF, 300), by(cpar.SearchIVF, 25),
 		{Scheme: cpar.SchemeCPAR, Search: cpar.SearchIVF, L: 1000, Approx: 1},
+		by(cpar.SearchByRank, 1), by(cpar.SearchByRank, 400), by(cpar.SearchByRank, 1000),
 	} {
 		all = append(all, request(x, p, seed+uint64(len(all))))
 	}
@@ -138,12 +139,32 @@ func TestBatchEqualsSingles(t *testing.T) {
 	}
 }
 
+// A batch by rank is answered in parts where all that it visits would be too much to
+// hold, and nobody can tell.
+func TestBatchByRankInParts(t *testing.T) {
+	x := made(t, 3001, 20, 8)
+	var all []*cpar.Request
+	for i := range 9 {
+		all = append(all, request(x, by(cpar.SearchByRank, uint16(1+90*i)), uint64(i)))
+	}
+	want, err := AnnotateBatch(x, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, held := range []int{1, 500, 3000, 1 << 20} {
+		got, err := Options{Workers: 2, held: held}.AnnotateBatch(t.Context(), x, all)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%d records held: %v, replies differ", held, err)
+		}
+	}
+}
+
 func TestBatchNamesTheBadRequest(t *testing.T) {
 	x := made(t, 50, 20, 8)
 	all := ways(x, 1)
 	all[4].Vector = nil
 	got, err := AnnotateBatch(x, all)
-	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(fmt.Sprint(err), "request 5 of 12") || got != nil {
+	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(fmt.Sprint(err), "request 5 of 15") || got != nil {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -222,7 +243,7 @@ func (f *fuse) Err() error {
 
 func TestCanceled(t *testing.T) {
 	x := made(t, 3001, 19, 8)
-	for i, q := range []*cpar.Request{request(x, params(cpar.SchemeCAPIA, 1000), 1), request(x, by(cpar.SearchIVF, 1000), 1)} {
+	for i, q := range []*cpar.Request{request(x, params(cpar.SchemeCAPIA, 1000), 1), request(x, by(cpar.SearchIVF, 1000), 1), request(x, by(cpar.SearchByRank, 1000), 1)} {
 		for _, workers := range []int{1, 3} {
 			// One look before a search and one at every stride: 12 in a scan.
 			for _, looks := range []int64{0, 1, 6} {

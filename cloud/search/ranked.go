@@ -11,15 +11,40 @@ import (
 	"cpar/kdforest"
 )
 
-// ranked answers requests to a forest by rank. What they visit is settled by ranks
-// alone, and is then read in the order of memory by all workers. It is what
-// kdforest.Search does, with one worker, a record at a time.
+// together is how many records the requests of a batch may visit that are held in
+// memory at once, 4 bytes each, whatever was asked for; one request may visit more.
+const together = 1 << 22
+
+// ranked answers requests to a forest by rank, a few at a time.
 func (o Options) ranked(ctx context.Context, t task) ([]*cpar.Reply, error) {
-	if o.Trace != nil {
-		return o.forest(ctx, t)
+	var replies []*cpar.Reply
+	for first := 0; first < len(t.requests); {
+		last, sum := first, 0
+		for ; last < len(t.requests); last++ {
+			visits, err := t.visits(last)
+			if err != nil {
+				return nil, err
+			}
+			if sum += visits; sum > cmp.Or(o.held, together) && last > first {
+				break
+			}
+		}
+		some, err := o.rankedTogether(ctx, task{t.x, t.spaces[first:last], t.requests[first:last]})
+		if err != nil {
+			return nil, err
+		}
+		replies = append(replies, some...)
+		first = last
 	}
+	return replies, nil
+}
+
+// rankedTogether answers requests by rank. What they visit is settled by ranks alone,
+// and is then read in the order of memory by all workers. It is what kdforest.Search
+// does with one worker and one request.
+func (o Options) rankedTogether(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	candidates := make([][]uint32, len(t.requests))
-	err := workers.Run(o.workers(), len(t.requests), 1, func(_ int, first, last int) error {
+	err := workers.Run(o.workers(), len(t.requests), 1, func(_, first, last int) error {
 		for i := first; i < last; i++ {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -41,7 +66,7 @@ func (o Options) ranked(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	visited := make([]int, len(candidates))
 	for i, records := range candidates {
 		visited[i] = len(records)
-		for some := range slices.Chunk(records, stride) {
+		for some := range slices.Chunk(records, longestPiece) {
 			wants = append(wants, want{some, i})
 		}
 	}
@@ -69,7 +94,7 @@ type want struct {
 
 // gather shows the queues, one a request, what is wanted.
 func (t *task) gather(ctx context.Context, all []want, queues []*kdforest.Queue) error {
-	var scores [stride]int64
+	var scores [longestPiece]int64
 	for _, some := range all {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -32,6 +32,8 @@ type Options struct {
 	// Trace, if set, is told of every visit to a forest or to an inverted file
 	// (the visit's tree being its list), in the order of package kdforest or ivf.
 	Trace func(kdforest.Visit)
+
+	held int // what tests put in the place of together
 }
 
 // Annotate answers q on one core.
@@ -53,7 +55,7 @@ func (o Options) Annotate(ctx context.Context, x *score.Index, q *cpar.Request) 
 	}
 	defer space.Release()
 	one := task{x, []*score.Space{space}, []*cpar.Request{q}}
-	replies, err := o.answer(ctx, way(q.Params), one)
+	replies, err := o.answer(ctx, o.way(q.Params), one)
 	if err != nil {
 		return nil, fmt.Errorf("searching index %v: %w", x.Manifest.ID, err)
 	}
@@ -78,9 +80,12 @@ const (
 	kinds
 )
 
-func way(p cpar.Params) kind {
+func (o Options) way(p cpar.Params) kind {
 	switch {
-	case p.UsesForest() && p.Search == cpar.SearchByRank:
+	case p.UsesForest() && p.Search == cpar.SearchByRank && o.Trace == nil:
+		if p.Approx == 1000 { // all records, in the order of memory
+			return byScan
+		}
 		return byRank
 	case p.UsesForest():
 		return byForest

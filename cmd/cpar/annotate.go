@@ -46,8 +46,8 @@ func (f *searchFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.scheme, "scheme", "", "cpar (a part of the photos), capia (scan of all), sealed (scan that the cloud cannot read) or local (scan at home); by default what the index was built for")
 	c.Flags().IntVar(&f.neighbours, "neighbours", 0, "nearest photos whose keywords count; by default as many as the index's ranker wants, 10 for the paper's")
 	c.Flags().Float64Var(&f.approx, "approx", 10, "approximation power AP-X: percent of the photos that a search may visit, 0.1 to 100")
-	c.Flags().StringVar(&f.order, "search", "", "how to search: depth (the paper's Algorithm 1), rank or bestbin in a forest, ivf in an inverted file; by default the best that the index can serve")
-	c.Flags().BoolVar(&f.prune, "prune", false, "skip subtrees by plane distance; shows the cloud more (SECURITY.md)")
+	c.Flags().StringVar(&f.order, "search", "", "how to search: depth (the paper's Algorithm 1), rank (finds most) or bestbin in a forest, ivf (the fastest) in an inverted file; by default ivf, or rank where there are no lists")
+	c.Flags().BoolVar(&f.prune, "prune", false, "search depth first and skip subtrees by plane distance; shows the cloud more (SECURITY.md)")
 }
 
 // params are the search of an index whose ranker wants so many neighbours.

@@ -97,7 +97,7 @@ method, route, index, status, bytes and duration; never what was sent.`,
 	}
 	c.Flags().StringVar(&o.Data, "data", "", "data folder")
 	c.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:8080", "loopback address and port; port 0 takes a free one")
-	c.Flags().IntVar(&o.Workers, "workers", 0, "how many share one scan, or one batch of requests; 0 is as many as there are cores")
+	c.Flags().IntVar(&o.Workers, "workers", 0, "how many share a scan, the lists or records that a request visits, or a batch of requests; 0 is as many as there are cores")
 	c.Flags().StringVar(&memory, "memory", "auto", "where the vectors of a searched index lie: map (the files), huge (a copy in pages of 2 MB), auto")
 	c.Flags().StringVar(&level, "log-level", "warn", "debug, info, warn or error")
 	return c

@@ -37,7 +37,7 @@ func (b *builder) sections(data string) []section {
 		out = append(out,
 			section{ID: "tradeoff", Title: "What speed costs in accuracy", Figures: b.show("tradeoff", "tradeoff-large", "tradeoff-standard"), Tables: named(s, "tradeoff"),
 				Text: []template.HTML{
-					prose("A request may visit a share of the records, AP-X. The forest decides which; the fewer, the faster and the less accurate. Speed and accuracy are of one run, of the same %d requests. Four searches are shown: the paper's Algorithm 1, corrected; a search by rank, which compares the same order ciphertexts and goes back to the plane that fewest others lie before; best bin first, FLANN's order, on encrypted planes; and the inverted file, which reads the lists of the nearest encrypted centroids from end to end.", s.Requests),
+					prose("A request may visit a share of the records, AP-X. The forest decides which; the fewer, the faster and the less accurate. Speed and accuracy are of one run, of the same %d requests. Four searches are shown: the paper's Algorithm 1, corrected; a search by rank, which compares the same order ciphertexts and visits what lies fewest ranks away, added up over all trees; best bin first, FLANN's order, on encrypted planes; and the inverted file, which reads the lists of the nearest encrypted centroids from end to end.", s.Requests),
 					prose("The paper's points carry no AP here: its text ties them to none that this project has recorded."),
 				}},
 			section{ID: "recall", Title: "Accuracy", Figures: b.show("recall", "recall-standard", "recall-at-10"), Tables: named(s, "recall"), Text: protocolText(s)})
@@ -46,7 +46,7 @@ func (b *builder) sections(data string) []section {
 		out = append(out, section{ID: "cost", Title: "Cost in the cloud", Figures: b.show("cost", "cost-speedup", "speedup", "roofline"), Tables: append(c.Tables(), speedupTable(r)...),
 			Text: []template.HTML{
 				prose("An index of %s records (%s), %s MB; searches take turns, each with another request, on one core. “Of stream speed” is the time of a plain read of as many bytes in order, in the same run, over the time of the search: 1 would be the memory's own speed.", thousands(c.Records), c.Kind, number(float64(c.Build.IndexBytes)/1e6, 0)),
-				prose("AP-10 visits a tenth of the records and could be ten times faster. It falls short of that, because a scan reads records in the order in which memory gives them fastest and a forest does not, and because the forest itself takes time. “Memory leaves” is the speedup when exactly the visited records are read in exactly that order with no forest around them; what is missing from there is the forest's own work."),
+				prose("AP-10 visits a tenth of the records and could be ten times faster. It falls short of that, because a scan reads all records in the order in which memory gives them fastest and a forest some here and there, and because the forest itself takes time. “Memory leaves” is the speedup when exactly the visited records are read in exactly that order with no forest around them; what is missing from there is the forest's own work."),
 			}})
 	} else if r.Sweep != nil {
 		out = append(out, section{ID: "cost", Title: "Cost in the cloud", Figures: b.show("speedup"), Tables: speedupTable(r)})

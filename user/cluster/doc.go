@@ -3,8 +3,8 @@
 // ivf), and says what a list's centroid is.
 //
 //	z (n × m̂, embed)  ─┐ [z, √(2F)·√v] ─▶ 48 principal ─▶ k-means ─▶ Lists
-//	v (n × m_KL, lab)  ─┘                  components                (List, Order, First)
-//	z (n × 64 or 96, learnt) ────────────────────────────▶
+//	v (n × m_KL, lab)  ─┘                  components       ▲        (List, Order, First)
+//	z (n × 64 or 96, learnt) ───────────────────────────────┘
 //
 //	a list's members ─▶ mean of z, rounded; mean of v ─▶ Centroid: a record like any other
 //

@@ -18,8 +18,8 @@ import (
 // Options say how rows are clustered. The zero value is what was measured to
 // do best.
 type Options struct {
-	// Lists is k, the number of lists; 0: DefaultLists. No more than there are
-	// rows are made.
+	// Lists is k, the number of lists; 0: DefaultLists, which Photos alone knows. No
+	// more than there are rows are made.
 	Lists int
 	// Iterations bounds the rounds of Lloyd's algorithm; 0: 12. They end
 	// earlier when no row changes its list.
@@ -40,10 +40,7 @@ const (
 	chunkRows = 512
 )
 
-func (opt Options) withDefaults(n, d int) (Options, error) {
-	if opt.Lists == 0 {
-		opt.Lists = DefaultLists(n, d)
-	}
+func (opt Options) withDefaults(n int) (Options, error) {
 	if opt.Iterations == 0 {
 		opt.Iterations = defaultIterations
 	}
@@ -54,7 +51,7 @@ func (opt Options) withDefaults(n, d int) (Options, error) {
 	return opt, nil
 }
 
-// KMeans divides rows (n×d; only read) into at most opt.Lists lists by Lloyd's
+// KMeans divides rows (n×d; only read) into at most opt.Lists lists, 1 or more, by Lloyd's
 // algorithm, so that rows of a list are near their centroid by squared L2.
 // Every list has a row at least. It starts from rows drawn by
 // k-means++ (Arthur and Vassilvitskii 2007).
@@ -66,7 +63,7 @@ func KMeans(ctx context.Context, rows [][]float32, opt Options) (*Lists, error) 
 	if err != nil {
 		return nil, fmt.Errorf("clustering: %w", err)
 	}
-	if opt, err = opt.withDefaults(points.n, points.d); err != nil {
+	if opt, err = opt.withDefaults(points.n); err != nil {
 		return nil, fmt.Errorf("clustering: %w", err)
 	}
 	m := &machine{points: points, k: opt.Lists, rng: newRand(opt.Seed)}

@@ -258,8 +258,8 @@ func TestFewOrEqualRows(t *testing.T) {
 		rows      [][]float32
 		ask, want int
 	}{
-		{"one row", equal[:1], 0, 1}, {"one row, many lists", equal[:1], 50, 1},
-		{"two rows", equal[:2], 0, 2}, {"equal rows", equal, 0, DefaultLists(1000, 1)},
+		{"one row", equal[:1], 1, 1}, {"one row, many lists", equal[:1], 50, 1},
+		{"two rows", equal[:2], 5, 2}, {"equal rows", equal, 63, 63},
 		{"a list a row", equal[:40], 40, 40}, {"more lists than rows", equal[:40], 41, 40},
 		{"one list", two, 1, 1}, {"two values, many lists", two, 30, 30},
 	} {
@@ -284,7 +284,7 @@ func TestCoresChangeNothing(t *testing.T) {
 		var first *Lists
 		for _, cores := range []int{1, 2, 3, 8} {
 			runtime.GOMAXPROCS(cores)
-			l := mustKMeans(t, rows, Options{Seed: [32]byte{9}})
+			l := mustKMeans(t, rows, Options{Lists: 40, Seed: [32]byte{9}})
 			if first == nil {
 				first = l
 			}
@@ -292,7 +292,7 @@ func TestCoresChangeNothing(t *testing.T) {
 				t.Errorf("%d dimensions: lists differ between 1 core and %d", d, cores)
 			}
 		}
-		if other := mustKMeans(t, rows, Options{Seed: [32]byte{10}}); reflect.DeepEqual(other, first) {
+		if other := mustKMeans(t, rows, Options{Lists: 40, Seed: [32]byte{10}}); reflect.DeepEqual(other, first) {
 			t.Errorf("%d dimensions: another seed, the same lists", d)
 		}
 	}
@@ -304,7 +304,7 @@ func TestKMeansLeavesRowsAlone(t *testing.T) {
 	for i := range rows {
 		before[i] = slices.Clone(rows[i])
 	}
-	mustKMeans(t, rows, Options{})
+	mustKMeans(t, rows, Options{Lists: 2})
 	if !reflect.DeepEqual(rows, before) {
 		t.Error("rows were written to")
 	}
@@ -317,12 +317,12 @@ func TestKMeansRefuses(t *testing.T) {
 		rows [][]float32
 		opt  Options
 	}{
-		"no rows":          {nil, Options{}},
-		"no dimensions":    {[][]float32{{}, {}}, Options{}},
-		"ragged":           {[][]float32{{1, 2}, {3}}, Options{}},
-		"not a number":     {[][]float32{{1, 2}, {nan, 3}}, Options{}},
-		"infinite":         {[][]float32{{1, 2}, {inf, 3}}, Options{}},
-		"too large":        {[][]float32{{1e30}, {-1e30}}, Options{}},
+		"no rows":          {nil, Options{Lists: 2}},
+		"no dimensions":    {[][]float32{{}, {}}, Options{Lists: 2}},
+		"ragged":           {[][]float32{{1, 2}, {3}}, Options{Lists: 2}},
+		"not a number":     {[][]float32{{1, 2}, {nan, 3}}, Options{Lists: 2}},
+		"infinite":         {[][]float32{{1, 2}, {inf, 3}}, Options{Lists: 2}},
+		"too large":        {[][]float32{{1e30}, {-1e30}}, Options{Lists: 2}},
 		"lists below 0":    {ok, Options{Lists: -1}},
 		"iterations below": {ok, Options{Iterations: -1}},
 	} {
@@ -332,7 +332,7 @@ func TestKMeansRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := KMeans(ctx, ok, Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := KMeans(ctx, ok, Options{Lists: 2}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -49,10 +49,10 @@ func (l *Lists) Imbalance() float64 {
 }
 
 // DefaultLists is the number of lists for a collection of n photos of width numbers
-// each. Of those of the paper's profile 2·√n, 134 for 4,500 and 283 for 20,000. More
-// lists find more with the same visits, but their
-// centroids are read for every request too. By all rows read, visits and
-// centroids, the share found of the true ten nearest is
+// each. Of long ones, as profile paper has, 2·√n: 134 for 4,500 and 283 for 20,000.
+// More lists find more with the same visits, but their centroids are read for every
+// request too. By all rows read, visits and centroids, the share found of the true
+// ten nearest is
 //
 //	rows read          5 %   7.5 %   10 %   20 %           5 %   7.5 %   10 %   20 %
 //	4,500   k =  64   0.66    0.80   0.87   0.97   k = 96  0.66    0.81   0.88   0.98
