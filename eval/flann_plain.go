@@ -127,6 +127,7 @@ func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, spac
 		if err != nil {
 			return fmt.Errorf("building a forest over %s: %w: %w", c.Splits, cpar.ErrInput, err)
 		}
+		opt.Ballots = kdforest.NewBallots(f)
 		for v := range visits {
 			if err := ctx.Err(); err != nil {
 				return err

@@ -101,12 +101,13 @@ func BenchmarkSearch(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*visits), "ns/visit")
 		})
 	}
+	ballots := NewBallots(f)
 	for _, tenths := range []int{25, 100} {
 		b.Run(fmt.Sprintf("AP-%.1f by rank", float64(tenths)/10), func(b *testing.B) {
 			visits := len(rows) * tenths / 1000
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, _, err := f.Search(space, Options{Visits: visits, L: 10, Order: ByRank}); err != nil {
+				if _, _, err := f.Search(space, Options{Visits: visits, L: 10, Order: ByRank, Ballots: ballots}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -85,44 +85,51 @@ func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 }
 
 // Candidates appends to dst the records that a search by rank with so many visits
-// scores, ascending; all of them if visits ≥ f.Records. f must be valid. Errors wrap
-// ErrInput.
-func (f *Forest) Candidates(space Ranker, visits int, dst []uint32) ([]uint32, error) {
+// scores, ascending; all of them if visits ≥ n. Errors wrap ErrInput.
+func (b *Ballots) Candidates(space Ranker, visits int, dst []uint32) ([]uint32, error) {
 	if visits < 1 {
 		return dst, fmt.Errorf("%w: searching with %d visits", ErrInput, visits)
 	}
 	fields := space.Fields()
-	if err := f.checkFields(fields); err != nil {
+	if err := b.check(b.records, b.planes, fields); err != nil {
 		return dst, err
 	}
 	e := elections.Get().(*election)
 	defer elections.Put(e)
-	return e.hold(f, fields, visits, dst), nil
+	return e.hold(b, fields, visits, dst), nil
 }
 
 var elections = sync.Pool{New: func() any { return new(election) }}
 
-// checkFields: a plane that no field has would be as far as in another search.
-func (f *Forest) checkFields(fields []Field) error {
+// check refuses what would be answered wrongly: ballots of another forest, records
+// without room for a mark beside them, and a plane that no field has, which would be
+// as far as in another search.
+func (b *Ballots) check(records, planes uint32, fields []Field) error {
+	if b.records != records || b.planes != planes {
+		return fmt.Errorf("%w: ballots of %d records and %d planes for a forest of %d and %d", ErrInput, b.records, b.planes, records, planes)
+	}
+	if records >= leaf-1 {
+		return fmt.Errorf("%w: searching %d records by rank", ErrInput, records)
+	}
 	next := uint32(0)
 	for i, field := range fields {
-		if field.First != next || field.Last < next || field.Last > f.Planes || field.Beyond > field.Last-field.First {
-			return fmt.Errorf("%w: field %d, %+v, where plane %d of %d is the next", ErrInput, i, field, next, f.Planes)
+		if field.First != next || field.Last < next || field.Last > b.planes || field.Beyond > field.Last-field.First {
+			return fmt.Errorf("%w: field %d, %+v, where plane %d of %d is the next", ErrInput, i, field, next, b.planes)
 		}
 		next = field.Last
 	}
-	if next != f.Planes {
-		return fmt.Errorf("%w: fields of %d planes of %d", ErrInput, next, f.Planes)
+	if next != b.planes {
+		return fmt.Errorf("%w: fields of %d planes of %d", ErrInput, next, b.planes)
 	}
 	return nil
 }
 
 // startByRank settles all visits.
-func (s *searcher) startByRank(f *Forest, fields []Field, visits int) {
-	s.candidates = s.election.hold(f, fields, visits, s.candidates[:0])
+func (s *searcher) startByRank(b *Ballots, fields []Field, visits int) {
+	s.candidates = s.election.hold(b, fields, visits, s.candidates[:0])
 	s.unscored = s.candidates
-	if visits < int(f.Records) {
-		s.stats.PlanesAsked = int(f.Planes)
+	if visits < int(b.records) {
+		s.stats.PlanesAsked = int(b.planes)
 	}
 }
 
@@ -146,30 +153,36 @@ type election struct {
 	votes []int64
 	// now and next are cells of a tree, all of one depth.
 	now, next []cell
+	// ranks are those to the nodes of the first tree.
+	ranks []int32
 }
 
 // A cell is a subtree within bound and how far it is.
 type cell struct {
-	node  uint32
-	ranks int32
+	branch uint32
+	ranks  int32
 }
 
-func (e *election) hold(f *Forest, fields []Field, visits int, dst []uint32) []uint32 {
-	n := int(f.Records)
+func (e *election) hold(b *Ballots, fields []Field, visits int, dst []uint32) []uint32 {
+	n := int(b.records)
 	if visits >= n {
-		for r := range f.Records {
+		for r := range b.records {
 			dst = append(dst, r)
 		}
 		return dst
 	}
-	e.rank(int(f.Planes), fields)
+	e.rank(int(b.planes), fields)
 	e.votes = slices.Grow(e.votes[:0], n+1)[:n+1]
 	clear(e.votes)
 	votes := e.votes[1:]
 	bound := int32(everything)
-	for t, tree := range f.Trees {
-		e.poll(tree, bound)
-		if near := ballot(visits, n); t == 0 && near < n {
+	for t, tree := range b.trees {
+		if t > 0 {
+			e.poll(tree, bound)
+			continue
+		}
+		e.pollAll(tree)
+		if near := ballot(visits, n); near < n {
 			// What is near is about as near in every tree: they are alike.
 			bound = tighten(votes, near)
 		}
@@ -214,41 +227,59 @@ func (e *election) rank(planes int, fields []Field) {
 	}
 }
 
-// poll gives every record of a tree whose cell is nearer than bound as many votes
-// as it is nearer. A node's own record lies on its plane and is as far as that.
+// pollAll gives every record of a tree as many votes as its cell is nearer than
+// everything. A node's own record lies on its plane and is as far as that.
+func (e *election) pollAll(tree []branch) {
+	e.ranks = slices.Grow(e.ranks[:0], len(tree))[:len(tree)]
+	ranks := e.ranks
+	ranks[0] = 0
+	for i, b := range tree { // parents come first
+		a := e.away[b.plane+1]
+		// Far sides of far sides stay within an int32.
+		left, right := min(ranks[i]+max(-a, 0), everything), min(ranks[i]+max(a, 0), everything)
+		e.votes[b.record+1] += int64(everything - max(left, right))
+		for _, c := range [2]cell{{b.left, left}, {b.right, right}} {
+			if c.branch&leaf != 0 {
+				e.votes[c.branch&^leaf] += int64(everything - c.ranks)
+			} else {
+				ranks[c.branch] = c.ranks
+			}
+		}
+	}
+}
+
+// poll is pollAll for a bound: only cells that are nearer are entered.
 //
 // It goes down level by level, and without a branch that depends on the request:
-// nobody could predict it. A level is taken in blocks, and of a block first all nodes
-// and then all planes are fetched: so many reads wait for memory at once.
-func (e *election) poll(tree Tree, bound int32) {
+// nobody could predict it. A level is taken in blocks, and of a block first all
+// branches and then all planes are fetched: so many reads wait for memory at once.
+func (e *election) poll(tree []branch, bound int32) {
 	now, next := append(e.now[:0], cell{}), e.next
-	var nodes [block]Node
+	var branches [block]branch
 	var away [block]int32
 	for len(now) > 0 {
 		next = slices.Grow(next[:0], 2*len(now))[:2*len(now)]
 		n := 0
 		for cells := range slices.Chunk(now, block) {
 			for i, c := range cells {
-				nodes[i] = tree[c.node]
+				branches[i] = tree[c.branch]
 			}
 			for i := range cells {
-				away[i] = e.away[nodes[i].Plane+1]
+				away[i] = e.away[branches[i].plane+1]
 			}
 			for i, c := range cells {
+				b := &branches[i]
 				left, right := c.ranks+max(-away[i], 0), c.ranks+max(away[i], 0)
-				e.votes[nodes[i].Record+1] += int64(max(bound+c.ranks-left-right, 0))
-				if nodes[i].Left == None {
-					left = everything
-				}
-				if nodes[i].Right == None {
-					right = everything
-				}
-				next[n] = cell{nodes[i].Left, left}
-				if left < bound {
+				e.votes[b.record+1] += int64(max(bound+c.ranks-left-right, 0))
+				leftLeaf, rightLeaf := leafMask(b.left), leafMask(b.right)
+				e.votes[b.left&leftLeaf&^leaf] += int64(max(bound-left, 0))
+				e.votes[b.right&rightLeaf&^leaf] += int64(max(bound-right, 0))
+				next[n] = cell{b.left, left}
+				if left|int32(leftLeaf&everything) < bound {
 					n++
 				}
-				next[n] = cell{nodes[i].Right, right}
-				if right < bound {
+				next[n] = cell{b.right, right}
+				if right|int32(rightLeaf&everything) < bound {
 					n++
 				}
 			}
@@ -257,6 +288,9 @@ func (e *election) poll(tree Tree, bound int32) {
 	}
 	e.now, e.next = now, next
 }
+
+// leafMask is all ones for a leaf, and for no child.
+func leafMask(child uint32) uint32 { return uint32(int32(child) >> 31) }
 
 // tighten returns the bound within which the first tree has as many records as
 // wanted, and takes from its votes what goes beyond.

@@ -45,7 +45,7 @@ func visitOrder(t *testing.T, f *Forest, space Space, opt Options) []uint32 {
 	var order []uint32
 	opt.Trace = func(v Visit) { order = append(order, v.Record) }
 	if r, ok := space.(Ranker); ok {
-		opt.fields = r.Fields()
+		opt.fields, opt.Ballots = r.Fields(), NewBallots(f)
 	}
 	_, stats := f.search(space, opt)
 	if stats.Visited != len(order) {

@@ -70,6 +70,10 @@ type Options struct {
 	// round's records were scored.
 	Trace func(Visit)
 
+	// Ballots are those of the forest, for ByRank. Where nil they are made for the
+	// search, which takes longer than the search itself.
+	Ballots *Ballots
+
 	fields []Field // ByRank: the Ranker's
 }
 
@@ -136,8 +140,11 @@ func (f *Forest) Search(space Space, opt Options) ([]Hit, Stats, error) {
 		if !ok {
 			return nil, Stats{}, fmt.Errorf("%w: searching by rank a space without ranks", ErrInput)
 		}
+		if opt.Ballots == nil {
+			opt.Ballots = NewBallots(f)
+		}
 		opt.fields = ranker.Fields()
-		if err := f.checkFields(opt.fields); err != nil {
+		if err := opt.Ballots.check(f.Records, f.Planes, opt.fields); err != nil {
 			return nil, Stats{}, err
 		}
 	}
@@ -227,7 +234,7 @@ func (s *searcher) start(f *Forest, space Space, opt Options) {
 	case BestBin:
 		s.startBestBin()
 	case ByRank:
-		s.startByRank(f, opt.fields, opt.Visits)
+		s.startByRank(opt.Ballots, opt.fields, opt.Visits)
 	}
 }
 

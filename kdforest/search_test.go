@@ -26,7 +26,7 @@ func TestSearchMatchesRecursion(t *testing.T) {
 				opt := Options{Visits: 1 + rng.IntN(n), L: 1 + rng.IntN(12), Prune: prune, Order: order}
 				var visits []Visit
 				opt.Trace = func(v Visit) { visits = append(visits, v) }
-				opt.fields = space.Fields()
+				opt.fields, opt.Ballots = space.Fields(), NewBallots(f)
 				hits, stats := f.search(space, opt)
 				wantHits, wantVisits := searchRecursively(f, space, opt)
 				if !slices.Equal(visits, wantVisits) {
@@ -368,10 +368,11 @@ func TestVisitsDoNotAllocate(t *testing.T) {
 	rows := clustered(rng, 2000, 8, 10)
 	f, planes := mustBuild(t, rows, BuildOptions{})
 	space := &silentSpace{plainSpace{rows: rows, planes: planes, request: rows[5]}, FieldsOf(nil, planes, rows[5])}
+	ballots := NewBallots(f)
 	s := new(searcher) // of our own: the pool may drop one at any time
 	for _, visits := range []int{10, 1000, 2000} {
 		for _, order := range everyOrder {
-			opt := Options{Visits: visits, L: 10, Order: order, fields: space.fields}
+			opt := Options{Visits: visits, L: 10, Order: order, Ballots: ballots, fields: space.fields}
 			if allocs := testing.AllocsPerRun(20, func() { s.run(f, space, opt) }); allocs != 1 {
 				t.Errorf("%v allocations at %d visits", allocs, visits)
 			}

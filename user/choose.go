@@ -147,6 +147,7 @@ func (b *Builder) measure(ctx context.Context) (*Choice, error) {
 	}
 	c := &Choice{Photos: n, Measured: []Measured{{Search: "scan"}, {Search: cpar.SearchByRank.String()}, {Search: cpar.SearchIVF.String()}}}
 	times := make([][]float64, len(c.Measured))
+	ballots := kdforest.NewBallots(b.forest)
 	rows, centroids := asWords(twin.records), asWords(twin.centroids)
 	asked := min(n, chooseAsked)
 	for i := range asked {
@@ -167,7 +168,7 @@ func (b *Builder) measure(ctx context.Context) (*Choice, error) {
 		for j, search := range []func() ([]kdforest.Hit, error){
 			func() ([]kdforest.Hit, error) { return space.scan(n, kept+1), nil },
 			func() ([]kdforest.Hit, error) {
-				hits, _, err := b.forest.Search(space, kdforest.Options{Visits: visits, L: kept + 1, Order: kdforest.ByRank})
+				hits, _, err := b.forest.Search(space, kdforest.Options{Visits: visits, L: kept + 1, Order: kdforest.ByRank, Ballots: ballots})
 				return hits, err
 			},
 			func() ([]kdforest.Hit, error) {

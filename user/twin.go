@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"cpar"
 	"cpar/ivf"
@@ -17,9 +18,11 @@ import (
 // by the same forest. The encrypted search is held against it, place by place
 // and visit by visit. It never leaves the owner.
 type Twin struct {
-	owner   *Owner
-	forest  *kdforest.Forest
-	lists   *ivf.Lists // nil for an index without
+	owner  *Owner
+	forest *kdforest.Forest
+	lists  *ivf.Lists // nil for an index without
+	// ballots are those of the forest, made when they are first asked for.
+	ballots func() *kdforest.Ballots
 	vectors []*vector.Vector
 	// records holds a record vector of budget.Dim integers each, with ε = 0.
 	records []int64
@@ -36,6 +39,7 @@ func (b *Builder) Twin() (*Twin, error) {
 	}
 	dim := b.budget.Dim()
 	t := &Twin{owner: b.Owner, forest: b.forest, lists: b.lists, vectors: b.vectors, centroids: make([]int64, dim*len(b.centroids))}
+	t.ballots = sync.OnceValue(func() *kdforest.Ballots { return kdforest.NewBallots(t.forest) })
 	var err error
 	if t.records, err = b.plainRows(); err != nil {
 		return nil, err
@@ -96,7 +100,11 @@ func (t *Twin) Search(v *vector.Vector, pending *Pending, trace func(kdforest.Vi
 	case p.Search == cpar.SearchBestBin && p.UsesPlanes():
 		order = kdforest.BestBin
 	}
-	hits, _, err := t.forest.Search(space, kdforest.Options{Visits: visits, L: int(p.L), Prune: p.Prune && p.UsesPlanes(), Order: order, Trace: trace})
+	opt := kdforest.Options{Visits: visits, L: int(p.L), Prune: p.Prune && p.UsesPlanes(), Order: order, Trace: trace}
+	if order == kdforest.ByRank {
+		opt.Ballots = t.ballots()
+	}
+	hits, _, err := t.forest.Search(space, opt)
 	return hits, err
 }
 

@@ -12,15 +12,17 @@ package score
 import (
 	"encoding/binary"
 	"fmt"
+	"sync"
 
 	"cpar"
 	"cpar/internal/wire"
 	"cpar/ivf"
+	"cpar/kdforest"
 )
 
 // An Index is an encrypted index laid open for search. It refers to the
 // segments it was made of, which must stay in memory as long as it is used.
-// It is never written to and may be used by many goroutines at once.
+// It does not change and may be used by many goroutines at once.
 type Index struct {
 	Manifest *cpar.Manifest
 	// Forest is nil where the index has none.
@@ -34,7 +36,11 @@ type Index struct {
 	// firstCut[f] is the number of the first plane of field f, and
 	// firstCut[f+1] that of the first plane beyond.
 	firstCut []uint32
+	ballots  func() *kdforest.Ballots
 }
+
+// Ballots are those of the forest, made when the first search by rank asks.
+func (x *Index) Ballots() *kdforest.Ballots { return x.ballots() }
 
 // Load lays an index open. segments holds the bytes of each segment that the
 // manifest lists, in its order, checked against their digests.
@@ -61,6 +67,7 @@ func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 			return nil, fmt.Errorf("loading index %v: %w: vector segments of unequal size", m.ID, cpar.ErrCorrupt)
 		}
 	}
+	x.ballots = sync.OnceValue(func() *kdforest.Ballots { return kdforest.NewBallots(&x.Forest.Forest) })
 	return x, nil
 }
 

@@ -32,13 +32,17 @@ func (o Options) searchForest(t task, i int) (*cpar.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	hits, stats, err := t.x.Forest.Search(t.spaces[i], kdforest.Options{
+	opt := kdforest.Options{
 		Visits: visits,
 		L:      int(p.L),
 		Prune:  p.Prune && p.UsesPlanes(),
 		Order:  Order(p),
 		Trace:  o.Trace,
-	})
+	}
+	if opt.Order == kdforest.ByRank {
+		opt.Ballots = t.x.Ballots()
+	}
+	hits, stats, err := t.x.Forest.Search(t.spaces[i], opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
 	}

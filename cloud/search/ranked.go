@@ -53,7 +53,7 @@ func (o Options) rankedTogether(ctx context.Context, t task) ([]*cpar.Reply, err
 			if err != nil {
 				return err
 			}
-			if candidates[i], err = t.x.Forest.Candidates(t.spaces[i], visits, make([]uint32, 0, visits)); err != nil {
+			if candidates[i], err = t.x.Ballots().Candidates(t.spaces[i], visits, make([]uint32, 0, visits)); err != nil {
 				return fmt.Errorf("%w: %w", cpar.ErrInput, err)
 			}
 		}

@@ -124,7 +124,7 @@ func TestProfiles(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	if len(got.Rows) != 20 || got.Records < 30 || got.Records > 39 || got.Ratio <= 0 || len(got.Skipped) != 1 || got.Skipped[0].Profile != "network" || !strings.Contains(got.Skipped[0].Reason, "--model") {
+	if len(got.Rows) != 24 || got.Records < 30 || got.Records > 39 || got.Ratio <= 0 || len(got.Skipped) != 1 || got.Skipped[0].Profile != "network" || !strings.Contains(got.Skipped[0].Reason, "--model") {
 		t.Errorf("%d rows, %+v", len(got.Rows), got)
 	}
 	if text, err := invoke(t, args...); err != nil || !strings.Contains(text, "network was left out: no image network was named (--model FILE)") || !strings.Contains(text, "cloud ms") {
