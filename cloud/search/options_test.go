@@ -139,6 +139,26 @@ func TestBatchEqualsSingles(t *testing.T) {
 	}
 }
 
+// What is traced goes by package kdforest, round by round, what is not by all that a
+// search wants at once: the replies are the same, accounts included.
+func TestByRankIsTheForests(t *testing.T) {
+	x := made(t, 3001, 20, 8)
+	for i, approx := range []uint16{1, 25, 100, 400, 999, 1000} {
+		q := request(x, by(cpar.SearchByRank, approx), uint64(i))
+		visits := 0
+		want, err := AnnotateTraced(x, q, func(kdforest.Visit) { visits++ })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, workers := range []int{1, 3} {
+			got, err := Options{Workers: workers}.Annotate(t.Context(), x, q)
+			if err != nil || !reflect.DeepEqual(got, want) || int(got.Visited) != visits {
+				t.Errorf("AP-%g, %d workers: %+v (%v), want %+v of %d visits", float64(approx)/10, workers, got, err, want, visits)
+			}
+		}
+	}
+}
+
 // A batch by rank is answered in parts where all that it visits would be too much to
 // hold, and nobody can tell.
 func TestBatchByRankInParts(t *testing.T) {

@@ -142,6 +142,19 @@ func TestPhotosOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
+// Short vectors are clustered as they are, long ones by what is left of them.
+func TestShortVectorsAreAllThere(t *testing.T) {
+	for _, jl := range []int{short - 48, short - 47} {
+		z, v := collection(testRand(30), 500, 20, jl, 48, 60)
+		got := mustPhotos(t, z, v, 1000, Options{Lists: 25})
+		layout := photoRows{z: z, histograms: v, scale: math.Sqrt(2 * 1000.)}
+		whole := mustKMeans(t, layout.rows(0, len(z), 1), Options{Lists: 25})
+		if same := reflect.DeepEqual(got, whole); same != (jl+48 <= short) {
+			t.Errorf("%d numbers: as they are %v", jl+48, same)
+		}
+	}
+}
+
 func TestFewOrEqualPhotos(t *testing.T) {
 	z, v := collection(testRand(24), 10, 2, 64, 48, 5)
 	for n := 1; n <= 10; n++ {
