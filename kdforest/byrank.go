@@ -204,7 +204,7 @@ func (e *election) hold(b *Ballots, fields []Field, visits int, dst []uint32) []
 
 // ballot is how many of n records a tree votes on where so many shall be visited.
 // Trees that vote on all find 0.003 more at AP-10 and 0.02 to 0.03 more at AP-2.5,
-// in twice and four times the time. A few hundred take no time.
+// and enter more than twice and four times as many cells. A few hundred take no time.
 func ballot(visits, n int) int { return min(n, max(2*visits+n/20, 500)) }
 
 // rank notes how far all planes are.
