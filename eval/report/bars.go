@@ -2,12 +2,13 @@ package report
 
 import (
 	"image/color"
-	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"cpar/internal/figures"
 )
 
 // bars are a series of upright bars from 0, each with its value above it. Several
@@ -47,19 +48,8 @@ func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
 		left := q.X - barsWidth/2 + width*float64(b.place)
 		low, high := vg.Point{X: x(left) + 0.7, Y: y(0)}, vg.Point{X: x(left+width) - 0.7, Y: y(q.Y)}
 		c.FillPolygon(b.colour, []vg.Point{low, {X: high.X, Y: low.Y}, high, {X: low.X, Y: high.Y}})
-		c.FillText(label, vg.Point{X: (low.X + high.X) / 2, Y: high.Y + 2}, barLabel(q.Y))
+		c.FillText(label, vg.Point{X: (low.X + high.X) / 2, Y: high.Y + 2}, figures.Digits(q.Y))
 	}
-}
-
-// barLabel has three digits or so: the width of a bar.
-func barLabel(v float64) string {
-	switch {
-	case v >= 100:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	case v >= 10:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
 // groups are the axes of bars under names.

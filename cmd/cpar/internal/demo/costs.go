@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"cpar/internal/figures"
 	"cpar/internal/paper"
 )
 
@@ -104,11 +105,11 @@ func (c Cost) PaperText() string {
 func Duration(ms float64) string {
 	switch {
 	case ms >= 120_000:
-		return digits(ms/60_000) + " min"
+		return figures.Digits(ms/60_000) + " min"
 	case ms >= 1000:
-		return digits(ms/1000) + " s"
+		return figures.Digits(ms/1000) + " s"
 	}
-	return digits(ms) + " ms"
+	return figures.Digits(ms) + " ms"
 }
 
 // Bytes writes a size for people.
@@ -117,19 +118,9 @@ func Bytes(n float64) string {
 	case n < 1000:
 		return fmt.Sprintf("%.0f B", n)
 	case n < 1e6:
-		return digits(n/1e3) + " kB"
+		return figures.Digits(n/1e3) + " kB"
 	}
-	return digits(n/1e6) + " MB"
-}
-
-func digits(x float64) string {
-	switch {
-	case x >= 100:
-		return strconv.FormatFloat(x, 'f', 0, 64)
-	case x >= 10:
-		return strconv.FormatFloat(x, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(x, 'f', 2, 64)
+	return figures.Digits(n/1e6) + " MB"
 }
 
 // count writes 20000 as 20,000.
