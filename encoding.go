@@ -27,9 +27,9 @@ const (
 // SealedVersion is the version of what scheme sealed stores and sends.
 const SealedVersion = 1
 
-// sealedHeader is the length of the header of a sealed request or reply: the
+// opaqueHeader is the length of the header of such a request or reply: the
 // common one and the index id.
-const sealedHeader = 8 + len(IndexID{})
+const opaqueHeader = 8 + len(IndexID{})
 
 func (k kind) String() string {
 	switch k {
@@ -76,37 +76,43 @@ func readVersion(b []byte, k kind, want uint16) (*wire.Reader, error) {
 	return r, nil
 }
 
-// isKind is whether b begins as an object of this kind does.
-func isKind(b []byte, k kind) bool {
-	return len(b) > len(magic) && string(b[:len(magic)]) == magic && kind(b[len(magic)]) == k
+// schemeOf finds the scheme whose own request or reply, as of says, b begins like.
+func schemeOf(b []byte, of func(form) message) (Scheme, message, bool) {
+	for s, f := range forms {
+		if m := of(f); m != (message{}) && len(b) > len(magic) && string(b[:len(magic)]) == magic && kind(b[len(magic)]) == m.kind {
+			return s, m, true
+		}
+	}
+	return 0, message{}, false
 }
 
-// readSealed checks the header of a sealed request or reply, and no more.
-func readSealed(b []byte, k kind) (id IndexID, err error) {
-	r, err := readVersion(b, k, SealedVersion)
+// readOpaque checks the header of a message that this package does not read, and
+// no more.
+func readOpaque(b []byte, m message) (id IndexID, err error) {
+	r, err := readVersion(b, m.kind, m.version)
 	if err != nil {
 		return id, err
 	}
 	copy(id[:], r.Bytes(len(id), "index id"))
-	if r.Err() == nil && len(b) == sealedHeader {
+	if r.Err() == nil && len(b) == opaqueHeader {
 		r.Fail("nothing follows the header")
 	}
 	if r.Err() != nil {
-		return id, fmt.Errorf("reading %v: %w", k, r.Err())
+		return id, fmt.Errorf("reading %v: %w", m.kind, r.Err())
 	}
 	return id, nil
 }
 
-// appendSealed appends a sealed request or reply if it is one, and of this index.
-func appendSealed(b, sealed []byte, k kind, want IndexID) ([]byte, error) {
-	id, err := readSealed(sealed, k)
+// appendOpaque appends such a message if it is one, and for this index.
+func appendOpaque(b, encoded []byte, m message, want IndexID) ([]byte, error) {
+	id, err := readOpaque(encoded, m)
 	if err == nil && id != want {
-		err = fmt.Errorf("%w: it is of index %v, not of %v", ErrCorrupt, id, want)
+		err = fmt.Errorf("%w: it is for index %v, not for %v", ErrCorrupt, id, want)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("writing %v: %w", k, err)
+		return nil, fmt.Errorf("writing %v: %w", m.kind, err)
 	}
-	return append(b, sealed...), nil
+	return append(b, encoded...), nil
 }
 
 // An IndexID names an index. It is drawn at random when the index is built,

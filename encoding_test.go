@@ -40,7 +40,7 @@ func sampleManifest() *Manifest {
 		Trees: 2, Place: PlaceNode, PlaneShift: 44, OrderBytes: 2, Fields: 2, Planes: 3, KeywordBytes: 92,
 	}
 	for i, bytes := range []uint64{80, 40, 276, 3*4 + 2*3*16, 3 * 3 * 8, 1000} {
-		kinds := []SegmentKind{SegmentVectors, SegmentVectors, SegmentKeywords, SegmentForest, SegmentPlanes, SegmentProfile}
+		kinds := []SegmentKind{SegmentVectors, SegmentVectors, SegmentKeywords, SegmentForest, SegmentPlanes, SegmentLedger}
 		m.Segments = append(m.Segments, Segment{Kind: kinds[i], Bytes: bytes, Digest: Digest{byte(i)}})
 	}
 	return m
@@ -179,7 +179,7 @@ func TestOneDigestOneSegment(t *testing.T) {
 	for range m.Records {
 		m.Segments = append(m.Segments, Segment{Kind: SegmentVectors, Bytes: 8, Digest: Digest{1}})
 	}
-	m.Segments = append(m.Segments, Segment{Kind: SegmentKeywords, Bytes: 60000, Digest: Digest{2}}, Segment{Kind: SegmentProfile, Bytes: 1, Digest: Digest{3}})
+	m.Segments = append(m.Segments, Segment{Kind: SegmentKeywords, Bytes: 60000, Digest: Digest{2}}, Segment{Kind: SegmentLedger, Bytes: 1, Digest: Digest{3}})
 	if err := m.Validate(); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("one row named 60000 times: %v", err)
 	}
@@ -288,7 +288,7 @@ func TestForestRoundTrip(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for _, s := range schemes {
+	for _, s := range schemes.All() {
 		if got, err := ParseScheme(s.String()); err != nil || got != s {
 			t.Errorf("%v: %v, %v", s, got, err)
 		}

@@ -4,7 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"slices"
+	"maps"
+	"math"
+
+	"cpar/internal/enum"
 )
 
 // A Manifest describes an index and names its segments. It is what is made
@@ -46,25 +49,12 @@ const (
 	PlaceNode Place = 1
 )
 
-func (p Place) String() string {
-	switch p {
-	case PlaceNode:
-		return "node"
-	case PlaceLeaf:
-		return "leaf"
-	}
-	return fmt.Sprintf("place %d", uint8(p))
-}
+var places = enum.Table[Place]{What: "place", Names: []string{"leaf", "node"}}
+
+func (p Place) String() string { return places.String(p) }
 
 // ParsePlace is the inverse of Place.String.
-func ParsePlace(name string) (Place, error) {
-	for _, p := range []Place{PlaceNode, PlaceLeaf} {
-		if name == p.String() {
-			return p, nil
-		}
-	}
-	return 0, fmt.Errorf("%w: no place %q; there are node and leaf", ErrInput, name)
-}
+func ParsePlace(name string) (Place, error) { return places.Parse(name, ErrInput) }
 
 // Limits that a manifest is held to before anything is made for it.
 const (
@@ -151,9 +141,10 @@ func (m *Manifest) Validate() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
 	}
+	form, known := forms[m.Scheme]
 	forest := m.Trees > 0
 	switch {
-	case !slices.Contains(schemes, m.Scheme):
+	case !known:
 		return fail("%v is not a scheme", m.Scheme)
 	case m.Records < 1 || m.Records > MaxRecords:
 		return fail("%d records; 1 to %d are possible", m.Records, MaxRecords)
@@ -161,56 +152,60 @@ func (m *Manifest) Validate() error {
 		return fail("vectors of %d words, keyword blocks of %d bytes", m.Dim, m.KeywordBytes)
 	case m.Shift > 62 || m.PlaneShift > 62 || m.Fields > maxFields || len(m.Segments) > maxSegments:
 		return fail("shifts %d and %d, %d split fields, %d segments", m.Shift, m.PlaneShift, m.Fields, len(m.Segments))
-	case m.Scheme == SchemeCPAR && !forest && m.Lists == 0:
-		return fail("scheme cpar with neither trees nor lists")
-	case m.Scheme != SchemeCPAR && (forest || m.Lists > 0):
+	case form.structured && !forest && m.Lists == 0:
+		return fail("scheme %v with neither trees nor lists", m.Scheme)
+	case !form.structured && (forest || m.Lists > 0):
 		return fail("%d trees and %d lists in an index of scheme %v", m.Trees, m.Lists, m.Scheme)
-	case m.Scheme >= SchemeSealed && m.Shift != 0:
+	case !m.Scheme.Scored() && m.Shift != 0:
 		return fail("a shift of %d in an index of scheme %v", m.Shift, m.Scheme)
 	case m.Lists > m.Records:
 		return fail("%d lists of %d records", m.Lists, m.Records)
-	case forest && (m.Trees > maxTrees || m.Place > PlaceNode || m.OrderBytes != 2 && m.OrderBytes != 8):
+	case forest && (m.Trees > maxTrees || !places.Has(m.Place) || m.OrderBytes != 2 && m.OrderBytes != 8):
 		return fail("%d trees, order ciphertexts of %d bytes", m.Trees, m.OrderBytes)
 	case forest && uint64(m.Planes) > uint64(m.Records)*uint64(m.Trees):
 		return fail("%d planes for %d trees of %d records", m.Planes, m.Trees, m.Records)
 	case !forest && (uint8(m.Place)|m.PlaneShift|m.OrderBytes != 0 || m.Fields|m.Planes != 0):
 		return fail("parts of a forest without trees")
 	}
-	return m.validateSegments(fail)
+	return m.validateSegments(form, fail)
 }
 
-func (m *Manifest) validateSegments(fail func(string, ...any) error) error {
-	row := m.vectorUnit()
-	var vectors uint64
-	count := map[SegmentKind]int{}
-	// One file named many times would be read through and mapped many times.
-	sizes := map[Digest]uint64{}
-	want := map[SegmentKind]uint64{SegmentKeywords: uint64(m.Records) * uint64(m.KeywordBytes)}
+// wanted are the segments that an index must have once each, and their bytes.
+func (m *Manifest) wanted(form form) map[SegmentKind]uint64 {
+	want := map[SegmentKind]uint64{SegmentKeywords: uint64(m.Records) * uint64(m.KeywordBytes), SegmentLedger: anySize}
+	maps.Copy(want, form.segments)
 	if m.Lists > 0 {
 		want[SegmentLists] = 4 * uint64(m.Lists)
-		want[SegmentCentroids] = uint64(m.Lists) * row
-	}
-	if m.Scheme == SchemeSealed {
-		want[SegmentParams] = ParamsBytes
+		want[SegmentCentroids] = uint64(m.Lists) * form.unit(m)
 	}
 	if m.Trees > 0 {
 		want[SegmentForest] = m.forestBytes()
 		want[SegmentPlanes] = uint64(m.Planes) * (uint64(m.Fields) + 1) * 8
 	}
+	return want
+}
+
+// anySize stands for any number of bytes, notEmpty for any but 0.
+const anySize, notEmpty = math.MaxUint64, math.MaxUint64 - 1
+
+func (m *Manifest) validateSegments(form form, fail func(string, ...any) error) error {
+	unit, want := form.unit(m), m.wanted(form)
+	vectors := uint64(0)
+	count := map[SegmentKind]int{}
+	// One file named many times would be read through and mapped many times.
+	sizes := map[Digest]uint64{}
 	for i, s := range m.Segments {
-		size, sized := want[s.Kind]
+		size, belongs := want[s.Kind]
 		switch {
 		case s.Bytes > MaxSegmentBytes:
 			return fail("segment %d has %d bytes, more than %d", i, s.Bytes, MaxSegmentBytes)
 		case i > 0 && s.Kind < m.Segments[i-1].Kind:
 			return fail("segment %d (%v) is out of order", i, s.Kind)
-		case s.Kind == SegmentVectors && (s.Bytes == 0 || s.Bytes%row != 0):
-			return fail("segment %d (vectors) of %d bytes is not whole units of %d", i, s.Bytes, row)
+		case s.Kind == SegmentVectors && (s.Bytes == 0 || s.Bytes%unit != 0):
+			return fail("segment %d (vectors) of %d bytes is not whole units of %d", i, s.Bytes, unit)
 		case s.Kind == SegmentVectors:
 			vectors += s.Bytes
-		case s.Kind == SegmentProfile:
-		case s.Kind == SegmentHints && m.Scheme == SchemeSealed && s.Bytes > 0:
-		case !sized || s.Bytes != size:
+		case !belongs || size != anySize && s.Bytes != size && (size != notEmpty || s.Bytes == 0):
 			return fail("segment %d (%v) of %d bytes does not belong", i, s.Kind, s.Bytes)
 		}
 		count[s.Kind]++
@@ -222,47 +217,13 @@ func (m *Manifest) validateSegments(fail func(string, ...any) error) error {
 		}
 		sizes[s.Digest] = s.Bytes
 	}
-	want[SegmentProfile] = 0
-	if m.Scheme == SchemeSealed {
-		want[SegmentHints] = 0
-	}
 	for k := range want {
 		if count[k] != 1 {
 			return fail("no segment of %v", k)
 		}
 	}
-	return m.validateVectors(vectors, fail)
-}
-
-// vectorUnit is what a segment of vectors is a multiple of. The size of a group
-// of scheme sealed follows from its parameters, which are not known here.
-func (m *Manifest) vectorUnit() uint64 {
-	switch m.Scheme {
-	case SchemeSealed:
-		return 8
-	case SchemeLocal:
-		return LocalBlockBytes(m.Dim)
-	}
-	return 8 * uint64(m.Dim)
-}
-
-// validateVectors checks the number of bytes of all vectors.
-func (m *Manifest) validateVectors(bytes uint64, fail func(string, ...any) error) error {
-	units, records := bytes/m.vectorUnit(), uint64(m.Records)
-	switch m.Scheme {
-	case SchemeSealed:
-		if units == 0 {
-			return fail("no segment of %v", SegmentVectors)
-		}
-	case SchemeLocal:
-		// Updates leave blocks that are not full.
-		if units > records || units*LocalBlockRecords < records {
-			return fail("%d blocks of vectors for %d records", units, records)
-		}
-	default:
-		if units != records {
-			return fail("%d bytes of vectors for %d records of %d", bytes, records, m.vectorUnit())
-		}
+	if !form.fits(m, vectors/unit) {
+		return fail("%d bytes of vectors in units of %d for %d records", vectors, unit, m.Records)
 	}
 	return nil
 }
@@ -278,39 +239,6 @@ func (m *Manifest) treeNodes() uint64 {
 // forestBytes is the size of the forest segment.
 func (m *Manifest) forestBytes() uint64 {
 	return uint64(m.Planes)*(2+uint64(m.OrderBytes)) + uint64(m.Trees)*m.treeNodes()*nodeSize
-}
-
-// Serves reports whether an index can answer a search with p at the cloud.
-func (m *Manifest) Serves(p Params) bool {
-	switch {
-	case p.Scheme == SchemeSealed || m.Scheme == SchemeSealed:
-		return p.Scheme == m.Scheme
-	case p.Scheme == SchemeLocal || m.Scheme == SchemeLocal:
-		return false
-	case p.Scheme == SchemeCAPIA:
-		return true
-	case p.Search == SearchIVF:
-		return m.Lists > 0
-	}
-	return m.Trees > 0
-}
-
-// DefaultParams is the best search that an index can serve, by measurement
-// (cpar-eval structures and cost): AP-10 with ten neighbours by the inverted
-// file, which finds nearly as much as a forest by rank in a third of the time, or
-// else by rank; a scan of an index of another scheme.
-func (m *Manifest) DefaultParams() Params {
-	p := Params{Scheme: m.Scheme, L: 10, Approx: 100}
-	switch {
-	case m.Scheme == SchemeSealed || m.Scheme == SchemeLocal:
-		p.Approx = 1000
-	case m.Scheme == SchemeCAPIA:
-	case m.Lists > 0:
-		p.Search = SearchIVF
-	default:
-		p.Search = SearchByRank
-	}
-	return p
 }
 
 // Bytes is the size of all segments of m.

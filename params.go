@@ -2,8 +2,8 @@ package cpar
 
 import (
 	"fmt"
-	"slices"
-	"strings"
+
+	"cpar/internal/enum"
 )
 
 // Version is the version of every format in this package. A reader refuses
@@ -31,31 +31,18 @@ const (
 	SchemeLocal Scheme = 4
 )
 
-var schemes = []Scheme{SchemeCPAR, SchemeCAPIA, SchemeSealed, SchemeLocal}
+var schemes = enum.Table[Scheme]{What: "scheme", First: SchemeCPAR, Names: []string{"cpar", "capia", "sealed", "local"}}
 
-func (s Scheme) String() string {
-	switch s {
-	case SchemeCPAR:
-		return "cpar"
-	case SchemeCAPIA:
-		return "capia"
-	case SchemeSealed:
-		return "sealed"
-	case SchemeLocal:
-		return "local"
-	}
-	return fmt.Sprintf("scheme %d", uint8(s))
-}
+func (s Scheme) String() string { return schemes.String(s) }
+
+// MarshalText writes a scheme in JSON as String does.
+func (s Scheme) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Schemes lists the schemes in the order of their constants.
+func Schemes() []Scheme { return schemes.All() }
 
 // ParseScheme is the inverse of Scheme.String.
-func ParseScheme(name string) (Scheme, error) {
-	for _, s := range schemes {
-		if strings.EqualFold(name, s.String()) {
-			return s, nil
-		}
-	}
-	return 0, fmt.Errorf("%w: no scheme %q; there are cpar, capia, sealed and local", ErrInput, name)
-}
+func ParseScheme(name string) (Scheme, error) { return schemes.Parse(name, ErrInput) }
 
 // A Search says how the cloud finds the records worth scoring. SECURITY.md
 // says what each shows it.
@@ -78,31 +65,12 @@ const (
 	SearchIVF Search = 3
 )
 
-var searches = []Search{SearchDepthFirst, SearchByRank, SearchBestBin, SearchIVF}
+var searches = enum.Table[Search]{What: "search", Names: []string{"depth", "rank", "bestbin", "ivf"}}
 
-func (s Search) String() string {
-	switch s {
-	case SearchDepthFirst:
-		return "depth"
-	case SearchByRank:
-		return "rank"
-	case SearchBestBin:
-		return "bestbin"
-	case SearchIVF:
-		return "ivf"
-	}
-	return fmt.Sprintf("search %d", uint8(s))
-}
+func (s Search) String() string { return searches.String(s) }
 
 // ParseSearch is the inverse of Search.String.
-func ParseSearch(name string) (Search, error) {
-	for _, s := range searches {
-		if strings.EqualFold(name, s.String()) {
-			return s, nil
-		}
-	}
-	return 0, fmt.Errorf("%w: no search %q; there are depth, rank, bestbin and ivf", ErrInput, name)
-}
+func ParseSearch(name string) (Search, error) { return searches.Parse(name, ErrInput) }
 
 // Params is what an owner asks of one search. It travels in the clear, but for
 // schemes sealed and local: there L is the owner's own affair and nothing else
@@ -127,13 +95,13 @@ type Params struct {
 // Validate reports the first thing wrong with p.
 func (p Params) Validate() error {
 	switch {
-	case !slices.Contains(schemes, p.Scheme):
+	case !schemes.Has(p.Scheme):
 		return fmt.Errorf("%w: %v is not a scheme", ErrInput, p.Scheme)
 	case p.L < 1 || p.L > MaxNeighbours:
 		return fmt.Errorf("%w: %d neighbours wanted; 1 to %d can be had", ErrInput, p.L, MaxNeighbours)
 	case p.Approx < 1 || p.Approx > 1000:
 		return fmt.Errorf("%w: approximation power AP-%g; it is a percentage from 0.1 to 100", ErrInput, float64(p.Approx)/10)
-	case p.Search > SearchIVF || p.Search != 0 && p.Scheme != SchemeCPAR:
+	case !searches.Has(p.Search) || p.Search != 0 && p.Scheme != SchemeCPAR:
 		return fmt.Errorf("%w: %v with scheme %v", ErrInput, p.Search, p.Scheme)
 	case p.Prune && p.Scheme != SchemeCPAR:
 		return fmt.Errorf("%w: pruning needs the forest of scheme cpar", ErrInput)

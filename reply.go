@@ -14,9 +14,9 @@ type Reply struct {
 	Touched uint64
 	// Matches are in ascending order of (Score, Record).
 	Matches []Match
-	// Sealed is all of a reply of scheme sealed, in its canonical encoding
-	// (cpar/internal/lattice): nil for the others.
-	Sealed []byte
+	// Opaque is the whole reply to an opaque request, in the scheme's own encoding
+	// (for sealed: cpar/internal/lattice); nil to any other.
+	Opaque []byte
 }
 
 // A Match is one record of a reply.
@@ -32,8 +32,8 @@ type Match struct {
 // AppendBinary appends the canonical encoding of a. All keyword blocks must
 // have the same length.
 func (a *Reply) AppendBinary(b []byte) ([]byte, error) {
-	if a.Sealed != nil {
-		return appendSealed(b, a.Sealed, kindSealedReply, a.Index)
+	if _, m, ok := schemeOf(a.Opaque, asReply); ok || a.Opaque != nil {
+		return appendOpaque(b, a.Opaque, m, a.Index)
 	}
 	b = appendHeader(b, kindReply)
 	b = append(b, a.Index[:]...)
@@ -59,14 +59,27 @@ func (a *Reply) AppendBinary(b []byte) ([]byte, error) {
 // MarshalBinary returns the canonical encoding of a.
 func (a *Reply) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
 
-// DecodeReply reads a reply; a sealed one keeps b. Errors wrap ErrCorrupt or ErrVersion.
+func asReply(f form) message { return f.reply }
+
+// Bound is the greatest number of bytes that a right reply to q can have, from an
+// index of so many records: 44 bytes before the matches, then for each a record, a
+// score and a keyword block of at most 64 KiB; an opaque one, some 80 bytes and
+// at most 40 bits for every record.
+func (q *Request) Bound(records uint32) int64 {
+	if q.Params.Scheme.Opaque() {
+		return 128 + 5*int64(records)
+	}
+	return 44 + int64(q.Params.L)*(12+1<<16)
+}
+
+// DecodeReply reads a reply; an opaque one keeps b. Errors wrap ErrCorrupt or ErrVersion.
 func DecodeReply(b []byte) (*Reply, error) {
-	if isKind(b, kindSealedReply) {
-		id, err := readSealed(b, kindSealedReply)
+	if _, m, ok := schemeOf(b, asReply); ok {
+		id, err := readOpaque(b, m)
 		if err != nil {
 			return nil, err
 		}
-		return &Reply{Index: id, Sealed: b}, nil
+		return &Reply{Index: id, Opaque: b}, nil
 	}
 	r, err := readHeader(b, kindReply)
 	if err != nil {

@@ -27,10 +27,10 @@ type Request struct {
 	Order []OrderCiphertext
 	// Planes is set only where Params.UsesPlanes.
 	Planes *PlaneRequest
-	// Sealed is all of a request of scheme sealed, in its canonical encoding
-	// (cpar/internal/lattice). It is what is sent: neither L nor anything else of
-	// Params is, and of these DecodeRequest knows the scheme alone.
-	Sealed []byte
+	// Opaque is the whole request of a scheme with messages of its own (for sealed:
+	// cpar/internal/lattice). Nothing else of Request is sent then: not L, nor any
+	// other of Params, of which DecodeRequest knows the scheme alone.
+	Opaque []byte
 }
 
 // A PlaneRequest lets the cloud compute how far each plane is from the
@@ -54,9 +54,9 @@ const (
 // AppendBinary appends the canonical encoding of q.
 func (q *Request) AppendBinary(b []byte) ([]byte, error) {
 	switch {
-	case q.Params.Scheme == SchemeSealed:
-		return appendSealed(b, q.Sealed, kindSealedRequest, q.Index)
-	case q.Params.Scheme == SchemeLocal || q.Sealed != nil:
+	case q.Params.Scheme.Opaque():
+		return appendOpaque(b, q.Opaque, forms[q.Params.Scheme].request, q.Index)
+	case !q.Params.Scheme.Asked() || q.Opaque != nil:
 		return nil, fmt.Errorf("writing request: %w: scheme %v has none of this form", ErrInput, q.Params.Scheme)
 	}
 	if err := q.Params.Validate(); err != nil {
@@ -92,14 +92,16 @@ func (q *Request) AppendBinary(b []byte) ([]byte, error) {
 // MarshalBinary returns the canonical encoding of q.
 func (q *Request) MarshalBinary() ([]byte, error) { return q.AppendBinary(nil) }
 
-// DecodeRequest reads a request; a sealed one keeps b. Errors wrap ErrCorrupt or ErrVersion.
+func asRequest(f form) message { return f.request }
+
+// DecodeRequest reads a request; an opaque one keeps b. Errors wrap ErrCorrupt or ErrVersion.
 func DecodeRequest(b []byte) (*Request, error) {
-	if isKind(b, kindSealedRequest) {
-		id, err := readSealed(b, kindSealedRequest)
+	if scheme, m, ok := schemeOf(b, asRequest); ok {
+		id, err := readOpaque(b, m)
 		if err != nil {
 			return nil, err
 		}
-		return &Request{Index: id, Params: Params{Scheme: SchemeSealed}, Sealed: b}, nil
+		return &Request{Index: id, Params: Params{Scheme: scheme}, Opaque: b}, nil
 	}
 	r, err := readHeader(b, kindRequest)
 	if err != nil {
@@ -117,7 +119,7 @@ func DecodeRequest(b []byte) (*Request, error) {
 	if r.Err() == nil {
 		if err := q.Params.Validate(); err != nil {
 			r.Fail("%v", err)
-		} else if q.Params.Scheme >= SchemeSealed {
+		} else if !q.Params.Scheme.Scored() {
 			r.Fail("scheme %v has no request of this form", q.Params.Scheme)
 		} else if flags&^(flagPrune|flagPlanes) != 0 || width != 2 && width != 8 {
 			r.Fail("flags %#x, order width %d", flags, width)

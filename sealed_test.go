@@ -28,7 +28,7 @@ func sealedManifest(s Scheme) *Manifest {
 	add(SegmentVectors, 2*unit)
 	add(SegmentVectors, unit)
 	add(SegmentKeywords, 70*92)
-	add(SegmentProfile, 1000)
+	add(SegmentLedger, 1000)
 	if s == SchemeSealed {
 		add(SegmentParams, ParamsBytes)
 		add(SegmentHints, 5000)
@@ -38,28 +38,28 @@ func sealedManifest(s Scheme) *Manifest {
 
 func TestSealedRequestsAndReplies(t *testing.T) {
 	id := IndexID{1, 2, 3}
-	q := &Request{Index: id, Params: Params{Scheme: SchemeSealed, L: 10, Approx: 1000}, Sealed: sealedBytes(kindSealedRequest, id, "words")}
+	q := &Request{Index: id, Params: Params{Scheme: SchemeSealed, L: 10, Approx: 1000}, Opaque: sealedBytes(kindSealedRequest, id, "words")}
 	// What is sent is the sealed bytes and nothing else: not even L.
-	if got := marshal(t, q); !bytes.Equal(got, q.Sealed) {
+	if got := marshal(t, q); !bytes.Equal(got, q.Opaque) {
 		t.Errorf("sent: %x", got)
 	}
-	got, err := DecodeRequest(q.Sealed)
-	if want := (&Request{Index: id, Params: Params{Scheme: SchemeSealed}, Sealed: q.Sealed}); err != nil || !reflect.DeepEqual(got, want) {
+	got, err := DecodeRequest(q.Opaque)
+	if want := (&Request{Index: id, Params: Params{Scheme: SchemeSealed}, Opaque: q.Opaque}); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("request: %+v, %v", got, err)
 	}
-	a := &Reply{Index: id, Sealed: sealedBytes(kindSealedReply, id, "scores")}
+	a := &Reply{Index: id, Opaque: sealedBytes(kindSealedReply, id, "scores")}
 	if got, err := DecodeReply(marshal(t, a)); err != nil || !reflect.DeepEqual(got, a) {
 		t.Errorf("reply: %+v, %v", got, err)
 	}
 
 	for name, q := range map[string]*Request{
 		"no bytes":         {Index: id, Params: q.Params},
-		"another index":    {Index: IndexID{9}, Params: q.Params, Sealed: q.Sealed},
-		"a reply":          {Index: id, Params: q.Params, Sealed: a.Sealed},
-		"header only":      {Index: id, Params: q.Params, Sealed: q.Sealed[:sealedHeader]},
+		"another index":    {Index: IndexID{9}, Params: q.Params, Opaque: q.Opaque},
+		"a reply":          {Index: id, Params: q.Params, Opaque: a.Opaque},
+		"header only":      {Index: id, Params: q.Params, Opaque: q.Opaque[:opaqueHeader]},
 		"of scheme local":  {Index: id, Params: Params{Scheme: SchemeLocal, L: 1, Approx: 1}},
-		"of another":       {Index: id, Params: Params{Scheme: SchemeCAPIA, L: 1, Approx: 1}, Sealed: q.Sealed},
-		"of another, none": {Index: id, Params: Params{Scheme: SchemeCAPIA, L: 1, Approx: 1}, Sealed: []byte{}},
+		"of another":       {Index: id, Params: Params{Scheme: SchemeCAPIA, L: 1, Approx: 1}, Opaque: q.Opaque},
+		"of another, none": {Index: id, Params: Params{Scheme: SchemeCAPIA, L: 1, Approx: 1}, Opaque: []byte{}},
 	} {
 		if _, err := q.MarshalBinary(); err == nil {
 			t.Errorf("request, %s: written", name)
@@ -81,7 +81,7 @@ func TestSealedManifests(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, m) {
 			t.Errorf("%v: %+v, %v", s, got, err)
 		}
-		for _, asked := range schemes {
+		for _, asked := range schemes.All() {
 			p := Params{Scheme: asked, L: 1, Approx: 1000}
 			if got, want := m.Serves(p), asked == s && s == SchemeSealed; got != want {
 				t.Errorf("an index of scheme %v serves %v: %v", s, asked, got)
@@ -120,7 +120,7 @@ func TestSealedManifests(t *testing.T) {
 		"long parameters":         {SchemeSealed, func(m *Manifest) { m.Segments[4].Bytes++ }},
 		"no vectors":              {SchemeSealed, drop(SegmentVectors)},
 		"half a word":             {SchemeSealed, func(m *Manifest) { m.Segments[0].Bytes += 4 }},
-		"no profile":              {SchemeLocal, drop(SegmentProfile)},
+		"no profile":              {SchemeLocal, drop(SegmentLedger)},
 		"no keywords":             {SchemeLocal, drop(SegmentKeywords)},
 		"half a block":            {SchemeLocal, func(m *Manifest) { m.Segments[0].Bytes += 8 }},
 		"too few blocks":          {SchemeLocal, func(m *Manifest) { m.Segments = m.Segments[1:] }},

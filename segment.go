@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+
+	"cpar/internal/enum"
 )
 
 // A Digest is the SHA-256 of a segment's bytes and its name.
@@ -47,8 +49,9 @@ const (
 	SegmentLists SegmentKind = 5
 	// SegmentCentroids: rows of Dim words, C(V) of each list's centroid.
 	SegmentCentroids SegmentKind = 6
-	// SegmentProfile: the owner's profile, encrypted; the cloud only keeps it.
-	SegmentProfile SegmentKind = 7
+	// SegmentLedger: what the owner must know of the index, encrypted; the cloud
+	// only keeps it.
+	SegmentLedger SegmentKind = 7
 	// SegmentParams: the public constants of scheme sealed, ParamsBytes long.
 	SegmentParams SegmentKind = 8
 	// SegmentHints: what the owner needs to read sealed replies, encrypted; the
@@ -70,29 +73,10 @@ func LocalBlockBytes(dim uint32) uint64 {
 	return 12 + 4 + LocalBlockRecords*(2*uint64(dim)+8) + 16
 }
 
-func (k SegmentKind) String() string {
-	switch k {
-	case SegmentVectors:
-		return "vectors"
-	case SegmentKeywords:
-		return "keywords"
-	case SegmentForest:
-		return "forest"
-	case SegmentPlanes:
-		return "planes"
-	case SegmentProfile:
-		return "profile"
-	case SegmentLists:
-		return "lists"
-	case SegmentCentroids:
-		return "centroids"
-	case SegmentParams:
-		return "parameters"
-	case SegmentHints:
-		return "hints"
-	}
-	return fmt.Sprintf("segment kind %d", uint8(k))
-}
+var segmentKinds = enum.Table[SegmentKind]{What: "segment kind", First: SegmentVectors,
+	Names: []string{"vectors", "keywords", "forest", "planes", "lists", "centroids", "ledger", "parameters", "hints"}}
+
+func (k SegmentKind) String() string { return segmentKinds.String(k) }
 
 // A Segment names one immutable file of an index.
 type Segment struct {

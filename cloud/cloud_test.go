@@ -31,7 +31,7 @@ func pushed(t *testing.T, c *cloud.Cloud, n int) cpar.IndexID {
 		keywords = fmt.Appendf(keywords, "%04d", i%10000)
 	}
 	half := n / 2 * 16
-	kinds := []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentProfile}
+	kinds := []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentLedger}
 	for i, b := range [][]byte{rows[:half], rows[half:], keywords, []byte("profile")} {
 		s := cpar.Segment{Kind: kinds[i], Bytes: uint64(len(b)), Digest: sha256.Sum256(b)}
 		m.Segments = append(m.Segments, s)

@@ -61,7 +61,7 @@ func newSealed(t *testing.T, counts ...[]int) *sealedIndex {
 		s.add(cpar.SegmentVectors, b)
 	}
 	s.add(cpar.SegmentKeywords, make([]byte, 4*s.m.Records))
-	s.add(cpar.SegmentProfile, []byte("profile"))
+	s.add(cpar.SegmentLedger, []byte("profile"))
 	params, err := p.AppendBinary(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func (s *sealedIndex) request(seed uint64) (*lattice.Request, *cpar.Request) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	q := &lattice.Request{Index: s.m.ID, Matrix: elements(r, s.p.Words())}
 	q.Number[0] = byte(seed)
-	return q, &cpar.Request{Index: s.m.ID, Params: cpar.Params{Scheme: cpar.SchemeSealed}, Sealed: q.AppendBinary(nil)}
+	return q, &cpar.Request{Index: s.m.ID, Params: cpar.Params{Scheme: cpar.SchemeSealed}, Opaque: q.AppendBinary(nil)}
 }
 
 // want is the reply that the groups make.
@@ -144,7 +144,7 @@ func TestSealed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(one.Sealed, s.want(t, q1)) || !bytes.Equal(both[1].Sealed, one.Sealed) || !bytes.Equal(both[0].Sealed, s.want(t, q2)) {
+		if !bytes.Equal(one.Opaque, s.want(t, q1)) || !bytes.Equal(both[1].Opaque, one.Opaque) || !bytes.Equal(both[0].Opaque, s.want(t, q2)) {
 			t.Errorf("%v: replies differ from what the groups make", memory)
 		}
 		if one.Visited != s.m.Records || one.Touched != uint64(6*s.p.GroupSize()) {
@@ -162,7 +162,7 @@ func TestSealed(t *testing.T) {
 		if sent := next.push(t, c); !slices.Equal(sent, want) {
 			t.Errorf("the update sent %v, want %v", sent, want)
 		}
-		if after, err := c.Annotate(t.Context(), sealedID, first); err != nil || !bytes.Equal(after.Sealed, next.want(t, q1)) {
+		if after, err := c.Annotate(t.Context(), sealedID, first); err != nil || !bytes.Equal(after.Opaque, next.want(t, q1)) {
 			t.Errorf("after the update: %v", err)
 		}
 		if got := old.Manifest().Records; got != s.m.Records {
@@ -194,14 +194,14 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 	kept := &sealedIndex{m: local}
 	kept.add(cpar.SegmentVectors, make([]byte, cpar.LocalBlockBytes(8)))
 	kept.add(cpar.SegmentKeywords, make([]byte, 8))
-	kept.add(cpar.SegmentProfile, []byte("profile"))
+	kept.add(cpar.SegmentLedger, []byte("profile"))
 	kept.push(t, c)
 
 	_, good := s.request(1)
 	short, other := *good, *good
-	short.Sealed = good.Sealed[:len(good.Sealed)-8]
-	other.Sealed = bytes.Clone(good.Sealed)
-	other.Sealed[8]++
+	short.Opaque = good.Opaque[:len(good.Opaque)-8]
+	other.Opaque = bytes.Clone(good.Opaque)
+	other.Opaque[8]++
 	scan := &cpar.Request{Index: capia, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 3, Approx: 1000}, Vector: []uint64{1, 0}}
 	for name, k := range map[string]struct {
 		id   cpar.IndexID

@@ -70,8 +70,8 @@ func (c *Client) AnnotateBatch(ctx context.Context, requests []*cpar.Request) (r
 		if items[i], err = q.MarshalBinary(); err != nil {
 			return fail(fmt.Errorf("request %d: %w", i+1, err))
 		}
-		if len(items[i]) > MaxRequestBytes {
-			return fail(fmt.Errorf("%w: request %d has %d bytes; the cloud takes %d", cpar.ErrInput, i+1, len(items[i]), MaxRequestBytes))
+		if len(items[i]) > cpar.MaxRequestBytes {
+			return fail(fmt.Errorf("%w: request %d has %d bytes; the cloud takes %d", cpar.ErrInput, i+1, len(items[i]), cpar.MaxRequestBytes))
 		}
 		stats[i].Sent = len(items[i])
 		most, err := c.maxReply(ctx, q)

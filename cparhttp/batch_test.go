@@ -90,10 +90,10 @@ func TestBatchThatIsNotSent(t *testing.T) {
 	c := client(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was sent") }))
 	other, large, bad := request(1), request(1), request(1)
 	other.Index[0]++
-	large.Vector = make([]uint64, MaxRequestBytes/8)
+	large.Vector = make([]uint64, cpar.MaxRequestBytes/8)
 	bad.Params.L = 0
 	most := request(1)
-	most.Vector = make([]uint64, MaxRequestBytes/8-100)
+	most.Vector = make([]uint64, cpar.MaxRequestBytes/8-100)
 	for name, requests := range map[string][]*cpar.Request{
 		"none":               nil,
 		"too many":           make([]*cpar.Request, MaxBatch+1),
@@ -128,10 +128,10 @@ func TestSealedReplies(t *testing.T) {
 		b := append([]byte{'C', 'P', 'A', 'R', kind, 0, cpar.SealedVersion, 0}, id[:]...)
 		return append(b, make([]byte, n)...)
 	}
-	q := &cpar.Request{Index: id, Params: cpar.Params{Scheme: cpar.SchemeSealed, L: 1, Approx: 1000}, Sealed: sealed('q', 400_000)}
+	q := &cpar.Request{Index: id, Params: cpar.Params{Scheme: cpar.SchemeSealed, L: 1, Approx: 1000}, Opaque: sealed('q', 400_000)}
 	m := &cpar.Manifest{Scheme: cpar.SchemeSealed, ID: id, Records: 20_000, Dim: 8, KeywordBytes: 4}
 	for i, size := range []uint64{8, 80_000, 7, cpar.ParamsBytes, 5} {
-		kind := []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentParams, cpar.SegmentHints}[i]
+		kind := []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentLedger, cpar.SegmentParams, cpar.SegmentHints}[i]
 		m.Segments = append(m.Segments, cpar.Segment{Kind: kind, Bytes: size, Digest: cpar.Digest{byte(i)}})
 	}
 	manifest, err := m.MarshalBinary()
@@ -152,11 +152,11 @@ func TestSealedReplies(t *testing.T) {
 	}))
 	for range 2 {
 		a, stats, err := c.Annotate(t.Context(), q)
-		if err != nil || !bytes.Equal(a.Sealed, answer) || stats.Sent != len(q.Sealed) || stats.Received != len(answer) {
+		if err != nil || !bytes.Equal(a.Opaque, answer) || stats.Sent != len(q.Opaque) || stats.Received != len(answer) {
 			t.Fatalf("%+v, %v", stats, err)
 		}
 	}
-	if replies, _, err := c.AnnotateBatch(t.Context(), []*cpar.Request{q, q}); err != nil || !bytes.Equal(replies[1].Sealed, answer) {
+	if replies, _, err := c.AnnotateBatch(t.Context(), []*cpar.Request{q, q}); err != nil || !bytes.Equal(replies[1].Opaque, answer) {
 		t.Errorf("batch: %v", err)
 	}
 	if fetched != 1 {

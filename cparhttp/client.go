@@ -14,6 +14,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/untrusted"
 )
 
 const attempts = 3
@@ -75,7 +76,7 @@ func (c *Client) Health(ctx context.Context) error {
 	}
 	switch {
 	case h.Status != "ok":
-		return notCpard(fmt.Errorf("cloud at %s: %w: its health is %q", c.base, cpar.ErrCloud, printable(h.Status)))
+		return notCpard(fmt.Errorf("cloud at %s: %w: its health is %q", c.base, cpar.ErrCloud, untrusted.Short(h.Status)))
 	case h.Format != cpar.Version:
 		return fmt.Errorf("cloud at %s: %w: it speaks version %d, this program version %d", c.base, cpar.ErrVersion, h.Format, cpar.Version)
 	}
@@ -88,7 +89,7 @@ func (c *Client) List(ctx context.Context) ([]IndexInfo, error) {
 	err := c.json(ctx, call{method: http.MethodGet, path: PathIndexes}, &list)
 	for i := range list.Indexes {
 		x := &list.Indexes[i]
-		x.Scheme, x.Damaged = printable(x.Scheme), printable(x.Damaged)
+		x.Scheme, x.Damaged = untrusted.Text(x.Scheme), untrusted.Text(x.Damaged)
 	}
 	return list.Indexes, err
 }
@@ -175,15 +176,15 @@ type Stats struct {
 
 // Annotate sends a request and returns the reply, of which it has checked that
 // it is for the same index and has at most as many matches as were asked for,
-// no record twice. A reply of scheme sealed is checked when it is decrypted.
+// no record twice. An opaque reply is checked when it is decrypted.
 func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, Stats, error) {
 	var stats Stats
 	b, err := q.MarshalBinary()
 	if err != nil {
 		return nil, stats, err
 	}
-	if len(b) > MaxRequestBytes {
-		return nil, stats, fmt.Errorf("annotating: %w: a request of %d bytes; the cloud takes %d", cpar.ErrInput, len(b), MaxRequestBytes)
+	if len(b) > cpar.MaxRequestBytes {
+		return nil, stats, fmt.Errorf("annotating: %w: a request of %d bytes; the cloud takes %d", cpar.ErrInput, len(b), cpar.MaxRequestBytes)
 	}
 	limit, err := c.maxReply(ctx, q)
 	if err != nil {
@@ -204,32 +205,27 @@ func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, St
 	return reply, stats, nil
 }
 
-// maxReply bounds the reply to a request: 44 bytes before the matches, then for
-// each a record, a score and a keyword block of at most 64 KiB; of scheme sealed,
-// 80 bytes and at most 37 bits for every record of the index. Whoever has not
-// fetched the manifest does so now.
+// maxReply bounds the reply to a request. An opaque one grows with the records of
+// the index: whoever has not fetched its manifest does so now.
 func (c *Client) maxReply(ctx context.Context, q *cpar.Request) (int64, error) {
-	if q.Params.Scheme != cpar.SchemeSealed {
-		return 44 + int64(q.Params.L)*(12+1<<16), nil
-	}
 	c.mu.Lock()
 	records, known := c.records[q.Index]
 	c.mu.Unlock()
-	if !known {
+	if q.Params.Scheme.Opaque() && !known {
 		m, err := c.Manifest(ctx, q.Index)
 		if err != nil {
 			return 0, err
 		}
 		records = m.Records
 	}
-	return 128 + 5*int64(records), nil
+	return q.Bound(records), nil
 }
 
 func checkReply(q *cpar.Request, a *cpar.Reply) error {
 	switch {
 	case a.Index != q.Index:
 		return fmt.Errorf("%w: it replies for index %v instead of %v", cpar.ErrCloud, a.Index, q.Index)
-	case (a.Sealed != nil) != (q.Params.Scheme == cpar.SchemeSealed):
+	case (a.Opaque != nil) != q.Params.Scheme.Opaque():
 		return fmt.Errorf("%w: its reply is of another scheme than %v", cpar.ErrCloud, q.Params.Scheme)
 	case len(a.Matches) > int(q.Params.L):
 		return fmt.Errorf("%w: it returns %d matches, %d were asked for", cpar.ErrCloud, len(a.Matches), q.Params.L)
@@ -260,7 +256,7 @@ func (c *Client) json(ctx context.Context, k call, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(b, into); err != nil {
-		return notCpard(fmt.Errorf("cloud at %s: %w: its answer is not what was asked for: %s", c.base, cpar.ErrCloud, printable(err.Error())))
+		return notCpard(fmt.Errorf("cloud at %s: %w: its answer is not what was asked for: %s", c.base, cpar.ErrCloud, untrusted.Text(err.Error())))
 	}
 	return nil
 }

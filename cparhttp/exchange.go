@@ -13,6 +13,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/untrusted"
 )
 
 // A call is one exchange with the cloud, made again if the connection fails.
@@ -117,7 +118,7 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 		return nil, false, statusError(resp, text)
 	}
 	if k.want != "" && contentType(resp) != k.want {
-		return nil, false, notCpard(fmt.Errorf("%w: it answers with %q instead of %s", cpar.ErrCloud, printable(resp.Header.Get("Content-Type")), k.want))
+		return nil, false, notCpard(fmt.Errorf("%w: it answers with %q instead of %s", cpar.ErrCloud, untrusted.Short(resp.Header.Get("Content-Type")), k.want))
 	}
 	if k.take != nil {
 		err := k.take(in)

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"unicode"
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/untrusted"
 )
 
 // The codes of a Problem. They are part of the protocol and do not change.
@@ -47,7 +47,7 @@ var errIncomplete = errors.New("the cloud misses segments")
 // err is what a problem means to an owner: the sentinel that its code stands
 // for. What the cloud writes is shown, but cut and without control characters.
 func (p *Problem) err() error {
-	says := fmt.Sprintf("it says %q", printable(p.Detail))
+	says := fmt.Sprintf("it says %q", untrusted.Short(p.Detail))
 	switch p.Code {
 	case CodeVersion:
 		return hint.Add(fmt.Errorf("%w: %s", cpar.ErrVersion, says), "the cloud and this program are of different versions: update the older")
@@ -70,7 +70,7 @@ func (p *Problem) err() error {
 // statusError makes an error of an answer that is not a success.
 func statusError(r *http.Response, body []byte) error {
 	if r.StatusCode >= 300 && r.StatusCode < 400 {
-		return fmt.Errorf("%w: it redirects to %q, which is not followed", cpar.ErrCloud, printable(r.Header.Get("Location")))
+		return fmt.Errorf("%w: it redirects to %q, which is not followed", cpar.ErrCloud, untrusted.Short(r.Header.Get("Location")))
 	}
 	var p Problem
 	if contentType(r) == TypeProblem && json.Unmarshal(body, &p) == nil && p.Code != "" {
@@ -87,19 +87,4 @@ func notCpard(err error) error {
 func contentType(r *http.Response) string {
 	t, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	return strings.ToLower(strings.TrimSpace(t))
-}
-
-// printable keeps a terminal safe from what a stranger wrote.
-func printable(s string) string {
-	const most = 300
-	s = strings.Map(func(c rune) rune {
-		if unicode.IsPrint(c) {
-			return c
-		}
-		return '?'
-	}, s[:min(len(s), 4*most)])
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
-	}
-	return s
 }

@@ -50,7 +50,6 @@ const (
 
 // Limits of bodies that are read whole, in bytes.
 const (
-	MaxRequestBytes  = 1 << 20
 	MaxManifestBytes = 4 << 20
 	maxJSONBytes     = 16 << 20
 	maxProblemBytes  = 64 << 10

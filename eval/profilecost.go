@@ -104,7 +104,7 @@ func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *user.Net
 	l := r.owner.Neighbours()
 	add := func(scheme string, o *user.Owner, m *cpar.Manifest, p cpar.Params, cloud func(*cpar.Request) (*cpar.Reply, error)) error {
 		x := &priced{ProfileCost: ProfileCost{Profile: r.name(), Scheme: scheme, Neighbours: l, IndexBytes: m.Bytes()}, owner: o, p: p, cloud: cloud}
-		if profile, ok := m.Segment(cpar.SegmentProfile); ok {
+		if profile, ok := m.Segment(cpar.SegmentLedger); ok {
 			x.ProfileBytes = profile.Bytes
 		}
 		list = append(list, x)

@@ -54,7 +54,7 @@ func TestSealedWorkIsTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := replies[0]
-			all = append(all, work{r.Visited, r.Touched, len(q.Sealed), len(r.Sealed)})
+			all = append(all, work{r.Visited, r.Touched, len(q.Opaque), len(r.Opaque)})
 		}
 	}
 	for i, w := range all {

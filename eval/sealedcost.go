@@ -93,7 +93,7 @@ func MeasureSealedCost(ctx context.Context, l *Lab, n int) (*SealedCost, error) 
 
 func (out *SealedCost) sizes(m *cpar.Manifest) error {
 	out.Index = m.Bytes()
-	for kind, to := range map[cpar.SegmentKind]*uint64{cpar.SegmentHints: &out.Hints, cpar.SegmentKeywords: &out.Table, cpar.SegmentProfile: &out.Profile} {
+	for kind, to := range map[cpar.SegmentKind]*uint64{cpar.SegmentHints: &out.Hints, cpar.SegmentKeywords: &out.Table, cpar.SegmentLedger: &out.Profile} {
 		segment, ok := m.Segment(kind)
 		if !ok {
 			return fmt.Errorf("index %v has no segment of %v", m.ID, kind)
@@ -163,7 +163,7 @@ func (s *sealedSession) time(ctx context.Context, requests []*vector.Vector, bes
 				return err
 			}
 			lap(&read)
-			m.request, m.reply = len(q.Sealed), len(replies[0].Sealed)
+			m.request, m.reply = len(q.Opaque), len(replies[0].Opaque)
 			if beside != nil {
 				took, err := beside(i)
 				if err != nil {

@@ -36,7 +36,7 @@ type Skipped struct {
 func ReadImages(ctx context.Context, items []dataset.Item, opt BuildOptions) ([]Image, []Skipped, error) {
 	how := feature.Options{
 		Cache:    opt.Cache,
-		Progress: func(done, total int) { opt.Progress.report("features", done, total) },
+		Progress: func(done, total int) { opt.Progress.Report("features", done, total) },
 	}
 	if opt.Network != nil {
 		how.Network = opt.Network

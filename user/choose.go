@@ -154,7 +154,7 @@ func (b *Builder) measure(ctx context.Context) (*Choice, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		b.opt.Progress.report("measure", i, asked)
+		b.opt.Progress.Report("measure", i, asked)
 		record := i * n / asked
 		space := &wordSpace{plainSpace: plainSpace{twin: twin, point: b.point(b.vectors[record])}, rows: rows}
 		plain, err := b.requestVector(b.vectors[record], 1<<10)
@@ -192,7 +192,7 @@ func (b *Builder) measure(ctx context.Context) (*Choice, error) {
 		slices.Sort(times[j])
 		c.Measured[j].MS = times[j][len(times[j])/2]
 	}
-	b.opt.Progress.report("measure", asked, asked)
+	b.opt.Progress.Report("measure", asked, asked)
 	return c, nil
 }
 

@@ -70,7 +70,7 @@ func fitEmbedded(ctx context.Context, images []Image, opt Options) (*fitted, err
 	if err != nil {
 		return nil, hint.Add(fmt.Errorf("learning from the collection's keywords: %w", err), "profile paper needs no keywords to learn from")
 	}
-	choice.Options.Progress = func(done, total int) { opt.Progress.report("fit", done, total) }
+	choice.Options.Progress = func(done, total int) { opt.Progress.Report("fit", done, total) }
 	if f.projection, err = learn.Fit(rows, numbers, choice.Options); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (f *embeddedFront) choose(ctx context.Context, rows [][]float32, keywords [
 	words, numbers := numberWords(keywords)
 	space := f.space()
 	space.Most = opt.asked
-	space.Base.Progress = func(done, total int) { opt.Progress.report("learn", done, total) }
+	space.Base.Progress = func(done, total int) { opt.Progress.Report("learn", done, total) }
 	choice, err := learn.Choose(ctx, rows, numbers, space)
 	if err != nil {
 		return nil, nil, err

@@ -156,7 +156,7 @@ func (b *Builder) writeVectors(ctx context.Context, w *indexdir.Writer, m *cpar.
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				b.opt.Progress.report("encrypt", at, total)
+				b.opt.Progress.Report("encrypt", at, total)
 				words, err := b.encryptRecords(key, noise, at, min(at+batch, last))
 				if err != nil {
 					return err
@@ -171,7 +171,7 @@ func (b *Builder) writeVectors(ctx context.Context, w *indexdir.Writer, m *cpar.
 			return err
 		}
 	}
-	b.opt.Progress.report("encrypt", total, total)
+	b.opt.Progress.Report("encrypt", total, total)
 	return nil
 }
 
@@ -295,7 +295,7 @@ func (b *Builder) writeProfile(_ context.Context, w *indexdir.Writer, m *cpar.Ma
 	if err != nil {
 		return err
 	}
-	return segment(w, m, cpar.SegmentProfile, func(to io.Writer) error {
+	return segment(w, m, cpar.SegmentLedger, func(to io.Writer) error {
 		_, err := to.Write(sealed)
 		return err
 	})

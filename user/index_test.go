@@ -70,7 +70,7 @@ func TestOpenNeedsTheKeyOnly(t *testing.T) {
 	key := NewKey()
 	for _, opt := range []Options{{}, {Scheme: cpar.SchemeCAPIA}, {Order: OrderOPE}, {PCA: 8, Trees: 2}, {PCA: 128}} {
 		b, x := build(t, key, madeImages(40, 2), opt)
-		o, err := Open(key, x.Manifest(), x.Segment(cpar.SegmentProfile))
+		o, err := Open(key, x.Manifest(), x.Segment(cpar.SegmentLedger))
 		if err != nil {
 			t.Fatalf("%+v: %v", opt, err)
 		}
@@ -87,7 +87,7 @@ func TestOpenNeedsTheKeyOnly(t *testing.T) {
 		if err1 != nil || err2 != nil || fmt.Sprint(p) != fmt.Sprint(q) {
 			t.Errorf("%+v: the second device makes another request: %v, %v", opt, err1, err2)
 		}
-		if _, err := Open(NewKey(), x.Manifest(), x.Segment(cpar.SegmentProfile)); !errors.Is(err, cpar.ErrKey) {
+		if _, err := Open(NewKey(), x.Manifest(), x.Segment(cpar.SegmentLedger)); !errors.Is(err, cpar.ErrKey) {
 			t.Errorf("%+v: another key: %v, want ErrKey", opt, err)
 		}
 	}

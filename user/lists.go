@@ -26,7 +26,7 @@ func (b *Builder) cluster(ctx context.Context, key *Key, p *profile) error {
 	for i, v := range b.vectors {
 		histograms[i] = v.KL
 	}
-	b.opt.Progress.report("lists", 0, len(b.z))
+	b.opt.Progress.Report("lists", 0, len(b.z))
 	// Where the first centroids are drawn from is no matter of secrecy, but it
 	// costs nothing to keep it one.
 	found, err := cluster.Photos(ctx, b.z, histograms, b.budget.Unit(), cluster.Options{Lists: b.opt.Lists, Seed: key.derive("lists", p.id)})
@@ -41,7 +41,7 @@ func (b *Builder) cluster(ctx context.Context, key *Key, p *profile) error {
 	}
 	p.lists = uint32(found.Len())
 	b.reorder(found.Order)
-	b.opt.Progress.report("lists", len(b.z), len(b.z))
+	b.opt.Progress.Report("lists", len(b.z), len(b.z))
 	return nil
 }
 

@@ -53,7 +53,7 @@ type planeKey struct {
 // Open opens an index with its key. sealed is the index's profile segment;
 // one with another digest than the manifest's is refused (ErrCorrupt). A key of another index is refused (ErrKey).
 func Open(key *Key, m *cpar.Manifest, sealed []byte) (*Owner, error) {
-	if s, ok := m.Segment(cpar.SegmentProfile); !ok || s.Digest != sha256.Sum256(sealed) {
+	if s, ok := m.Segment(cpar.SegmentLedger); !ok || s.Digest != sha256.Sum256(sealed) {
 		return nil, hint.Add(fmt.Errorf("opening index %v: %w: the profile is not the one that its manifest names", m.ID, cpar.ErrCorrupt),
 			"it is of another index, or of another state of this one; fetch manifest and profile again")
 	}

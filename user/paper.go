@@ -44,7 +44,7 @@ func fitPaper(ctx context.Context, images []Image, opt Options) (*paperFront, er
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		opt.Progress.report("pca", i, 2)
+		opt.Progress.Report("pca", i, 2)
 		for j, im := range images {
 			rows[j] = part.of(im.Vectors)
 		}
@@ -54,7 +54,7 @@ func fitPaper(ctx context.Context, images []Image, opt Options) (*paperFront, er
 		}
 		*part.basis = basis
 	}
-	opt.Progress.report("pca", 2, 2)
+	opt.Progress.Report("pca", 2, 2)
 	return f, nil
 }
 

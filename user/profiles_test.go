@@ -177,7 +177,7 @@ func TestLearntSearchIsItsTwin(t *testing.T) {
 func TestAnotherNetworkIsRefused(t *testing.T) {
 	train := madeEmbedded(60, 1)
 	b, x := build(t, NewKey(), train, Options{Profile: ProfileNetwork, Scheme: cpar.SchemeCAPIA})
-	o, err := Open(b.key, x.Manifest(), x.Segment(cpar.SegmentProfile))
+	o, err := Open(b.key, x.Manifest(), x.Segment(cpar.SegmentLedger))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,10 +222,10 @@ func TestOpenChecksTheProfile(t *testing.T) {
 	key := NewKey()
 	_, a := build(t, key, madeImages(60, 1), Options{Profile: ProfileLearned, Scheme: cpar.SchemeCAPIA})
 	_, b := build(t, key, madeImages(60, 1), Options{Scheme: cpar.SchemeCAPIA, PCA: 128})
-	if _, err := Open(key, a.Manifest(), b.Segment(cpar.SegmentProfile)); !errors.Is(err, cpar.ErrCorrupt) || hint.Of(err) == "" {
+	if _, err := Open(key, a.Manifest(), b.Segment(cpar.SegmentLedger)); !errors.Is(err, cpar.ErrCorrupt) || hint.Of(err) == "" {
 		t.Errorf("another profile: %v; hint %q", err, hint.Of(err))
 	}
-	if _, err := Open(key, a.Manifest(), a.Segment(cpar.SegmentProfile)); err != nil {
+	if _, err := Open(key, a.Manifest(), a.Segment(cpar.SegmentLedger)); err != nil {
 		t.Error(err)
 	}
 }
@@ -246,7 +246,7 @@ func TestRankings(t *testing.T) {
 	if err != nil || len(got) != 2 || got[0].Word != want[0].Word || got[0].Weight != want[0].Weight || got[0].Probability != 0 {
 		t.Errorf("W_t: %v, %v; want %v", got, err, want)
 	}
-	o, err := Open(calibrated.key, x.Manifest(), x.Segment(cpar.SegmentProfile))
+	o, err := Open(calibrated.key, x.Manifest(), x.Segment(cpar.SegmentLedger))
 	if err != nil {
 		t.Fatal(err)
 	}

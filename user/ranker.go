@@ -206,7 +206,7 @@ func (b *Builder) samples(ctx context.Context, most int) ([]rank.Sample, error) 
 	asked := min(n, most)
 	out := make([]rank.Sample, asked)
 	errs := make([]error, asked)
-	b.opt.Progress.report("calibrate", 0, asked)
+	b.opt.Progress.Report("calibrate", 0, asked)
 	for from := 0; from < asked; from += 64 {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -215,7 +215,7 @@ func (b *Builder) samples(ctx context.Context, most int) ([]rank.Sample, error) 
 			i := from + k
 			out[i], errs[i] = b.sample(rows, i*n/asked, i%calibrateFolds)
 		})
-		b.opt.Progress.report("calibrate", min(from+64, asked), asked)
+		b.opt.Progress.Report("calibrate", min(from+64, asked), asked)
 	}
 	for _, err := range errs {
 		if err != nil {

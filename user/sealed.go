@@ -249,7 +249,7 @@ func (o *Owner) sealedRequest(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 	pending := &Pending{owner: o, params: p, sealed: &sealedPending{Pending: once, u: u, own: own, held: h}}
 	// L stays at home.
 	return pending, &cpar.Request{Index: o.ID(), Params: cpar.Params{Scheme: cpar.SchemeSealed},
-		Sealed: q.AppendBinary(make([]byte, 0, o.exact.params.RequestSize()))}, nil
+		Opaque: q.AppendBinary(make([]byte, 0, o.exact.params.RequestSize()))}, nil
 }
 
 // exactRequest lays a photo out for schemes sealed and local.
@@ -267,11 +267,11 @@ func (p *Pending) sealedNeighbours(a *cpar.Reply) ([]Neighbour, error) {
 	o, s := p.owner, p.sealed
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	digest := sha256.Sum256(a.Sealed)
+	digest := sha256.Sum256(a.Opaque)
 	if s.near != nil && digest == s.digest {
 		return cloneNeighbours(s.near), nil
 	}
-	r, err := lattice.DecodeReply(o.exact.params, a.Sealed)
+	r, err := lattice.DecodeReply(o.exact.params, a.Opaque)
 	if err != nil || a.Index != o.ID() {
 		return nil, fmt.Errorf("%w: it is no sealed reply of this index (%v)", cpar.ErrCloud, err)
 	}

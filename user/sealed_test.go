@@ -17,7 +17,6 @@ import (
 
 	"cpar"
 	cloud "cpar/cloud/sealed"
-	"cpar/cparhttp"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/lattice"
@@ -59,7 +58,7 @@ func look(t testing.TB, key *Key, folder string) *opened {
 			t.Fatal(err)
 		}
 	}
-	if x.Owner, err = Open(key, m, x.segment(cpar.SegmentProfile)); err != nil {
+	if x.Owner, err = Open(key, m, x.segment(cpar.SegmentLedger)); err != nil {
 		t.Fatal(err)
 	}
 	return x
@@ -115,7 +114,7 @@ func (x *opened) answer(c *cloud.Index, request []byte) *lattice.Reply {
 }
 
 func (x *opened) reply(r *lattice.Reply) *cpar.Reply {
-	return &cpar.Reply{Index: r.Index, Sealed: r.AppendBinary(x.exact.params, nil)}
+	return &cpar.Reply{Index: r.Index, Opaque: r.AppendBinary(x.exact.params, nil)}
 }
 
 func (x *opened) params(l int) cpar.Params {
@@ -234,7 +233,7 @@ func (x *opened) scores(photo Image) []int64 {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	scores, err := pending.sealed.Scores(pending.sealed.held.hints, x.answer(x.cloud(), q.Sealed), 1)
+	scores, err := pending.sealed.Scores(pending.sealed.held.hints, x.answer(x.cloud(), q.Opaque), 1)
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -247,7 +246,7 @@ func TestHold(t *testing.T) {
 		key := NewKey()
 		_, folder := made(t, key, madeImages(40, 1), small(scheme))
 		x := look(t, key, folder)
-		if _, err := Open(NewKey(), x.manifest, x.segment(cpar.SegmentProfile)); !errors.Is(err, cpar.ErrKey) {
+		if _, err := Open(NewKey(), x.manifest, x.segment(cpar.SegmentLedger)); !errors.Is(err, cpar.ErrKey) {
 			t.Errorf("%v: another key: %v", scheme, err)
 		}
 		photo := madeImages(1, 9)[0]
@@ -283,7 +282,7 @@ func TestHold(t *testing.T) {
 		// A manifest with other segments is refused, whatever their digests: the
 		// profile does not vouch for them.
 		for i, s := range x.manifest.Segments {
-			if s.Kind == cpar.SegmentProfile {
+			if s.Kind == cpar.SegmentLedger {
 				continue
 			}
 			m := *x.manifest
@@ -292,7 +291,7 @@ func TestHold(t *testing.T) {
 			if err := x.Hold(&m, x.segments); !errors.Is(err, cpar.ErrCorrupt) {
 				t.Errorf("%v: another %v: %v", scheme, s.Kind, err)
 			}
-			if _, err := Open(key, &m, x.segment(cpar.SegmentProfile)); !errors.Is(err, cpar.ErrCorrupt) {
+			if _, err := Open(key, &m, x.segment(cpar.SegmentLedger)); !errors.Is(err, cpar.ErrCorrupt) {
 				t.Errorf("%v: opened with another %v: %v", scheme, s.Kind, err)
 			}
 		}
@@ -375,7 +374,7 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return pending, x.answer(c, q.Sealed)
+		return pending, x.answer(c, q.Opaque)
 	}
 	refused := func(name string, pending *Pending, r *lattice.Reply) {
 		t.Helper()
@@ -416,11 +415,11 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 	// The bytes of it, each once.
 	pending, r = ask()
 	good := x.reply(r)
-	for _, at := range []int{0, 4, 5, 6, 8, 24, 40, 72, 76, len(good.Sealed) - 1} {
-		bad := &cpar.Reply{Index: good.Index, Sealed: bytes.Clone(good.Sealed)}
-		bad.Sealed[at] ^= 0x80
-		if at == len(good.Sealed)-1 {
-			bad.Sealed = bad.Sealed[:at]
+	for _, at := range []int{0, 4, 5, 6, 8, 24, 40, 72, 76, len(good.Opaque) - 1} {
+		bad := &cpar.Reply{Index: good.Index, Opaque: bytes.Clone(good.Opaque)}
+		bad.Opaque[at] ^= 0x80
+		if at == len(good.Opaque)-1 {
+			bad.Opaque = bad.Opaque[:at]
 		}
 		if near, err := pending.Neighbours(bad); !errors.Is(err, cpar.ErrCloud) || near != nil {
 			t.Errorf("byte %d altered: %v", at, err)
@@ -621,8 +620,8 @@ func copyFolder(t testing.TB, from string) string {
 // TestBlocksThatCanBeAsked: an index of which a request is more than a cloud takes
 // is not built.
 func TestBlocksThatCanBeAsked(t *testing.T) {
-	if cparhttp.MaxRequestBytes != cpar.MaxRequestBytes {
-		t.Errorf("a cloud takes %d bytes, not %d", cparhttp.MaxRequestBytes, cpar.MaxRequestBytes)
+	if cpar.MaxRequestBytes != cpar.MaxRequestBytes {
+		t.Errorf("a cloud takes %d bytes, not %d", cpar.MaxRequestBytes, cpar.MaxRequestBytes)
 	}
 	for _, c := range []struct {
 		pca, block int
@@ -643,7 +642,7 @@ func TestBlocksThatCanBeAsked(t *testing.T) {
 			continue
 		}
 		q, err := newQuantiser(paperShape(vector.Dimension(haarDim/o.PCA)), o.Block)
-		if err != nil || q.params.RequestSize() > cparhttp.MaxRequestBytes {
+		if err != nil || q.params.RequestSize() > cpar.MaxRequestBytes {
 			t.Errorf("PCA-%d, blocks of %d: requests of %d bytes, %v", c.pca, c.block, q.params.RequestSize(), err)
 		}
 	}

@@ -80,7 +80,7 @@ func (w *exactWriter) write(ctx context.Context, news records, keywords [][]stri
 	if err != nil {
 		return err
 	}
-	if err := w.segment(cpar.SegmentProfile, sealed); err != nil {
+	if err := w.segment(cpar.SegmentLedger, sealed); err != nil {
 		return err
 	}
 	w.sort()
@@ -121,7 +121,7 @@ func (w *exactWriter) writeNew(ctx context.Context, news records) error {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				w.progress.report("encrypt", at, news.count)
+				w.progress.Report("encrypt", at, news.count)
 				if err := w.writeUnits(out, news, at, min(at+8*perUnit, to), perUnit, write); err != nil {
 					return err
 				}
@@ -132,7 +132,7 @@ func (w *exactWriter) writeNew(ctx context.Context, news records) error {
 			return err
 		}
 	}
-	w.progress.report("encrypt", news.count, news.count)
+	w.progress.Report("encrypt", news.count, news.count)
 	return nil
 }
 

@@ -205,7 +205,7 @@ func contents(m *cpar.Manifest) [sha256.Size]byte {
 		b = binary.LittleEndian.AppendUint32(b, x)
 	}
 	for _, s := range m.Segments {
-		if s.Kind == cpar.SegmentProfile {
+		if s.Kind == cpar.SegmentLedger {
 			continue
 		}
 		b = append(b, byte(s.Kind))

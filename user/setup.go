@@ -11,6 +11,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/progress"
 	"cpar/kdforest"
 	"cpar/user/dataset"
 	"cpar/user/embed"
@@ -40,13 +41,7 @@ type Image struct {
 
 // Progress is told how far a stage has come. It may be nil, and is called by
 // several goroutines at once.
-type Progress func(stage string, done, total int)
-
-func (p Progress) report(stage string, done, total int) {
-	if p != nil {
-		p(stage, done, total)
-	}
-}
+type Progress = progress.Func
 
 // None, as a number of trees or lists, leaves that structure out.
 const None = -1
@@ -237,9 +232,9 @@ func (b *Builder) project(key *Key, p *profile) (err error) {
 	if b.Owner, err = newOwner(key, p); err != nil {
 		return err
 	}
-	b.opt.Progress.report("project", 0, len(b.vectors))
+	b.opt.Progress.Report("project", 0, len(b.vectors))
 	b.z, err = b.coder.embedAll(b.vectors)
-	b.opt.Progress.report("project", len(b.vectors), len(b.vectors))
+	b.opt.Progress.Report("project", len(b.vectors), len(b.vectors))
 	return err
 }
 
@@ -263,7 +258,7 @@ func (b *Builder) structure(ctx context.Context, key *Key, p *profile) (err erro
 // plant grows the forest over the points of the records.
 func (b *Builder) plant(key *Key, p *profile, levels [][]uint16) (err error) {
 	opt := b.opt
-	opt.Progress.report("forest", 0, opt.Trees)
+	opt.Progress.Report("forest", 0, opt.Trees)
 	points := levels
 	if opt.Split == SplitPCA {
 		if p.split, points, err = fitSplitter(levels); err != nil {
@@ -279,7 +274,7 @@ func (b *Builder) plant(key *Key, p *profile, levels [][]uint16) (err error) {
 	}
 	p.trees = uint8(opt.Trees)
 	p.centres = centres(points, p.fields())
-	opt.Progress.report("forest", opt.Trees, opt.Trees)
+	opt.Progress.Report("forest", opt.Trees, opt.Trees)
 	return nil
 }
 
@@ -318,7 +313,7 @@ func (p *profile) vectors(ctx context.Context, images []Image, progress Progress
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		progress.report("vectors", first, len(images))
+		progress.Report("vectors", first, len(images))
 		some := images[first:min(first+together, len(images))]
 		photos := make([]*feature.Vectors, len(some))
 		for i, im := range some {
@@ -330,6 +325,6 @@ func (p *profile) vectors(ctx context.Context, images []Image, progress Progress
 		}
 		copy(out[first:], v)
 	}
-	progress.report("vectors", len(images), len(images))
+	progress.Report("vectors", len(images), len(images))
 	return out, nil
 }

@@ -166,7 +166,7 @@ type trial struct {
 }
 
 func (r *trial) progress(stage string, done, total int) {
-	r.opt.Progress.report(r.kind.String()+": "+stage, done, total)
+	r.opt.Progress.Report(r.kind.String()+": "+stage, done, total)
 }
 
 func (r *trial) run(ctx context.Context) ([]Tuned, error) {

@@ -109,7 +109,7 @@ func update(folder string, opt indexdir.Options, what string, work func(*state) 
 
 // open opens the index and everything of it that an update writes again.
 func (s *state) open(key *Key) error {
-	profile, _ := s.old.Segment(cpar.SegmentProfile)
+	profile, _ := s.old.Segment(cpar.SegmentLedger)
 	b, err := readSegment(s.folder, profile)
 	if err != nil {
 		return err

@@ -249,11 +249,11 @@ func TestRestoredBackup(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := b.answer(b.cloud(), q.Sealed)
+			r := b.answer(b.cloud(), q.Opaque)
 			if _, err := pending.Neighbours(a.reply(r)); !errors.Is(err, cpar.ErrCloud) {
 				t.Errorf("the reply of another fork: %v", err)
 			}
-			r.State = a.answer(a.cloud(), q.Sealed).State
+			r.State = a.answer(a.cloud(), q.Opaque).State
 			if _, err := pending.Neighbours(a.reply(r)); !errors.Is(err, cpar.ErrCloud) {
 				t.Errorf("the reply of another fork under the right state: %v", err)
 			}

@@ -13,7 +13,7 @@ func (s *server) annotate(ctx context.Context, in *manifestInput) (*binaryOutput
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, err := in.readAll(cparhttp.MaxRequestBytes, s.o.Silence)
+	b, err := in.readAll(cpar.MaxRequestBytes, s.o.Silence)
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -71,8 +71,8 @@ func (s *server) annotateBatch(ctx context.Context, in *manifestInput) (*binaryO
 
 // decodeRequest reads one request to the index id.
 func decodeRequest(id cpar.IndexID, b []byte) (*cpar.Request, error) {
-	if len(b) > cparhttp.MaxRequestBytes {
-		return nil, fmt.Errorf("%w: it has %d bytes, at most %d are taken", cpar.ErrInput, len(b), cparhttp.MaxRequestBytes)
+	if len(b) > cpar.MaxRequestBytes {
+		return nil, fmt.Errorf("%w: it has %d bytes, at most %d are taken", cpar.ErrInput, len(b), cpar.MaxRequestBytes)
 	}
 	q, err := cpar.DecodeRequest(b)
 	if err == nil && q.Index != id {

@@ -296,7 +296,7 @@ func TestProblems(t *testing.T) {
 		{"POST", index + "/annotate", nil, 422, "corrupt"},
 		{"POST", index + "/annotate", req[:len(req)-1], 422, "corrupt"},
 		{"POST", index + "/annotate", newerReq, 422, "version"},
-		{"POST", index + "/annotate", make([]byte, cparhttp.MaxRequestBytes+1), 413, "too_large"},
+		{"POST", index + "/annotate", make([]byte, cpar.MaxRequestBytes+1), 413, "too_large"},
 		{"POST", nobody + "/annotate", req, 422, "input"},
 	} {
 		var body io.Reader

@@ -51,15 +51,15 @@ func TestSealedBodies(t *testing.T) {
 	}
 	var took []int
 	c.fake.do = func(_ context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error) {
-		took = append(took, len(q.Sealed))
-		mark := int(q.Sealed[24])
-		return &cpar.Reply{Index: id, Sealed: sealed('a', 44+mark, mark)}, nil
+		took = append(took, len(q.Opaque))
+		mark := int(q.Opaque[24])
+		return &cpar.Reply{Index: id, Opaque: sealed('a', 44+mark, mark)}, nil
 	}
 	var requests []*cpar.Request
 	for i := range 16 {
-		requests = append(requests, &cpar.Request{Index: m.ID, Params: cpar.Params{Scheme: cpar.SchemeSealed, L: 10, Approx: 1000}, Sealed: sealed('q', 360_488, i)})
+		requests = append(requests, &cpar.Request{Index: m.ID, Params: cpar.Params{Scheme: cpar.SchemeSealed, L: 10, Approx: 1000}, Opaque: sealed('q', 360_488, i)})
 	}
-	if a, _, err := c.Annotate(t.Context(), requests[3]); err != nil || !bytes.Equal(a.Sealed, sealed('a', 47, 3)) {
+	if a, _, err := c.Annotate(t.Context(), requests[3]); err != nil || !bytes.Equal(a.Opaque, sealed('a', 47, 3)) {
 		t.Errorf("one: %v, %v", a, err)
 	}
 	replies, _, err := c.AnnotateBatch(t.Context(), requests)
@@ -67,7 +67,7 @@ func TestSealedBodies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, a := range replies {
-		if !bytes.Equal(a.Sealed, sealed('a', 44+i, i)) || took[i+1] != 360_488 {
+		if !bytes.Equal(a.Opaque, sealed('a', 44+i, i)) || took[i+1] != 360_488 {
 			t.Errorf("reply %d: %v to %d bytes", i, a, took[i+1])
 		}
 	}
@@ -92,7 +92,7 @@ func TestBatchProblems(t *testing.T) {
 		"nothing":             {nil, 422, cparhttp.CodeCorrupt, "reading batch"},
 		"too many":            {cparhttp.AppendBatch(nil, make([][]byte, cparhttp.MaxBatch+1)), 422, cparhttp.CodeCorrupt, "a batch of 65"},
 		"a body too large":    {make([]byte, cparhttp.MaxBatchBytes+1), 413, cparhttp.CodeTooLarge, ""},
-		"a request too large": {cparhttp.AppendBatch(nil, [][]byte{good, make([]byte, cparhttp.MaxRequestBytes+1)}), 422, cparhttp.CodeInput, "request 2 of 2"},
+		"a request too large": {cparhttp.AppendBatch(nil, [][]byte{good, make([]byte, cpar.MaxRequestBytes+1)}), 422, cparhttp.CodeInput, "request 2 of 2"},
 		"a garbled request":   {cparhttp.AppendBatch(nil, [][]byte{good, good, good[1:]}), 422, cparhttp.CodeCorrupt, "request 3 of 3"},
 		"another index":       {cparhttp.AppendBatch(nil, [][]byte{other, good}), 422, cparhttp.CodeInput, "request 1 of 2"},
 	} {

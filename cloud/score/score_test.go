@@ -70,7 +70,7 @@ func capia(rows ...int) *parts {
 		keywords[2*i] = byte(i)
 	}
 	p.add(cpar.SegmentKeywords, keywords)
-	p.add(cpar.SegmentProfile, []byte("profile"))
+	p.add(cpar.SegmentLedger, []byte("profile"))
 	return p
 }
 
@@ -105,7 +105,7 @@ func forest(t *testing.T) *parts {
 	p.add(cpar.SegmentKeywords, make([]byte, 2*n))
 	p.add(cpar.SegmentForest, encoded)
 	p.add(cpar.SegmentPlanes, numbered(0, int(f.Planes), fields+1))
-	p.add(cpar.SegmentProfile, []byte("profile"))
+	p.add(cpar.SegmentLedger, []byte("profile"))
 	return p
 }
 

@@ -107,7 +107,7 @@ func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Requ
 		}
 		replies[i] = &cpar.Reply{
 			Index: x.id, Visited: uint32(x.records), Touched: uint64(len(x.groups) * x.params.GroupSize()),
-			Sealed: a.AppendBinary(x.params, make([]byte, 0, x.params.ReplySize(x.records))),
+			Opaque: a.AppendBinary(x.params, make([]byte, 0, x.params.ReplySize(x.records))),
 		}
 	}
 	return replies, nil
@@ -116,7 +116,7 @@ func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Requ
 // decode reads a request. One that does not fit is its sender's mistake, and not
 // damage of the index.
 func (x *Index) decode(r *cpar.Request) (*lattice.Request, error) {
-	q, err := lattice.DecodeRequest(x.params, r.Sealed)
+	q, err := lattice.DecodeRequest(x.params, r.Opaque)
 	switch {
 	case errors.Is(err, cpar.ErrCorrupt):
 		return nil, fmt.Errorf("%w: %v", cpar.ErrInput, err)

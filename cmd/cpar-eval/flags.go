@@ -16,7 +16,7 @@ import (
 	"cpar/eval/step"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
-	"cpar/internal/progress"
+	"cpar/internal/progress/bar"
 )
 
 type flags struct {
@@ -69,7 +69,7 @@ func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	lab := &eval.Lab{Data: f.data, Cache: f.cache, Progress: progress.Bar(cmd.ErrOrStderr()),
+	lab := &eval.Lab{Data: f.data, Cache: f.cache, Progress: bar.On(cmd.ErrOrStderr()),
 		Model: f.model, Preprocessing: f.preprocessing, Runtime: f.runtime}
 	if _, err := lab.Network(); err != nil { // before minutes have passed
 		return nil, err

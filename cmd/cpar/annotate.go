@@ -17,7 +17,7 @@ import (
 	"cpar/cparhttp"
 	"cpar/internal/durable"
 	"cpar/internal/hint"
-	"cpar/internal/progress"
+	"cpar/internal/progress/bar"
 	"cpar/user"
 	"cpar/user/rank"
 )
@@ -168,7 +168,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	owner, m, fetched, err := openHeld(cmd.Context(), client, key, id, f.ready, progress.Bar(cmd.ErrOrStderr()))
+	owner, m, fetched, err := openHeld(cmd.Context(), client, key, id, f.ready, bar.On(cmd.ErrOrStderr()))
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	all, failed := []annotated{}, 0
 	var first, broken error
-	report := progress.Bar(cmd.ErrOrStderr())
+	report := bar.On(cmd.ErrOrStderr())
 	w := walk{flags: f, client: client, key: key, owner: owner, manifest: m, params: params}
 	for group := range slices.Chunk(photos, w.together()) {
 		var some []photoWalk

@@ -15,7 +15,7 @@ import (
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
-	"cpar/internal/progress"
+	"cpar/internal/progress/bar"
 	"cpar/user"
 	"cpar/user/dataset"
 	"cpar/user/feature"
@@ -129,7 +129,7 @@ func defaultCache() string {
 
 func (f *buildFlags) options(w io.Writer) (user.BuildOptions, error) {
 	opt := user.BuildOptions{Strict: f.strict}
-	opt.PCA, opt.Trees, opt.Block, opt.Progress = f.pca, f.trees, f.block, progress.Bar(w)
+	opt.PCA, opt.Trees, opt.Block, opt.Progress = f.pca, f.trees, f.block, bar.On(w)
 	var err error
 	if f.scheme != schemeAuto {
 		if opt.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {

@@ -58,7 +58,7 @@ func openAt(ctx context.Context, client *cparhttp.Client, key *user.Key, id cpar
 	if err != nil {
 		return nil, nil, err
 	}
-	s, ok := m.Segment(cpar.SegmentProfile)
+	s, ok := m.Segment(cpar.SegmentLedger)
 	if !ok || s.Bytes > maxProfileBytes {
 		return nil, nil, fmt.Errorf("opening index %v: %w: it has no profile, or one of %d bytes", id, cpar.ErrCorrupt, s.Bytes)
 	}

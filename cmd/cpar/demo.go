@@ -11,7 +11,7 @@ import (
 	"cpar/cmd/cpar/internal/demo"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
-	"cpar/internal/progress"
+	"cpar/internal/progress/bar"
 	"cpar/user/feature"
 )
 
@@ -84,7 +84,7 @@ as the third. With a thousand photos that takes one to two minutes.`,
 					return err
 				}
 			}
-			o.Progress = progress.Bar(cmd.ErrOrStderr())
+			o.Progress = bar.On(cmd.ErrOrStderr())
 			if !asJSON {
 				fmt.Fprintf(out, "cpar demo: a collection is encrypted, and a cloud that cannot read it finds keywords for new pictures\n\n")
 				o.Step = func(what string, took time.Duration) {

@@ -156,7 +156,7 @@ func inspectIndex(m *cpar.Manifest, segments [][]byte) (*inspected, error) {
 		case cpar.SegmentPlanes:
 			item.What = fmt.Sprintf("%d planes, %d words each", m.Planes, m.Fields+1)
 			item.Learns = "nothing by themselves; with a request that prunes or goes best bin first, its signed distance to each plane"
-		case cpar.SegmentProfile:
+		case cpar.SegmentLedger:
 			item.What = "the owner's profile and keyword list (AES-256-GCM)"
 			item.Learns = "its length, which grows with the list of keywords"
 		}
@@ -166,7 +166,7 @@ func inspectIndex(m *cpar.Manifest, segments [][]byte) (*inspected, error) {
 }
 
 func inspectRequest(q *cpar.Request, b []byte) (*inspected, error) {
-	if q.Sealed != nil {
+	if q.Opaque != nil {
 		return inspectSealedRequest(q)
 	}
 	r := &inspected{Kind: "request", Scheme: q.Params.Scheme.String(), Index: q.Index.String()}
@@ -200,7 +200,7 @@ func inspectRequest(q *cpar.Request, b []byte) (*inspected, error) {
 }
 
 func inspectReply(a *cpar.Reply, b []byte) (*inspected, error) {
-	if a.Sealed != nil {
+	if a.Opaque != nil {
 		return inspectSealedReply(a)
 	}
 	r := &inspected{Kind: "reply", Index: a.Index.String()}

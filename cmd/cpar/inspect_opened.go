@@ -38,7 +38,7 @@ func openFolder(path, kind string, keys *keyFlags) (*opened, error) {
 		return nil, err
 	}
 	defer x.Release()
-	o, err := user.Open(key, x.Manifest(), x.Segment(cpar.SegmentProfile))
+	o, err := user.Open(key, x.Manifest(), x.Segment(cpar.SegmentLedger))
 	if err != nil {
 		return nil, hint.Add(err, "pass the key file it was built with")
 	}

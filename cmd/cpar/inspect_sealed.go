@@ -42,15 +42,15 @@ func describeHidden(item *seen, m *cpar.Manifest, s cpar.Segment, p lattice.Para
 // the index alone; here only that they are whole polynomials.
 func inspectSealedRequest(q *cpar.Request) (*inspected, error) {
 	const head = 24 + lattice.NumberSize
-	words := len(q.Sealed) - head
+	words := len(q.Opaque) - head
 	if words <= 0 || words%(8*lattice.N) != 0 {
-		return nil, fmt.Errorf("reading sealed request: %w: %d bytes", cpar.ErrCorrupt, len(q.Sealed))
+		return nil, fmt.Errorf("reading sealed request: %w: %d bytes", cpar.ErrCorrupt, len(q.Opaque))
 	}
 	r := &inspected{Kind: "request", Scheme: cpar.SchemeSealed.String(), Index: q.Index.String()}
-	r.add(seen{What: fmt.Sprintf("the header and a random number of %d bytes", lattice.NumberSize), Bytes: head, Start: start(q.Sealed),
+	r.add(seen{What: fmt.Sprintf("the header and a random number of %d bytes", lattice.NumberSize), Bytes: head, Start: start(q.Opaque),
 		Learns: "which index is asked, and when; not how many records are wanted"})
 	r.add(seen{What: fmt.Sprintf("the encrypted vector, %d polynomials of %d words (ring-LWE)", words/8/lattice.N, lattice.N),
-		Bytes: uint64(words), Start: start(q.Sealed[head:]),
+		Bytes: uint64(words), Start: start(q.Opaque[head:]),
 		Learns: "nothing: a request for the same photo looks as any other does, under a secret of its own"})
 	return r, nil
 }
@@ -59,17 +59,17 @@ func inspectSealedRequest(q *cpar.Request) (*inspected, error) {
 // number, the state of the index, a count, and packed scores.
 func inspectSealedReply(a *cpar.Reply) (*inspected, error) {
 	const head = 24 + lattice.NumberSize + len(lattice.State{})
-	if len(a.Sealed) < head+8 {
-		return nil, fmt.Errorf("reading sealed reply: %w: %d bytes", cpar.ErrCorrupt, len(a.Sealed))
+	if len(a.Opaque) < head+8 {
+		return nil, fmt.Errorf("reading sealed reply: %w: %d bytes", cpar.ErrCorrupt, len(a.Opaque))
 	}
-	n, bytes := int(binary.LittleEndian.Uint32(a.Sealed[head:])), len(a.Sealed)-head-8
+	n, bytes := int(binary.LittleEndian.Uint32(a.Opaque[head:])), len(a.Opaque)-head-8
 	if n > 8*bytes || n == 0 {
 		return nil, fmt.Errorf("reading sealed reply: %w: %d scores in %d bytes", cpar.ErrCorrupt, n, bytes)
 	}
 	r := &inspected{Kind: "reply", Scheme: cpar.SchemeSealed.String(), Index: a.Index.String()}
-	r.add(seen{What: "the header, the request's number and the state of the index", Bytes: uint64(head + 8), Start: start(a.Sealed),
+	r.add(seen{What: "the header, the request's number and the state of the index", Bytes: uint64(head + 8), Start: start(a.Opaque),
 		Learns: "which request it answers"})
-	r.add(seen{What: fmt.Sprintf("an encrypted score for each of %d records", n), Bytes: uint64(bytes), Start: start(a.Sealed[head+8:]),
+	r.add(seen{What: fmt.Sprintf("an encrypted score for each of %d records", n), Bytes: uint64(bytes), Start: start(a.Opaque[head+8:]),
 		Learns: "the cloud made them, and can read none: it does not know which records are near"})
 	return r, nil
 }

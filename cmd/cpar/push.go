@@ -11,7 +11,7 @@ import (
 	"cpar/cparhttp"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
-	"cpar/internal/progress"
+	"cpar/internal/progress/bar"
 )
 
 // replace deletes an index that another has taken the place of. One that is gone
@@ -77,7 +77,7 @@ to replace it (exit code 7) unless --force is given.`,
 						}
 					}
 				}
-				report := progress.Bar(cmd.ErrOrStderr())
+				report := bar.On(cmd.ErrOrStderr())
 				if m, err = client.Push(cmd.Context(), args[0], func(done, total int64) {
 					if report != nil {
 						report("push, kB", int(done/1000), int(total/1000))

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/internal/hint"
-	"cpar/internal/progress"
+	"cpar/internal/progress/bar"
 	"cpar/user"
 	"cpar/user/dataset"
 	"cpar/user/feature"
@@ -65,7 +65,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 		return err
 	}
 	opt := user.BuildOptions{}
-	opt.Progress = progress.Bar(cmd.ErrOrStderr())
+	opt.Progress = bar.On(cmd.ErrOrStderr())
 	var err error
 	if f.model.path != "" {
 		if opt.Network, err = f.model.open(); err != nil {

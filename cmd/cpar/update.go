@@ -10,7 +10,7 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
-	"cpar/internal/progress"
+	"cpar/internal/progress/bar"
 	"cpar/user"
 	"cpar/user/dataset"
 	"cpar/user/feature"
@@ -86,7 +86,7 @@ of scheme cpar or capia is made anew with build instead.`,
 					r.Added = len(images)
 					return nil
 				}
-				r.Update, err = user.Add(ctx, key, f.index, images, progress.Bar(cmd.ErrOrStderr()))
+				r.Update, err = user.Add(ctx, key, f.index, images, bar.On(cmd.ErrOrStderr()))
 				return err
 			}, func(out io.Writer, r *updated) {
 				if f.dryRun {
@@ -242,7 +242,7 @@ func (f *updateFlags) checkFolder(key *user.Key) (*user.Owner, error) {
 		return nil, err
 	}
 	defer x.Release()
-	o, err := user.Open(key, x.Manifest(), x.Segment(cpar.SegmentProfile))
+	o, err := user.Open(key, x.Manifest(), x.Segment(cpar.SegmentLedger))
 	if err != nil {
 		return nil, hint.Add(err, "pass the key file it was built with")
 	}
@@ -262,7 +262,7 @@ func (f *updateFlags) checkFolder(key *user.Key) (*user.Owner, error) {
 func (f *updateFlags) withPhotos(cmd *cobra.Command, items []dataset.Item, strict bool,
 	work func(context.Context, *user.Key, []user.Image, *updated) error, human func(io.Writer, *updated)) error {
 	opt := user.BuildOptions{Strict: strict}
-	opt.Progress = progress.Bar(cmd.ErrOrStderr())
+	opt.Progress = bar.On(cmd.ErrOrStderr())
 	if err := f.model.check(); err != nil {
 		return err
 	}

@@ -620,7 +620,7 @@ func TestReadersWhileActivating(t *testing.T) {
 	if x.Segments()[0] == nil {
 		t.Error("unmapped before the last release")
 	}
-	if got := x.Segment(cpar.SegmentProfile); !bytes.Equal(got, want[len(want)-1]) {
+	if got := x.Segment(cpar.SegmentLedger); !bytes.Equal(got, want[len(want)-1]) {
 		t.Error("Segment(profile) is not the profile")
 	}
 	x.Release()

@@ -90,7 +90,7 @@ var thisSystem = system{available, allocate}
 func (s system) reserve(memory Memory, m *cpar.Manifest, log *slog.Logger) *region {
 	size := RowBytes(m)
 	// Of scheme local nothing is multiplied here.
-	if memory == MemoryMap || size == 0 || m.Scheme == cpar.SchemeLocal || memory == MemoryAuto && m.Trees == 0 {
+	if memory == MemoryMap || size == 0 || !m.Scheme.Asked() || memory == MemoryAuto && m.Trees == 0 {
 		return nil
 	}
 	log = log.With("index", m.ID.String(), "bytes", size)

@@ -31,7 +31,7 @@ func TestLocalIsMapped(t *testing.T) {
 // tells where somebody may wonder.
 func TestReserve(t *testing.T) {
 	manifest := func(trees uint8) *cpar.Manifest {
-		return &cpar.Manifest{Trees: trees, Segments: []cpar.Segment{{Kind: cpar.SegmentVectors, Bytes: 60},
+		return &cpar.Manifest{Scheme: cpar.SchemeCPAR, Trees: trees, Segments: []cpar.Segment{{Kind: cpar.SegmentVectors, Bytes: 60},
 			{Kind: cpar.SegmentKeywords, Bytes: 1000}, {Kind: cpar.SegmentPlanes, Bytes: 40}}}
 	}
 	none := errors.New("none left")

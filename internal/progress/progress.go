@@ -1,63 +1,13 @@
-// Package progress shows people how far long work has come.
+// Package progress is how long work says how far it has come.
 package progress
 
-import (
-	"io"
-	"os"
-	"sync"
-	"time"
+// A Func is told that a stage has done so much of its total. It may be nil, and
+// is called by several goroutines at once.
+type Func func(stage string, done, total int)
 
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
-)
-
-// showAfter is how long a stage may take in silence.
-const showAfter = 2 * time.Second
-
-// Bar returns a function that shows a bar with rate and time left for every stage that takes
-// longer than showAfter, on a terminal only: it is for people.
-func Bar(w io.Writer) func(stage string, done, total int) {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return nil
+// Report calls f where there is one.
+func (f Func) Report(stage string, done, total int) {
+	if f != nil {
+		f(stage, done, total)
 	}
-	var (
-		mu    sync.Mutex
-		stage string
-		bar   *progressbar.ProgressBar
-	)
-	return func(name string, done, total int) {
-		mu.Lock()
-		defer mu.Unlock()
-		if name != stage {
-			if bar != nil {
-				bar.Clear()
-			}
-			// The bar counts its rate from the start of the stage, unseen at first.
-			stage = name
-			bar = progressbar.NewOptions(total,
-				progressbar.OptionSetWriter(&late{w: w, from: time.Now().Add(showAfter)}),
-				progressbar.OptionSetDescription(name),
-				progressbar.OptionShowCount(),
-				progressbar.OptionShowIts(),
-				progressbar.OptionSetPredictTime(true),
-				progressbar.OptionThrottle(100*time.Millisecond),
-				progressbar.OptionClearOnFinish(),
-			)
-		}
-		bar.Set(done)
-	}
-}
-
-// late drops what is written to it before a time.
-type late struct {
-	w    io.Writer
-	from time.Time
-}
-
-func (l *late) Write(p []byte) (int, error) {
-	if time.Now().Before(l.from) {
-		return len(p), nil
-	}
-	return l.w.Write(p)
 }

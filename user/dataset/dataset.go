@@ -37,6 +37,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/untrusted"
 )
 
 // The two files that make a folder a collection of its own.
@@ -91,7 +92,7 @@ func Open(dir string, opts Options) (*Collection, error) {
 		err = fmt.Errorf("looking for %s: %w", ManifestName, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the collection %s: %w", printable(dir), err)
+		return nil, fmt.Errorf("reading the collection %s: %w", untrusted.Text(dir), err)
 	}
 	if len(c.Items) == 0 {
 		return nil, c.nothingFound(dir)
@@ -114,7 +115,7 @@ func openFolder(dir string) (string, *os.Root, error) {
 	if dir == "" {
 		return "", nil, inputError("pass the folder that holds the images", "opening a collection: no folder given")
 	}
-	shown := printable(dir)
+	shown := untrusted.Text(dir)
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", nil, fmt.Errorf("opening the collection %s: %w: %w", shown, cpar.ErrInput, err)
@@ -141,7 +142,7 @@ func openFolder(dir string) (string, *os.Root, error) {
 
 // nothingFound tells an empty folder from one whose every row was refused.
 func (c *Collection) nothingFound(dir string) error {
-	shown := printable(dir)
+	shown := untrusted.Text(dir)
 	if len(c.Warnings) == 0 {
 		return inputError("put a "+ManifestName+" with the columns path,keywords beside the images, or JPEG files that carry keywords",
 			"reading the collection %s: it holds no annotated image", shown)

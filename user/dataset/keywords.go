@@ -6,6 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"cpar/internal/untrusted"
+
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -51,14 +53,14 @@ func cleanKeywords(raw []string, name, where string) (kept []string, warnings []
 // cleanKeyword gives the normal form, or the reason why there is none.
 func cleanKeyword(raw string) (k, problem string) {
 	if !utf8.ValidString(raw) {
-		return "", fmt.Sprintf("keyword %s is not UTF-8", printable(raw))
+		return "", fmt.Sprintf("keyword %s is not UTF-8", untrusted.Text(raw))
 	}
 	k = strings.TrimSpace(norm.NFC.String(strings.TrimSpace(raw)))
 	if r, bad := firstForbidden(k); bad {
-		return "", fmt.Sprintf("keyword %s contains the control character %U", printable(k), r)
+		return "", fmt.Sprintf("keyword %s contains the control character %U", untrusted.Text(k), r)
 	}
 	if len(k) > MaxKeywordBytes {
-		return "", fmt.Sprintf("keyword %s is %d bytes long, the limit is %d", printable(k), len(k), MaxKeywordBytes)
+		return "", fmt.Sprintf("keyword %s is %d bytes long, the limit is %d", untrusted.Text(k), len(k), MaxKeywordBytes)
 	}
 	return k, ""
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"cpar"
+	"cpar/internal/untrusted"
 )
 
 // row is one line of manifest.csv that can be used, its file not yet looked for.
@@ -138,7 +139,7 @@ func findColumns(header []string, file, column string) (pathAt, valueAt int, err
 	if pathAt >= 0 && valueAt >= 0 {
 		return pathAt, valueAt, nil
 	}
-	line := printable(strings.Join(header, ","))
+	line := untrusted.Text(strings.Join(header, ","))
 	hint := fmt.Sprintf("its first line must be: path,%s", column)
 	for _, wrong := range []string{";", "\t"} {
 		if len(names) == 1 && strings.Contains(names[0], "path"+wrong) {

@@ -2,11 +2,10 @@ package dataset
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"cpar"
+	"cpar/internal/untrusted"
 )
 
 // Kind says what a warning is about.
@@ -60,7 +59,7 @@ func (w Warning) String() string {
 }
 
 func newWarning(kind Kind, name, format string, args ...any) *Warning {
-	return &Warning{Kind: kind, Name: printable(name), Detail: printable(fmt.Sprintf(format, args...))}
+	return &Warning{Kind: kind, Name: untrusted.Text(name), Detail: untrusted.Text(fmt.Sprintf(format, args...))}
 }
 
 // Summary groups and counts warnings, a line for each kind in a fixed order:
@@ -102,24 +101,7 @@ type StrictError struct {
 
 func (e *StrictError) Error() string {
 	return fmt.Sprintf("reading the collection %s strictly: %v\n%s",
-		printable(e.Dir), cpar.ErrInput, Summary(e.Warnings))
+		untrusted.Text(e.Dir), cpar.ErrInput, Summary(e.Warnings))
 }
 
 func (e *StrictError) Unwrap() error { return cpar.ErrInput }
-
-// printable gives text that cannot act on a terminal and is not endless: a file
-// name may hold any byte but a slash. Ordinary names stay as they are.
-func printable(s string) string {
-	const limit = 200
-	if len(s) > limit {
-		cut := limit
-		for cut > limit-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + "…"
-	}
-	if _, bad := firstForbidden(s); bad || !utf8.ValidString(s) || s == "" {
-		return strconv.Quote(s)
-	}
-	return s
-}

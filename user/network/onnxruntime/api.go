@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"unsafe"
 
+	"cpar/internal/untrusted"
+
 	"github.com/ebitengine/purego"
 )
 
@@ -66,7 +68,7 @@ func start(name string, handle uintptr) (*Library, error) {
 	}
 	functions := (*[2]uintptr)(foreign(base))
 	version, _, _ := purego.SyscallN(functions[1])
-	l := &Library{path: name, version: printable(text(version))}
+	l := &Library{path: name, version: untrusted.Text(text(version))}
 	if err := checkVersion(l.version); err != nil {
 		return nil, err
 	}
@@ -104,7 +106,7 @@ func (l *Library) call(function int, args ...uintptr) error {
 		return nil
 	}
 	message, _, _ := purego.SyscallN(l.table[getErrorMessage], status)
-	err := errors.New(printable(text(message)))
+	err := errors.New(untrusted.Text(text(message)))
 	l.release(releaseStatus, status)
 	return err
 }

@@ -29,6 +29,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/untrusted"
 )
 
 // Variable is the environment variable that names the library file where the
@@ -96,7 +97,7 @@ func find(named string) (*Library, error) {
 	}
 	handle, err := loadLibrary(file)
 	if err != nil {
-		return nil, hint.Add(errors.New(printable(err.Error())), "it is not a library for this system; "+adviceInstall)
+		return nil, hint.Add(errors.New(untrusted.Text(err.Error())), "it is not a library for this system; "+adviceInstall)
 	}
 	return open(file, handle)
 }
@@ -108,7 +109,7 @@ func findUsual(names []string) (*Library, error) {
 		if err == nil {
 			return open(name, handle)
 		}
-		reasons = append(reasons, printable(err.Error()))
+		reasons = append(reasons, untrusted.Text(err.Error()))
 	}
 	return nil, hint.Add(fmt.Errorf("%w (%s)", ErrNotFound, strings.Join(reasons, "; ")), adviceInstall)
 }
@@ -152,15 +153,3 @@ func (l *Library) Path() string { return l.path }
 
 // String names release and file.
 func (l *Library) String() string { return "ONNX Runtime " + l.version + " (" + l.path + ")" }
-
-// printable makes one line of a message of foreign code, which may quote names
-// out of a hostile file.
-func printable(s string) string {
-	const most = 1000 // bytes
-	s = strings.ToValidUTF8(s, "?")
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }), " ")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + " …"
-	}
-	return strings.TrimSpace(s)
-}

@@ -30,20 +30,6 @@ func TestCheckVersion(t *testing.T) {
 	}
 }
 
-func TestPrintable(t *testing.T) {
-	for in, want := range map[string]string{
-		"two\nlines\t":                 "two lines",
-		"\x1b[31mred\x7f":              "[31mred",
-		"no utf-8 \xff\xfe":            "no utf-8 ?",
-		strings.Repeat("é", 600):       strings.Repeat("é", 500) + " …",
-		"1" + strings.Repeat("é", 600): "1" + strings.Repeat("é", 499) + " …",
-	} {
-		if got := printable(in); got != want {
-			t.Errorf("%q becomes %q, want %q", in, got, want)
-		}
-	}
-}
-
 // refused checks an error of Open.
 func refused(t *testing.T, err error, why string) {
 	t.Helper()

@@ -160,7 +160,7 @@ func (s *session) open(ctx context.Context, x *indexed) error {
 		x.fetched += uint64(b.Len())
 		return b.Bytes(), err
 	}
-	profile, _ := m.Segment(cpar.SegmentProfile)
+	profile, _ := m.Segment(cpar.SegmentLedger)
 	b, err := fetch(profile)
 	if err != nil {
 		return err

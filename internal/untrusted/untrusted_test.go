@@ -1,0 +1,27 @@
+package untrusted
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestText(t *testing.T) {
+	for in, want := range map[string]string{
+		"été à la plage.jpg":   "été à la plage.jpg",
+		"":                     `""`,
+		"two\nlines":           `"two\nlines"`,
+		"red \x1b[31m":         `"red \x1b[31m"`,
+		"left\u202eright":      `"left\u202eright"`,
+		"\xff":                 `"\xff"`,
+		strings.Repeat("a", 9): "aaaaaaaaa",
+	} {
+		if got := Text(in); got != want {
+			t.Errorf("%q is shown as %s, want %s", in, got, want)
+		}
+	}
+	long := Text(strings.Repeat("é", 1000))
+	if !utf8.ValidString(long) || !strings.HasSuffix(long, "é…") || len(long) > most+len("…") || len(long) < most {
+		t.Errorf("a long text has %d bytes and ends in %q", len(long), long[len(long)-8:])
+	}
+}
