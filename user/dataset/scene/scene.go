@@ -31,9 +31,6 @@ const (
 	// Width and Height of every picture, in pixels.
 	Width  = 256
 	Height = 192
-	// DefaultCount is the size of the demonstration's collection: about 13 of
-	// each kind of scene.
-	DefaultCount = 360
 
 	jpegQuality = 90
 )

@@ -2,23 +2,15 @@ package scene
 
 import (
 	"bytes"
-	"errors"
 	"image"
 	"image/color"
-	"image/jpeg"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
-
-	"cpar"
-	"cpar/user/dataset"
 )
 
 // eachScene renders pictures 0 to n-1 on all cores.
@@ -47,7 +39,7 @@ func eachScene(t testing.TB, seed uint64, n int, do func(i int, img image.Image,
 
 func TestKeywordsOfTheDefaultCollection(t *testing.T) {
 	count := map[string]int{}
-	eachScene(t, 1, DefaultCount, func(i int, img image.Image, keywords []string) {
+	eachScene(t, 1, 360, func(i int, img image.Image, keywords []string) {
 		if img.Bounds() != image.Rect(0, 0, Width, Height) {
 			t.Fatalf("picture %d has the bounds %v", i, img.Bounds())
 		}
@@ -191,50 +183,6 @@ func TestKindsAreDealtEvenly(t *testing.T) {
 	}
 	if len(orders) != 5 {
 		t.Errorf("five deals come in %d orders", len(orders))
-	}
-}
-
-func TestWriteCollection(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "new", "scenes")
-	const n = 31
-	var told atomic.Int64
-	progress := func(done, total int) {
-		told.Add(1)
-		if done < 1 || done > total || total != n {
-			t.Errorf("told of %d of %d", done, total)
-		}
-	}
-	if err := WriteCollection(dir, 5, n, progress); err != nil {
-		t.Fatal(err)
-	}
-	if told.Load() != n {
-		t.Errorf("told %d times of %d scenes", told.Load(), n)
-	}
-	c, err := dataset.Open(dir, dataset.Options{Strict: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(c.Items) != n {
-		t.Fatalf("%d items", len(c.Items))
-	}
-	for i, it := range c.Items {
-		jpg, keywords, err := RenderJPEG(5, i)
-		if err != nil {
-			t.Fatal(err)
-		}
-		onDisk, err := os.ReadFile(it.Path)
-		if err != nil || !bytes.Equal(onDisk, jpg) || !slices.Equal(it.Keywords, keywords) {
-			t.Errorf("%s: %q on disk, %q rendered, %v", it.Name, it.Keywords, keywords, err)
-		}
-		if cfg, err := jpeg.DecodeConfig(bytes.NewReader(jpg)); err != nil || cfg.Width != Width || cfg.Height != Height {
-			t.Errorf("%s: %+v, %v", it.Name, cfg, err)
-		}
-	}
-	if err := WriteCollection(dir, 5, 0, nil); !errors.Is(err, cpar.ErrInput) {
-		t.Errorf("no scenes: %v", err)
-	}
-	if err := WriteCollection(c.Items[0].Path, 5, 1, nil); !errors.Is(err, cpar.ErrStorage) {
-		t.Errorf("into a file: %v", err)
 	}
 }
 

@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"fmt"
-	"path"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -12,12 +11,8 @@ import (
 	"cpar/internal/hint"
 	"cpar/user"
 	"cpar/user/dataset"
-	"cpar/user/dataset/scene"
 	"cpar/user/feature"
 )
-
-// sceneSeed is an arbitrary choice; every run shows the same pictures.
-const sceneSeed = 1
 
 // An item is one picture with its keywords and features.
 type item struct {
@@ -102,31 +97,6 @@ func spread[T any](list []T, n int) []T {
 	return out
 }
 
-func (s *session) paint(ctx context.Context) (train, test []dataset.Item, err error) {
-	n := s.Scenes
-	if n == 0 {
-		n = scene.DefaultCount
-	}
-	s.result.Collection = "painted scenes"
-	folder := s.path("pictures")
-	_, err = s.step(func() string {
-		return fmt.Sprintf("paint %d scenes", n+shown)
-	}, func() error {
-		return scene.WriteCollection(folder, sceneSeed, n+shown, func(done, total int) { s.tell("paint", done, total) })
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, nil, err
-	}
-	c, err := dataset.Open(folder, dataset.Options{Strict: true})
-	if err != nil {
-		return nil, nil, err
-	}
-	return c.Items[:n], c.Items[n:], nil
-}
-
 // extract returns the items whose features could be extracted, in order.
 func (s *session) extract(ctx context.Context, items []dataset.Item, network *user.Network) ([]item, error) {
 	images, skipped, err := user.ReadImages(ctx, items, user.BuildOptions{Options: user.Options{Progress: s.tell}, Cache: s.Cache, Network: network})
@@ -143,16 +113,7 @@ func (s *session) extract(ctx context.Context, items []dataset.Item, network *us
 	return out, nil
 }
 
-// title is what a person calls a picture: a scene has a kind.
-func (s *session) title(it dataset.Item) string {
-	var i int
-	if _, err := fmt.Sscanf(path.Base(it.Name), "%04d.jpg", &i); s.Data == "" && err == nil {
-		return scene.Kind(sceneSeed, i)
-	}
-	return it.Name
-}
-
-var telling sync.Mutex // paint reports from several goroutines
+var telling sync.Mutex // painting reports from several goroutines
 
 func (s *session) tell(stage string, done, total int) {
 	telling.Lock()

@@ -48,8 +48,6 @@ type Options struct {
 	Photos int
 	// Network adds profile `network`; nil for none.
 	Network *user.Network
-	// Scenes is the size of the painted collection; scene.DefaultCount where 0.
-	Scenes int
 	// Cache keeps the features of Data between runs; nil for none.
 	Cache *feature.Cache
 	// Keep is a folder, new or empty, that keeps key, index, the cloud's data

@@ -1,0 +1,88 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"cpar"
+	"cpar/user/dataset"
+	"cpar/user/dataset/scene"
+)
+
+const (
+	// sceneSeed is an arbitrary choice; every run shows the same pictures.
+	sceneSeed = 1
+	// sceneCount is how many painted pictures are indexed.
+	sceneCount = 360
+)
+
+// paint makes a collection of painted pictures for whoever has none.
+func (s *session) paint(ctx context.Context) (train, test []dataset.Item, err error) {
+	const n = sceneCount + shown
+	s.result.Collection = "painted scenes"
+	folder := s.path("pictures")
+	_, err = s.step(func() string {
+		return fmt.Sprintf("paint %d scenes", n)
+	}, func() error {
+		return writeScenes(ctx, folder, n, func(done int) { s.tell("paint", done, n) })
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := dataset.Open(folder, dataset.Options{Strict: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.Items[:sceneCount], c.Items[sceneCount:], nil
+}
+
+// writeScenes writes pictures 0 to n-1 into the folder dir, which it makes if
+// need be, as images/0000.jpg and so on with a manifest.csv. The manifest comes
+// last: a folder that has one is whole. progress is called by several goroutines
+// at once.
+func writeScenes(ctx context.Context, dir string, n int, progress func(done int)) error {
+	if err := os.MkdirAll(filepath.Join(dir, "images"), 0o755); err != nil {
+		return fmt.Errorf("writing scenes: %w: %w", cpar.ErrStorage, err)
+	}
+	items := make([]dataset.Item, n)
+	var done atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range items {
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			jpg, keywords, err := scene.RenderJPEG(sceneSeed, i)
+			if err != nil {
+				return err
+			}
+			items[i] = dataset.Item{Name: fmt.Sprintf("images/%04d.jpg", i), Keywords: keywords}
+			if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(items[i].Name)), jpg, 0o644); err != nil {
+				return fmt.Errorf("writing scene %d: %w: %w", i, cpar.ErrStorage, err)
+			}
+			progress(int(done.Add(1)))
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return dataset.WriteManifestFile(dir, items)
+}
+
+// title is what a person calls a picture: a scene has a kind.
+func (s *session) title(it dataset.Item) string {
+	var i int
+	if _, err := fmt.Sscanf(path.Base(it.Name), "%04d.jpg", &i); s.Data == "" && err == nil {
+		return scene.Kind(sceneSeed, i)
+	}
+	return it.Name
+}
