@@ -15,8 +15,8 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/scene"
 	"cpar/user/dataset"
-	"cpar/user/dataset/scene"
 	"cpar/user/feature"
 	"cpar/user/rank"
 )

@@ -25,8 +25,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"cpar/internal/scene"
 	"cpar/user/dataset"
-	"cpar/user/dataset/scene"
 )
 
 // versionAt is where the version is in the header of everything of ours.

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cpar"
+	"cpar/internal/scene"
 	"cpar/user/dataset"
-	"cpar/user/dataset/scene"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/internal/scene"
 	"cpar/user/dataset"
-	"cpar/user/dataset/scene"
 )
 
 func TestWriteScenes(t *testing.T) {
