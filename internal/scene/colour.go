@@ -35,69 +35,43 @@ type mood struct {
 	haze                    rgb // what the distance fades into
 	sun                     rgb
 	cloudLit, cloudDark     rgb
-	keywords                []string // of the sky itself
+	keyword                 string // of the sky itself; "" by day
+}
+
+// under starts a mood with one of some skies: zenith, middle and horizon.
+func under(rng *rand.Rand, skies ...[3]uint32) mood {
+	s := pick(rng, skies...)
+	m := mood{zenith: near(rng, hex(s[0]), 0.03), middle: near(rng, hex(s[1]), 0.03), horizon: hex(s[2])}
+	m.haze = m.horizon.mix(m.middle, 0.4)
+	return m
 }
 
 func day(rng *rand.Rand) mood {
-	m := pick(rng,
-		mood{zenith: hex(0x2f6fc4), middle: hex(0x6ba6e0), horizon: hex(0xcfe5f4)},
-		mood{zenith: hex(0x2a84c9), middle: hex(0x74bde6), horizon: hex(0xe0f1f5)},
-		mood{zenith: hex(0x3d63ad), middle: hex(0x86a9dd), horizon: hex(0xdde6f3)},
-		mood{zenith: hex(0x4c93cf), middle: hex(0x93c6e8), horizon: hex(0xf2ead8)})
-	m.zenith, m.middle = near(rng, m.zenith, 0.04), near(rng, m.middle, 0.04)
-	m.light = near(rng, rgb{1.02, 1, 0.95}, 0.04)
-	m.haze = m.horizon.mix(m.middle, 0.35)
-	m.sun = hex(0xfff2a0)
+	m := under(rng, [3]uint32{0x2f6fc4, 0x6ba6e0, 0xcfe5f4}, [3]uint32{0x3d63ad, 0x86a9dd, 0xdde6f3}, [3]uint32{0x4c93cf, 0x93c6e8, 0xf2ead8})
+	m.light, m.sun = near(rng, rgb{1.02, 1, 0.95}, 0.04), hex(0xfff2a0)
 	m.cloudLit, m.cloudDark = hex(0xffffff), hex(0x9fb0c6)
 	return m
 }
 
-func sunset(rng *rand.Rand) mood {
-	m := pick(rng,
-		mood{zenith: hex(0x36366f), middle: hex(0xc65a5a), horizon: hex(0xffc061)},
-		mood{zenith: hex(0x52336b), middle: hex(0xe0647a), horizon: hex(0xffb27a)},
-		mood{zenith: hex(0x2f4a7c), middle: hex(0xe8894e), horizon: hex(0xffdc7c)},
-		mood{zenith: hex(0x6b2f4a), middle: hex(0xe2592f), horizon: hex(0xffa836)})
-	m.zenith, m.middle = near(rng, m.zenith, 0.04), near(rng, m.middle, 0.04)
-	m.light = rgb{0.62, 0.42, 0.40}
-	m.haze = m.horizon.mix(m.middle, 0.5)
-	m.sun = hex(0xfff6c8)
-	m.cloudLit, m.cloudDark = m.horizon.mix(hex(0xff9a70), 0.5), m.zenith.mix(m.middle, 0.35)
-	m.keywords = []string{"sunset"}
-	return m
-}
-
-func night(rng *rand.Rand) mood {
-	m := pick(rng,
-		mood{zenith: hex(0x050b22), middle: hex(0x0e1c40), horizon: hex(0x2a3d68)},
-		mood{zenith: hex(0x0a0820), middle: hex(0x1c1640), horizon: hex(0x43356b)},
-		mood{zenith: hex(0x04101f), middle: hex(0x0a2740), horizon: hex(0x1f4d63)})
-	m.zenith = near(rng, m.zenith, 0.015)
-	m.light = rgb{0.16, 0.19, 0.30}
-	m.haze = m.horizon.scale(0.8)
-	m.sun = hex(0xfdf6df)
-	m.cloudLit, m.cloudDark = m.horizon.mix(hex(0x8a93b5), 0.3), m.zenith
-	m.keywords = []string{"night"}
-	return m
-}
-
 func overcast(rng *rand.Rand) mood {
-	m := pick(rng,
-		mood{zenith: hex(0x8a97a5), middle: hex(0xa9b4be), horizon: hex(0xcdd3d6)},
-		mood{zenith: hex(0x9aa0a8), middle: hex(0xb7bcc0), horizon: hex(0xdcdad4)})
-	m.zenith = near(rng, m.zenith, 0.03)
+	m := under(rng, [3]uint32{0x8a97a5, 0xa9b4be, 0xcdd3d6}, [3]uint32{0x9aa0a8, 0xb7bcc0, 0xdcdad4})
 	m.light = rgb{0.74, 0.77, 0.80}
-	m.haze = m.horizon
-	m.sun = hex(0xffffff)
 	m.cloudLit, m.cloudDark = hex(0xd9dee2), hex(0x7b8794)
 	return m
 }
 
-func storm(rng *rand.Rand) mood {
-	m := overcast(rng)
-	m.zenith, m.middle, m.horizon = near(rng, hex(0x414c5b), 0.03), hex(0x5f6b79), hex(0x99a3a8)
-	m.light = rgb{0.58, 0.62, 0.66}
-	m.haze = m.horizon.scale(0.9)
-	m.cloudLit, m.cloudDark = hex(0x929ca6), hex(0x38424f)
+func sunset(rng *rand.Rand) mood {
+	m := under(rng, [3]uint32{0x36366f, 0xc65a5a, 0xffc061}, [3]uint32{0x52336b, 0xe0647a, 0xffb27a},
+		[3]uint32{0x2f4a7c, 0xe8894e, 0xffdc7c}, [3]uint32{0x6b2f4a, 0xe2592f, 0xffa836})
+	m.light, m.sun = rgb{0.62, 0.44, 0.42}, hex(0xfff6c8)
+	m.cloudLit, m.cloudDark = m.horizon.mix(hex(0xff9a70), 0.5), m.zenith.mix(m.middle, 0.35)
+	m.keyword = "sunset"
+	return m
+}
+
+func night(rng *rand.Rand) mood {
+	m := under(rng, [3]uint32{0x050b22, 0x0e1c40, 0x2a3d68}, [3]uint32{0x0a0820, 0x1c1640, 0x43356b}, [3]uint32{0x04101f, 0x0a2740, 0x1f4d63})
+	m.light, m.sun = rgb{0.21, 0.25, 0.38}, hex(0xfdf6df)
+	m.keyword = "night"
 	return m
 }

@@ -1,40 +1,240 @@
 package scene
 
-// kind is a sort of scene and how to compose one of it. Keywords are not listed
-// here: they come from what ends up visible.
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// kind is a sort of scene, the hours it is seen at, and how to compose one.
+// Keywords are not listed here: they come from what ends up visible.
 type kind struct {
 	name  string
+	hours hours
 	paint func(*painting)
 }
 
+type hours []func(*rand.Rand) mood
+
 var kinds = []kind{
-	{"beach by day", beachDay},
-	{"beach at sunset", beachSunset},
-	{"sailing", sailing},
-	{"harbour", harbour},
-	{"lighthouse", coast},
-	{"city by day", cityDay},
-	{"city by night", cityNight},
-	{"street", street},
-	{"snowy mountains", snowyMountains},
-	{"mountain lake", mountainLake},
-	{"foggy lake", foggyLake},
-	{"starry mountains", starryMountains},
-	{"fir forest", firForest},
-	{"autumn forest", autumnForest},
-	{"summer forest", summerForest},
-	{"flower meadow", meadow},
-	{"rainbow over fields", rainbowField},
-	{"dunes", dunes},
-	{"cactus desert", cactusDesert},
-	{"road to the horizon", openRoad},
-	{"campfire", campfire},
-	{"river with a bridge", riverBridge},
-	{"village", village},
-	{"winter village", winterVillage},
-	{"rainy street", rainyRoad},
-	{"blossom", blossomScene},
-	{"savanna at sunset", savanna},
-	{"pasture", pasture},
-	{"balloons", balloons},
+	{"beach", hours{day, day, sunset}, beach},
+	{"sailing", hours{day, day, sunset}, sailing},
+	{"lighthouse", hours{day, overcast, sunset, night}, lighthouse},
+	{"city", hours{day, sunset, night, night}, city},
+	{"snowy mountains", hours{day, day, sunset, night}, snowyMountains},
+	{"mountain lake", hours{day, day, sunset}, mountainLake},
+	{"firs in fog", hours{overcast, overcast, day}, foggyFirs},
+	{"autumn forest", hours{day}, autumnForest},
+	{"flower meadow", hours{day}, meadow},
+	{"savanna", hours{sunset}, savanna},
+	{"balloons", hours{day, day, sunset}, balloons},
+	{"dunes", hours{day, day, sunset, night}, dunes},
+}
+
+// adapt brightens the light of an evening or a night, as an eye does where
+// there is much to see.
+func (p *painting) adapt(f float64) {
+	if p.mood.keyword != "" {
+		p.mood.light = p.mood.light.scale(f)
+	}
+}
+
+// seaside is the sky over a sea, with the sun going down into it at sunset.
+func (p *painting) seaside(horizon float64) {
+	p.sky(horizon)
+	if p.mood.keyword == "sunset" {
+		p.sun(p.between(50, 206), horizon-p.between(6, 30), p.between(9, 15))
+	}
+	p.birds()
+}
+
+func beach(p *painting) {
+	h := p.between(66, 100)
+	p.seaside(h)
+	shore := p.rolling(p.between(138, 165), 26, 130)
+	p.sea(h, shore)
+	s := near(p.rng, pick(p.rng, hex(0xe6cf9d), hex(0xdfbe86), hex(0xefe0bd), hex(0xd6b483)), 0.02)
+	p.ground(shore, s.scale(0.93), s.scale(1.05), 0, "sand", "beach")
+	p.foam(shore)
+	leaf := hex(0x4a4a2c)
+	if p.mood.keyword == "" {
+		leaf = pick(p.rng, leafGreens...)
+		for range 1 + p.rng.IntN(3) {
+			p.parasol(p.between(30, 226), p.between(168, 184), p.between(28, 42))
+		}
+	}
+	d := pick(p.rng, -1.0, 1.0)
+	for range 1 + p.rng.IntN(2) {
+		p.palm(128-d*p.between(70, 114), p.between(170, 194), p.between(90, 138), d, leaf)
+	}
+}
+
+func sailing(p *painting) {
+	h := p.between(75, 115)
+	p.seaside(h)
+	if p.chance(0.3) {
+		p.mountains(h+1, p.between(14, 30), p.between(50, 80), 0.55, 0)
+	}
+	p.sea(h, flat(Height))
+	for k := range 1 + p.rng.IntN(3) {
+		y := h + 8 + float64(k)*p.between(14, 26)
+		p.sailboat(p.between(40, 216), y, 26+(y-h)*p.between(0.7, 1))
+	}
+}
+
+func lighthouse(p *painting) {
+	p.adapt(1.5)
+	h := p.between(100, 120)
+	p.seaside(h)
+	p.sea(h, flat(Height))
+	x, y := p.between(60, 196), h+p.between(4, 20)
+	cliff := profile(func(px float64) float64 {
+		d := (px - x) / 62
+		return y + 85*(1-math.Exp(-d*d)) + 14*(p.noise.fbm(px/14, 5, 4)-0.5)
+	})
+	p.grass(cliff, 0)
+	p.ground(func(px float64) float64 { return max(cliff(px)+3, y+10) + 18*p.noise.fbm(px/9, 1, 3) }, hex(0x5b5349), hex(0x8a7f70), 0, "rock")
+	p.lighthouse(x, y+6, p.between(78, 98))
+	p.foam(p.rolling(190, 12, 60))
+}
+
+func city(p *painting) {
+	h := p.between(124, 148)
+	p.sky(h)
+	if p.mood.keyword == "night" {
+		p.glow(128, h, 130, hex(0xc87838), 0.3)
+	}
+	p.skyline(h, 25, p.between(60, 82), 0.42)
+	p.skyline(h, 22, p.between(85, 114), 0.1)
+	p.mirror(h, p.between(0.7, 1.3), "river")
+}
+
+func snowyMountains(p *painting) {
+	p.adapt(1.55)
+	h := p.between(140, 160)
+	p.sky(h)
+	p.mountains(h, p.between(85, 110), p.between(70, 100), 0.45, 0.75)
+	p.mountains(h+6, p.between(65, 90), p.between(50, 75), 0.12, 0.55)
+	low := p.rolling(h, p.between(4, 12), 70)
+	if p.chance(0.5) {
+		p.ground(low, hex(0xd4e0f2), hex(0xfdfdff), 0, "snow")
+	} else {
+		p.grass(low, 0.2)
+	}
+	p.firs(low.down(12), 11, 16, 34, p.firGreen(), 0.1)
+}
+
+func mountainLake(p *painting) {
+	p.adapt(1.5)
+	h := p.between(104, 124)
+	p.sky(h * 0.8)
+	p.mountains(h, p.between(62, 88), p.between(60, 90), 0.3, pick(p.rng, 0, 0.45, 0.65))
+	bank := p.rolling(h, 8, 60)
+	p.grass(bank, 0.25)
+	p.firs(bank, 6, 10, 22, p.firGreen(), 0.2)
+	p.mirror(h+5, p.between(0.35, 0.9), "lake")
+	if p.chance(0.5) {
+		p.sailboat(p.between(50, 206), p.between(145, 165), p.between(26, 40))
+	}
+}
+
+func foggyFirs(p *painting) {
+	h := p.between(60, 80)
+	p.sky(h + 30)
+	c := p.firGreen()
+	for k := range 4 {
+		f := float64(k)
+		ground := p.rolling(h+30*f+12, p.between(10, 22), p.between(60, 110))
+		p.ground(ground, c.scale(0.9), c.scale(1.3), 0.6-0.18*f, "forest")
+		p.firs(ground, 8+3*f, 22+9*f, 40+17*f, c.scale(1.15), 0.6-0.19*f)
+		p.fog(h+30*f-22, h+30*f+12, h+30*f+42, 0.62)
+	}
+	p.firs(flat(200), 30, 58, 105, c, 0)
+}
+
+func autumnForest(p *painting) {
+	p.mood.light = rgb{1.05, 0.97, 0.85}
+	p.sky(100)
+	back, floor := pick(p.rng, autumnTones...), hex(0xa8642a)
+	p.ground(p.rolling(60, 14, 30), back.scale(0.6), back.scale(0.95), 0.4, "forest")
+	for k := range 3 {
+		f := float64(k)
+		if k == 1 {
+			p.ground(flat(110), floor.scale(0.75), floor.scale(1.2), 0.1, "autumn")
+		}
+		for x := p.between(-10, 10); x < Width+10; x += p.between(20, 34) + 9*f {
+			if k < 2 || math.Abs(x-Width/2) > 45 {
+				tone := near(p.rng, pick(p.rng, autumnTones...), 0.03)
+				p.broadleaf(x, 112+20*f+p.between(-4, 8), p.between(70, 90)+22*f, tone, 0.3-0.15*f, "forest", "autumn")
+			}
+		}
+	}
+	p.layer(func() { // fallen leaves
+		for range 4 {
+			for range 70 {
+				t := math.Sqrt(p.rng.Float64())
+				p.gc.DrawEllipse(p.between(0, Width), 125+67*t, 0.8+1.6*t, 0.5+0.9*t)
+			}
+			p.fill(p.lit(pick(p.rng, autumnTones...).scale(1.15)), 0.9)
+		}
+	}, "autumn")
+}
+
+func meadow(p *painting) {
+	h := p.between(62, 95)
+	p.sky(h)
+	if p.chance(0.5) {
+		p.mountains(h+2, p.between(22, 42), p.between(50, 80), 0.5, pick(p.rng, 0, 0.4))
+	}
+	hill := p.rolling(h, p.between(4, 12), 90)
+	p.grass(hill, 0.3)
+	if p.chance(0.6) {
+		p.broadleaf(p.between(30, 226), h+12, p.between(40, 66), pick(p.rng, leafGreens...), 0.1)
+	}
+	p.flowers(hill.down(16), p.between(4.5, 7.5))
+}
+
+func savanna(p *painting) {
+	h := p.between(120, 142)
+	p.sky(h)
+	p.sun(p.between(60, 196), h-p.between(8, 50), p.between(14, 24))
+	p.mood.light = rgb{0.35, 0.24, 0.18}
+	p.birds()
+	p.ground(p.rolling(h, 6, 100), hex(0x8a6a30), hex(0xa8843c), 0.35, "grass")
+	n := 1 + p.rng.IntN(3)
+	for k := range n {
+		t := float64(k+1) / float64(n)
+		p.acacia(p.between(30, 226), h+2+26*t, 40+48*t)
+	}
+}
+
+func balloons(p *painting) {
+	p.adapt(1.4)
+	h := p.between(128, 148)
+	p.sky(h)
+	p.mountains(h+2, p.between(16, 34), p.between(60, 90), 0.5, 0)
+	p.grass(p.rolling(h+4, 10, 90), 0.3, "hill")
+	n := 1 + p.rng.IntN(5)
+	for k := range n {
+		x := Width*(float64(k)+0.5)/float64(n) + p.between(-15, 15)
+		r := p.between(12, 20)
+		if n <= 2 {
+			r = p.between(24, 34)
+		}
+		p.balloon(x, p.between(r+6, h-2.4*r), r)
+	}
+}
+
+func dunes(p *painting) {
+	p.adapt(1.5)
+	h := p.between(80, 105)
+	p.sky(h + 30)
+	if p.mood.keyword != "night" {
+		p.sun(p.between(40, 216), p.between(22, 60), p.between(9, 13))
+	}
+	s := near(p.rng, pick(p.rng, hex(0xe0a860), hex(0xd88f50), hex(0xe8c080)), 0.02)
+	p.ground(flat(h+26), s.scale(0.95), s.scale(1.05), 0.6, "desert", "sand")
+	for k := range 4 {
+		f := float64(k)
+		p.dune(p.between(20, 236), h+20*f+p.between(-6, 6), p.between(70, 120), 0.45-0.15*f, s)
+	}
 }

@@ -1,12 +1,13 @@
 package scene
 
 import (
-	"encoding/binary"
+	"bytes"
+	"cmp"
 	"image"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/fogleman/gg"
 )
@@ -20,79 +21,55 @@ type painting struct {
 	rng    *rand.Rand
 	noise  *noise
 	mood   mood
-	side   float64 // where the light comes from: -1 left, 1 right
-	before []uint8 // img as it was when the layer began
-	owner  []int   // pixel → index into layers
-	layers [][]string
-	veiled map[string]int // pixels that translucent layers changed
+	side   float64             // where the light comes from: -1 left, 1 right
+	shine  float64             // x of the sun or moon that water reflects
+	layers [][]string          // the keywords of each; the first is bare canvas
+	shown  [Width * Height]int // pixel → index into layers
 
 	// testOnlyWithout names a keyword whose layers are composed but not shown.
 	testOnlyWithout string
 }
 
-func newPainting(rng *rand.Rand) *painting {
-	img := image.NewRGBA(image.Rect(0, 0, Width, Height))
-	for i := 3; i < len(img.Pix); i += 4 {
-		img.Pix[i] = 255
-	}
+func newPainting(rng *rand.Rand, m mood) *painting {
+	gc := gg.NewContext(Width, Height)
+	gc.SetRGB(0, 0, 0)
+	gc.Clear()
 	return &painting{
-		img: img, gc: gg.NewContextForRGBA(img), rng: rng, noise: newNoise(rng), side: pick(rng, -1.0, 1.0),
-		before: make([]uint8, len(img.Pix)), owner: make([]int, Width*Height),
-		layers: [][]string{nil}, veiled: map[string]int{},
+		img: gc.Image().(*image.RGBA), gc: gc, rng: rng, noise: newNoise(rng), mood: m,
+		side: pick(rng, -1.0, 1.0), shine: -Width, layers: [][]string{nil},
 	}
 }
 
-// layer draws something opaque; the pixels it changes now show keywords.
+// layer draws something; the pixels that it clearly changes now show keywords,
+// and no longer what they showed before.
 func (p *painting) layer(draw func(), keywords ...string) {
-	id := len(p.layers)
-	p.layers = append(p.layers, keywords)
-	p.changed(draw, keywords, 9, func(pixel int) { p.owner[pixel] = id })
-}
-
-// veil draws something translucent (fog, rain, a rainbow): what is behind stays
-// visible, and each pixel it changes clearly shows keywords as well.
-func (p *painting) veil(draw func(), keywords ...string) {
-	n := 0
-	p.changed(draw, keywords, 24, func(int) { n++ })
-	for _, k := range keywords {
-		p.veiled[k] += n
-	}
-}
-
-// changed calls each for the pixels that draw changes by at least least levels,
-// summed over the channels.
-func (p *painting) changed(draw func(), keywords []string, least int, each func(pixel int)) {
-	copy(p.before, p.img.Pix)
+	before := bytes.Clone(p.img.Pix)
 	draw()
 	if p.testOnlyWithout != "" && slices.Contains(keywords, p.testOnlyWithout) {
-		copy(p.img.Pix, p.before)
+		copy(p.img.Pix, before)
 	}
-	for i := 0; i < len(p.before); i += 4 {
-		was, is := p.before[i:i+4:i+4], p.img.Pix[i:i+4:i+4]
-		// Most layers leave most pixels alone: compare them whole first.
-		if binary.LittleEndian.Uint32(was) == binary.LittleEndian.Uint32(is) {
-			continue
-		}
-		d := 0
-		for c := range 3 {
-			d += max(int(was[c])-int(is[c]), int(is[c])-int(was[c]))
-		}
-		if d >= least {
-			each(i / 4)
+	for i := range p.shown {
+		if difference([4]uint8(before[4*i:]), [4]uint8(p.img.Pix[4*i:])) >= 9 {
+			p.shown[i] = len(p.layers)
 		}
 	}
+	p.layers = append(p.layers, keywords)
+}
+
+// difference of two pixels, in levels, summed over the channels.
+func difference(a, b [4]uint8) (d int) {
+	for c := range a {
+		d += max(int(a[c])-int(b[c]), int(b[c])-int(a[c]))
+	}
+	return d
 }
 
 // seen counts for each keyword the pixels that show it.
 func (p *painting) seen() map[string]int {
-	seen := maps.Clone(p.veiled)
-	pixels := make([]int, len(p.layers))
-	for _, id := range p.owner {
-		pixels[id]++
-	}
-	for id, keywords := range p.layers {
-		for _, k := range keywords {
-			seen[k] += pixels[id]
+	seen := map[string]int{}
+	for _, layer := range p.shown {
+		for _, k := range p.layers[layer] {
+			seen[k]++
 		}
 	}
 	return seen
@@ -101,22 +78,10 @@ func (p *painting) seen() map[string]int {
 // keywords lists what can be seen, largest first, ties by name.
 func (p *painting) keywords() []string {
 	seen := p.seen()
-	var list []string
-	for k, n := range seen {
-		if n >= leastPixels(k) {
-			list = append(list, k)
-		}
-	}
-	slices.SortFunc(list, func(a, b string) int {
-		if seen[a] != seen[b] {
-			return seen[b] - seen[a]
-		}
-		if a < b {
-			return -1
-		}
-		return 1
+	maps.DeleteFunc(seen, func(k string, pixels int) bool { return pixels < leastPixels(k) })
+	return slices.SortedFunc(maps.Keys(seen), func(a, b string) int {
+		return cmp.Or(cmp.Compare(seen[b], seen[a]), strings.Compare(a, b))
 	})
-	return list
 }
 
 // leastPixels is how much of a thing a person needs to name it. Ground, water
@@ -124,9 +89,9 @@ func (p *painting) keywords() []string {
 // out: a moon of radius 6 is 113 pixels, three birds are about 40.
 func leastPixels(keyword string) int {
 	switch keyword {
-	case "sky", "clouds", "night", "sunset", "sea", "fog", "rain":
+	case "sky", "clouds", "night", "sunset", "sea", "fog":
 		return Width * Height / 50
-	case "sand", "beach", "desert", "grass", "field", "snow", "mountain", "hill", "forest", "lake", "river", "road", "city", "path":
+	case "sand", "beach", "desert", "grass", "snow", "mountain", "hill", "forest", "lake", "river", "city":
 		return Width * Height / 120
 	case "bird", "moon", "boat":
 		return 35
@@ -135,120 +100,18 @@ func leastPixels(keyword string) int {
 	}
 }
 
-// put blends c over the pixel x, y.
-func (p *painting) put(x, y int, c rgb, alpha float64) {
-	if x < 0 || y < 0 || x >= Width || y >= Height || alpha <= 0 {
-		return
-	}
-	alpha = min(alpha, 1)
-	px := p.img.Pix[p.img.PixOffset(x, y):][:3]
-	for i, v := range [3]float64{c.r, c.g, c.b} {
-		px[i] = uint8(clamp(float64(px[i])+(v*255-float64(px[i]))*alpha+0.5, 0, 255))
-	}
-}
-
-// get reads the pixel x, y, or the nearest one of the picture.
-func (p *painting) get(x, y int) rgb {
-	px := p.img.Pix[p.img.PixOffset(min(max(x, 0), Width-1), min(max(y, 0), Height-1)):]
-	return rgb{float64(px[0]) / 255, float64(px[1]) / 255, float64(px[2]) / 255}
-}
-
-// line is a height for every x, in pixels from the top.
-type line func(x float64) float64
-
-func flat(y float64) line { return func(float64) float64 { return y } }
-
-// profile evaluates a costly line once for each column.
-func profile(f line) line {
-	var at [Width]float64
-	for x := range at {
-		at[x] = f(float64(x) + 0.5)
-	}
-	return func(x float64) float64 { return at[min(max(int(x), 0), Width-1)] }
-}
-
-// area colours the pixels between two lines, with soft edges.
-func (p *painting) area(top, bottom line, colour func(x, y float64) (rgb, float64)) {
-	for x := range Width {
-		fx := float64(x) + 0.5
-		t, b := top(fx), bottom(fx)
-		for y := max(0, int(math.Floor(t))); y < Height && float64(y) < b; y++ {
-			cover := min(b, float64(y)+1) - max(t, float64(y))
-			c, alpha := colour(fx, float64(y)+0.5)
-			p.put(x, y, c, cover*alpha)
-		}
-	}
-}
-
-// fill fills the path that was laid, once for all of its parts.
-func (p *painting) fill(c rgb, alpha float64) {
-	p.gc.SetRGBA(clamp(c.r, 0, 1), clamp(c.g, 0, 1), clamp(c.b, 0, 1), alpha)
-	p.gc.Fill()
-}
-
-func (p *painting) stroke(c rgb, alpha, width float64) {
-	p.gc.SetRGBA(clamp(c.r, 0, 1), clamp(c.g, 0, 1), clamp(c.b, 0, 1), alpha)
-	p.gc.SetLineWidth(width)
-	p.gc.SetLineCapRound()
-	p.gc.Stroke()
-}
-
-// polygon lays a closed path through x, y pairs.
-func (p *painting) polygon(xy ...float64) {
-	p.gc.NewSubPath()
-	for i := 0; i+1 < len(xy); i += 2 {
-		p.gc.LineTo(xy[i], xy[i+1])
-	}
-	p.gc.ClosePath()
-}
-
-// lit is a colour in the light of the hour, far the same seen through haze
-// (distance 0: here, 1: gone).
-func (p *painting) lit(c rgb) rgb                   { return c.mul(p.mood.light) }
-func (p *painting) far(c rgb, distance float64) rgb { return p.lit(c).mix(p.mood.haze, distance) }
-
-func (p *painting) between(low, high float64) float64 { return between(p.rng, low, high) }
-func (p *painting) chance(of float64) bool            { return p.rng.Float64() < of }
-
-// glow adds light around a point.
-func (p *painting) glow(x, y, radius float64, c rgb, strength float64) {
-	for py := max(0, int(y-2*radius)); py < min(Height, int(y+2*radius)+1); py++ {
-		for px := max(0, int(x-2*radius)); px < min(Width, int(x+2*radius)+1); px++ {
-			d := math.Hypot(float64(px)+0.5-x, float64(py)+0.5-y) / radius
-			if d < 2 {
-				f := (1 - d/2) * (1 - d/2) * strength
-				p.put(px, py, p.get(px, py).add(c.scale(f)), 1)
-			}
-		}
-	}
-}
-
 // finish turns the painting into something like a photo: the exposure varies a
-// little, corners darken, the sensor is noisy, and half of them are mirrored.
+// little, corners darken, and the sensor is noisy.
 func (p *painting) finish() {
-	exposure, tint := p.between(0.93, 1.07), near(p.rng, rgb{1, 1, 1}, 0.025).scale(255)
-	dark, grain, mirror := p.between(0.05, 0.22), p.between(2, 5), p.chance(0.5)
+	exposure, tint := p.between(0.93, 1.07), near(p.rng, rgb{1, 1, 1}, 0.025)
+	dark, grain := p.between(0.05, 0.22), p.between(2, 5)/255
 	for y := range Height {
 		for x := range Width {
 			dx, dy := float64(2*x)/Width-1, float64(2*y)/Height-1
 			f := exposure * (1 - dark*(dx*dx+dy*dy)/2)
 			// The sum of two uniform values is grain enough, and cheap.
 			g := grain * (p.rng.Float64() + p.rng.Float64() - 1)
-			px := p.img.Pix[p.img.PixOffset(x, y):][:3]
-			for i, t := range [3]float64{tint.r, tint.g, tint.b} {
-				px[i] = uint8(clamp(float64(px[i])/255*t*f+g+0.5, 0, 255))
-			}
-		}
-	}
-	if !mirror {
-		return
-	}
-	for y := range Height {
-		row := p.img.Pix[y*p.img.Stride:][:4*Width]
-		for a, b := 0, Width-1; a < b; a, b = a+1, b-1 {
-			for c := range 4 {
-				row[4*a+c], row[4*b+c] = row[4*b+c], row[4*a+c]
-			}
+			p.put(x, y, p.get(x, y).mul(tint).scale(f).add(rgb{g, g, g}), 1)
 		}
 	}
 }

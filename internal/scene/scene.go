@@ -1,6 +1,5 @@
 // Package scene paints annotated pictures: a beach, a city by night, firs in
-// fog. It is the collection for whoever has none at hand, and a source of new
-// pictures that no collection has seen.
+// fog. They serve whoever has no collection at hand, and tests.
 //
 //	seed, i ─▶ kind of scene ─▶ layers, back to front ─▶ image (256 × 192) + keywords
 //
@@ -23,8 +22,6 @@ import (
 	"image"
 	"image/jpeg"
 	"math/rand/v2"
-
-	"cpar"
 )
 
 const (
@@ -47,7 +44,7 @@ func RenderJPEG(seed uint64, i int) (jpg []byte, keywords []string, err error) {
 	img, keywords := Render(seed, i)
 	var b bytes.Buffer
 	if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: jpegQuality}); err != nil {
-		return nil, nil, fmt.Errorf("encoding scene %d: %w: %w", i, cpar.ErrInput, err)
+		return nil, nil, fmt.Errorf("encoding scene %d: %w", i, err)
 	}
 	return b.Bytes(), keywords, nil
 }
@@ -56,15 +53,16 @@ func RenderJPEG(seed uint64, i int) (jpg []byte, keywords []string, err error) {
 func Kind(seed uint64, i int) string { return kinds[kindOf(seed, i)].name }
 
 func paint(seed uint64, i int, testOnlyWithout string) *painting {
-	p := newPainting(stream(seed, uint64(i), "picture"))
+	kind, rng := kinds[kindOf(seed, i)], stream(seed, uint64(i), "picture")
+	p := newPainting(rng, pick(rng, kind.hours...)(rng))
 	p.testOnlyWithout = testOnlyWithout
-	kinds[kindOf(seed, i)].paint(p)
+	kind.paint(p)
 	p.finish()
 	return p
 }
 
-// kindOf deals the kinds like cards: each once, shuffled, and again. Any run of
-// pictures so has about as many of one kind as of another.
+// kindOf deals the kinds like cards: each once, shuffled, and again. So any run
+// of pictures has about as many of one kind as of another.
 func kindOf(seed uint64, i int) int {
 	n := uint64(len(kinds))
 	deal := stream(seed, uint64(i)/n, "kinds").Perm(len(kinds))

@@ -19,7 +19,7 @@ import (
 const (
 	// sceneSeed is an arbitrary choice; every run shows the same pictures.
 	sceneSeed = 1
-	// sceneCount is how many painted pictures are indexed.
+	// sceneCount is how many painted pictures are indexed: thirty of each kind.
 	sceneCount = 360
 )
 
