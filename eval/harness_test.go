@@ -3,8 +3,11 @@ package eval
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"hash/crc32"
 	"image"
@@ -53,13 +56,23 @@ func TestPlanAll(t *testing.T) {
 	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "scaling") || !strings.Contains(err.Error(), "flann") || len(first.Failed) != 2 {
 		t.Errorf("scaling without a size and FLANN without a compiler cannot work, but: %v, %v", err, first.Failed)
 	}
-	names := []string{"sweep", "corel5k", "agreement", "samples", "alphagamma", "pca", "structures", "attacks", "cost", "profiles", "profile-growth"}
-	for _, name := range names {
+	alone := map[string]any{"N": 0, "Network": "", "Runtime": ""}
+	// The steps that are kept, and what each depends on besides the collection.
+	steps := map[string]any{"sweep": nil, "corel5k": nil, "agreement": nil, "samples": nil, "alphagamma": nil, "pca": nil, "structures": nil,
+		"attacks": alone, "cost": 100, "sealed": nil, "sealed-cost": 100, "sealed-growth": []int{100, 200},
+		"profiles": map[string]any{"N": 100, "Network": "", "Runtime": ""}, "profile-growth": []int{100, 200}}
+	for name, inputs := range steps {
 		if measured[name] != 1 || reused[name] != 0 {
 			t.Errorf("%s: measured %d times, reused %d times", name, measured[name], reused[name])
 		}
+		if got, want := keptInputs(t, p.Runner.Dir, name), digestOf(t, []any{"made", inputs}); got != want {
+			t.Errorf("%s depends on other things than the collection and %v", name, inputs)
+		}
 	}
-	if first.Numbers == nil || len(first.Steps) < len(names) {
+	if len(measured) != len(steps) {
+		t.Errorf("measured %v", measured)
+	}
+	if first.Numbers == nil || len(first.Steps) != len(steps) {
 		t.Errorf("numbers %v, %d steps", first.Numbers, len(first.Steps))
 	}
 	checkSweep(t, first.Sweep, 120)
@@ -78,7 +91,7 @@ func TestPlanAll(t *testing.T) {
 	p.Lab.Close()
 	p.Lab = &Lab{digest: "made"}
 	second, _ := p.All(context.Background())
-	for _, name := range names {
+	for name := range steps {
 		if measured[name] != 1 || reused[name] != 1 {
 			t.Errorf("%s, again: measured %d times, reused %d times", name, measured[name], reused[name])
 		}
@@ -101,6 +114,30 @@ func TestPlanAll(t *testing.T) {
 	if r, err := p.All(ctx); !errors.Is(err, context.Canceled) || len(r.Failed) > 0 {
 		t.Errorf("interrupted: %v, %v", err, r.Failed)
 	}
+}
+
+// keptInputs is the digest of what a kept step depends on.
+func keptInputs(t *testing.T, dir, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "state", name+".json"))
+	if err != nil {
+		t.Error(err)
+	}
+	var record step.Record
+	if err := json.Unmarshal(b, &record); err != nil || record.Name != name {
+		t.Errorf("%s: %+v, %v", name, record, err)
+	}
+	return record.Inputs
+}
+
+func digestOf(t *testing.T, inputs any) string {
+	t.Helper()
+	b, err := json.Marshal(inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
 // A size that fails does not take the smaller ones with it.

@@ -30,12 +30,32 @@ func invoke(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
+// The commands that measure, each with the flags that it has besides those of all
+// of them.
+var measuring = map[string]string{"agreement": "", "all": "model most n", "alphagamma": "", "attacks": "model", "corel5k": "", "cost": "n", "flann": "",
+	"numbers": "n", "pca": "", "profile-growth": "n", "profiles": "model n", "recall": "", "samples": "", "scaling": "most", "sealed": "n", "speedup": "",
+	"structures": "", "tradeoff": ""}
+
 // Every measurement can be had alone, as JSON, and asks for its collection.
 func TestCommands(t *testing.T) {
-	for _, name := range []string{"alphagamma", "pca", "cost", "speedup", "recall", "tradeoff", "samples", "numbers", "scaling", "flann", "corel5k", "agreement", "attacks", "profiles", "profile-growth", "all"} {
+	for _, c := range rootCommand().Commands() {
+		if _, ok := measuring[c.Name()]; !ok && c.Name() != "report" {
+			t.Errorf("%s: a command that nobody expects", c.Name())
+		}
+	}
+	for name, flags := range measuring {
 		c, _, err := rootCommand().Find([]string{name})
 		if err != nil || c.Name() != name || c.Flags().Lookup("json") == nil {
 			t.Errorf("%s: %v", name, err)
+		}
+		var has []string
+		for _, flag := range []string{"model", "most", "n"} {
+			if c.Flags().Lookup(flag) != nil {
+				has = append(has, flag)
+			}
+		}
+		if got := strings.Join(has, " "); got != flags {
+			t.Errorf("%s has flags %q, want %q", name, got, flags)
 		}
 		if _, err := invoke(t, name); exitcode.Of(err) != exitcode.Usage || !strings.Contains(hint.Of(err), "--data") {
 			t.Errorf("%s without a collection: %v", name, err)
@@ -103,6 +123,32 @@ func TestCorel5k(t *testing.T) {
 		if got.Rows[0][key] == nil || key != "neighbours" && got.Published[0][key] == nil {
 			t.Errorf("no %q in %v or %v", key, got.Rows[0], got.Published[0])
 		}
+	}
+}
+
+// Three commands look at one run: each prints its table, and as JSON all of it.
+func TestSweep(t *testing.T) {
+	args := []string{"recall", "--data", collection(t, 40), "--out", t.TempDir(), "--cache", ""}
+	text, err := invoke(t, args...)
+	if err != nil || !strings.HasPrefix(text, "Accuracy against AP") || strings.Contains(text, "visits allow") {
+		t.Errorf("%s, %v", text, err)
+	}
+	for table, want := range map[string]string{"speedup": "cpar over capia", "tradeoff": "Speedup against accuracy"} {
+		args[0] = table
+		if text, err := invoke(t, args...); err != nil || !strings.HasPrefix(text, want) || strings.Contains(text, "Accuracy against AP") {
+			t.Errorf("%s, %v", text, err)
+		}
+	}
+	text, err = invoke(t, append(args, "--json")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Requests, Words int
+		Rows            []struct{ Speedup map[string]float64 }
+	}
+	if err := json.Unmarshal([]byte(text), &got); err != nil || got.Requests == 0 || got.Words == 0 || len(got.Rows) != 25 || got.Rows[0].Speedup["value"] != 1 {
+		t.Errorf("%d rows, %d requests, %d words: %v", len(got.Rows), got.Requests, got.Words, err)
 	}
 }
 

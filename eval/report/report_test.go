@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"cpar/eval"
+	"cpar/eval/attack"
 	"cpar/eval/step"
 	"cpar/internal/paper"
 	"cpar/user/rank"
@@ -27,7 +28,8 @@ func syntheticResults() *eval.Results {
 	r := &eval.Results{Machine: "a machine", Steps: []step.Record{{Name: "sweep", Seconds: 12}},
 		Failed: []eval.Failure{{Step: "none <really>", Error: "it & that"}}}
 	r.Sweep = &eval.Sweep{Records: 300, Requests: 20, Admitted: 19, Words: 30, Resamples: 10}
-	r.Cost = &eval.Cost{Records: 20000, Kind: "augmented", Requests: 5}
+	r.Cost = &eval.Cost{Records: 20000, Kind: "augmented", Requests: 5,
+		Roofline: &eval.Roofline{Kernels: "plain", BandwidthGBs: 20, MultipliesGs: 24, Points: []eval.RooflinePoint{{Batch: 1, NS: 1e7, Intensity: 0.125, Rate: 2.5, OfRoof: 1}, {Batch: 8, NS: 2e7, Intensity: 1, Rate: 18, OfRoof: 0.9}}}}
 	add := func(name, search string, ap, speed float64) {
 		r.Sweep.Rows = append(r.Sweep.Rows, eval.SweepRow{Name: name, Search: search, Approx: ap, NS: 1e6, Speedup: eval.Interval{Value: speed, Low: speed * 0.9, High: speed * 1.1},
 			Bound: 2 * speed, Memory: 1.5 * speed, Recall10: interval(80), Paper: interval(60 - speed), PaperAll: interval(50 - speed), Standard: interval(25 - speed),
@@ -68,6 +70,10 @@ func syntheticResults() *eval.Results {
 	r.FLANN.Price = []eval.FLANNPrice{{Encrypted: r.FLANN.Points[9].FLANNCurve, Against: r.FLANN.Points[0].FLANNCurve, Factor: 3}}
 	r.Corel5k = &eval.Corel5k{Rows: []eval.QualityRow{{Scheme: "capia", Neighbours: 5}}}
 	r.Agreement = &eval.Agreement{Records: 300, Requests: 20}
+	r.Structures = &eval.Structures{Records: 300, Requests: 20, Rows: []eval.StructureRow{{Split: "pca", Place: "leaf", Search: "rank", Default: true}}}
+	r.Sealed = &eval.Sealed{Records: 300, Requests: 20, Quality: []eval.QualityRow{{Scheme: "sealed", Neighbours: 5}}, Cost: &eval.SealedCost{Records: 20000},
+		Growth: []eval.SealedSize{{Records: 20000, Cloud: 26}}, Fits: []eval.Fit{{What: "cloud", Exponent: 1}}, Homes: []eval.HomeRow{{Records: 1000, Requests: 1}}}
+	r.Attacks = &eval.Attacks{Records: 300, Requests: 20, Rows: []attack.Row{{Attack: "match", Scheme: "capia", Success: 0.9}, {Attack: "key", Scheme: "capia", Estimate: &attack.Estimate{Samples: 9}}}}
 	r.Profiles = syntheticProfiles()
 	r.ProfileGrowth = &eval.ProfileGrowth{Dim: 128, Rows: []eval.ProfileGrowthRow{{Records: 20000, Cloud: 2}, {Records: 1000000, Cloud: 100}}}
 	r.Numbers = eval.CollectNumbers(paper.Values(), r.Cost, r.AlphaGamma, r.PCA)
@@ -161,6 +167,53 @@ func TestWrite(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(to, "plots", "tradeoff.svg")); err != nil {
 		t.Error(err)
+	}
+}
+
+// The tables have the names and the columns of those that are committed: who reads
+// them finds the same in every version.
+func TestTablesAreThoseCommitted(t *testing.T) {
+	folder := t.TempDir()
+	r := syntheticResults()
+	if _, err := Write(folder, "", r); err != nil {
+		t.Fatal(err)
+	}
+	columns := func(folder string) map[string]string {
+		names, err := filepath.Glob(filepath.Join(folder, "*.csv"))
+		if err != nil || len(names) == 0 {
+			t.Fatal(names, err)
+		}
+		out := map[string]string{}
+		for _, name := range names {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			line, _, _ := strings.Cut(string(b), "\n")
+			out[filepath.Base(name)] = line
+		}
+		return out
+	}
+	got, want := columns(folder), columns("../results")
+	// One profile was left out here.
+	want["profile-samples.csv"] = strings.Replace(want["profile-samples.csv"], ",network", "", 1)
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s has columns %q, want %q", name, got[name], want[name])
+		}
+		delete(got, name)
+	}
+	for name := range got {
+		t.Errorf("%s is not committed", name)
+	}
+	plots, err := filepath.Glob("../results/plots/*.svg")
+	if err != nil || len(plots) != len(Figures(r)) {
+		t.Errorf("%d figures are committed, here are %d", len(plots), len(Figures(r)))
+	}
+	for _, name := range plots {
+		if _, err := os.Stat(filepath.Join(folder, plotsName, filepath.Base(name))); err != nil {
+			t.Errorf("%s is committed, and here %v", name, err)
+		}
 	}
 }
 
