@@ -110,7 +110,7 @@ func (s *Session) both(i int, p cpar.Params) (*outcome, error) {
 
 // MeasureAgreement runs every test request through capia and through cpar at
 // several AP, encrypted and in the clear.
-func MeasureAgreement(ctx context.Context, s *Session, progress user.Progress) (*Agreement, error) {
+func MeasureAgreement(ctx context.Context, s *Session, _ *Corpus, progress user.Progress) (*Agreement, error) {
 	n := len(s.Requests)
 	a := &Agreement{Records: int(s.Cloud.Manifest.Records), Requests: n,
 		PlaceAgreement: map[string]float64{}, Recall: map[string]float64{}, RecallByRank: map[string]float64{},

@@ -13,7 +13,6 @@ import (
 
 	"cpar"
 	"cpar/eval/attack"
-	"cpar/eval/step"
 	"cpar/user"
 	"cpar/user/dataset"
 	"cpar/user/feature"
@@ -26,30 +25,14 @@ type Attacks struct {
 	Rows     []attack.Row `json:"rows"`
 }
 
-// Attacks are the attacks of SECURITY.md.
-func (p *Plan) Attacks(ctx context.Context) (*Attacks, step.Record, error) {
-	inputs, err := p.networkInputs()
-	if err != nil {
-		return nil, step.Record{Name: "attacks"}, err
-	}
-	return run(ctx, p, "attacks", inputs, func(ctx context.Context) (*Attacks, error) {
-		c, err := p.Lab.Corpus(ctx)
-		if err != nil {
-			return nil, err
-		}
-		p.Lab.dropSession() // an attack builds indexes of its own
-		return MeasureAttacks(ctx, c, attack.Options{Progress: p.Lab.Progress})
-	})
-}
-
 // MeasureAttacks attacks an index of the untouched images with requests for the
 // test images. Profile `network` is attacked where all images have embeddings.
-func MeasureAttacks(ctx context.Context, c *Corpus, o attack.Options) (*Attacks, error) {
+func MeasureAttacks(ctx context.Context, c *Corpus, progress user.Progress) (*Attacks, error) {
 	collection := &attack.Collection{Train: c.Train, Test: c.Test}
 	if len(c.TestItems) == len(c.Test) {
 		collection.Changed = func(i int) (*feature.Vectors, error) { return changedCopy(c.TestItems[i]) }
 	}
-	rows, err := attack.Run(ctx, collection, o)
+	rows, err := attack.Run(ctx, collection, attack.Options{Progress: progress})
 	if err != nil {
 		return nil, err
 	}

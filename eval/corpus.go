@@ -3,8 +3,8 @@
 // plaintext twin. It links both sides of the wall; nothing imports it but its
 // own report and cmd/cpar-eval.
 //
-//	collection ─▶ Lab (corpus, augmented images, indexes) ─▶ Measure… ─▶ a Result, its Tables
-//	Plan       ─▶ all of them as steps that are kept (step) ─▶ CSV, plots, page (report)
+//	collection   ─▶ Lab (corpus, augmented images, indexes) ─▶ Measure… ─▶ a Result: Tables, Figures
+//	Measurements ─▶ Plan: steps that are kept (step) ─▶ Results ─▶ CSV, plots, page (report)
 package eval
 
 import (

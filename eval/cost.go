@@ -87,10 +87,11 @@ const costRequests = 31
 // MeasureCost measures an index of n images: every search in the cloud, the
 // build, a request and its reply.
 func MeasureCost(ctx context.Context, l *Lab, n int) (*Cost, error) {
-	b, err := l.Large(ctx, n)
+	b, err := l.Build(ctx, n)
 	if err != nil {
 		return nil, err
 	}
+	defer b.Close()
 	c, err := l.Corpus(ctx)
 	if err != nil {
 		return nil, err

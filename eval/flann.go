@@ -111,6 +111,17 @@ type FLANNPrice struct {
 	Factor    float64    `json:"factor"`
 }
 
+// flannOfCorpus measures an index of its own: the encrypted forest there is the
+// paper's, which splits levels and has a record at every node.
+func flannOfCorpus(ctx context.Context, c *Corpus, progress user.Progress) (*FLANN, error) {
+	s, err := NewSession(ctx, c, user.Options{Split: user.SplitOriginal, Place: cpar.PlaceNode, Lists: user.None, Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return MeasureFLANN(ctx, c, s, progress)
+}
+
 // MeasureFLANN compiles the driver of FLANN (CheckFLANN), runs it and our
 // forests over the vectors of s, and then the encrypted forest of s. c must be
 // the corpus that s is of.

@@ -227,7 +227,7 @@ func TestMeasureFLANN(t *testing.T) {
 		t.Errorf("%s (%v)", data, err)
 	}
 	var page strings.Builder
-	if err := PrintTables(&page, f); err != nil {
+	if err := PrintTables(&page, f.Tables()); err != nil {
 		t.Fatal(err)
 	}
 	for c := range curves {

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,20 +73,26 @@ func TestPlanAll(t *testing.T) {
 	if len(measured) != len(steps) {
 		t.Errorf("measured %v", measured)
 	}
-	if first.Numbers == nil || len(first.Steps) != len(steps) {
-		t.Errorf("numbers %v, %d steps", first.Numbers, len(first.Steps))
+	if Of[*Numbers](first) == nil || len(first.Steps) != len(steps) || len(first.Each) != len(Measurements())-2 {
+		t.Errorf("numbers %v, %d steps, %d results", Of[*Numbers](first), len(first.Steps), len(first.Each))
 	}
-	checkSweep(t, first.Sweep, 120)
+	// What shares an index comes first, and the index does not outlast it.
+	if at := func(name string) int {
+		return slices.IndexFunc(first.Steps, func(r step.Record) bool { return r.Name == name })
+	}; at("agreement") > at("pca") || at("attacks") > at("cost") || p.Lab.session != nil {
+		t.Errorf("steps %v, session %v", first.Steps, p.Lab.session)
+	}
+	checkSweep(t, Of[*Sweep](first), 120)
 	// In the clear, through the projection and encrypted: the same neighbours,
 	// so much the same words.
 	quality := map[string]Quality{}
-	for _, row := range first.Corel5k.Rows[:5] {
+	for _, row := range Of[*Corel5kBeside](first).Rows[:5] {
 		quality[row.Scheme] = row.Quality
 	}
 	if q := quality["plain-jl"]; q.R < quality["capia"].R-3 || q.R > quality["capia"].R+3 || quality["plain-exact"].R < q.R/2 {
 		t.Errorf("quality in the clear and encrypted: %v", quality)
 	}
-	checkCost(t, first.Cost, 100)
+	checkCost(t, Of[*Cost](first), 100)
 
 	// Nothing of the lab is there the second time: it must not be needed.
 	p.Lab.Close()
@@ -150,9 +157,43 @@ func TestScalingKeepsSmaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The larger size needs photographs to augment, and there are none.
-	s, records, err := p.Scaling(t.Context())
-	if !errors.Is(err, cpar.ErrInput) || s == nil || len(s.Rows) != 1 || s.Rows[0].Scan != 5 || len(records) != 1 {
-		t.Errorf("%+v, %v, %v", s, records, err)
+	r := p.run()
+	s, err := from[*Scaling](t.Context(), r, "scaling")
+	if !errors.Is(err, cpar.ErrInput) || s == nil || len(s.Rows) != 1 || s.Rows[0].Scan != 5 || len(r.steps) != 1 {
+		t.Errorf("%+v, %v, %v", s, r.steps, err)
+	}
+	if kept := Of[*Scaling](Kept(p.Runner)); kept == nil || len(kept.Rows) != 1 {
+		t.Errorf("kept is %+v", kept)
+	}
+}
+
+// Nor does a part of the measurement of scheme sealed take the others with it.
+func TestSealedKeepsParts(t *testing.T) {
+	p := &Plan{Lab: lab(t, 40, 5), Runner: &step.Runner{Dir: t.TempDir(), Identity: "test a machine"}, N: 50}
+	for name, keep := range map[string]func() error{
+		"sealed": func() error {
+			_, _, err := step.Do(t.Context(), p.Runner, "sealed", []any{"made", nil}, func(context.Context) (*Sealed, error) { return &Sealed{Requests: 5}, nil })
+			return err
+		},
+		"sealed-growth": func() error {
+			_, _, err := step.Do(t.Context(), p.Runner, "sealed-growth", []any{"made", []int{50, 100}}, func(context.Context) (*[]SealedSize, error) { return &[]SealedSize{{Records: 50}, {Records: 100}}, nil })
+			return err
+		},
+	} {
+		if err := keep(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	// Its cost needs more photographs than there are, and none can be made of these.
+	s, err := from[*Sealed](t.Context(), p.run(), "sealed")
+	if !errors.Is(err, cpar.ErrInput) || s == nil || s.Requests != 5 || s.Cost != nil || len(s.Growth) != 2 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if kept := Of[*Sealed](Kept(p.Runner)); !reflect.DeepEqual(kept, s) {
+		t.Errorf("kept is %+v", kept)
+	}
+	if _, err := p.Measure(t.Context(), "sealed-cost"); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("a part by itself: %v", err)
 	}
 }
 

@@ -35,7 +35,6 @@ type Lab struct {
 	network *user.Network
 	digest  string
 	session *Session
-	large   *Built
 	extra   []user.Image // images beyond the real ones, in order
 }
 
@@ -197,17 +196,6 @@ type BuildCost struct {
 	Planes     uint32  `json:"planes"`
 }
 
-// Large is an index of n images, the last one asked for kept.
-func (l *Lab) Large(ctx context.Context, n int) (*Built, error) {
-	if l.large != nil && l.large.Cloud.Manifest.Records == uint32(n) {
-		return l.large, nil
-	}
-	l.dropLarge()
-	b, err := l.Build(ctx, n)
-	l.large = b
-	return b, err
-}
-
 // Build builds an index of n images; the caller closes it.
 func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 	c, err := l.Collection(ctx, n)
@@ -265,13 +253,6 @@ func (s *stageClock) progress(stage string, done, total int) {
 	}
 }
 
-func (l *Lab) dropLarge() {
-	if l.large != nil {
-		l.large.Close()
-		l.large = nil
-	}
-}
-
 func (l *Lab) dropSession() {
 	if l.session != nil {
 		l.session.Close()
@@ -279,8 +260,5 @@ func (l *Lab) dropSession() {
 	}
 }
 
-// Close removes the indexes.
-func (l *Lab) Close() {
-	l.dropLarge()
-	l.dropSession()
-}
+// Close removes the index.
+func (l *Lab) Close() { l.dropSession() }

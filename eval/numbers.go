@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"fmt"
 
 	"cpar/internal/paper"
@@ -24,6 +25,23 @@ type NumberRow struct {
 type Numbers struct {
 	Records int         `json:"n"`
 	Rows    []NumberRow `json:"rows"`
+}
+
+// numbersOfOthers are computed from what other measurements gave.
+func numbersOfOthers(ctx context.Context, r *run, _ Measurement) (Result, error) {
+	c, err := from[*Cost](ctx, r, "cost")
+	if err != nil {
+		return nil, err
+	}
+	a, err := from[*AlphaGamma](ctx, r, "alphagamma")
+	if err != nil {
+		return nil, err
+	}
+	loss, err := from[*PCALoss](ctx, r, "pca")
+	if err != nil {
+		return nil, err
+	}
+	return CollectNumbers(paper.Values(), c, a, loss), nil
 }
 
 // CollectNumbers lays what was measured beside what the paper states.

@@ -54,6 +54,22 @@ const (
 	growthRequests = 9
 )
 
+// profileGrowthStep is of ProfileSizes, or of small ones where N is small.
+func profileGrowthStep(ctx context.Context, r *run, m Measurement) (Result, error) {
+	sizes := ProfileSizes
+	if r.N < sizes[0] {
+		n := max(r.N, 100) // fewer photos have nothing to be learnt from
+		sizes = []int{n, 2 * n}
+	}
+	g, err := part(ctx, r, m.Name, sizes, func(ctx context.Context) (*ProfileGrowth, error) {
+		return MeasureProfileGrowth(ctx, sizes, r.Lab.Progress)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
 // madePhotos are photos that never were: each has three words, and an embedding
 // near the sum of its words' directions. There are more words than dimensions, so
 // that a profile fitted to them needs all that it may have.

@@ -283,10 +283,13 @@ func TestProfilesOfPhotos(t *testing.T) {
 	}
 	cache := t.TempDir()
 	p := &Plan{Lab: &Lab{Data: dir, Cache: cache, network: openFake(t, 1)}, Runner: &step.Runner{Dir: t.TempDir(), Identity: "test a machine"}, N: 24}
-	first, record, err := p.Profiles(t.Context())
+	var record step.Record
+	p.Done = func(r step.Record, err error) { record = r }
+	result, err := p.Measure(t.Context(), "profiles")
 	if err != nil {
 		t.Fatal(err)
 	}
+	first, inputs := result.(*Profiles), record.Inputs
 	if len(first.Skipped) != 0 || len(first.Details) != 3 || first.Runtime != "fake" || first.CostRecords != 24 || first.CostKind != "augmented" {
 		t.Errorf("%+v", first)
 	}
@@ -312,14 +315,14 @@ func TestProfilesOfPhotos(t *testing.T) {
 	}
 	// The same again is there already; another network, or none, is another step.
 	p.Lab = &Lab{Data: dir, Cache: cache, network: openFake(t, 1)}
-	if _, again, err := p.Profiles(t.Context()); err != nil || !again.Reused || again.Inputs != record.Inputs {
-		t.Errorf("the same network: %+v, %v", again, err)
+	if _, err := p.Measure(t.Context(), "profiles"); err != nil || !record.Reused || record.Inputs != inputs {
+		t.Errorf("the same network: %+v, %v", record, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // what is not there would be measured
 	for name, n := range map[string]*user.Network{"another network": openFake(t, 2), "no network": nil} {
 		p.Lab = &Lab{Data: dir, Cache: cache, digest: p.Lab.digest, network: n}
-		if _, _, err := p.Profiles(ctx); err == nil {
+		if _, err := p.Measure(ctx, "profiles"); err == nil {
 			t.Errorf("%s: the results of the first were taken", name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/search"
+	"cpar/user"
 )
 
 // sampleCount images are shown.
@@ -34,7 +35,7 @@ type Samples struct {
 }
 
 // MeasureSamples annotates a few test images by cpar at AP-10 and by capia.
-func MeasureSamples(ctx context.Context, s *Session, c *Corpus) (*Samples, error) {
+func MeasureSamples(ctx context.Context, s *Session, c *Corpus, _ user.Progress) (*Samples, error) {
 	out := new(Samples)
 	n := min(sampleCount, len(c.Test))
 	for k := range n {

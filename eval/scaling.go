@@ -54,6 +54,27 @@ type Scaling struct {
 	Fits []Fit        `json:"fits"`
 }
 
+// scalingSteps are a step for each size. Where one fails, the result is of the
+// smaller ones.
+func scalingSteps(ctx context.Context, r *run, m Measurement) (Result, error) {
+	sizes := Sizes(r.Most)
+	if len(sizes) == 0 {
+		return nil, fmt.Errorf("scaling: %w: the smallest size is %d", cpar.ErrInput, ScalingSizes[0])
+	}
+	var rows []ScalingRow
+	for _, n := range sizes {
+		row, err := part(ctx, r, fmt.Sprintf("%s-%d", m.Name, n), n, func(ctx context.Context) (*ScalingRow, error) { return MeasureScale(ctx, r.Lab, n) })
+		switch {
+		case err != nil && len(rows) == 0:
+			return nil, err
+		case err != nil:
+			return FitScaling(rows), err
+		}
+		rows = append(rows, *row)
+	}
+	return FitScaling(rows), nil
+}
+
 // MeasureScale measures one size.
 func MeasureScale(ctx context.Context, l *Lab, n int) (*ScalingRow, error) {
 	b, err := l.Build(ctx, n)

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,6 +37,36 @@ type Sealed struct {
 	// Homes compares sealed with local and cpar by number of records and of
 	// requests.
 	Homes []HomeRow `json:"homes,omitempty"`
+}
+
+// sealedSteps are three, since each takes a while.
+func sealedSteps(ctx context.Context, r *run, m Measurement) (Result, error) {
+	out, err := part(ctx, r, m.Name, nil, withCorpus(r, MeasureSealed))
+	if err != nil {
+		return nil, err
+	}
+	cost, err := part(ctx, r, m.Name+"-cost", r.N, func(ctx context.Context) (*SealedCost, error) { return MeasureSealedCost(ctx, r.Lab, r.N) })
+	sizes := SealedSizes
+	if r.N < sizes[0] {
+		sizes = []int{r.N, 2 * r.N}
+	}
+	growth, failed := part(ctx, r, m.Name+"-growth", sizes, func(ctx context.Context) (*[]SealedSize, error) {
+		rows, err := MeasureSealedGrowth(ctx, r.Lab, sizes)
+		return &rows, err
+	})
+	if growth == nil {
+		growth = new([]SealedSize)
+	}
+	out.with(cost, *growth)
+	return out, errors.Join(err, failed)
+}
+
+// with adds what other steps measured.
+func (s *Sealed) with(c *SealedCost, growth []SealedSize) {
+	s.Cost, s.Growth, s.Fits = c, growth, fitSealed(growth)
+	if c != nil {
+		s.Homes = c.homes()
+	}
 }
 
 // A sealedSession is an index of scheme sealed or local, both sides of it.

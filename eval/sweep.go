@@ -226,18 +226,6 @@ func weightedMedian(x []int64, weights []float64) int64 {
 // one run.
 func (s *Sweep) Tables() []Table { return []Table{s.speedups(), s.recalls(), s.tradeoff()} }
 
-// Only returns a result with one of the tables: speedup, recall or tradeoff.
-func (s *Sweep) Only(name string) Result { return oneTable{s, name} }
-
-type oneTable struct {
-	*Sweep
-	name string
-}
-
-func (o oneTable) Tables() []Table {
-	return slices.DeleteFunc(o.Sweep.Tables(), func(t Table) bool { return t.Name != o.name })
-}
-
 func (r *SweepRow) ap() string {
 	if r.Approx == 0 {
 		return ""

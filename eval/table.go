@@ -46,9 +46,9 @@ func (t *Table) Print(w io.Writer) error {
 	return tab.Flush()
 }
 
-// PrintTables writes the tables of a result for people.
-func PrintTables(w io.Writer, r Result) error {
-	for i, t := range r.Tables() {
+// PrintTables writes tables for people.
+func PrintTables(w io.Writer, tables []Table) error {
+	for i, t := range tables {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
@@ -80,4 +80,13 @@ func significant(x float64) string {
 		return num(x, 0)
 	}
 	return num(x, 2-int(math.Floor(math.Log10(math.Abs(x)))))
+}
+
+// Thousands writes 20000 as 20,000.
+func Thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }

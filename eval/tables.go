@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -65,8 +66,13 @@ type Corel5kBeside struct {
 	Published []PublishedRow `json:"published"`
 }
 
-// WithPublished lays the published results beside r.
-func (r *Corel5k) WithPublished() Corel5kBeside { return Corel5kBeside{r, published()} }
+func corel5kStep(ctx context.Context, r *run, m Measurement) (Result, error) {
+	c, err := part(ctx, r, m.Name, nil, withSession(r, MeasureCorel5k))
+	if err != nil {
+		return nil, err
+	}
+	return &Corel5kBeside{c, published()}, nil
+}
 
 func published() []PublishedRow {
 	var rows []PublishedRow

@@ -19,25 +19,8 @@ const long = `cpar-eval measures CPAR on an annotated collection, as the paper d
   $ cpar-eval all --data corel5k --out results/    everything, and a report of it
   $ cpar-eval report --data corel5k --out results/ the report again, measuring nothing
 
-or one thing at a time:
-
-  alphagamma  error and size of the L1 approximation against α and γ
-  pca         what PCA costs in accuracy
-  cost        cloud time a request against AP, n = 20,000; build; request
-  speedup     cpar over capia against AP      } one run over all test
-  recall      accuracy against AP             } requests, untouched
-  tradeoff    speedup against accuracy        } images
-  sealed      what schemes sealed and local find and cost
-  profiles    paper, learned, network: what each finds and costs (--model FILE)
-  profile-growth  scheme sealed with short vectors, to a million records
-  structures  what forests and inverted files find, by search
-  samples     a few annotated images
-  numbers     each number of the paper's text
-  scaling     growth with n
-  flann       forests beside FLANN's own
-  corel5k     the standard protocol: P, R, F1, N+
-  agreement   the encrypted search beside its plaintext twin
-  attacks     what a cloud learns that tries
+or one thing at a time, by the commands below. speedup, recall and tradeoff are three
+looks at one run over all test requests, untouched images.
 
 A collection is what cpar build takes. Its split.csv (path,split) says which
 images are indexed (train) and which are asked (test); without one a tenth is

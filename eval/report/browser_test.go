@@ -105,8 +105,8 @@ func TestReportInBrowser(t *testing.T) {
 	if len(b.console) > 0 || len(b.asked) > 0 {
 		t.Errorf("console %q\nnetwork %q", b.console, b.asked)
 	}
-	if got := strings.Count(b.dom, "<svg"); got != len(Figures(syntheticResults())) {
-		t.Errorf("%d figures are on the page, want %d", got, len(Figures(syntheticResults())))
+	if got := strings.Count(b.dom, "<svg"); got != len(syntheticResults().Figures()) {
+		t.Errorf("%d figures are on the page, want %d", got, len(syntheticResults().Figures()))
 	}
 	if !strings.Contains(b.dom, `content="default-src 'none'; img-src data:; style-src 'unsafe-inline'"`) {
 		t.Error("the page has no policy: what it asks of the browser's own hosts would go unnoticed")

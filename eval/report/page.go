@@ -5,12 +5,13 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"image/color"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"cpar/eval"
+	"cpar/eval/plot"
 	"cpar/internal/paper"
 )
 
@@ -63,11 +64,8 @@ type shownWords struct {
 
 // Page is report.html: one file that loads nothing. data is the folder of the
 // collection, for thumbnails; "" for none.
-func Page(r *eval.Results, figures []Figure, data string) ([]byte, error) {
-	b := builder{r: r, paper: paper.Values(), figures: map[string]Figure{}}
-	for _, f := range figures {
-		b.figures[f.Name] = f
-	}
+func Page(r *eval.Results, data string) ([]byte, error) {
+	b := builder{r: r, data: data, paper: paper.Values()}
 	p := page{Source: b.paper.Source, Machine: r.Machine, TheirMachine: b.paper.Machine, Tiles: b.tiles(), Failed: r.Failed}
 	total := 0.0
 	for _, s := range r.Steps {
@@ -75,7 +73,7 @@ func Page(r *eval.Results, figures []Figure, data string) ([]byte, error) {
 		p.Steps = append(p.Steps, stepRow{s.Name, seconds(s.Seconds)})
 	}
 	p.Total = seconds(total)
-	p.Sections = b.sections(data)
+	p.Sections = b.sections()
 	if b.err != nil {
 		return nil, fmt.Errorf("making the page: %w", b.err)
 	}
@@ -94,23 +92,26 @@ func seconds(s float64) string {
 }
 
 type builder struct {
-	r       *eval.Results
-	paper   *paper.Paper
-	figures map[string]Figure
-	err     error
+	r     *eval.Results
+	data  string
+	paper *paper.Paper
+	err   error
 }
 
-// show takes figures by the start of their names, in the order asked for.
-func (b *builder) show(names ...string) []shownFigure {
+// show draws the figures of a result: those of some names, or all.
+func (b *builder) show(x eval.Result, names ...string) []shownFigure {
+	drawn, ok := x.(eval.Drawn)
+	if !ok {
+		return nil
+	}
 	var out []shownFigure
-	for _, name := range names {
-		f, ok := b.figures[name]
-		if !ok {
+	for _, f := range drawn.Figures(b.r) {
+		if len(names) > 0 && !slices.Contains(names, f.Name) {
 			continue
 		}
-		svg, err := f.svg()
+		svg, err := f.SVG()
 		if err != nil {
-			b.err = fmt.Errorf("drawing %s: %w", name, err)
+			b.err = fmt.Errorf("drawing %s: %w", f.Name, err)
 			return nil
 		}
 		out = append(out, shownFigure{f.Title, f.Caption, inline(svg, f.Title)})
@@ -126,7 +127,7 @@ func inline(svg []byte, title string) template.HTML {
 	s = svgSize.ReplaceAllString(s, `<svg role="img" aria-label="`+template.HTMLEscapeString(title)+`" $1`)
 	s = svgFont.ReplaceAllString(s, "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;font-variant:normal")
 	s = svgEmptyGroup.ReplaceAllString(s, "")
-	for hex, name := range variables() {
+	for hex, name := range plot.Colours() {
 		s = strings.ReplaceAll(s, hex, "var(--"+name+")")
 	}
 	return template.HTML(s) // of our own drawing; text in it is escaped
@@ -138,37 +139,25 @@ var (
 	svgEmptyGroup = regexp.MustCompile(`<!--[^>]*-->\n?`)
 )
 
-// variables are the page's names of the palette's colours.
-func variables() map[string]string {
-	names := map[string]string{hexOf(ink): "ink", hexOf(faint): "faint", hexOf(background): "card"}
-	for i, name := range []string{"blue", "green", "orange", "grey", "purple", "red", "olive"} {
-		names[hexOf(palette[i])] = name
-	}
-	return names
-}
-
-func hexOf(c color.RGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }
-
 // tiles are the figures a reader takes home.
 func (b *builder) tiles() []tile {
 	var out []tile
-	r := b.r
-	if r.AlphaGamma != nil {
-		out = append(out, tile{number(r.AlphaGamma.Mean, 2) + " %", "error of the L1 approximation at α = 1, γ = 100", fmt.Sprintf("the paper: %s %%", number(b.paper.Number("jl_error").Value, 2))})
+	if a := eval.Of[*eval.AlphaGamma](b.r); a != nil {
+		out = append(out, tile{number(a.Mean, 2) + " %", "error of the L1 approximation at α = 1, γ = 100", fmt.Sprintf("the paper: %s %%", number(b.paper.Number("jl_error").Value, 2))})
 	}
-	if r.Cost != nil {
-		for _, row := range r.Cost.Rows {
+	if c := eval.Of[*eval.Cost](b.r); c != nil {
+		for _, row := range c.Rows {
 			if row.Name == "cpar@10" {
-				out = append(out, tile{number(float64(row.NS)/1e6, 1) + " ms", fmt.Sprintf("cloud time at AP-10, n = %s", thousands(r.Cost.Records)), fmt.Sprintf("%s times faster than our scan; visits alone would allow %s", number(row.Speedup, 1), number(row.Bound, 0))})
+				out = append(out, tile{number(float64(row.NS)/1e6, 1) + " ms", fmt.Sprintf("cloud time at AP-10, n = %s", eval.Thousands(c.Records)), fmt.Sprintf("%s times faster than our scan; visits alone would allow %s", number(row.Speedup, 1), number(row.Bound, 0))})
 			}
 		}
-		out = append(out, tile{seconds(r.Cost.Build.Encrypt), fmt.Sprintf("to encrypt an index of %s", thousands(r.Cost.Records)), fmt.Sprintf("the paper: %s min", number(b.paper.Number("forest_encrypt").Value, 2))})
+		out = append(out, tile{seconds(c.Build.Encrypt), fmt.Sprintf("to encrypt an index of %s", eval.Thousands(c.Records)), fmt.Sprintf("the paper: %s min", number(b.paper.Number("forest_encrypt").Value, 2))})
 	}
-	if r.Profiles != nil {
-		out = append(out, profileTiles(r.Profiles)...)
+	if p := eval.Of[*eval.Profiles](b.r); p != nil {
+		out = append(out, profileTiles(p)...)
 	}
-	if r.Sweep != nil {
-		for _, row := range r.Sweep.Rows {
+	if s := eval.Of[*eval.Sweep](b.r); s != nil {
+		for _, row := range s.Rows {
 			if row.Name == "cpar@10" {
 				out = append(out, tile{number(row.Relative.Value, 1) + " %", "of capia's accuracy at AP-10, the paper's protocol", fmt.Sprintf("95 %% interval %s to %s", number(row.Relative.Low, 1), number(row.Relative.High, 1))})
 			}

@@ -12,11 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"cpar/eval"
 	"cpar/eval/attack"
+	"cpar/eval/plot"
 	"cpar/eval/step"
 	"cpar/internal/paper"
 	"cpar/user/rank"
@@ -25,16 +27,14 @@ import (
 // syntheticResults are small and whole: every kind of result is there.
 func syntheticResults() *eval.Results {
 	interval := func(x float64) eval.Interval { return eval.Interval{Value: x, Low: x - 2, High: x + 2} }
-	r := &eval.Results{Machine: "a machine", Steps: []step.Record{{Name: "sweep", Seconds: 12}},
-		Failed: []eval.Failure{{Step: "none <really>", Error: "it & that"}}}
-	r.Sweep = &eval.Sweep{Records: 300, Requests: 20, Admitted: 19, Words: 30, Resamples: 10}
-	r.Cost = &eval.Cost{Records: 20000, Kind: "augmented", Requests: 5,
+	sweep := &eval.Sweep{Records: 300, Requests: 20, Admitted: 19, Words: 30, Resamples: 10}
+	cost := &eval.Cost{Records: 20000, Kind: "augmented", Requests: 5,
 		Roofline: &eval.Roofline{Kernels: "plain", BandwidthGBs: 20, MultipliesGs: 24, Points: []eval.RooflinePoint{{Batch: 1, NS: 1e7, Intensity: 0.125, Rate: 2.5, OfRoof: 1}, {Batch: 8, NS: 2e7, Intensity: 1, Rate: 18, OfRoof: 0.9}}}}
 	add := func(name, search string, ap, speed float64) {
-		r.Sweep.Rows = append(r.Sweep.Rows, eval.SweepRow{Name: name, Search: search, Approx: ap, NS: 1e6, Speedup: eval.Interval{Value: speed, Low: speed * 0.9, High: speed * 1.1},
+		sweep.Rows = append(sweep.Rows, eval.SweepRow{Name: name, Search: search, Approx: ap, NS: 1e6, Speedup: eval.Interval{Value: speed, Low: speed * 0.9, High: speed * 1.1},
 			Bound: 2 * speed, Memory: 1.5 * speed, Recall10: interval(80), Paper: interval(60 - speed), PaperAll: interval(50 - speed), Standard: interval(25 - speed),
 			Relative: interval(100 - speed), RelativeAll: interval(99 - speed), RelativeStandard: interval(98 - speed)})
-		r.Cost.Rows = append(r.Cost.Rows, eval.CostRow{Name: name, NS: int64(1e7 / speed), Bytes: 1e6, StreamRatio: 0.5, Search: search, Approx: ap, Visits: 10, Speedup: speed, Bound: 2 * speed, MemoryBound: 1.5 * speed})
+		cost.Rows = append(cost.Rows, eval.CostRow{Name: name, NS: int64(1e7 / speed), Bytes: 1e6, StreamRatio: 0.5, Search: search, Approx: ap, Visits: 10, Speedup: speed, Bound: 2 * speed, MemoryBound: 1.5 * speed})
 	}
 	add("capia", "", 0, 1)
 	for _, s := range []string{"depth", "rank"} {
@@ -42,42 +42,42 @@ func syntheticResults() *eval.Results {
 		add("cpar@10", s, 10, 3)
 		add("cpar@2.5", s, 2.5, 8)
 	}
-	r.AlphaGamma = &eval.AlphaGamma{Pairs: 100, Seeds: []float64{3.2, 3.3}, Mean: 3.25}
+	approximation := &eval.AlphaGamma{Pairs: 100, Seeds: []float64{3.2, 3.3}, Mean: 3.25}
 	for _, a := range []float64{0.5, 1, 2} {
 		for _, g := range []float64{10, 100} {
-			r.AlphaGamma.Rows = append(r.AlphaGamma.Rows, eval.AlphaGammaRow{Alpha: a, Gamma: g, Dimension: int(1296 * a), Error: 3.3 / a, Theory: 3.1 / a})
+			approximation.Rows = append(approximation.Rows, eval.AlphaGammaRow{Alpha: a, Gamma: g, Dimension: int(1296 * a), Error: 3.3 / a, Theory: 3.1 / a})
 		}
 	}
-	r.PCA = &eval.PCALoss{Requests: 20}
+	loss := &eval.PCALoss{Requests: 20}
 	for _, f := range []int{0, 8, 32} {
-		r.PCA.Rows = append(r.PCA.Rows, eval.PCARow{Factor: f, Dimension: 864, Paper: interval(50), Standard: interval(20), Lost: interval(0.1)})
+		loss.Rows = append(loss.Rows, eval.PCARow{Factor: f, Dimension: 864, Paper: interval(50), Standard: interval(20), Lost: interval(0.1)})
 	}
-	r.Samples = &eval.Samples{Rows: []eval.Sample{{Name: "a.jpg", CPAR: []eval.Word{{Word: "sky", Right: true}, {Word: "<sea>"}}, CAPIA: []eval.Word{{Word: "sky", Right: true}}, Human: []string{"sky"}}}}
+	samples := &eval.Samples{Rows: []eval.Sample{{Name: "a.jpg", CPAR: []eval.Word{{Word: "sky", Right: true}, {Word: "<sea>"}}, CAPIA: []eval.Word{{Word: "sky", Right: true}}, Human: []string{"sky"}}}}
 	var rows []eval.ScalingRow
 	for _, n := range []int{1250, 2500, 5000} {
 		rows = append(rows, eval.ScalingRow{Records: n, Kind: "real", Build: float64(n) / 100, PCA: 1, Forest: 1, Encrypt: 1, IndexBytes: uint64(n) * 1e4, Scan: int64(n) * 100, AP10: int64(n) * 30, Fixed: 1e5, FixedAP: 8, RecallAP10: 80, RecallFixed: 70})
 	}
-	r.Scaling = eval.FitScaling(rows)
-	r.FLANN = &eval.FLANN{Records: 300, Requests: 20, Trees: 10, Builds: 1}
+	scaling := eval.FitScaling(rows)
+	flann := &eval.FLANN{Records: 300, Requests: 20, Trees: 10, Builds: 1}
 	for _, space := range []string{"jl1296", "pca64"} {
 		for _, library := range []string{eval.LibraryFLANN, eval.LibraryLeaf, eval.LibraryNode, eval.LibraryEncrypted} {
 			for _, x := range []float64{10, 30, 90} {
-				r.FLANN.Points = append(r.FLANN.Points, eval.FLANNRow{FLANNCurve: eval.FLANNCurve{Space: space, Library: library, Search: "best-bin"}, Visits: int(x), Visited: x, Recall: x / 100, Micros: 10 * x})
+				flann.Points = append(flann.Points, eval.FLANNRow{FLANNCurve: eval.FLANNCurve{Space: space, Library: library, Search: "best-bin"}, Visits: int(x), Visited: x, Recall: x / 100, Micros: 10 * x})
 			}
 		}
 	}
-	r.FLANN.Equal = []eval.FLANNEqual{{FLANNCurve: r.FLANN.Points[3].FLANNCurve, Recall: 0.8, Visited: 70, Micros: 700, VisitsOverFLANN: 1.02, TimeOverFLANN: 1.5}}
-	r.FLANN.Price = []eval.FLANNPrice{{Encrypted: r.FLANN.Points[9].FLANNCurve, Against: r.FLANN.Points[0].FLANNCurve, Factor: 3}}
-	r.Corel5k = &eval.Corel5k{Rows: []eval.QualityRow{{Scheme: "capia", Neighbours: 5}}}
-	r.Agreement = &eval.Agreement{Records: 300, Requests: 20}
-	r.Structures = &eval.Structures{Records: 300, Requests: 20, Rows: []eval.StructureRow{{Split: "pca", Place: "leaf", Search: "rank", Default: true}}}
-	r.Sealed = &eval.Sealed{Records: 300, Requests: 20, Quality: []eval.QualityRow{{Scheme: "sealed", Neighbours: 5}}, Cost: &eval.SealedCost{Records: 20000},
+	flann.Equal = []eval.FLANNEqual{{FLANNCurve: flann.Points[3].FLANNCurve, Recall: 0.8, Visited: 70, Micros: 700, VisitsOverFLANN: 1.02, TimeOverFLANN: 1.5}}
+	flann.Price = []eval.FLANNPrice{{Encrypted: flann.Points[9].FLANNCurve, Against: flann.Points[0].FLANNCurve, Factor: 3}}
+	corel5k := &eval.Corel5kBeside{Corel5k: &eval.Corel5k{Rows: []eval.QualityRow{{Scheme: "capia", Neighbours: 5}}}}
+	structures := &eval.Structures{Records: 300, Requests: 20, Rows: []eval.StructureRow{{Split: "pca", Place: "leaf", Search: "rank", Default: true}}}
+	sealed := &eval.Sealed{Records: 300, Requests: 20, Quality: []eval.QualityRow{{Scheme: "sealed", Neighbours: 5}}, Cost: &eval.SealedCost{Records: 20000},
 		Growth: []eval.SealedSize{{Records: 20000, Cloud: 26}}, Fits: []eval.Fit{{What: "cloud", Exponent: 1}}, Homes: []eval.HomeRow{{Records: 1000, Requests: 1}}}
-	r.Attacks = &eval.Attacks{Records: 300, Requests: 20, Rows: []attack.Row{{Attack: "match", Scheme: "capia", Success: 0.9}, {Attack: "key", Scheme: "capia", Estimate: &attack.Estimate{Samples: 9}}}}
-	r.Profiles = syntheticProfiles()
-	r.ProfileGrowth = &eval.ProfileGrowth{Dim: 128, Rows: []eval.ProfileGrowthRow{{Records: 20000, Cloud: 2}, {Records: 1000000, Cloud: 100}}}
-	r.Numbers = eval.CollectNumbers(paper.Values(), r.Cost, r.AlphaGamma, r.PCA)
-	return r
+	attacks := &eval.Attacks{Records: 300, Requests: 20, Rows: []attack.Row{{Attack: "match", Scheme: "capia", Success: 0.9}, {Attack: "key", Scheme: "capia", Estimate: &attack.Estimate{Samples: 9}}}}
+	growth := &eval.ProfileGrowth{Dim: 128, Rows: []eval.ProfileGrowthRow{{Records: 20000, Cloud: 2}, {Records: 1000000, Cloud: 100}}}
+	return &eval.Results{Machine: "a machine", Steps: []step.Record{{Name: "sweep", Seconds: 12}},
+		Failed: []eval.Failure{{Step: "none <really>", Error: "it & that"}},
+		Each: []eval.Result{sweep, cost, approximation, loss, sealed, syntheticProfiles(), growth, structures, corel5k, samples, flann, scaling,
+			eval.CollectNumbers(paper.Values(), cost, approximation, loss), &eval.Agreement{Records: 300, Requests: 20}, attacks}}
 }
 
 func syntheticProfiles() *eval.Profiles {
@@ -155,7 +155,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s shows a photograph", name)
 		}
 	}
-	if want := 2 * len(Figures(r)); plots != want || want < 40 {
+	if want := 2 * len(r.Figures()); plots != want || want < 40 {
 		t.Errorf("%d files of plots, want %d", plots, want)
 	}
 	to := t.TempDir()
@@ -207,8 +207,8 @@ func TestTablesAreThoseCommitted(t *testing.T) {
 		t.Errorf("%s is not committed", name)
 	}
 	plots, err := filepath.Glob("../results/plots/*.svg")
-	if err != nil || len(plots) != len(Figures(r)) {
-		t.Errorf("%d figures are committed, here are %d", len(plots), len(Figures(r)))
+	if err != nil || len(plots) != len(r.Figures()) {
+		t.Errorf("%d figures are committed, here are %d", len(plots), len(r.Figures()))
 	}
 	for _, name := range plots {
 		if _, err := os.Stat(filepath.Join(folder, plotsName, filepath.Base(name))); err != nil {
@@ -234,7 +234,7 @@ var remote = regexp.MustCompile(`(?i)(?:src|href|srcset|data|action)\s*=\s*["']?
 // is right, and holds no colour that would not follow the theme.
 func TestPage(t *testing.T) {
 	r := syntheticResults()
-	b, err := Page(r, Figures(r), testCollection(t))
+	b, err := Page(r, testCollection(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,17 +260,14 @@ func TestPage(t *testing.T) {
 // Orange is the paper's alone: what was measured has colours of its own, and
 // the page has each of them, by day and by night.
 func TestColours(t *testing.T) {
-	for _, f := range Figures(syntheticResults()) {
+	for _, f := range syntheticResults().Figures() {
 		for _, s := range f.Series {
-			if theirs := strings.Contains(s.Name, "the paper"); theirs != (s.Colour == Orange) {
+			if theirs := strings.Contains(s.Name, "the paper"); theirs != (s.Colour == plot.Orange) {
 				t.Errorf("%s: %q is of colour %d", f.Name, s.Name, s.Colour)
 			}
 		}
 	}
-	if got := len(variables()); got != len(palette)+3 {
-		t.Errorf("%d names of %d colours and ink, lines, paper", got, len(palette))
-	}
-	for hex, name := range variables() {
+	for hex, name := range plot.Colours() {
 		if strings.Count(pageSource, "--"+name+": #") != 2 || !strings.Contains(pageSource, "--"+name+": "+strings.ToLower(hex)+";") {
 			t.Errorf("--%s is not %s by day and something by night", name, hex)
 		}
@@ -302,11 +299,45 @@ func TestFLANNText(t *testing.T) {
 
 // The figures of growth need no fit: one that fails is not among Fits.
 func TestScalingWithoutFits(t *testing.T) {
-	r := &eval.Results{Scaling: syntheticResults().Scaling}
-	r.Scaling.Fits = nil
-	for _, f := range Figures(r) {
+	s := eval.Of[*eval.Scaling](syntheticResults())
+	s.Fits = nil
+	for _, f := range s.Figures(nil) {
 		if f.Name == "scaling-cloud" && f.Series[2].Name != eval.FixedVisitsName {
 			t.Errorf("%q", f.Series[2].Name)
+		}
+	}
+}
+
+// novel is a measurement that the report has never heard of.
+type novel struct{}
+
+func (*novel) Tables() []eval.Table {
+	return []eval.Table{{Name: "novel", Title: "A <new> thing", Columns: []string{"what"}, Rows: [][]string{{"a cell"}}}}
+}
+
+func (*novel) Figures(*eval.Results) []plot.Figure {
+	return []plot.Figure{{Name: "novel", Title: "A curve", Caption: "So it goes.", Series: []plot.Series{{Points: []plot.Point{{X: 1, Y: 1}, {X: 2, Y: 3}}}}}}
+}
+
+// Another result needs nothing here: it has its files and its part of the page.
+func TestAnotherResult(t *testing.T) {
+	folder := t.TempDir()
+	files, err := Write(folder, "", &eval.Results{Each: []eval.Result{new(novel)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"novel.csv", "plots/novel.svg", "plots/novel.png"} {
+		if !slices.Contains(files, name) {
+			t.Errorf("no %s among %v", name, files)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(folder, PageName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`<section id="novel">`, "<h2>A &lt;new&gt; thing</h2>", "<td>a cell</td>", "So it goes."} {
+		if !bytes.Contains(page, []byte(want)) {
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 }
@@ -316,55 +347,13 @@ func TestPageOfLittle(t *testing.T) {
 	whole := syntheticResults()
 	for name, r := range map[string]*eval.Results{
 		"nothing": {},
-		"sweep":   {Sweep: whole.Sweep},
-		"cost":    {Cost: whole.Cost},
-		"growth":  {ProfileGrowth: whole.ProfileGrowth},
-		"one n":   {Scaling: eval.FitScaling(whole.Scaling.Rows[:1])},
+		"sweep":   {Each: []eval.Result{eval.Of[*eval.Sweep](whole)}},
+		"cost":    {Each: []eval.Result{eval.Of[*eval.Cost](whole)}},
+		"growth":  {Each: []eval.Result{eval.Of[*eval.ProfileGrowth](whole)}},
+		"one n":   {Each: []eval.Result{eval.FitScaling(eval.Of[*eval.Scaling](whole).Rows[:1])}},
 	} {
 		if _, err := Write(t.TempDir(), "", r); err != nil {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// A point that cannot be drawn is an error, not a plot without it.
-func TestFigureRefuses(t *testing.T) {
-	for name, f := range map[string]Figure{
-		"nothing":     {},
-		"0 on a log":  {Y: Axis{Log: true}, Series: []Series{{Points: []Point{{X: 1, Y: 0}}}}},
-		"-1 on a log": {X: Axis{Log: true}, Series: []Series{{Points: []Point{{X: -1, Y: 1}}}}},
-	} {
-		f.Name = name
-		if _, _, err := f.Draw(); err == nil {
-			t.Errorf("%s was drawn", name)
-		}
-	}
-}
-
-func TestTicks(t *testing.T) {
-	for _, c := range []struct {
-		axis      Axis
-		low, high float64
-		want      []float64
-	}{
-		{Axis{}, 0, 1, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
-		{Axis{}, 88, 101, []float64{90, 95, 100}},
-		{Axis{Log: true}, 0.9, 12, []float64{1, 2, 5, 10}},
-		{Axis{Log: true}, 0.25, 0.9, []float64{0.5}},
-		{Axis{Log: true}, 0.4, 120, []float64{1, 3, 10, 30, 100}},
-		{Axis{Log: true}, 0.0005, 300, []float64{0.0001, 0.01, 1, 100}},
-	} {
-		var got []float64
-		for _, v := range c.axis.ticks(c.low, c.high) {
-			if v >= c.low && v <= c.high || c.axis.Log && len(got) == 0 && v == c.want[0] {
-				got = append(got, v)
-			}
-		}
-		for i, w := range c.want {
-			if i >= len(got) || got[i] != w {
-				t.Errorf("%+v from %g to %g: ticks %v, want %v", c.axis, c.low, c.high, got, c.want)
-				break
-			}
 		}
 	}
 }
@@ -375,15 +364,15 @@ func TestProfileFigures(t *testing.T) {
 	p := syntheticProfiles()
 	p.Rows[6].P = 33  // paper, calibrated, capia
 	p.Rows[11].P = 44 // learned, W_t, capia
-	byName := map[string]Figure{}
-	for _, f := range Figures(&eval.Results{Profiles: p}) {
+	byName := map[string]plot.Figure{}
+	for _, f := range p.Figures(nil) {
 		byName[f.Name] = f
 	}
 	quality := byName["profiles-quality"]
 	if len(quality.Series) != 4 || len(quality.X.Names) != 2 || quality.X.Names[1] != "learned" {
 		t.Fatalf("%+v", quality)
 	}
-	for i, want := range [][]Point{{{X: 1, Y: 20}, {X: 2, Y: 44}}, {{X: 1, Y: 33}, {X: 2, Y: 25}}} {
+	for i, want := range [][]plot.Point{{{X: 1, Y: 20}, {X: 2, Y: 44}}, {{X: 1, Y: 33}, {X: 2, Y: 25}}} {
 		if got := quality.Series[i].Points; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 			t.Errorf("%s: %v, want %v", quality.Series[i].Name, got, want)
 		}
@@ -392,14 +381,9 @@ func TestProfileFigures(t *testing.T) {
 	if s := diagram.Series[len(diagram.Series)-1]; s.Name != "learned, ECE 0.032" || len(s.Points) != 2 || s.Points[1].Y != 0.6 {
 		t.Errorf("%+v", s)
 	}
-	// Bars reach from 0 to their value: of two, the greater is the higher.
-	low, high := (&Figure{Series: []Series{{Style: Bars, Points: []Point{{X: 1, Y: 1}}}}}).bars(), quality.bars()
-	if len(low) != 1 || len(high) != 4 || high[3].(bars).place != 3 || high[3].(bars).of != 4 {
-		t.Errorf("%d and %d series of bars", len(low), len(high))
-	}
 	// Without words there is nothing to draw, and the rest is drawn.
 	p.Details[0].Bins, p.Details[1].Bins = nil, nil
-	if _, err := Write(t.TempDir(), "", &eval.Results{Profiles: p}); err != nil {
+	if _, err := Write(t.TempDir(), "", &eval.Results{Each: []eval.Result{p}}); err != nil {
 		t.Error(err)
 	}
 }

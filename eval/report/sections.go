@@ -18,86 +18,75 @@ func prose(format string, args ...any) template.HTML {
 	return template.HTML(fmt.Sprintf(format, args...))
 }
 
-// named returns tables by name, in that order.
+// named returns tables by name, in their order.
 func named(r eval.Result, names ...string) []eval.Table {
-	var out []eval.Table
-	for _, t := range r.Tables() {
-		if slices.Contains(names, t.Name) {
-			out = append(out, t)
+	return slices.DeleteFunc(r.Tables(), func(t eval.Table) bool { return !slices.Contains(names, t.Name) })
+}
+
+// sections are the page's.
+func (b *builder) sections() []section {
+	var out []section
+	for _, x := range b.r.Each {
+		switch x := x.(type) {
+		case *eval.Sweep:
+			out = append(out, b.sweepSections(x)...)
+		case *eval.Profiles:
+			out = append(out, b.profileSections(x)...)
+		default:
+			out = append(out, b.section(x))
 		}
 	}
 	return out
 }
 
-// sections are the page's, those whose results are there.
-func (b *builder) sections(data string) []section {
-	var out []section
-	r := b.r
-	if s := r.Sweep; s != nil {
-		out = append(out,
-			section{ID: "tradeoff", Title: "What speed costs in accuracy", Figures: b.show("tradeoff", "tradeoff-large", "tradeoff-standard"), Tables: named(s, "tradeoff"),
-				Text: []template.HTML{
-					prose("A request may visit a share of the records, AP-X. The forest decides which; the fewer, the faster and the less accurate. Speed and accuracy are of one run, of the same %d requests. Four searches are shown: the paper's Algorithm 1, corrected; a search by rank, which compares the same order ciphertexts and visits what lies fewest ranks away, added up over all trees; best bin first, FLANN's order, on encrypted planes; and the inverted file, which reads the lists of the nearest encrypted centroids from end to end.", s.Requests),
-					prose("The paper's points carry no AP here: its text ties them to none that this project has recorded."),
-				}},
-			section{ID: "recall", Title: "Accuracy", Figures: b.show("recall", "recall-standard", "recall-at-10"), Tables: named(s, "recall"), Text: protocolText(s)})
+// section shows a result: its tables and figures, and what there is to say of it.
+func (b *builder) section(x eval.Result) section {
+	tables, figures := x.Tables(), b.show(x)
+	s := section{ID: tables[0].Name, Title: tables[0].Title, Tables: tables, Figures: figures, Open: len(figures) == 0}
+	switch x := x.(type) {
+	case *eval.Cost:
+		s.Title, s.Text = "Cost in the cloud", []template.HTML{
+			prose("An index of %s records (%s), %s MB; searches take turns, each with another request, on one core. “Of stream speed” is the time of a plain read of as many bytes in order, in the same run, over the time of the search: 1 would be the memory's own speed.", eval.Thousands(x.Records), x.Kind, number(float64(x.Build.IndexBytes)/1e6, 0)),
+			prose("AP-10 visits a tenth of the records and could be ten times faster. It falls short of that, because a scan reads all records in the order in which memory gives them fastest and a forest some here and there, and because the forest itself takes time. “Memory leaves” is the speedup when exactly the visited records are read in exactly that order with no forest around them; what is missing from there is the forest's own work."),
+		}
+	case *eval.AlphaGamma:
+		s.Title, s.Text = "The L1 approximation", []template.HTML{prose("L1 becomes squared L2 by a unary map and a random projection to m̂ dimensions. An estimate is then D·(1 ± √(2/m̂)) and its mean relative error √(4/(π·m̂)), whatever the distance: the dashed line. What lies above it is the quantisation to levels. %s pairs of a test and a training image, PCA-32; at α = 1, γ = 100 the mean over five secrets is <b>%s %%</b>, the paper has %s %%.",
+			eval.Thousands(x.Pairs), number(x.Mean, 2), number(b.paper.Number("jl_error").Value, 2))}
+	case *eval.PCALoss:
+		s.Title, s.Text = "PCA", []template.HTML{prose("The Haar vectors of 4,096 elements are reduced to 4,096/X before all else. Without PCA a key would exceed a gigabyte, so this is measured in the clear, with exact distances and ten neighbours.")}
+	case *eval.Sealed:
+		s.Title, s.Text = "The scheme that hides distances too", []template.HTML{prose("In scheme sealed the cloud computes every distance under ring-LWE encryption and can read none of them; the owner decrypts all, checks them against a secret sum, and ranks. Scores are exact, so the ten nearest are those of the same small integers in the clear. In scheme local the owner fetches the whole encrypted index once and searches at home.")}
+	case *eval.ProfileGrowth:
+		s.Title, s.Text = "Sealed, to a million", []template.HTML{prose("Scheme sealed with short vectors, as profiles learned and network have them. The photos were made, and the same ones added again and again: the cost depends on how many records there are and of how many dimensions, not on what they show.")}
+	case *eval.Structures:
+		s.Title, s.Text = "Which structure, searched how", []template.HTML{prose("The share of the ten nearest that is found, by what the index is and by how it is searched; in the clear, which visits what the encrypted search visits. The paper's forest splits the original space, holds a record at every node and is searched by Algorithm 1 (depth). The default was chosen by this table.")}
+	case *eval.Corel5kBeside:
+		s.Title, s.Text = "The standard protocol", []template.HTML{prose("Five keywords an image, on the standard split of Corel-5k. The published methods learn distances, weights or more features; the features here are the paper's. JEC is the nearest relative: distances of colour, texture and Haar features, summed.")}
+	case *eval.Samples:
+		s.Title, s.Tables, s.Samples, s.Text = "Some annotations", nil, samples(x, b.data), []template.HTML{prose("Evenly spaced test images; nobody chose them. Five keywords each, heaviest first; <u>underlined</u> is what a person said too.")}
+	case *eval.FLANN:
+		s.Title, s.Text = "Beside FLANN", flannText(x)
+	case *eval.Scaling:
+		s.Title, s.Text = "Growth", []template.HTML{prose("Collections larger than the real one are made from it: up to 20,000 images by crops, flips and shifts of colour of the photographs; beyond, by mixing and jittering features of two. That is good for cost only, so the recall here is of the scan's ten nearest, and no accuracy is taken from it. Exponents are fitted by least squares in the logarithms.")}
+	case *eval.Numbers:
+		s.Title, s.Text = "Numbers of the text", []template.HTML{prose("Each number the paper states, with ours beside it, and what it leaves out. Machines and languages differ: how rows compare with each other says more than a row.")}
+	case *eval.Agreement:
+		s.Title, s.Text = "Is the encrypted search the plain one?", []template.HTML{prose("The same search in the clear, over the same integers without noise: which records it visits, in which order, and which it returns.")}
+	case *eval.Attacks:
+		s.Title, s.Text = "What a cloud learns that tries", attacksText()
 	}
-	if c := r.Cost; c != nil {
-		out = append(out, section{ID: "cost", Title: "Cost in the cloud", Figures: b.show("cost", "cost-speedup", "speedup", "roofline"), Tables: append(c.Tables(), speedupTable(r)...),
+	return s
+}
+
+func (b *builder) sweepSections(s *eval.Sweep) []section {
+	return []section{
+		{ID: "tradeoff", Title: "What speed costs in accuracy", Figures: b.show(s, "tradeoff", "tradeoff-large", "tradeoff-standard", "speedup"), Tables: named(s, "tradeoff", "speedup"),
 			Text: []template.HTML{
-				prose("An index of %s records (%s), %s MB; searches take turns, each with another request, on one core. “Of stream speed” is the time of a plain read of as many bytes in order, in the same run, over the time of the search: 1 would be the memory's own speed.", thousands(c.Records), c.Kind, number(float64(c.Build.IndexBytes)/1e6, 0)),
-				prose("AP-10 visits a tenth of the records and could be ten times faster. It falls short of that, because a scan reads all records in the order in which memory gives them fastest and a forest some here and there, and because the forest itself takes time. “Memory leaves” is the speedup when exactly the visited records are read in exactly that order with no forest around them; what is missing from there is the forest's own work."),
-			}})
-	} else if r.Sweep != nil {
-		out = append(out, section{ID: "cost", Title: "Cost in the cloud", Figures: b.show("speedup"), Tables: speedupTable(r)})
+				prose("A request may visit a share of the records, AP-X. The forest decides which; the fewer, the faster and the less accurate. Speed and accuracy are of one run, of the same %d requests. Four searches are shown: the paper's Algorithm 1, corrected; a search by rank, which compares the same order ciphertexts and visits what lies fewest ranks away, added up over all trees; best bin first, FLANN's order, on encrypted planes; and the inverted file, which reads the lists of the nearest encrypted centroids from end to end.", s.Requests),
+				prose("The paper's points carry no AP here: its text ties them to none that this project has recorded."),
+			}},
+		{ID: "recall", Title: "Accuracy", Figures: b.show(s, "recall", "recall-standard", "recall-at-10"), Tables: named(s, "recall"), Text: protocolText(s)},
 	}
-	if a := r.AlphaGamma; a != nil {
-		out = append(out, section{ID: "alphagamma", Title: "The L1 approximation", Tables: a.Tables(),
-			Figures: b.show("alphagamma-error-alpha", "alphagamma-error-gamma", "alphagamma-dimension-alpha", "alphagamma-dimension-gamma"),
-			Text: []template.HTML{prose("L1 becomes squared L2 by a unary map and a random projection to m̂ dimensions. An estimate is then D·(1 ± √(2/m̂)) and its mean relative error √(4/(π·m̂)), whatever the distance: the dashed line. What lies above it is the quantisation to levels. %s pairs of a test and a training image, PCA-32; at α = 1, γ = 100 the mean over five secrets is <b>%s %%</b>, the paper has %s %%.",
-				thousands(a.Pairs), number(a.Mean, 2), number(b.paper.Number("jl_error").Value, 2))}})
-	}
-	if p := r.PCA; p != nil {
-		out = append(out, section{ID: "pca", Title: "PCA", Figures: b.show("pca"), Tables: p.Tables(),
-			Text: []template.HTML{prose("The Haar vectors of 4,096 elements are reduced to 4,096/X before all else. Without PCA a key would exceed a gigabyte, so this is measured in the clear, with exact distances and ten neighbours.")}})
-	}
-	if s := r.Sealed; s != nil {
-		out = append(out, section{ID: "sealed", Title: "The scheme that hides distances too", Tables: s.Tables(), Open: true,
-			Text: []template.HTML{prose("In scheme sealed the cloud computes every distance under ring-LWE encryption and can read none of them; the owner decrypts all, checks them against a secret sum, and ranks. Scores are exact, so the ten nearest are those of the same small integers in the clear. In scheme local the owner fetches the whole encrypted index once and searches at home.")}})
-	}
-	out = append(out, b.profileSections(data)...)
-	if s := r.Structures; s != nil {
-		out = append(out, section{ID: "structures", Title: "Which structure, searched how", Tables: s.Tables(), Open: true,
-			Text: []template.HTML{prose("The share of the ten nearest that is found, by what the index is and by how it is searched; in the clear, which visits what the encrypted search visits. The paper's forest splits the original space, holds a record at every node and is searched by Algorithm 1 (depth). The default was chosen by this table.")}})
-	}
-	if c := r.Corel5k; c != nil {
-		out = append(out, section{ID: "corel5k", Title: "The standard protocol", Tables: c.Tables(), Open: true,
-			Text: []template.HTML{prose("Five keywords an image, on the standard split of Corel-5k. The published methods learn distances, weights or more features; the features here are the paper's. JEC is the nearest relative: distances of colour, texture and Haar features, summed.")}})
-	}
-	if s := r.Samples; s != nil {
-		out = append(out, section{ID: "samples", Title: "Some annotations", Samples: samples(s, data),
-			Text: []template.HTML{prose("Evenly spaced test images; nobody chose them. Five keywords each, heaviest first; <u>underlined</u> is what a person said too.")}})
-	}
-	if f := r.FLANN; f != nil {
-		out = append(out, section{ID: "flann", Title: "Beside FLANN", Tables: f.Tables(),
-			Figures: b.show("flann-visits-jl1296", "flann-time-jl1296", "flann-visits-pca64", "flann-time-pca64"), Text: flannText(f)})
-	}
-	if s := r.Scaling; s != nil {
-		out = append(out, section{ID: "scaling", Title: "Growth", Figures: b.show("scaling-cloud", "scaling-build", "scaling-index", "scaling-recall"), Tables: s.Tables(),
-			Text: []template.HTML{prose("Collections larger than the real one are made from it: up to 20,000 images by crops, flips and shifts of colour of the photographs; beyond, by mixing and jittering features of two. That is good for cost only, so the recall here is of the scan's ten nearest, and no accuracy is taken from it. Exponents are fitted by least squares in the logarithms.")}})
-	}
-	if n := r.Numbers; n != nil {
-		out = append(out, section{ID: "numbers", Title: "Numbers of the text", Tables: n.Tables(), Open: true,
-			Text: []template.HTML{prose("Each number the paper states, with ours beside it, and what it leaves out. Machines and languages differ: how rows compare with each other says more than a row.")}})
-	}
-	if a := r.Agreement; a != nil {
-		out = append(out, section{ID: "agreement", Title: "Is the encrypted search the plain one?", Tables: a.Tables(), Open: true,
-			Text: []template.HTML{prose("The same search in the clear, over the same integers without noise: which records it visits, in which order, and which it returns.")}})
-	}
-	if a := r.Attacks; a != nil {
-		out = append(out, section{ID: "attacks", Title: "What a cloud learns that tries", Tables: a.Tables(), Open: true, Text: attacksText()})
-	}
-	return out
 }
 
 func attacksText() []template.HTML {
@@ -105,13 +94,6 @@ func attacksText() []template.HTML {
 		prose("Each attack is given what a real cloud process receives, the bytes of the index and of requests, and what the column <i>known</i> counts: records known by their photos (request-by-photos, keyword-by-likeness: by their keywords) or by their vectors (request-by-vectors, request-solved, key-elimination), and for match, keyword-by-returns, spacing and scale-planes the requests seen, with nothing known. Guessing is what one gets who sees nothing. Intervals are Wilson's, as if trials were independent."),
 		prose("<b>match</b> has the photos of the collection, as for a public one, and not one pair: it names the photo of every record from the scores of requests for photos it does not know. In <b>match-half</b> half of the photos are not in the index. <b>request-by-photos</b> picks the photo that was asked about among all test photos; the projection is secret. <b>spacing</b> says which of two neighbouring gaps between split values is the wider. <b>key-quiet-row</b> finds one of the rows of S from ciphertexts alone, the one that carries no noise; it opens nothing by itself."),
 	}
-}
-
-func speedupTable(r *eval.Results) []eval.Table {
-	if r.Sweep == nil {
-		return nil
-	}
-	return named(r.Sweep, "speedup")
 }
 
 func protocolText(s *eval.Sweep) []template.HTML {
@@ -124,7 +106,7 @@ func protocolText(s *eval.Sweep) []template.HTML {
 }
 
 func flannText(f *eval.FLANN) []template.HTML {
-	out := []template.HTML{prose("FLANN's own randomized kd-forest, in C++, beside this project's in plain Go: the same %s float vectors, %d trees, squared L2, one core, %d requests, means of %d forests each. Then the forest the cloud searches, on ciphertexts: 64-bit words, split in levels, KL part included, its recall against its own scan.", thousands(f.Records), f.Trees, f.Requests, f.Builds)}
+	out := []template.HTML{prose("FLANN's own randomized kd-forest, in C++, beside this project's in plain Go: the same %s float vectors, %d trees, squared L2, one core, %d requests, means of %d forests each. Then the forest the cloud searches, on ciphertexts: 64-bit words, split in levels, KL part included, its recall against its own scan.", eval.Thousands(f.Records), f.Trees, f.Requests, f.Builds)}
 	verdict := "does not hold"
 	if f.LeafWithin10 {
 		verdict = "holds"

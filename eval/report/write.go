@@ -37,7 +37,7 @@ func Write(folder, data string, r *eval.Results) ([]string, error) {
 			return nil, fmt.Errorf("writing the report: %w: %w", cpar.ErrStorage, err)
 		}
 	}
-	for _, result := range r.Each() {
+	for _, result := range r.Each {
 		for _, t := range result.Tables() {
 			var buf bytes.Buffer
 			if err := t.WriteCSV(&buf); err != nil {
@@ -46,8 +46,7 @@ func Write(folder, data string, r *eval.Results) ([]string, error) {
 			w.write(t.Name+".csv", buf.Bytes())
 		}
 	}
-	figures := Figures(r)
-	for _, f := range figures {
+	for _, f := range r.Figures() {
 		svg, png, err := f.Draw()
 		if err != nil {
 			return nil, fmt.Errorf("drawing %s: %w", f.Name, err)
@@ -56,7 +55,7 @@ func Write(folder, data string, r *eval.Results) ([]string, error) {
 		w.write(plotsName+"/"+f.Name+".png", png)
 	}
 	w.write(machineName, []byte(r.Machine+"\n"))
-	page, err := Page(r, figures, data)
+	page, err := Page(r, data)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,9 @@
-package report
+package plot
 
 import (
 	"image/color"
 
-	"gonum.org/v1/plot"
+	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -21,14 +21,14 @@ type bars struct {
 }
 
 // bars are the series of f that are bars.
-func (f *Figure) bars() []plot.Plotter {
+func (f *Figure) bars() []gonum.Plotter {
 	var list []bars
 	for _, s := range f.Series {
-		if s.Style == Bars {
+		if s.Style == Bars && len(s.Points) > 0 {
 			list = append(list, bars{points: s.Points, colour: palette[s.Colour], place: len(list)})
 		}
 	}
-	out := make([]plot.Plotter, len(list))
+	out := make([]gonum.Plotter, len(list))
 	for i, b := range list {
 		b.of = len(list)
 		out[i] = b
@@ -39,11 +39,11 @@ func (f *Figure) bars() []plot.Plotter {
 // barsWidth is the share of the room between two X that bars take.
 const barsWidth = 0.84
 
-// Plot implements plot.Plotter.
-func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
+// Plot implements gonum.Plotter.
+func (b bars) Plot(c draw.Canvas, p *gonum.Plot) {
 	x, y := p.Transforms(&c)
 	width := barsWidth / float64(b.of)
-	label := text.Style{Color: ink, Font: face(fontPt-2.5, false), Handler: plot.DefaultTextHandler, XAlign: -0.5}
+	label := text.Style{Color: ink, Font: face(fontPt-2.5, false), Handler: gonum.DefaultTextHandler, XAlign: -0.5}
 	for _, q := range b.points {
 		left := q.X - barsWidth/2 + width*float64(b.place)
 		low, high := vg.Point{X: x(left) + 0.7, Y: y(0)}, vg.Point{X: x(left+width) - 0.7, Y: y(q.Y)}
@@ -52,8 +52,8 @@ func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// groups are the axes of bars under names.
-func groups(names []string, label string, series []Series) (x, y Axis) {
+// Groups are the axes of bars under names.
+func Groups(names []string, label string, series []Series) (x, y Axis) {
 	x = Axis{Names: names, From: 0.5, To: float64(len(names)) + 0.5}
 	y = Axis{Label: label}
 	for i := range names {

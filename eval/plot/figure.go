@@ -1,4 +1,7 @@
-package report
+// Package plot draws what was measured.
+//
+//	Figure (axes, series of points) ─▶ SVG, PNG
+package plot
 
 import (
 	"bytes"
@@ -8,7 +11,7 @@ import (
 	"strconv"
 
 	xfont "golang.org/x/image/font"
-	"gonum.org/v1/plot"
+	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
@@ -18,11 +21,11 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// A Figure is one plot.
+// A Figure is one plot. Series without points are left out.
 type Figure struct {
 	Name    string // of its files
 	Title   string
-	Caption string // for the page: what is seen
+	Caption string // what is seen
 	X, Y    Axis
 	Series  []Series
 }
@@ -80,14 +83,26 @@ const (
 	Olive // FLANN
 )
 
-// The palette of files and of the page in daylight. Each colour occurs for one
-// purpose only, so that the page can replace it by a variable of its style.
+// The palette. Each colour occurs for one purpose only, so that a page can replace
+// it by a variable of its style (Colours).
 var (
 	palette    = []color.RGBA{{0x1f, 0x5f, 0xd6, 255}, {0x0c, 0x8f, 0x6f, 255}, {0xd9, 0x5f, 0x0e, 255}, {0x7a, 0x82, 0x8e, 255}, {0x7b, 0x3f, 0xbf, 255}, {0xc2, 0x2f, 0x4f, 255}, {0x85, 0x7a, 0x00, 255}}
 	ink        = color.RGBA{0x1c, 0x22, 0x2b, 255}
 	faint      = color.RGBA{0xe3, 0xe6, 0xea, 255}
 	background = color.RGBA{0xff, 0xff, 0xff, 255}
 )
+
+// Colours names every colour of the SVG files, as #RRGGBB: those of series, ink for
+// text, faint for the grid and card for the ground.
+func Colours() map[string]string {
+	names := map[string]string{hexOf(ink): "ink", hexOf(faint): "faint", hexOf(background): "card"}
+	for i, name := range []string{"blue", "green", "orange", "grey", "purple", "red", "olive"} {
+		names[hexOf(palette[i])] = name
+	}
+	return names
+}
+
+func hexOf(c color.RGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }
 
 const (
 	width   = 480 * vg.Length(1)
@@ -107,7 +122,7 @@ func face(size float64, bold bool) font.Font {
 
 // Draw draws the figure as SVG and PNG.
 func (f *Figure) Draw() (svg, png []byte, err error) {
-	if svg, err = f.svg(); err != nil {
+	if svg, err = f.SVG(); err != nil {
 		return nil, nil, err
 	}
 	p, err := f.plot()
@@ -123,7 +138,8 @@ func (f *Figure) Draw() (svg, png []byte, err error) {
 	return svg, buf.Bytes(), nil
 }
 
-func (f *Figure) svg() ([]byte, error) {
+// SVG draws the figure as SVG.
+func (f *Figure) SVG() ([]byte, error) {
 	p, err := f.plot()
 	if err != nil {
 		return nil, err
@@ -138,11 +154,11 @@ func (f *Figure) svg() ([]byte, error) {
 }
 
 // draw puts the title and the legend above the plot, where they hide nothing.
-func (f *Figure) draw(p *plot.Plot, c draw.Canvas) {
+func (f *Figure) draw(p *gonum.Plot, c draw.Canvas) {
 	c.SetColor(background)
 	c.Fill(c.Rectangle.Path())
 	c = draw.Crop(c, 8, -14, 8, -10)
-	title := text.Style{Color: ink, Font: face(titlePt, true), Handler: plot.DefaultTextHandler, YAlign: -1}
+	title := text.Style{Color: ink, Font: face(titlePt, true), Handler: gonum.DefaultTextHandler, YAlign: -1}
 	c.FillText(title, vg.Point{X: c.Min.X, Y: c.Max.Y}, f.Title)
 	used := vg.Length(titlePt + 10)
 	used += f.legend(draw.Crop(c, 0, 0, 0, -used))
@@ -157,7 +173,7 @@ const labelRoom = 20
 // axisLabels draws the labels of the axes. The plot itself would leave room for
 // them as though a logarithmic axis had its middle where a linear one has.
 func (f *Figure) axisLabels(c draw.Canvas) {
-	sty := text.Style{Color: ink, Font: face(fontPt, false), Handler: plot.DefaultTextHandler, XAlign: -0.5, YAlign: 0}
+	sty := text.Style{Color: ink, Font: face(fontPt, false), Handler: gonum.DefaultTextHandler, XAlign: -0.5, YAlign: 0}
 	c.FillText(sty, vg.Point{X: (c.Min.X+c.Max.X)/2 + labelRoom, Y: c.Min.Y + 2}, f.X.Label)
 	sty.Rotation, sty.YAlign = math.Pi/2, -1
 	c.FillText(sty, vg.Point{X: c.Min.X, Y: (c.Min.Y+c.Max.Y)/2 + labelRoom}, f.Y.Label)
@@ -166,10 +182,10 @@ func (f *Figure) axisLabels(c draw.Canvas) {
 // legend draws the names of the series in rows and returns their height.
 func (f *Figure) legend(c draw.Canvas) vg.Length {
 	const sample, gap, line = 22, 16, 17
-	sty := text.Style{Color: ink, Font: face(fontPt-0.5, false), Handler: plot.DefaultTextHandler, YAlign: -0.5}
+	sty := text.Style{Color: ink, Font: face(fontPt-0.5, false), Handler: gonum.DefaultTextHandler, YAlign: -0.5}
 	x, y := c.Min.X, c.Max.Y-line/2
 	for _, s := range f.Series {
-		if s.Name == "" {
+		if s.Name == "" || len(s.Points) == 0 {
 			continue
 		}
 		w := sample + 5 + sty.Width(s.Name)
@@ -225,11 +241,11 @@ func (diamond) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 	c.Stroke(p)
 }
 
-func (f *Figure) plot() (*plot.Plot, error) {
-	p := plot.New()
+func (f *Figure) plot() (*gonum.Plot, error) {
+	p := gonum.New()
 	p.BackgroundColor = background
 	for _, a := range []struct {
-		to   *plot.Axis
+		to   *gonum.Axis
 		from Axis
 		of   func(Point) (float64, float64, float64)
 	}{
@@ -248,7 +264,7 @@ func (f *Figure) plot() (*plot.Plot, error) {
 		p.Add(standing...)
 	}
 	for i := range f.Series {
-		if f.Series[i].Style == Bars {
+		if f.Series[i].Style == Bars || len(f.Series[i].Points) == 0 {
 			continue
 		}
 		if err := f.Series[i].add(p); err != nil {
@@ -259,7 +275,7 @@ func (f *Figure) plot() (*plot.Plot, error) {
 }
 
 // axis sets range, ticks and looks.
-func (f *Figure) axis(a *plot.Axis, from Axis, of func(Point) (float64, float64, float64)) error {
+func (f *Figure) axis(a *gonum.Axis, from Axis, of func(Point) (float64, float64, float64)) error {
 	low, high := math.Inf(1), math.Inf(-1)
 	see := func(v float64) { low, high = min(low, v), max(high, v) }
 	for _, s := range f.Series {
@@ -281,7 +297,7 @@ func (f *Figure) axis(a *plot.Axis, from Axis, of func(Point) (float64, float64,
 	}
 	if from.Log {
 		margin := max(math.Pow(high/low, 0.06), 1.05)
-		a.Min, a.Max, a.Scale = low/margin, high*margin, plot.LogScale{}
+		a.Min, a.Max, a.Scale = low/margin, high*margin, gonum.LogScale{}
 	} else {
 		margin := max(0.06*(high-low), 1e-9)
 		a.Min, a.Max = low-margin, high+margin
@@ -299,9 +315,9 @@ func (f *Figure) axis(a *plot.Axis, from Axis, of func(Point) (float64, float64,
 }
 
 // marker is where numbers stand.
-func (a Axis) marker() plot.Ticker {
-	return plot.TickerFunc(func(low, high float64) []plot.Tick {
-		var out []plot.Tick
+func (a Axis) marker() gonum.Ticker {
+	return gonum.TickerFunc(func(low, high float64) []gonum.Tick {
+		var out []gonum.Tick
 		for i, v := range a.ticks(low, high) {
 			if v < low || v > high {
 				continue
@@ -313,7 +329,7 @@ func (a Axis) marker() plot.Ticker {
 			if a.Names != nil {
 				label = a.Names[i]
 			}
-			out = append(out, plot.Tick{Value: v, Label: label})
+			out = append(out, gonum.Tick{Value: v, Label: label})
 		}
 		return out
 	})
@@ -375,7 +391,7 @@ func roundTicks(low, high float64) []float64 {
 }
 
 // add draws a series: bars first, dots on top.
-func (s *Series) add(p *plot.Plot) error {
+func (s *Series) add(p *gonum.Plot) error {
 	xys := make(plotter.XYs, len(s.Points))
 	bars := errorBars{xys, make(plotter.XErrors, len(s.Points)), make(plotter.YErrors, len(s.Points))}
 	any := false
