@@ -54,13 +54,6 @@ func MeasureAlphaGamma(ctx context.Context, c *Corpus, progress user.Progress) (
 		return nil, err
 	}
 	train, test = train[:min(panelRecords, len(train))], test[:min(panelRequests, len(test))]
-	levels := func(list []*vector.Vector) [][]uint16 {
-		out := make([][]uint16, len(list))
-		for i, v := range list {
-			out[i] = v.Levels
-		}
-		return out
-	}
 	records, requests := levels(train), levels(test)
 	baselines, err := embed.Baselines(records, vector.Beta)
 	if err != nil {
@@ -101,17 +94,26 @@ func MeasureAlphaGamma(ctx context.Context, c *Corpus, progress user.Progress) (
 		}
 	}
 	mhat := embed.Dimension(len(baselines), vector.Beta, user.Alpha, user.Gamma)
+	errors := make([]float64, jlSeeds)
 	for seed := range jlSeeds {
 		e, err := measure([32]byte{'a', 'g', 's', byte(seed)}, mhat)
 		if err != nil {
 			return nil, err
 		}
-		a.Seeds = append(a.Seeds, round(e, 3))
-		a.Mean += e / jlSeeds
+		errors[seed], a.Seeds = e, append(a.Seeds, round(e, 3))
 		step()
 	}
-	a.Mean = round(a.Mean, 3)
+	a.Mean = round(mean(errors), 3)
 	return a, nil
+}
+
+// levels are those of vectors.
+func levels(list []*vector.Vector) [][]uint16 {
+	out := make([][]uint16, len(list))
+	for i, v := range list {
+		out[i] = v.Levels
+	}
+	return out
 }
 
 // relativeError is the mean of |estimate − D|/D over all pairs, in percent.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 
@@ -124,7 +123,7 @@ func annotatePlain(dis [][]float64, keywords [][]string, k, kept int) [][]string
 }
 
 // ascending are the places of the values in order, ties by place.
-func ascending(values []float64) []int {
+func ascending[T cmp.Ordered](values []T) []int {
 	order := make([]int, len(values))
 	for j := range order {
 		order[j] = j
@@ -161,29 +160,10 @@ func (s *Session) exactDistances(ctx context.Context) ([][]float64, error) {
 	})
 }
 
-// projectedDistances is Dis with the L1 part estimated through the projection.
+// projectedDistances is Dis with the L1 part estimated through the projection:
+// ‖z − z_s‖²/(m̂·β/2).
 func (s *Session) projectedDistances(ctx context.Context) ([][]float64, error) {
-	l1, err := s.projectedL1(ctx, s.Twin.Projection())
-	if err != nil {
-		return nil, err
-	}
-	return l1, s.eachRequest(ctx, func(i int, v *vector.Vector) error {
-		for j, rec := range s.Twin.Vectors() {
-			l1[i][j] += distance.KL(rec.KL, v.KL)
-		}
-		return nil
-	})
-}
-
-// projectedL1 is ‖z − z_s‖²/(m̂·β/2) for every request and record.
-func (s *Session) projectedL1(ctx context.Context, p *embed.Projection) ([][]float64, error) {
-	levels := func(list []*vector.Vector) [][]uint16 {
-		out := make([][]uint16, len(list))
-		for i, v := range list {
-			out[i] = v.Levels
-		}
-		return out
-	}
+	p := s.Twin.Projection()
 	records, err := p.EmbedAll(levels(s.Twin.Vectors()))
 	if err != nil {
 		return nil, err
@@ -194,10 +174,10 @@ func (s *Session) projectedL1(ctx context.Context, p *embed.Projection) ([][]flo
 	}
 	unit := float64(p.MHat()) * vector.Beta / 2
 	out := make([][]float64, len(requests))
-	return out, s.eachRequest(ctx, func(i int, _ *vector.Vector) error {
+	return out, s.eachRequest(ctx, func(i int, v *vector.Vector) error {
 		row := make([]float64, len(records))
-		for j, z := range records {
-			row[j] = float64(distance.SquaredL2Int(requests[i], z)) / unit
+		for j, rec := range s.Twin.Vectors() {
+			row[j] = float64(distance.SquaredL2Int(requests[i], records[j]))/unit + distance.KL(rec.KL, v.KL)
 		}
 		out[i] = row
 		return nil
@@ -220,31 +200,24 @@ func (s *Session) jlError(ctx context.Context, progress user.Progress) (JLError,
 		return JLError{}, err
 	}
 	own := s.Twin.Projection()
-	e := JLError{Theory: round(100*math.Sqrt(4/(math.Pi*float64(own.MHat()))), 2)}
+	e := JLError{Theory: round(theoryError(own.MHat()), 2)}
+	errors := make([]float64, jlSeeds)
 	for seed := range jlSeeds {
+		if err := ctx.Err(); err != nil {
+			return e, err
+		}
 		p, err := embed.New([32]byte{'j', 'l', byte(seed)}, len(s.Requests[0].Levels), vector.Beta, own.MHat(), s.Twin.Baselines())
 		if err != nil {
 			return e, err
 		}
-		approx, err := s.projectedL1(ctx, p)
-		if err != nil {
+		if errors[seed], err = relativeError(p, levels(s.Twin.Vectors()), levels(s.Requests), exact); err != nil {
 			return e, err
 		}
-		sum, n := 0.0, 0
-		for i := range exact {
-			for j, d := range exact[i] {
-				if d > 0 {
-					sum += math.Abs(approx[i][j]-d) / d
-					n++
-				}
-			}
-		}
-		e.Seeds = append(e.Seeds, round(100*sum/float64(n), 3))
-		e.Mean += 100 * sum / float64(n) / jlSeeds
+		e.Seeds = append(e.Seeds, round(errors[seed], 3))
 		if progress != nil {
 			progress("JL error", seed+1, jlSeeds)
 		}
 	}
-	e.Mean = round(e.Mean, 3)
+	e.Mean = round(mean(errors), 3)
 	return e, nil
 }

@@ -185,7 +185,7 @@ func clockMS(ctx context.Context, n int, f func(i int) error) (float64, error) {
 			ns = append(ns, time.Since(begun).Nanoseconds())
 		}
 	}
-	return round(float64(median(ns))/1e6, 4), nil
+	return round(milliseconds(ns), 4), nil
 }
 
 func (b *Built) requestCost(ctx context.Context, c *Corpus) (r RequestCost, err error) {
@@ -301,11 +301,7 @@ func (c *Cost) Tables() []Table {
 	t := Table{Name: "cost", Title: fmt.Sprintf("Cloud time a request, n = %d (%s), median of %d requests, one core", c.Records, c.Kind, c.Requests),
 		Columns: []string{"search", "AP", "ms", "MB read", "visits", "of stream speed", "speedup", "visits allow", "memory leaves"}}
 	for _, r := range c.Rows {
-		ap := ""
-		if r.Approx > 0 {
-			ap = num(r.Approx, 1)
-		}
-		t.Rows = append(t.Rows, []string{r.Name, ap, num(float64(r.NS)/1e6, 3), num(float64(r.Bytes)/1e6, 2), num(r.Visits, 0),
+		t.Rows = append(t.Rows, []string{r.Name, blank(r.Approx, 1), num(float64(r.NS)/1e6, 3), num(float64(r.Bytes)/1e6, 2), num(r.Visits, 0),
 			num(r.StreamRatio, 3), num(r.Speedup, 2), num(r.Bound, 1), blank(r.MemoryBound, 2)})
 	}
 	owner := Table{Name: "cost-owner", Title: "The owner's side: building on all cores, the rest on one", Columns: []string{"what", "value", "unit"}}

@@ -177,7 +177,7 @@ func (s *Session) jlTable() (*vectorTable, error) {
 	for _, part := range []struct {
 		levels [][]uint16
 		to     *[][]float32
-	}{{s.recordLevels(), &t.records}, {s.requestLevels(), &t.requests}} {
+	}{{levels(s.Twin.Vectors()), &t.records}, {levels(s.Requests), &t.requests}} {
 		z, err := s.Twin.Projection().EmbedAll(part.levels)
 		if err != nil {
 			return nil, fmt.Errorf("comparing with FLANN: %w", err)
@@ -194,20 +194,6 @@ func (s *Session) jlTable() (*vectorTable, error) {
 		t.name = fmt.Sprintf("jl%d", t.d)
 	}
 	return t, nil
-}
-
-func (s *Session) recordLevels() (out [][]uint16) {
-	for _, v := range s.Twin.Vectors() {
-		out = append(out, v.Levels)
-	}
-	return out
-}
-
-func (s *Session) requestLevels() (out [][]uint16) {
-	for _, v := range s.Requests {
-		out = append(out, v.Levels)
-	}
-	return out
 }
 
 // pcaTable reduces the L1 coordinates to their principal components.

@@ -217,7 +217,7 @@ func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 		Forest:  clock.spans["forest"].Seconds(),
 		Encrypt: s.encryption.Seconds(),
 		Whole:   s.whole.Seconds(),
-		PeakMB:  float64(peakMemory()) / (1 << 20),
+		PeakMB:  peakMB(),
 		RawMB:   float64(n) * 4 * (3*feature.ColorDim + 2*feature.GaborDim + 2*feature.HaarDim) / (1 << 20),
 
 		IndexBytes: m.Bytes(), Fields: m.Fields, Planes: m.Planes,

@@ -72,12 +72,12 @@ func programDigest() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// resetPeakMemory starts a new measurement of peakMemory, where the system can.
+// resetPeakMemory starts a new measurement of peakMB, where the system can.
 func resetPeakMemory() {
 	runtime.GC()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600) // not everywhere
 }
 
-// peakMemory is the greatest resident memory in bytes since the last reset; 0
-// where the system does not tell.
-func peakMemory() int64 { return procField("/proc/self/status", "VmHWM") << 10 }
+// peakMB is the greatest resident memory since the last reset, in 2²⁰ bytes; 0 where
+// the system does not tell.
+func peakMB() float64 { return float64(procField("/proc/self/status", "VmHWM")) / (1 << 10) }

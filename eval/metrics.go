@@ -1,9 +1,6 @@
 package eval
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // Quality is the standard protocol of image annotation: precision and recall
 // of each word of the test set, averaged over those words, in percent, and
@@ -53,12 +50,6 @@ func Measure(predicted, truth [][]string) Quality {
 	q.P = round(100*q.P/float64(len(words)), 2)
 	q.R = round(100*q.R/float64(len(words)), 2)
 	return q
-}
-
-// round keeps figures readable: no one measures P to fifteen digits.
-func round(x float64, digits int) float64 {
-	s := math.Pow10(digits)
-	return math.Round(x*s) / s
 }
 
 // agreement is the share of places in which two rankings name the same record.

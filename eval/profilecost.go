@@ -90,8 +90,6 @@ func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, net
 	return out, nil
 }
 
-func milliseconds(ns []int64) float64 { return float64(median(ns)) / 1e6 }
-
 // openPriced builds the indexes of one profile, one for each of profileSchemes but
 // that all cpar is one. done removes those that were built, also after an error.
 func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *user.Network, progress user.Progress) (list []*priced, done func(), err error) {

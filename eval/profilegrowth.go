@@ -115,7 +115,7 @@ func madePhotos(n int) []user.Image {
 // are and of how many dimensions, and not on what they show. No photo is needed.
 func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progress) (*ProfileGrowth, error) {
 	resetPeakMemory()
-	base := round(float64(peakMemory())/(1<<20), 0)
+	base := round(peakMB(), 0)
 	photos := madePhotos(min(sizes[0], growthBase))
 	s, _, err := openSealed(ctx, photos, user.Options{Scheme: cpar.SchemeSealed, Profile: user.ProfileNetwork, Progress: progress})
 	if err != nil {
@@ -139,7 +139,7 @@ func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progre
 				return nil, err
 			}
 		}
-		row.Add, row.AddMB = round(time.Since(begun).Seconds(), 1), round(float64(peakMemory())/(1<<20), 0)
+		row.Add, row.AddMB = round(time.Since(begun).Seconds(), 1), round(peakMB(), 0)
 		if err := row.measure(ctx, s, photos); err != nil {
 			return nil, fmt.Errorf("%d records: %w", n, err)
 		}
@@ -158,7 +158,7 @@ func (row *ProfileGrowthRow) measure(ctx context.Context, s *sealedSession, phot
 		}
 	}
 	// Before times are taken: that is done without collecting garbage.
-	row.PeakMB = round(float64(peakMemory())/(1<<20), 0)
+	row.PeakMB = round(peakMB(), 0)
 	m, err := s.time(ctx, requests, func(i int) (time.Duration, error) {
 		_, q, err := s.owner.RequestVector(requests[i%len(requests)], s.params(10))
 		if err != nil {

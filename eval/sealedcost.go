@@ -68,7 +68,7 @@ func MeasureSealedCost(ctx context.Context, l *Lab, n int) (*SealedCost, error) 
 	}
 	defer s.close()
 	out.Build, out.PCA = round(time.Since(begun).Seconds(), 2), round(clock.spans["pca"].Seconds(), 2)
-	out.PeakMB = round(float64(peakMemory())/(1<<20), 0)
+	out.PeakMB = round(peakMB(), 0)
 	if err := out.sizes(s.manifest); err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func MeasureSealedGrowth(ctx context.Context, l *Lab, sizes []int) ([]SealedSize
 			return nil, err
 		}
 		row.Hints, row.Index = size.Hints, size.Index
-		row.PeakMB = round(float64(peakMemory())/(1<<20), 0)
+		row.PeakMB = round(peakMB(), 0)
 		out = append(out, row)
 	}
 	return out, nil

@@ -1,10 +1,8 @@
 package eval
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"cpar"
 	"cpar/internal/parallel"
@@ -204,40 +202,15 @@ func (w *sweeper) speedup(base, ns []int64) Interval {
 	return interval(values)
 }
 
-// weightedMedian is the value below which half of the weight lies.
-func weightedMedian(x []int64, weights []float64) int64 {
-	order := make([]int, len(x))
-	total := 0.0
-	for i := range order {
-		order[i] = i
-		total += weights[i]
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
-	below := 0.0
-	for _, i := range order {
-		if below += weights[i]; 2*below > total {
-			return x[i]
-		}
-	}
-	return x[order[len(order)-1]]
-}
-
 // Tables implements Result: speedup, recall and trade-off are three looks at
 // one run.
 func (s *Sweep) Tables() []Table { return []Table{s.speedups(), s.recalls(), s.tradeoff()} }
-
-func (r *SweepRow) ap() string {
-	if r.Approx == 0 {
-		return ""
-	}
-	return num(r.Approx, 1)
-}
 
 func (s *Sweep) speedups() Table {
 	t := Table{Name: "speedup", Title: fmt.Sprintf("cpar over capia, n = %d, %d requests, one core", s.Records, s.Requests),
 		Columns: []string{"search", "AP", "ms", "visits", "MB read", "speedup", "low", "high", "visits allow", "memory leaves"}}
 	for _, r := range s.Rows {
-		t.Rows = append(t.Rows, []string{r.Name, r.ap(), num(float64(r.NS)/1e6, 3), num(r.Visits, 0), num(r.Bytes/1e6, 2),
+		t.Rows = append(t.Rows, []string{r.Name, blank(r.Approx, 1), num(float64(r.NS)/1e6, 3), num(r.Visits, 0), num(r.Bytes/1e6, 2),
 			num(r.Speedup.Value, 2), num(r.Speedup.Low, 2), num(r.Speedup.High, 2), num(r.Bound, 1), blank(r.Memory, 2)})
 	}
 	return t
@@ -247,7 +220,7 @@ func (s *Sweep) recalls() Table {
 	t := Table{Name: "recall", Title: fmt.Sprintf("Accuracy against AP, n = %d, %d requests", s.Records, s.Requests),
 		Columns: []string{"search", "AP", "recall@10 %", "low", "high", "paper's recall %", "low", "high", "over all words %", "low", "high", "standard R %", "low", "high", "P %", "F1 %", "N+"}}
 	for _, r := range s.Rows {
-		row := []string{r.Name, r.ap()}
+		row := []string{r.Name, blank(r.Approx, 1)}
 		for _, x := range []Interval{r.Recall10, r.Paper, r.PaperAll, r.Standard} {
 			row = append(row, num(x.Value, 2), num(x.Low, 2), num(x.High, 2))
 		}
@@ -260,7 +233,7 @@ func (s *Sweep) tradeoff() Table {
 	t := Table{Name: "tradeoff", Title: fmt.Sprintf("Speedup against accuracy, both relative to capia, n = %d, %d requests", s.Records, s.Requests),
 		Columns: []string{"search", "AP", "speedup", "low", "high", "visits allow", "relative, paper's %", "low", "high", "relative, all words %", "low", "high", "relative, standard %", "low", "high"}}
 	for _, r := range s.Rows {
-		row := []string{r.Name, r.ap(), num(r.Speedup.Value, 2), num(r.Speedup.Low, 2), num(r.Speedup.High, 2), num(r.Bound, 1)}
+		row := []string{r.Name, blank(r.Approx, 1), num(r.Speedup.Value, 2), num(r.Speedup.Low, 2), num(r.Speedup.High, 2), num(r.Bound, 1)}
 		for _, x := range []Interval{r.Relative, r.RelativeAll, r.RelativeStandard} {
 			row = append(row, num(x.Value, 1), num(x.Low, 1), num(x.High, 1))
 		}

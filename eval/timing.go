@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"time"
 
@@ -202,21 +201,4 @@ func (t *stream) read(n uint64) time.Duration {
 		}
 	}
 	return time.Since(begun)
-}
-
-func median[T int64 | float64](x []T) T {
-	y := slices.Clone(x)
-	slices.Sort(y)
-	if len(y) == 0 {
-		return 0
-	}
-	return y[len(y)/2]
-}
-
-func mean[T int64 | uint32 | uint64 | float64](x []T) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += float64(v)
-	}
-	return sum / float64(max(len(x), 1))
 }
