@@ -268,32 +268,3 @@ func fitSealed(rows []SealedSize) (fits []Fit) {
 	}
 	return fits
 }
-
-// A HomeRow compares the bytes that an owner sends and receives by scheme.
-type HomeRow struct {
-	Records  int     `json:"n"`
-	Requests int     `json:"requests"`
-	Sealed   float64 `json:"sealed_mb"`
-	Local    float64 `json:"local_mb"`
-	// Stored is what has to be kept at home: profile, hints and table, or all.
-	SealedStored float64 `json:"sealed_stored_mb"`
-	LocalStored  float64 `json:"local_stored_mb"`
-}
-
-// homes computes the table from the sizes of one measured index: all but the
-// profile and a request goes with the number of records.
-func (c *SealedCost) homes() (rows []HomeRow) {
-	const mb = 1e6
-	for _, n := range []int{1000, 10000, 100000, 1000000} {
-		part := float64(n) / float64(c.Records)
-		profile := float64(c.Profile)
-		once, each := profile+part*float64(c.Hints+c.Table), float64(c.Request)+part*float64(c.Reply)
-		local := profile + part*float64(c.LocalIndex-c.Profile)
-		for _, requests := range []int{1, 100, 10000} {
-			rows = append(rows, HomeRow{Records: n, Requests: requests,
-				Sealed: round((once+float64(requests)*each)/mb, 1), Local: round(local/mb, 1),
-				SealedStored: round(once/mb, 1), LocalStored: round(local/mb, 1)})
-		}
-	}
-	return rows
-}

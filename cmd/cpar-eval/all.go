@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"cpar/eval"
 	"cpar/eval/report"
 	"cpar/eval/step"
+	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 )
 
@@ -27,7 +29,6 @@ type stepLine struct {
 
 func allCommand() *cobra.Command {
 	var f flags
-	var publish string
 	c := &cobra.Command{
 		Use:   "all",
 		Short: "measure everything and write a report",
@@ -40,7 +41,8 @@ what was measured by another build of this program, on another machine or of
 other images. Interrupting it loses the step under way.
 
 report.html shows photographs of the collection. --publish FOLDER copies
-everything else there, to be committed or given away.`,
+everything else there, to be committed or given away, and --docs FILE writes a
+page of Markdown that links to it.`,
 		Example: `  $ cpar-eval all --data corel5k --out results/`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.out == "" {
@@ -56,7 +58,7 @@ everything else there, to be committed or given away.`,
 			if cmd.Context().Err() != nil {
 				return hint.Add(errInterrupted, "what is done is kept in %s: run the same command to go on", f.out)
 			}
-			if err := write(cmd, &f, results, publish); err != nil {
+			if err := write(cmd, &f, results); err != nil {
 				return err
 			}
 			if failed != nil {
@@ -69,13 +71,12 @@ everything else there, to be committed or given away.`,
 	f.addSize(c)
 	f.addMost(c)
 	f.addModel(c)
-	c.Flags().StringVar(&publish, "publish", "", "copy what shows no photograph to this `folder` too")
+	f.addShow(c)
 	return c
 }
 
 func reportCommand() *cobra.Command {
 	var f flags
-	var publish string
 	c := &cobra.Command{
 		Use:   "report",
 		Short: "write the report of kept results again, measuring nothing",
@@ -83,22 +84,52 @@ func reportCommand() *cobra.Command {
 			if f.out == "" {
 				return errNoOut
 			}
-			return write(cmd, &f, eval.Kept(&step.Runner{Dir: f.out}), publish)
+			return write(cmd, &f, eval.Kept(&step.Runner{Dir: f.out}))
 		},
 	}
 	f.add(c, "results")
-	c.Flags().StringVar(&publish, "publish", "", "copy what shows no photograph to this `folder` too")
+	f.addShow(c)
+	return c
+}
+
+func resultsCommand() *cobra.Command {
+	var from, out string
+	c := &cobra.Command{
+		Use:   "results",
+		Short: "write the page of results (Markdown) from a folder of tables",
+		Long: `results writes a page of Markdown with the tables of the README and more from the
+CSV files that all and report write, such as those that are published. It needs
+neither the collection nor what is kept of a run.`,
+		Example: "  $ cpar-eval results --from eval/results --out docs/results.md",
+		Args:    func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := report.WriteResults(from, out); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", out)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&from, "from", filepath.Join("eval", "results"), "`folder` of the tables and plots")
+	c.Flags().StringVar(&out, "out", filepath.Join("docs", "results.md"), "`file` to write")
 	return c
 }
 
 // write writes the report and prints what it wrote.
-func write(cmd *cobra.Command, f *flags, r *eval.Results, publish string) error {
+func write(cmd *cobra.Command, f *flags, r *eval.Results) error {
 	files, err := report.Write(f.out, f.data, r)
 	if err != nil {
 		return err
 	}
-	if publish != "" {
-		if err := report.Publish(f.out, publish, files); err != nil {
+	folder := f.out
+	if f.publish != "" {
+		folder = f.publish
+		if err := report.Publish(f.out, folder, files); err != nil {
+			return err
+		}
+	}
+	if f.docs != "" {
+		if err := report.WriteResults(folder, f.docs); err != nil {
 			return err
 		}
 	}

@@ -21,6 +21,7 @@ import (
 
 type flags struct {
 	data, cache, out string
+	publish, docs    string
 	n, most          int
 	asJSON, anyBuild bool
 	// Of an image network.
@@ -43,6 +44,12 @@ func (f *flags) addSize(c *cobra.Command) {
 
 func (f *flags) addMost(c *cobra.Command) {
 	c.Flags().IntVar(&f.most, "most", eval.DefaultMost, "images in the largest index of scaling")
+}
+
+// addShow is for what writes a report.
+func (f *flags) addShow(c *cobra.Command) {
+	c.Flags().StringVar(&f.publish, "publish", "", "copy what shows no photograph to this `folder` too")
+	c.Flags().StringVar(&f.docs, "docs", "", "write the page of results to this `file` too, as the command results does")
 }
 
 // addModel is for what measures profile network too.

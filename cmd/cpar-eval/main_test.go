@@ -39,7 +39,7 @@ var measuring = map[string]string{"agreement": "", "all": "model most n", "alpha
 // Every measurement can be had alone, as JSON, and asks for its collection.
 func TestCommands(t *testing.T) {
 	for _, c := range rootCommand().Commands() {
-		if _, ok := measuring[c.Name()]; !ok && c.Name() != "report" {
+		if _, ok := measuring[c.Name()]; !ok && c.Name() != "report" && c.Name() != "results" {
 			t.Errorf("%s: a command that nobody expects", c.Name())
 		}
 	}
@@ -233,6 +233,23 @@ func TestSamplesThenReport(t *testing.T) {
 	}
 	if text, err := invoke(t, "report", "--out", out, "--data", data, "--json"); err != nil || !strings.Contains(text, `"samples"`) || !strings.Contains(text, "report.html") {
 		t.Errorf("%s, %v", text, err)
+	}
+	// The page of results is of what was published, or of the folder that it is told.
+	published, docs, again := filepath.Join(t.TempDir(), "published"), filepath.Join(t.TempDir(), "docs", "results.md"), filepath.Join(t.TempDir(), "again.md")
+	if text, err := invoke(t, "report", "--out", out, "--data", data, "--publish", published, "--docs", docs); err != nil {
+		t.Errorf("%s, %v", text, err)
+	}
+	if b, err := os.ReadFile(docs); err != nil || !bytes.Contains(b, []byte("/published/samples.csv)")) {
+		t.Errorf("%s, %v", b, err)
+	}
+	if text, err := invoke(t, "results", "--from", out, "--out", again); err != nil || !strings.Contains(text, again) {
+		t.Errorf("%s, %v", text, err)
+	}
+	if b, err := os.ReadFile(again); err != nil || !bytes.Contains(b, []byte("/samples.csv)")) {
+		t.Errorf("%s, %v", b, err)
+	}
+	if _, err := invoke(t, "results", "--from", t.TempDir()); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("results of nothing: %v", err)
 	}
 	page, err := os.ReadFile(filepath.Join(out, "report.html"))
 	if err != nil || !bytes.Contains(page, []byte("data:image/jpeg")) {

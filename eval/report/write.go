@@ -4,6 +4,7 @@
 //	             ├▶ plots/NAME.svg .png ours beside the paper's points
 //	             ├▶ report.html         all of it, one file that loads nothing
 //	             └▶ machine.txt         what it was measured on
+//	CSV, plots   ─▶ docs/results.md     figures for readers (WriteResults)
 //
 // report.html shows thumbnails of the collection's photographs; nothing else
 // does, so that everything else can be published (Publish).

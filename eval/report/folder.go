@@ -1,0 +1,160 @@
+package report
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cpar"
+	"cpar/eval"
+)
+
+// A folder holds tables as CSV, and plots. A table or a row that is not there was not
+// measured; a column that is not there is a mistake, and an error. Rows are chosen by
+// pairs of a column and the value that it must have.
+type folder struct {
+	path string
+	link string // what leads to it from a page
+}
+
+const notMeasured = "not measured"
+
+func (f *folder) have(tables ...string) bool {
+	return !slices.ContainsFunc(tables, func(name string) bool {
+		_, err := os.Stat(filepath.Join(f.path, name+".csv"))
+		return err != nil
+	})
+}
+
+// table reads the rows of a table that are chosen.
+func (f *folder) table(name string, where []string) (*eval.Table, error) {
+	file, err := os.Open(filepath.Join(f.path, name+".csv"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cpar.ErrStorage, err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil || len(rows) == 0 {
+		return nil, fmt.Errorf("reading table %s: %w", name, errors.Join(cpar.ErrCorrupt, err))
+	}
+	t := &eval.Table{Name: name, Columns: rows[0], Rows: rows[1:]}
+	for ; len(where) > 1; where = where[2:] {
+		i, err := column(t, where[0], 0)
+		if err != nil {
+			return nil, err
+		}
+		t.Rows = slices.DeleteFunc(t.Rows, func(row []string) bool { return row[i] != where[1] })
+	}
+	return t, nil
+}
+
+// column is the place of a column that has so many behind it.
+func column(t *eval.Table, name string, next int) (int, error) {
+	i := slices.Index(t.Columns, name)
+	if i < 0 || i+next >= len(t.Columns) {
+		return 0, fmt.Errorf("table %s has no column %q with %d behind it, only %q", t.Name, name, next, t.Columns)
+	}
+	return i, nil
+}
+
+// values are those of a column, and of the next ones too.
+func (f *folder) values(table, name string, next int, where []string) ([][]string, error) {
+	t, err := f.table(table, where)
+	if t == nil || err != nil {
+		return nil, err
+	}
+	i, err := column(t, name, next)
+	if err != nil {
+		return nil, err
+	}
+	var out [][]string
+	for _, row := range t.Rows {
+		out = append(out, row[i:i+1+next])
+	}
+	return out, nil
+}
+
+// one is values of the only row, or what stands for it.
+func (f *folder) one(table, column string, next int, where []string) ([]string, error) {
+	rows, err := f.values(table, column, next, where)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rows) == 0 || rows[0][0] == "":
+		return []string{notMeasured}, nil
+	case len(rows) > 1:
+		return nil, fmt.Errorf("table %s has %d rows with %q", table, len(rows), where)
+	}
+	return rows[0], nil
+}
+
+// cell is a value as the table has it.
+func (f *folder) cell(table, column string, where ...string) (string, error) {
+	row, err := f.one(table, column, 0, where)
+	return strings.Join(row, ""), err
+}
+
+// interval is a value and its ends, which stand in the next two columns.
+func (f *folder) interval(table, column string, where ...string) (string, error) {
+	row, err := f.one(table, column, 2, where)
+	if len(row) < 3 {
+		return notMeasured, err
+	}
+	return fmt.Sprintf("%s (%s to %s)", row[0], row[1], row[2]), nil
+}
+
+// numbers are the values of a column.
+func (f *folder) numbers(table, column string, where []string) ([]float64, error) {
+	rows, err := f.values(table, column, 0, where)
+	out := make([]float64, len(rows))
+	for i, row := range rows {
+		if out[i], err = strconv.ParseFloat(row[0], 64); err != nil {
+			return nil, fmt.Errorf("table %s: %w: %w", table, cpar.ErrCorrupt, err)
+		}
+	}
+	return out, err
+}
+
+// span is the least and the greatest value of a column.
+func (f *folder) span(table, column string, where ...string) (string, error) {
+	values, err := f.numbers(table, column, where)
+	if err != nil || len(values) == 0 {
+		return notMeasured, err
+	}
+	write := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	low, high := write(slices.Min(values)), write(slices.Max(values))
+	if low == high {
+		return low, nil
+	}
+	return low + " to " + high, nil
+}
+
+// markdown is a table as it is, or that it is not there.
+func (f *folder) markdown(table string, where ...string) (string, error) {
+	t, err := f.table(table, where)
+	if t == nil || err != nil {
+		return notMeasured + "\n", err
+	}
+	var b strings.Builder
+	line := func(cells []string) {
+		for _, cell := range cells {
+			b.WriteString("| " + strings.ReplaceAll(cell, "|", `\|`) + " ")
+		}
+		b.WriteString("|\n")
+	}
+	line(t.Columns)
+	b.WriteString(strings.Repeat("|---", len(t.Columns)) + "|\n")
+	for _, row := range t.Rows {
+		line(row)
+	}
+	return b.String(), nil
+}

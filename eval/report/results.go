@@ -1,0 +1,147 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"text/template"
+
+	"cpar"
+	"cpar/eval"
+	"cpar/internal/durable"
+	"cpar/internal/figures"
+	"cpar/internal/paper"
+)
+
+//go:embed results.tmpl
+var resultsSource string
+
+// WriteResults writes a page of Markdown of the tables and plots that a folder holds,
+// as Write and Publish leave them there. It links to that folder.
+func WriteResults(path, file string) error {
+	link, err := between(filepath.Dir(file), path)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", file, err)
+	}
+	page, err := resultsPage(path, link)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", file, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("writing %s: %w: %w", file, cpar.ErrStorage, err)
+	}
+	return durable.WriteFile(file, page, 0o644)
+}
+
+// between is the way from one folder to another, with slashes.
+func between(from, to string) (string, error) {
+	from, err := filepath.Abs(from)
+	if err != nil {
+		return "", err
+	}
+	if to, err = filepath.Abs(to); err != nil {
+		return "", err
+	}
+	way, err := filepath.Rel(from, to)
+	return filepath.ToSlash(way), err
+}
+
+// resultsPage is that page; link leads from it to the folder.
+func resultsPage(path, link string) ([]byte, error) {
+	machine, err := os.ReadFile(filepath.Join(path, machineName))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s holds no results: %w", cpar.ErrInput, path, err)
+	}
+	f := &folder{path, link}
+	t, err := template.New("results").Funcs(template.FuncMap{
+		"by": by, "cell": f.cell, "csv": f.markdown, "files": f.files, "have": f.have, "home": f.home, "interval": f.interval, "link": func() string { return link },
+		"machine": func() string { return string(bytes.TrimSpace(machine)) }, "over": func(a, b float64) string { return figures.Digits(a / b) },
+		"plot": f.plot, "span": f.span, "thousands": thousands, "words": func(x ...string) []string { return x },
+	}).Parse(resultsSource)
+	if err != nil {
+		return nil, err
+	}
+	var page bytes.Buffer
+	err = t.Execute(&page, paper.Values())
+	return page.Bytes(), err
+}
+
+// thousands writes 20000 as 20,000, and leaves what is no whole number.
+func thousands(x any) string {
+	s := fmt.Sprint(x)
+	if n, err := strconv.Atoi(s); err == nil {
+		return eval.Thousands(n)
+	}
+	return s
+}
+
+// by names the command that measures what stands below.
+func by(command string) (string, error) {
+	for _, m := range eval.Measurements() {
+		if slices.ContainsFunc(m.Commands(), func(v eval.View) bool { return v.Name == command }) {
+			return "`cpar-eval " + command + "`", nil
+		}
+	}
+	return "", fmt.Errorf("there is no cpar-eval %s", command)
+}
+
+// plot shows a plot, if it was drawn.
+func (f *folder) plot(name, what string) string {
+	file := plotsName + "/" + name + ".png"
+	if _, err := os.Stat(filepath.Join(f.path, filepath.FromSlash(file))); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("![%s](%s/%s)", what, f.link, file)
+}
+
+// files are links to the files of a suffix below the folder.
+func (f *folder) files(dir, suffix string) ([]string, error) {
+	names, err := filepath.Glob(filepath.Join(f.path, dir, "*"+suffix))
+	var out []string
+	for _, name := range names {
+		way, _ := filepath.Rel(f.path, name)
+		out = append(out, fmt.Sprintf("[%s](%s/%s)", filepath.Base(name[:len(name)-len(suffix)]), f.link, filepath.ToSlash(way)))
+	}
+	return out, err
+}
+
+// A home compares schemes sealed and local with short vectors.
+type home struct {
+	Profile string
+	Dim     int
+	eval.Homes
+}
+
+// home is of the first of some profiles that was measured, nil without. What goes with
+// the records is read off the largest index; a vector of scheme local has a known size.
+func (f *folder) home(profiles ...string) (*home, error) {
+	var bad error
+	last := func(table, column string, where ...string) float64 {
+		x, err := f.numbers(table, column, where)
+		if bad = errors.Join(bad, err); len(x) == 0 {
+			return 0
+		}
+		return x[len(x)-1]
+	}
+	for _, profile := range profiles {
+		dim := int(last("profiles", "dimensions", "profile", profile, "ranker", "calibrated", "scheme", "sealed"))
+		n := last("profile-growth", "n")
+		if dim == 0 || n == 0 {
+			continue
+		}
+		keywords := 1e6 * last("profile-growth", "keywords MB") / n
+		return &home{profile, dim, eval.Homes{
+			Profile: 1e6 * last("profile-cost", "of it profile MB", "profile", profile, "scheme", "sealed"),
+			Request: last("profile-cost", "request B", "profile", profile, "scheme", "sealed"),
+			Reply:   1e3 * last("profile-growth", "reply kB") / n,
+			Sealed:  1e6*last("profile-growth", "hints MB")/n + keywords,
+			Local:   eval.LocalVector(dim) + keywords,
+		}}, bad
+	}
+	return nil, bad
+}
