@@ -45,6 +45,10 @@ func TestAttacks(t *testing.T) {
 		{"spacing-ranks", cpar, 0, 0.35, 0.65}, {"spacing-ranks-requests", cpar, 120, 0.52, 0.95}, {"spacing-ope", cpar, 0, 0.65, 1},
 		{"spacing-planes", cpar, 1, 1, 1}, {"spacing-planes-exact", cpar, 1, 1, 1},
 		{"scale-planes", cpar, 20, 1, 1}, {"scale-scores", cpar, 0, 0.01, 0.8},
+		// Scales, from photos asked about repeatedly: better beside others, and with
+		// more requests.
+		{"scale-slopes", cpar, 2, 0.01, 0.4}, {"scale-slopes-log", cpar, 2, 0.6, 1}, {"scale-slopes", capia, 3, 0.7, 1},
+		{"scale-slopes-log", capia, 3, 0.85, 1}, {"scale-slopes", cpar, 5, 0.93, 1}, {"offset-slopes", cpar, 5, 0.75, 1},
 		{"key-elimination-noiseless", cpar, 64, 1, 1}, {"key-elimination", cpar, 64, 0, 0},
 	} {
 		// Keys and noise are new in every run: the limits leave room for that.

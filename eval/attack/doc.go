@@ -14,6 +14,7 @@
 //	match         match.go    which record is which photo?         known: the collection's photos, no pair
 //	spacing-…     spacing.go  how far apart are split values?      known: nothing
 //	scale-…       spacing.go  r_s and r                            known: nothing
+//	…-slopes      slopes.go   r_s and r, exactly                   known: nothing, but requests for one photo
 //	keyword-…     keyword.go  what is a record about?              known: statistics, or k records' keywords
 //	key-…         key.go      S; estimates in lattice.go           known: k records' vectors
 //	key-by-scores keyscores.go  S, without a lattice               known: k records' vectors

@@ -38,6 +38,9 @@ func (r *run) scheme(ctx context.Context, t *Target) error {
 		}
 		r.add(rows...)
 	}
+	if err := r.repeated(ctx, t); err != nil {
+		return err
+	}
 	v, pending, err := t.view(ctx, photos, false)
 	if err != nil {
 		return err
