@@ -159,14 +159,3 @@ func BenchmarkCacheHit(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkRestoreSamples(b *testing.B) {
-	data := photo(b, 192, 128)
-	img, err := jpeg.Decode(bytes.NewReader(data))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		restoreSamples(img, data)
-	}
-}

@@ -21,7 +21,7 @@ import (
 // extracted once. An entry is named by the SHA-256 of the image file's bytes and
 // by Version; renaming or moving a photo keeps its entry, editing it does not.
 //
-//	DIR/ab/abcd…ef.v3    magic "cparfeat" · version (4 bytes) · SHA-256 of the image (32)
+//	DIR/ab/abcd…ef.v4    magic "cparfeat" · version (4 bytes) · SHA-256 of the image (32)
 //	                     rgb hsv lab gabor haar (float32) · gaborq (bytes) · haarq (2 bits)
 //	                     CRC-32C of all that (4); little-endian throughout, 19,312 bytes
 //

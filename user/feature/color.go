@@ -7,110 +7,114 @@ const (
 	colorSide = 256 // longest side at which colours are counted
 )
 
-// colorCounts are the counts of the three colour histograms.
+// colorCounts are the counts of three colour spaces, 16 bins for each of the
+// three channels.
 type colorCounts struct {
 	pixels        int
 	rgb, hsv, lab [ColorDim]int
 }
 
-func (c *colorCounts) reset() { *c = colorCounts{} }
+// A light is one channel of a pixel, in [0, 1]: as sRGB stores it, and linear.
+type light struct{ stored, linear float64 }
 
-// addBytes counts a row of 8-bit pixels.
-func (c *colorCounts) addBytes(row []byte) {
-	table := labTable()
-	for ; len(row) >= 3; row = row[3:] {
-		r, g, b := row[0], row[1], row[2]
-		c.add(unit8[r], unit8[g], unit8[b])
-		c.addLab(table.at(labPlace8[r], labPlace8[g], labPlace8[b]))
-	}
-}
-
-// addFloats counts reduced pixels in 0 … 255.
-func (c *colorCounts) addFloats(pix []float64) {
-	for ; len(pix) >= 3; pix = pix[3:] {
-		r, g, b := unit(pix[0]), unit(pix[1]), unit(pix[2])
-		c.add(r, g, b)
-		c.addLab(lab(r, g, b))
-	}
-}
-
-// unit8 is byte/255 in float32, as NumPy divides.
-var unit8 = func() (t [256]float32) {
+// byteLights are the lights of 8-bit channels, with one more at the end, for
+// interpolation.
+var byteLights = func() (t [257]light) {
 	for i := range t {
-		t[i] = float32(i) / 255
+		x := float64(i) / 255
+		t[i] = light{x, math.Pow((x+0.055)/1.055, 2.4)}
+		if x <= 0.04045 {
+			t[i].linear = x / 12.92
+		}
 	}
 	return t
 }()
 
-// unit scales a mean of bytes. A mean of equal bytes comes within 1e-12 of the
-// byte and then must equal it: flat areas sit on bin edges.
-func unit(x float64) float32 { return min(1, float32(math.Round(x*(1<<24))/(1<<24))/255) }
+// meanLight is the light of a mean of bytes, 0 to 255.
+func meanLight(x float64) light {
+	i := int(x)
+	dark, bright := byteLights[i].linear, byteLights[i+1].linear
+	return light{x / 255, dark + (x-float64(i))*(bright-dark)}
+}
 
-// add counts a pixel in all but lab.
-func (c *colorCounts) add(r, g, b float32) {
+// addBytes counts a row of RGB.
+func (c *colorCounts) addBytes(row []byte) {
+	for ; len(row) >= 3; row = row[3:] {
+		c.add(byteLights[row[0]], byteLights[row[1]], byteLights[row[2]])
+	}
+}
+
+// addMeans counts pixels that are means of bytes.
+func (c *colorCounts) addMeans(pix []float64) {
+	for ; len(pix) >= 3; pix = pix[3:] {
+		c.add(meanLight(pix[0]), meanLight(pix[1]), meanLight(pix[2]))
+	}
+}
+
+func (c *colorCounts) add(r, g, b light) {
 	c.pixels++
-	c.rgb[bin16(r)]++
-	c.rgb[colorBins+bin16(g)]++
-	c.rgb[2*colorBins+bin16(b)]++
-
-	h, s, v := hsv(r, g, b)
-	c.hsv[binWide(h, 0, 22.5)]++
-	c.hsv[colorBins+bin16(s)]++
-	c.hsv[2*colorBins+bin16(v)]++
+	count(&c.rgb, r.stored, g.stored, b.stored)
+	h, s, v := hsv(r.stored, g.stored, b.stored)
+	count(&c.hsv, h, s, v)
+	l, a, bb := lab(r.linear, g.linear, b.linear)
+	count(&c.lab, l, a, bb)
 }
 
-func (c *colorCounts) addLab(lab [3]int32) {
-	for i, v := range lab {
-		c.lab[i*colorBins+int(min(v>>labBinShift, colorBins-1))]++
-	}
+// count counts a pixel whose channels are in [0, 1].
+func count(bins *[ColorDim]int, x, y, z float64) {
+	bins[min(int(x*colorBins), colorBins-1)]++
+	bins[colorBins+min(int(y*colorBins), colorBins-1)]++
+	bins[2*colorBins+min(int(z*colorBins), colorBins-1)]++
 }
 
-// bin16 is the bin of x in [0, 1]; the last bin is closed above.
-func bin16(x float32) int { return min(int(x*16), 15) }
-
-// binWide is numpy.histogram's bin of x ≥ lo: a division, then a comparison
-// with the edges, which are exact in float32, decides.
-func binWide(x, lo, width float32) int {
-	i := max(0, min(int((x-lo)/width), colorBins-1))
-	if i > 0 && x < lo+width*float32(i) {
-		return i - 1
-	}
-	if i < colorBins-1 && x >= lo+width*float32(i+1) {
-		return i + 1
-	}
-	return i
-}
-
-func (c *colorCounts) write(rgb, hsv, lab []float32) {
-	// Every channel counts every pixel once, so a vector's sum is three counts.
+func (c *colorCounts) write(v *Vectors) {
+	// Each channel counts each pixel once, so a vector's sum is three counts.
 	total := float64(3 * c.pixels)
 	for i := range ColorDim {
-		rgb[i] = float32(float64(c.rgb[i]) / total)
-		hsv[i] = float32(float64(c.hsv[i]) / total)
-		lab[i] = float32(float64(c.lab[i]) / total)
+		v.RGB[i] = float32(float64(c.rgb[i]) / total)
+		v.HSV[i] = float32(float64(c.hsv[i]) / total)
+		v.Lab[i] = float32(float64(c.lab[i]) / total)
 	}
 }
 
-// hsv is OpenCV's RGB2HSV_f, H in [0, 360], operation by operation: ratios of
-// small integers hit bin edges, and its epsilon and fused multiply-add decide
-// on which side they fall.
-func hsv(r, g, b float32) (h, s, v float32) {
-	const epsilon = 1.1920929e-07
+// hsv returns the hue in turns, the saturation and the value, all in [0, 1].
+func hsv(r, g, b float64) (h, s, v float64) {
+	// Greys have no hue, and black no saturation; this makes them 0. It also puts
+	// ratios of small integers, which often are the edge of a bin, just below it.
+	const tiny = 1e-7
 	v = max(r, g, b)
 	d := v - min(r, g, b)
-	s = d / (v + epsilon)
-	q := 60 / (d + epsilon)
-	var n, base float32
-	switch {
-	case v == r && g < b:
-		n, base = g-b, 360
-	case v == r:
-		n = g - b
-	case v == g:
-		n, base = b-r, 120
+	s = d / (v + tiny)
+	switch v {
+	case r:
+		if h = (g - b) / (d + tiny); h < 0 {
+			h += 6
+		}
+	case g:
+		h = 2 + (b-r)/(d+tiny)
 	default:
-		n, base = r-g, 240
+		h = 4 + (r-g)/(d+tiny)
 	}
-	// The product of two float32 is exact in float64: one rounding, as fused.
-	return float32(float64(n)*float64(q) + float64(base)), s, v
+	return h / 6, s, v
+}
+
+// lab returns CIE L*a*b* (D65) of linear light: L* from 0 … 100, a* and b* from
+// −128 … 128, all brought to [0, 1].
+func lab(r, g, b float64) (l, a, bb float64) {
+	fx := labRoot((0.412453*r + 0.357580*g + 0.180423*b) / 0.950456)
+	fy := labRoot(0.212671*r + 0.715160*g + 0.072169*b)
+	fz := labRoot((0.019334*r + 0.119193*g + 0.950227*b) / 1.088754)
+	// Greys are at the edge between two bins of a* and of b*: make sure that
+	// rounding does not put them below it.
+	const tiny = 1e-9
+	return (116*fy - 16) / 100, (500*(fx-fy)+128)/256 + tiny, (200*(fy-fz)+128)/256 + tiny
+}
+
+// labRoot is the cube root, with a straight line near 0.
+func labRoot(t float64) float64 {
+	const threshold, slope = 216.0 / 24389, 24389.0 / 27
+	if t > threshold {
+		return math.Cbrt(t)
+	}
+	return (slope*t + 16) / 116
 }

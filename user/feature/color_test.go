@@ -1,55 +1,50 @@
 package feature
 
 import (
-	"math/rand/v2"
+	"math"
 	"testing"
 )
 
-// The bins of L*a*b* by shifts against those of the floats that OpenCV gives.
-func TestLabBins(t *testing.T) {
-	rng := rand.New(rand.NewPCG(6, 6))
-	for i := range 20000 {
-		r, g, b := rng.Float32(), rng.Float32(), rng.Float32()
-		if i%2 == 0 { // greys lie on an edge
-			g, b = r, r
-		}
-		v := lab(r, g, b)
-		var c colorCounts
-		c.addLab(v)
-		unit := func(v int32) float32 { return float32(v) / (1 << labShift) }
-		want := [3]int{
-			binWide(unit(v[0])*100, 0, 6.25),
-			binWide(unit(v[1])*256-128, -128, 16),
-			binWide(unit(v[2])*256-128, -128, 16),
-		}
-		for k, bin := range want {
-			if c.lab[k*colorBins+bin] != 1 {
-				t.Fatalf("%g %g %g: channel %d is not in bin %d: %v", r, g, b, k, bin, c.lab)
-			}
-		}
+// Means of equal bytes are counted like the bytes, although they are off by
+// rounding, equal ones equally: flat areas often are at the edge of a bin.
+func TestMeansAsBytes(t *testing.T) {
+	var want, got colorCounts
+	m := synthetic(97, 61)
+	pixels := make([]byte, 3*97*61)
+	straightRow(pixels, m.Pix, 1)
+	for i, v := range []byte{0, 255, 128} { // and greys
+		pixels[3*i], pixels[3*i+1], pixels[3*i+2] = v, v, v
 	}
-	var c colorCounts
-	c.addLab([3]int32{1 << labShift, 0, 1023})
-	if c.lab[15] != 1 || c.lab[16] != 1 || c.lab[32] != 1 {
-		t.Errorf("white: %v", c.lab)
+	means := make([]float64, len(pixels))
+	for i, v := range pixels {
+		means[i] = float64(v) * (1 + 1e-13*(float64(v%3)-1))
+	}
+	want.addBytes(pixels)
+	got.addMeans(means)
+	if got != want {
+		t.Error("other counts")
 	}
 }
 
-// A row of bytes and the same pixels as floats are counted alike.
-func TestBytesAsFloats(t *testing.T) {
-	var a, b colorCounts
-	m := synthetic(97, 61)
-	row := make([]byte, 3*97)
-	for y := range 61 {
-		straightRow(row, m.Pix[m.PixOffset(0, y):], 1)
-		floats := make([]float64, len(row))
-		for i, v := range row {
-			floats[i] = float64(v)
+func TestColourSpaces(t *testing.T) {
+	for _, c := range []struct {
+		rgb      [3]byte
+		hsv, lab [3]float64 // of published tables: turns, shares; L*, a*, b*
+	}{
+		{[3]byte{255, 255, 255}, [3]float64{0, 0, 1}, [3]float64{100, 0, 0}},
+		{[3]byte{0, 0, 0}, [3]float64{0, 0, 0}, [3]float64{0, 0, 0}},
+		{[3]byte{255, 0, 0}, [3]float64{0, 1, 1}, [3]float64{53.24, 80.09, 67.20}},
+		{[3]byte{0, 255, 0}, [3]float64{1. / 3, 1, 1}, [3]float64{87.74, -86.18, 83.18}},
+		{[3]byte{0, 0, 255}, [3]float64{2. / 3, 1, 1}, [3]float64{32.30, 79.19, -107.86}},
+		{[3]byte{255, 0, 128}, [3]float64{0.916, 1, 1}, [3]float64{54.88, 84.51, 4.06}},
+	} {
+		r, g, b := byteLights[c.rgb[0]], byteLights[c.rgb[1]], byteLights[c.rgb[2]]
+		h, s, v := hsv(r.stored, g.stored, b.stored)
+		l, a, bb := lab(r.linear, g.linear, b.linear)
+		for i, got := range [6]float64{h, s, v, l * 100, a*256 - 128, bb*256 - 128} {
+			if want := append(c.hsv[:], c.lab[:]...)[i]; math.Abs(got-want) > 0.05*float64(1+i/3) && i >= 3 || math.Abs(got-want) > 1e-3 && i < 3 {
+				t.Errorf("%v: %v, want %v", c.rgb, got, want)
+			}
 		}
-		a.addBytes(row)
-		b.addFloats(floats)
-	}
-	if a != b {
-		t.Error("other counts")
 	}
 }

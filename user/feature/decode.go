@@ -291,8 +291,5 @@ func jpegDecode(data []byte) (image.Image, error) {
 		marked := append(append(append(make([]byte, 0, len(data)+len(adobe)), data[:2]...), adobe...), data[2:]...)
 		return jpeg.Decode(bytes.NewReader(marked))
 	}
-	if err == nil {
-		restoreSamples(img, data)
-	}
 	return img, err
 }

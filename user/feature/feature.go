@@ -6,9 +6,8 @@
 //	                                └ haar  haarq    64×64 coefficients, 6 levels
 //
 // A vector is handed out as extracted: before principal components and before
-// L1 normalisation. The definition is that of the libraries the paper's authors
-// name, OpenCV and PyWavelets, down to their rounding where a histogram bin
-// hangs on it; the tests hold every vector against values made with them.
+// L1 normalisation. The features are those of the libraries that the paper's
+// authors name, OpenCV and PyWavelets, but for rounding. Tests compare them.
 //
 // Colour is counted over the image itself when its longest side is at most 256
 // pixels, otherwise over the image reduced to that by area averaging. Grey is
@@ -36,7 +35,7 @@ import (
 
 // Version names the definition of the vectors. It changes whenever a vector of
 // some image could change by more than rounding, and with it every cache key.
-const Version = 3
+const Version = 4
 
 // The lengths of the vectors.
 const (
@@ -114,7 +113,7 @@ func appendRounded(buf []byte, x float64) []byte {
 	return buf
 }
 
-// An Extractor is the workspace of one goroutine: about 4 MB of buffers that
+// An Extractor is the workspace of one goroutine: about 1.3 MB of buffers that
 // serve image after image. It must not be used by two goroutines at once.
 type Extractor struct {
 	plan  *plan  // of the last picture; collections are of few sizes
@@ -163,7 +162,7 @@ func (e *Extractor) Extract(p *Picture) (*Vectors, error) {
 	}
 	pl := e.plan
 	pl.reducer.reset()
-	e.color.reset()
+	e.color = colorCounts{}
 	read := p.open()
 	for y := range p.rows() {
 		read(y, e.row)
@@ -173,11 +172,11 @@ func (e *Extractor) Extract(p *Picture) (*Vectors, error) {
 		pl.reducer.add(y, e.row)
 	}
 	if pl.small != nil {
-		e.color.addFloats(pl.small.out)
+		e.color.addMeans(pl.small.out)
 	}
 
 	v := newVectors()
-	e.color.write(v.RGB, v.HSV, v.Lab)
+	e.color.write(v)
 	e.gabor.respond(pl.grey128.upright(), v.Gabor, v.GaborQ)
 	haarTransform(pl.grey64.upright(), e.haar[:])
 	haarWrite(e.haar[:], v.Haar, v.HaarQ)

@@ -12,6 +12,10 @@ const (
 	gaborAspect = 0.5
 	gaborLevels = 8 // of quantised phase
 
+	// The image with its borders reflected, as far as the largest kernel reaches.
+	gaborReach  = 24
+	gaborPadded = gaborSide + 2*gaborReach
+
 	// gaborNoise is far above what float64 leaves of a response that is zero
 	// (below 1e-13) and far below what one grey level makes (above 1e-5).
 	gaborNoise = 1e-11
@@ -37,49 +41,63 @@ func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 // gaborHalf is the reach of a kernel to each side: 3σ, so sides of 13, 25, 49.
 func gaborHalf(wavelength float64) int { return int(3*wavelength) / 2 }
 
-// A gaborScale holds what the four kernels of a wavelength come to; it never
-// changes once made.
-type gaborScale struct {
-	half    int          // reach of the kernels to each side
-	side    int          // of the transform, ≥ 128 + 2·half
-	spectra [4][]float64 // transfer function of each orientation, side², real
-	cut     *gaborCut
+// gaborSpectrum is the transfer function of a kernel without the mean of its real
+// part, fftSide², divided by the number of its elements so that no pass over a
+// result has to. It is real, since a kernel k is conjugate-symmetric about its
+// centre: k(−d) = conj k(d).
+func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
+	const n = fftSide
+	half := gaborHalf(wavelength)
+	kernel := make([]complex128, n*n)
+	mean := 0.0
+	for dy := -half; dy <= half; dy++ {
+		for dx := -half; dx <= half; dx++ {
+			re, im := gaborKernel(wavelength, orientation, dx, dy)
+			kernel[(dy+n)%n*n+(dx+n)%n] = complex(re, im)
+			mean += re
+		}
+	}
+	mean /= float64((2*half + 1) * (2*half + 1))
+	for dy := -half; dy <= half; dy++ {
+		for dx := -half; dx <= half; dx++ {
+			kernel[(dy+n)%n*n+(dx+n)%n] -= complex(mean, 0)
+		}
+	}
+	f.rows(kernel, n)
+	f.columns(kernel)
+	spectrum := make([]float64, n*n)
+	for i, c := range kernel {
+		spectrum[i] = real(c) / (n * n)
+	}
+	return spectrum
 }
 
-// gaborScales are made when the first picture asks for them: 3 MB, 20 ms. The
-// sides of the transforms are the quickest among those that fit.
-var gaborScales = sync.OnceValue(func() (scales [3]*gaborScale) {
-	for i, side := range [3]int{144, 160, 180} {
-		wavelength := gaborWavelengths[i]
-		g := &gaborScale{half: gaborHalf(wavelength), side: side, cut: newGaborCut(wavelength, side)}
-		for o := range g.spectra {
-			g.spectra[o] = gaborSpectrum(wavelength, o, g.half, side)
+// gaborSpectra are those of the scales and orientations. They are made when the
+// first picture asks for them: 3.5 MB.
+var gaborSpectra = sync.OnceValue(func() (spectra [3][4][]float64) {
+	f := newFFT()
+	for i, wavelength := range gaborWavelengths {
+		for o := range spectra[i] {
+			spectra[i][o] = gaborSpectrum(f, wavelength, o)
 		}
-		scales[i] = g
 	}
-	return scales
+	return spectra
 })
 
 // gaborSpace is the workspace of one goroutine.
 type gaborSpace struct {
-	padded     []float64             // the image with its borders reflected
-	re, im     []float64             // 128×128 responses
-	fft        [3]*spectral          // one a scale
-	cut        [2][gaborSide]float64 // signs for the first and the last line
+	fft        *fft
+	image      []complex128 // fftSide²: the padded image, then its spectrum
+	rows       []complex128 // 128 filtered rows of fftSide; 128 pixels of each count
 	mag, phase [GaborDim]float64
 }
 
 func newGaborSpace() *gaborSpace {
-	widest := gaborSide + 2*gaborHalf(gaborWavelengths[2])
-	s := &gaborSpace{
-		padded: make([]float64, widest*widest),
-		re:     make([]float64, gaborSide*gaborSide),
-		im:     make([]float64, gaborSide*gaborSide),
+	return &gaborSpace{
+		fft:   newFFT(),
+		image: make([]complex128, fftSide*fftSide),
+		rows:  make([]complex128, gaborSide*fftSide),
 	}
-	for i, g := range gaborScales() {
-		s.fft[i] = newSpectral(g.side)
-	}
-	return s
 }
 
 // respond writes magnitudes and quantised phases of a 128×128 grey image in
@@ -87,12 +105,10 @@ func newGaborSpace() *gaborSpace {
 func (s *gaborSpace) respond(grey []float64, magnitude, quantised []float32) {
 	clear(s.mag[:])
 	clear(s.phase[:])
-	for i, g := range gaborScales() {
-		stride := s.reflect(grey, g.half)
-		s.fft[i].forward(s.padded, stride)
-		for o, spectrum := range g.spectra {
-			s.fft[i].filter(spectrum, g.half, s.re, s.im)
-			s.settle(g.cut, s.fft[i], o)
+	s.transform(grey)
+	for _, scale := range gaborSpectra() {
+		for o, spectrum := range scale {
+			s.filter(spectrum)
 			s.collect(o)
 		}
 	}
@@ -104,20 +120,24 @@ func (s *gaborSpace) respond(grey []float64, magnitude, quantised []float32) {
 	}
 }
 
-// reflect pads by half on every side, mirrored about the border pixels
-// (BORDER_REFLECT_101), and returns the padded side.
-func (s *gaborSpace) reflect(grey []float64, half int) int {
-	stride := gaborSide + 2*half
-	for y := range stride {
-		src := grey[reflect101(y-half)*gaborSide:][:gaborSide]
-		dst := s.padded[y*stride:][:stride]
-		for x := range half {
-			dst[x] = src[reflect101(x-half)]
-			dst[half+gaborSide+x] = src[reflect101(gaborSide+x)]
+// transform computes the spectrum of an image, mirrored about its border pixels
+// (BORDER_REFLECT_101), with zeros beyond the padding.
+func (s *gaborSpace) transform(grey []float64) {
+	clear(s.image)
+	for y := range gaborPadded {
+		src := grey[reflect101(y-gaborReach)*gaborSide:][:gaborSide]
+		dst := s.image[y*fftSide:][:gaborPadded]
+		for x := range dst {
+			dst[x] = complex(src[reflect101(x-gaborReach)], 0)
 		}
-		copy(dst[half:], src)
 	}
-	return stride
+	s.fft.rows(s.image, gaborPadded)
+	s.fft.columns(s.image)
+	// That was with e^{+iω}. Since the image is real, the conjugate is the transform
+	// with e^{−iω}, of which filter's is the inverse.
+	for i, c := range s.image {
+		s.image[i] = complex(real(c), -imag(c))
+	}
 }
 
 // reflect101 mirrors an index that is less than a side beyond the border.
@@ -129,4 +149,24 @@ func reflect101(i int) int {
 		return 2*(gaborSide-1) - i
 	}
 	return i
+}
+
+// filter multiplies the image's spectrum by a real one and transforms it back. Of
+// the result it keeps the rows of the image, without the padding.
+func (s *gaborSpace) filter(spectrum []float64) {
+	const n = fftSide
+	for u := 0; u < n; u += fftLanes {
+		x := s.fft.x
+		for v := range n {
+			image, factors := s.image[v*n+u:][:fftLanes], spectrum[v*n+u:][:fftLanes]
+			lanes := x[fftLanes*v:][:fftLanes]
+			lanes[0], lanes[1] = scaled(image[0], factors[0]), scaled(image[1], factors[1])
+			lanes[2], lanes[3] = scaled(image[2], factors[2]), scaled(image[3], factors[3])
+		}
+		out := s.fft.run()[fftLanes*gaborReach:]
+		for y := range gaborSide {
+			copy(s.rows[y*n+u:][:fftLanes], out[fftLanes*y:][:fftLanes])
+		}
+	}
+	s.fft.rows(s.rows, gaborSide)
 }

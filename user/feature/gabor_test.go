@@ -9,30 +9,28 @@ import (
 
 func TestFFTAgainstSum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{1, 2, 3, 4, 5, 6, 12, 30, 72, 144, 160, 180} {
-		f := newFFT(n, newWave(n))
-		in := make([]complex128, n*fftLanes)
-		for i := range in {
-			in[i] = complex(rng.NormFloat64(), rng.NormFloat64())
-		}
-		copy(f.x, in)
-		out := f.run()
-		for lane := range fftLanes {
-			for k := range n {
-				var sum complex128
-				for j := range n {
-					sum += in[j*fftLanes+lane] * cmplx.Rect(1, 2*math.Pi*float64(j*k%n)/float64(n))
-				}
-				if cmplx.Abs(sum-out[k*fftLanes+lane]) > 1e-11 {
-					t.Fatalf("n %d, lane %d, element %d: %v, want %v", n, lane, k, out[k*fftLanes+lane], sum)
-				}
+	f := newFFT()
+	in := make([]complex128, len(f.x))
+	for i := range in {
+		in[i] = complex(rng.NormFloat64(), rng.NormFloat64())
+	}
+	copy(f.x, in)
+	out := f.run()
+	for lane := range fftLanes {
+		for k := range fftSide {
+			var sum complex128
+			for j := range fftSide {
+				sum += in[j*fftLanes+lane] * cmplx.Rect(1, 2*math.Pi*float64(j*k%fftSide)/fftSide)
+			}
+			if got := out[k*fftLanes+lane]; cmplx.Abs(sum-got) > 1e-11 {
+				t.Fatalf("lane %d, element %d: %v, want %v", lane, k, got, sum)
 			}
 		}
 	}
 }
 
-// directGabor is filter2D as it is written down: a sum over the window, borders
-// reflected, phases one by one with an arctangent each.
+// directGabor is filter2D by its definition: a sum over the window, with the
+// borders reflected.
 func directGabor(grey []float64, wavelength float64, orientation int, y, x int) complex128 {
 	half := gaborHalf(wavelength)
 	var sum, mean, box complex128
@@ -62,12 +60,12 @@ func noiseImage(seed uint64) []float64 {
 func TestGaborAgainstDirectSum(t *testing.T) {
 	grey := noiseImage(3)
 	s := newGaborSpace()
-	for i, g := range gaborScales() {
-		s.fft[i].forward(s.padded, s.reflect(grey, g.half))
-		for o, spectrum := range g.spectra {
-			s.fft[i].filter(spectrum, g.half, s.re, s.im)
+	s.transform(grey)
+	for i, scale := range gaborSpectra() {
+		for o, spectrum := range scale {
+			s.filter(spectrum)
 			for _, at := range [][2]int{{0, 0}, {0, 127}, {127, 0}, {127, 127}, {64, 1}, {3, 90}, {77, 41}} {
-				got := complex(s.re[at[0]*gaborSide+at[1]], s.im[at[0]*gaborSide+at[1]])
+				got := s.rows[at[0]*fftSide+gaborReach+at[1]]
 				want := directGabor(grey, gaborWavelengths[i], o, at[0], at[1])
 				if cmplx.Abs(got-want) > 1e-11 {
 					t.Errorf("scale %d, orientation %d, %v: %v, want %v", i, o, at, got, want)
@@ -81,28 +79,29 @@ func TestGaborAgainstDirectSum(t *testing.T) {
 func TestBlockRowAgainstAtan2(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 20000 {
-		var re, im [gaborBlock]float64
+		var responses [gaborBlock]complex128
 		magnitude, angle := 0.0, 0.0
-		for k := range re {
+		for k := range responses {
 			scale := math.Pow(10, -6*rng.Float64())
-			re[k], im[k] = scale*rng.NormFloat64(), scale*rng.NormFloat64()
+			re, im := scale*rng.NormFloat64(), scale*rng.NormFloat64()
 			switch rng.IntN(8) {
 			case 0:
-				re[k] = -math.Abs(re[k]) // much of it near the cut
-				im[k] *= 1e-3
+				re, im = -math.Abs(re), im*1e-3 // angles near ±π
 			case 1:
-				im[k] = 0
-				re[k] = math.Abs(re[k])
+				re, im = math.Abs(re), 0
+			case 2:
+				re, im = -math.Abs(re), im*1e-13 // an angle of noise
 			}
-			magnitude += math.Hypot(re[k], im[k])
-			if re[k] < gaborNoise && math.Abs(im[k]) < gaborNoise {
+			responses[k] = complex(re, im)
+			magnitude += math.Hypot(re, im)
+			if re < gaborNoise && math.Abs(im) < gaborNoise {
 				continue
 			}
-			angle += math.Atan2(im[k], re[k])
+			angle += math.Atan2(im, re)
 		}
-		m, a := blockRow(&re, &im)
+		m, a := blockRow(&responses)
 		if math.Abs(m-magnitude) > 1e-9 || math.Abs(a-angle) > 1e-9 {
-			t.Fatalf("%v %v: %g %g, want %g %g", re, im, m, a, magnitude, angle)
+			t.Fatalf("%v: %g %g, want %g %g", responses, m, a, magnitude, angle)
 		}
 	}
 }
@@ -110,14 +109,14 @@ func TestBlockRowAgainstAtan2(t *testing.T) {
 // Flat, striped and black images leave noise only, and the noise must not show:
 // the phase is that of no angle at all, level 4.
 func TestGaborFlat(t *testing.T) {
-	e := NewExtractor()
+	s := newGaborSpace()
 	magnitude, level := make([]float32, GaborDim), make([]float32, GaborDim)
 	for _, value := range []float64{0, 0.3, 1} {
 		grey := make([]float64, gaborSide*gaborSide)
 		for i := range grey {
 			grey[i] = value
 		}
-		e.gabor.respond(grey, magnitude, level)
+		s.respond(grey, magnitude, level)
 		for i := range level {
 			if magnitude[i] > 1e-6 || level[i] != 4 {
 				t.Fatalf("grey %g, element %d: magnitude %g, level %g", value, i, magnitude[i], level[i])

@@ -2,17 +2,16 @@ package feature
 
 import "math"
 
-// collect adds the magnitudes and phases of one response to its blocks.
+// collect adds the magnitudes and phases of a response to its blocks.
 //
-// The angle of a product is the sum of the angles but for whole turns, and
-// whether a turn was lost can be seen from the signs of three imaginary parts;
-// so eight pixels share one arctangent.
+// The angle of a product is the sum of the angles but for whole turns, and the
+// signs of three imaginary parts tell whether a turn was lost. So eight pixels
+// share one arctangent.
 func (s *gaborSpace) collect(orientation int) {
 	for y := range gaborSide {
 		base := (orientation*gaborBlocks + y/gaborBlock) * gaborBlocks
 		for b := range gaborBlocks {
-			at := y*gaborSide + b*gaborBlock
-			m, p := blockRow((*[gaborBlock]float64)(s.re[at:]), (*[gaborBlock]float64)(s.im[at:]))
+			m, p := blockRow((*[gaborBlock]complex128)(s.rows[y*fftSide+gaborReach+b*gaborBlock:]))
 			s.mag[base+b] += m
 			s.phase[base+b] += p
 		}
@@ -21,18 +20,19 @@ func (s *gaborSpace) collect(orientation int) {
 
 // blockRow sums the magnitudes and the angles of sixteen responses.
 //
-// A response on the cut, real part negative and imaginary part nothing but
-// noise, has angle +π as much as −π and counts as their mean, 0. So does a
-// response that is itself noise. Both occur in flat and in striped areas, and
-// the noise of another machine must not show. The outermost lines, where the
-// cut is the rule, have been settled before.
-func blockRow(re, im *[gaborBlock]float64) (magnitude, angle float64) {
-	const run = 8 // 1e-11 to the 8th is well inside a float64
+// The angle of a response whose real part is negative and whose imaginary part is
+// only noise could be +π or −π. It counts as their mean, 0, and so does a response
+// that is all noise. Such responses occur in flat and striped areas and, since the
+// borders are mirrored, in the outermost lines; another machine's noise must not
+// show. OpenCV takes the sign of its noise, which is why gaborq differs from its
+// most in the blocks at the border.
+func blockRow(responses *[gaborBlock]complex128) (magnitude, angle float64) {
+	const run = 8 // 1e-11 to the power of 8 is well within float64
 	turns := 0
 	for start := 0; start < gaborBlock; start += run {
 		pr, pi := 1.0, 0.0
 		for k := start; k < start+run; k++ {
-			a, b := re[k], im[k]
+			a, b := real(responses[k]), imag(responses[k])
 			magnitude += math.Sqrt(a*a + b*b)
 			if a < gaborNoise && math.Abs(b) < gaborNoise {
 				continue

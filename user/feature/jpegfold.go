@@ -14,6 +14,14 @@ import "math"
 // of k×k sums, and a transform of k points of the sums gives the cells. Nothing
 // is left out: it is the mean of what the transform of 8 points would give.
 
+// zigzag says where in a block the coefficients of a file go, in their order.
+var zigzag = [64]int{
+	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5,
+	12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,
+	35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
+	58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+}
+
 const foldBits = 13 // of fraction, in sums and in cosines
 
 // A folding says how the coefficients of a component become kx×ky cells.

@@ -52,10 +52,10 @@ func (j jpegRecipe) encode() []byte {
 				x[k] = j.sample(i, (b%p.bx*8+k%8)*hMax/s[0], (b/p.bx*8+k/8)*vMax/s[1]) - 128
 			}
 			for k := range 8 {
-				forward8(x[8*k:], 1)
+				cosineTransform(x[8*k:], 1)
 			}
 			for k := range 8 {
-				forward8(x[k:], 8)
+				cosineTransform(x[k:], 8)
 			}
 			var block [64]int
 			for k := range block {
@@ -114,6 +114,34 @@ func (j jpegRecipe) encode() []byte {
 	}
 	return append(w.out, 0xff, 0xd9)
 }
+
+// cosineTransform is the orthonormal transform of eight numbers, a stride apart.
+func cosineTransform(x []float64, stride int) {
+	var in [8]float64
+	for j := range in {
+		in[j] = x[j*stride]
+	}
+	for k := range in {
+		sum := 0.0
+		for j, v := range in {
+			sum += v * cosines[k][j]
+		}
+		x[k*stride] = sum
+	}
+}
+
+// cosines[k][j] is the orthonormal cosine of frequency k at sample j.
+var cosines = func() (t [8][8]float64) {
+	for k := range t {
+		for j := range t[k] {
+			t[k][j] = math.Cos(float64((2*j+1)*k)*math.Pi/16) / 2
+			if k == 0 {
+				t[k][j] /= math.Sqrt2
+			}
+		}
+	}
+	return t
+}()
 
 func (w *recipeWriter) segment(marker byte, body []byte) {
 	w.out = append(w.out, 0xff, marker)

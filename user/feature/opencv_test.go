@@ -52,11 +52,11 @@ func TestGoldenSizes(t *testing.T) {
 		got.Haar, got.HaarQ = sixteenth(got.Haar), sixteenth(got.HaarQ)
 		a := compare(got, want)
 		t.Logf("%s: %+v", name, a)
-		if a.color > 1e-3 || a.gabor > 1e-5 || a.haar > 1e-5 || a.haarq < 0.99 {
+		if a.color > 0.02 || a.gabor > 1e-5 || a.haar > 1e-5 || a.haarq < 0.99 {
 			t.Errorf("%s: too far from OpenCV: %+v", name, a)
 		}
 		// Pictures without texture have phases of noise.
-		if w*h > 10 && a.gaborq < 0.97 {
+		if w*h > 10 && a.gaborq < 0.94 {
 			t.Errorf("%s: phases agree in %.4f", name, a.gaborq)
 		}
 	}
@@ -88,7 +88,7 @@ func pixels(t testing.TB, data []byte) (rgb []byte, p *Picture) {
 // chroma layouts, CMYK with and without Adobe's marker, progressive, WebP.
 func TestPixelsAgainstOpenCV(t *testing.T) {
 	for pattern, limit := range map[string]float64{
-		"ycbcr*.jpg": 0, "narrow420.jpg": 0, "progressive.jpg": 0, "c*.jpg": 0.1, "ycck.jpg": 0.1,
+		"ycbcr*.jpg": 0.1, "narrow420.jpg": 0.1, "progressive.jpg": 0.1, "c*.jpg": 0.1, "ycck.jpg": 0.1,
 		"lossy.webp": 0.2, "lossless.webp": 0,
 	} {
 		files, _ := filepath.Glob(filepath.Join("testdata", pattern))

@@ -53,6 +53,37 @@ func jpegExif(data []byte) []byte {
 	return nil
 }
 
+// jpegSegments yields the marker segments before the first scan.
+func jpegSegments(data []byte) iter.Seq2[byte, []byte] {
+	return func(yield func(byte, []byte) bool) {
+		for i := 2; i+4 <= len(data); {
+			if data[i] != 0xff {
+				return
+			}
+			marker := data[i+1]
+			if marker == 0xff { // fill byte
+				i++
+				continue
+			}
+			if marker == 0xda || marker == 0xd9 {
+				return
+			}
+			if marker == 0x01 || marker >= 0xd0 && marker <= 0xd7 { // no length
+				i += 2
+				continue
+			}
+			n := int(binary.BigEndian.Uint16(data[i+2:]))
+			if n < 2 || i+2+n > len(data) {
+				return
+			}
+			if !yield(marker, data[i+4:i+2+n]) {
+				return
+			}
+			i += 2 + n
+		}
+	}
+}
+
 // pngExif returns the body of the eXIf chunk.
 func pngExif(data []byte) []byte {
 	for i := 8; i+12 <= len(data); {
