@@ -58,7 +58,7 @@ func changedCopy(it dataset.Item) (*feature.Vectors, error) {
 	if err := jpeg.Encode(&buf, out, &jpeg.Options{Quality: 75}); err != nil {
 		return nil, fmt.Errorf("%s: %w", it.Name, err)
 	}
-	return feature.NewExtractor().FromBytes(buf.Bytes())
+	return feature.NewExtractor().Photo(buf.Bytes(), feature.Options{})
 }
 
 // Tables implements Result.

@@ -9,6 +9,7 @@ import (
 	"cpar/eval/attack"
 	"cpar/user/dataset"
 	"cpar/user/feature"
+	"cpar/user/picture"
 )
 
 // A changed copy of a photo is like it, and like no other; what is no photo is told.
@@ -16,11 +17,11 @@ func TestChangedCopy(t *testing.T) {
 	c := photos(t, 2)
 	var plain, copies [2]*feature.Vectors
 	for i, it := range c.TrainItems {
-		data, err := feature.ReadFile(it.Path)
+		data, err := picture.ReadFile(it.Path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plain[i], err = feature.NewExtractor().FromBytes(data); err != nil {
+		if plain[i], err = feature.NewExtractor().Photo(data, feature.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if copies[i], err = changedCopy(it); err != nil {

@@ -200,7 +200,7 @@ func (b *Built) requestCost(ctx context.Context, c *Corpus) (r RequestCost, err 
 			}
 		}
 		e := feature.NewExtractor()
-		if r.Features, err = clockMS(ctx, times, func(i int) error { _, err := e.FromBytes(data[i%len(data)]); return err }); err != nil {
+		if r.Features, err = clockMS(ctx, times, func(i int) error { _, err := e.Photo(data[i%len(data)], feature.Options{}); return err }); err != nil {
 			return r, err
 		}
 	}

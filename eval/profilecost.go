@@ -9,7 +9,7 @@ import (
 	"cpar"
 	"cpar/cloud/search"
 	"cpar/user"
-	"cpar/user/feature"
+	"cpar/user/picture"
 )
 
 // A ProfileCost is what one profile and scheme costs: bytes, and medians in
@@ -190,7 +190,7 @@ func testPhotos(c *Corpus, n int) ([][]byte, error) {
 	photos := make([][]byte, min(n, len(c.TestItems)))
 	for i := range photos {
 		var err error
-		if photos[i], err = feature.ReadFile(c.TestItems[i].Path); err != nil {
+		if photos[i], err = picture.ReadFile(c.TestItems[i].Path); err != nil {
 			return nil, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"cpar/user/dataset"
 	"cpar/user/feature"
 	"cpar/user/internal/seed"
+	"cpar/user/picture"
 )
 
 // BuildOptions say how a collection becomes an index.
@@ -41,7 +42,7 @@ func ReadImages(ctx context.Context, items []dataset.Item, opt BuildOptions) ([]
 	if opt.Network != nil {
 		how.Network = opt.Network
 	}
-	results, err := feature.All(ctx, len(items), func(i int) ([]byte, error) { return feature.ReadFile(items[i].Path) }, how)
+	results, err := feature.All(ctx, len(items), func(i int) ([]byte, error) { return picture.ReadFile(items[i].Path) }, how)
 	if err != nil {
 		return nil, nil, err
 	}

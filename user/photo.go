@@ -17,6 +17,7 @@ import (
 	"cpar/user/feature"
 	"cpar/user/network"
 	"cpar/user/network/onnxruntime"
+	"cpar/user/picture"
 )
 
 // A Network is an image network with its preprocessing, as profile `network` uses
@@ -124,9 +125,8 @@ func (n *Network) Runtime() string { return n.embedder.Runtime() }
 func (n *Network) String() string { return fmt.Sprintf("network %x", n.digest[:8]) }
 
 // Embed is the embedding of a picture.
-func (n *Network) Embed(p *feature.Picture) ([]float32, error) {
-	rgb, width, height := p.RGB()
-	image, err := n.preprocessing.Tensor(rgb, width, height)
+func (n *Network) Embed(p *picture.Picture) ([]float32, error) {
+	image, err := n.preprocessing.Tensor(p.RGB, p.Width, p.Height)
 	if err != nil {
 		return nil, err
 	}

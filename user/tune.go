@@ -17,6 +17,7 @@ import (
 	"cpar/user/feature"
 	"cpar/user/internal/keyword"
 	"cpar/user/internal/sealed"
+	"cpar/user/picture"
 	"cpar/user/rank"
 )
 
@@ -242,7 +243,7 @@ func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 func readSome(items []dataset.Item) (photos [][]byte) {
 	n := min(len(items), timedPhotos)
 	for i := range n {
-		if b, err := feature.ReadFile(items[i*len(items)/n].Path); err == nil {
+		if b, err := picture.ReadFile(items[i*len(items)/n].Path); err == nil {
 			photos = append(photos, b)
 		}
 	}

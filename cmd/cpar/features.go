@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/user/feature"
+	"cpar/user/picture"
 )
 
 func featuresCommand() *cobra.Command {
@@ -23,25 +24,21 @@ With --json it prints one object keyed by the file names as given.`,
 		Args:    someArgs("a photo"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := map[string]*feature.Vectors{}
+			extractor := feature.NewExtractor()
 			for _, path := range args {
-				v, err := feature.FromFile(path)
+				data, err := picture.ReadFile(path)
 				if err != nil {
 					return err
 				}
-				out[path] = v
+				if out[path], err = extractor.Photo(data, feature.Options{}); err != nil {
+					return fmt.Errorf("%s: %w", path, err)
+				}
 			}
 			return output(cmd, asJSON, out, func() {
 				for _, path := range args {
 					fmt.Fprintln(cmd.OutOrStdout(), path)
-					v := out[path]
-					for _, part := range []struct {
-						name   string
-						values []float32
-					}{
-						{"rgb", v.RGB}, {"hsv", v.HSV}, {"lab", v.Lab}, {"gabor", v.Gabor},
-						{"gaborq", v.GaborQ}, {"haar", v.Haar}, {"haarq", v.HaarQ},
-					} {
-						fmt.Fprintf(cmd.OutOrStdout(), "  %-7s %4d values, starting %.4g\n", part.name, len(part.values), part.values[:4])
+					for _, b := range feature.Blocks() {
+						fmt.Fprintf(cmd.OutOrStdout(), "  %-7s %4d values, starting %.4g\n", b.Name, b.Len, b.Of(out[path])[:4])
 					}
 				}
 			})

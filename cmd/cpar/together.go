@@ -12,6 +12,7 @@ import (
 	"cpar/cparhttp"
 	"cpar/user"
 	"cpar/user/feature"
+	"cpar/user/picture"
 )
 
 // together is how many photos are asked about at once: the cloud then reads its
@@ -156,7 +157,7 @@ func (w *walk) read(p *photoWalk) {
 
 // prepare makes the request of a photo.
 func (w *walk) prepare(p *photoWalk, number int) error {
-	data, err := feature.ReadFile(p.Photo)
+	data, err := picture.ReadFile(p.Photo)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package feature
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -17,36 +18,33 @@ import (
 	"cpar"
 )
 
-// A Cache keeps vectors in a folder, one file an image, so that a collection is
-// extracted once. An entry is named by the SHA-256 of the image file's bytes and
-// by Version; renaming or moving a photo keeps its entry, editing it does not.
+// A Cache keeps vectors and embeddings in a folder, so that a collection is
+// extracted once. An entry is named by the SHA-256 of the image file's bytes:
+// renaming or moving a photo keeps its entries, editing it does not.
 //
-//	DIR/ab/abcd…ef.v4    magic "cparfeat" · version (4 bytes) · SHA-256 of the image (32)
-//	                     rgb hsv lab gabor haar (float32) · gaborq (bytes) · haarq (2 bits)
-//	                     CRC-32C of all that (4); little-endian throughout, 19,312 bytes
+//	DIR/ab/abcd…ef.v4                  "cparfeat" · Version (4 bytes) · SHA-256 of the image ·
+//	                                   rgb hsv lab gabor (float32) gaborq (int8) haar (float32) haarq (int8) ·
+//	                                   CRC-32C of all that (4); 22,384 bytes
+//	DIR/ab/abcd…ef.n0123456789abcdef   "cparembd" · version (4 bytes) · SHA-256 of the image ·
+//	                                   digest of the network (32) · values (float32) · CRC-32C (4)
 //
-// An entry that is damaged, cut short or of another version counts as absent,
-// is computed again and replaced. An entry appears by rename, so a process
-// killed while writing leaves none, only a temporary file that OpenCache
-// clears away. It is not synced to disk: a power cut costs entries, the
-// checksum finds the torn ones, and nothing is lost that the photos cannot give
-// again. The checksum guards against accidents, not against someone who may
-// write to the folder. Entries are plaintext features; files are 0600, folders
-// 0700.
+// Numbers are little-endian. An entry that is damaged, cut short or of another
+// version counts as absent, is computed again and replaced. An entry appears by
+// rename, so a process killed while writing leaves only a temporary file, which
+// OpenCache removes. Entries are not synced to disk: a power cut costs some, the
+// checksum finds the torn ones, and the photos can give them again. The checksum
+// guards against accidents, not against someone who may write to the folder.
+// Entries are plaintext; files are 0600, folders 0700.
 //
-// A Cache may be used by many goroutines and processes at once.
+// A Cache may be used by many goroutines and processes at once. A nil *Cache keeps
+// nothing.
 type Cache struct{ dir string }
 
 const (
-	cacheMagic  = "cparfeat"
-	cacheHeader = len(cacheMagic) + 4 + sha256.Size
-	cacheBody   = 4*(3*ColorDim+GaborDim+HaarDim) + GaborDim + HaarDim/4
-	cacheSize   = cacheHeader + cacheBody + 4
-	cacheTemp   = "tmp-" // prefix of files not yet renamed
-	staleAfter  = time.Hour
+	cacheTemp        = "tmp-" // prefix of files not yet renamed
+	staleAfter       = time.Hour
+	embeddingVersion = 1
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // OpenCache opens a cache folder, making it if need be, and removes what
 // killed processes left behind in it.
@@ -57,7 +55,7 @@ func OpenCache(dir string) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening feature cache: %w: %w", cpar.ErrStorage, err)
 	}
-	// Only in the folders that entries go to: somebody may name a folder that
+	// Only in the folders that entries go to: the user may name a folder that
 	// holds other things too.
 	stale, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "[0-9a-f][0-9a-f]", cacheTemp+"*"))
 	for _, path := range stale {
@@ -72,171 +70,169 @@ func OpenCache(dir string) (*Cache, error) {
 // escapeGlob keeps a folder's own brackets and stars from being a pattern.
 func escapeGlob(path string) string {
 	if filepath.Separator == '\\' {
-		return path // no escaping there; a stale file may stay
+		return path // there is no escaping there, so a stale file may stay
 	}
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// FromFile is FromFile with the cache in front. A cache that cannot be written
-// is no reason to fail: the vectors are returned all the same.
-func (c *Cache) FromFile(path string) (*Vectors, error) {
-	data, err := ReadFile(path)
+// vectors returns the vectors of the image with a SHA-256, or computes and keeps
+// them. If they cannot be kept, they are returned all the same.
+func (c *Cache) vectors(image [sha256.Size]byte, compute func() (*Vectors, error)) (*Vectors, error) {
+	if c == nil {
+		return compute()
+	}
+	e := c.vectorsEntry(image)
+	if body := e.read(); len(body) == vectorsSize {
+		return decodeVectors(body), nil
+	}
+	v, err := compute()
+	if err == nil {
+		_ = e.write(encodeVectors(v))
+	}
+	return v, err
+}
+
+// embedding does the same for what a network made of the image.
+func (c *Cache) embedding(image, network [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
+	if c == nil {
+		return compute()
+	}
+	e := c.embeddingEntry(image, network)
+	if body := e.read(); len(body) > 0 && len(body)%4 == 0 {
+		values := make([]float32, len(body)/4)
+		readFloats(values, body)
+		return values, nil
+	}
+	values, err := compute()
+	if err == nil {
+		_ = e.write(appendFloats(nil, values))
+	}
+	return values, err
+}
+
+// An entry is a file of the cache: where it is, and what it begins with.
+type entry struct {
+	path   string
+	header []byte
+}
+
+func (c *Cache) vectorsEntry(image [sha256.Size]byte) entry {
+	header := binary.LittleEndian.AppendUint32([]byte("cparfeat"), Version)
+	return entry{c.path(image, fmt.Sprintf(".v%d", Version)), append(header, image[:]...)}
+}
+
+func (c *Cache) embeddingEntry(image, network [sha256.Size]byte) entry {
+	header := binary.LittleEndian.AppendUint32([]byte("cparembd"), embeddingVersion)
+	header = append(append(header, image[:]...), network[:]...)
+	return entry{c.path(image, ".n"+hex.EncodeToString(network[:8])), header}
+}
+
+func (c *Cache) path(image [sha256.Size]byte, suffix string) string {
+	name := hex.EncodeToString(image[:])
+	return filepath.Join(c.dir, name[:2], name+suffix)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// seal puts the header before a body and the checksum behind it.
+func (e entry) seal(body []byte) []byte {
+	b := append(bytes.Clone(e.header), body...)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// open returns the body of a sealed entry, nil if this is not one.
+func (e entry) open(b []byte) []byte {
+	end := len(b) - 4
+	if end < len(e.header) || !bytes.Equal(b[:len(e.header)], e.header) || crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {
+		return nil
+	}
+	return b[len(e.header):end]
+}
+
+// read returns the body of the entry, nil if there is none that can be used.
+func (e entry) read() []byte {
+	b, err := os.ReadFile(e.path)
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	v, err := c.FromBytes(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return v, nil
+	return e.open(b)
 }
 
-// FromBytes is FromBytes with the cache in front.
-func (c *Cache) FromBytes(data []byte) (*Vectors, error) {
-	return c.fromBytes(data, FromBytes)
-}
-
-func (c *Cache) fromBytes(data []byte, compute func([]byte) (*Vectors, error)) (*Vectors, error) {
-	key := sha256.Sum256(data)
-	if v, err := c.load(key); err == nil {
-		return v, nil
+// write writes a file beside the entry's place and renames it.
+func (e entry) write(body []byte) error {
+	folder := filepath.Dir(e.path)
+	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
 	}
-	v, err := compute(data)
-	if err != nil {
-		return nil, err
-	}
-	_ = c.store(key, v) // see FromFile
-	return v, nil
-}
-
-func (c *Cache) path(key [sha256.Size]byte) string {
-	name := hex.EncodeToString(key[:])
-	return filepath.Join(c.dir, name[:2], fmt.Sprintf("%s.v%d", name, Version))
-}
-
-// load reads an entry; any error means that there is none to be used.
-func (c *Cache) load(key [sha256.Size]byte) (*Vectors, error) {
-	b, err := os.ReadFile(c.path(key))
-	if err != nil {
-		return nil, err
-	}
-	return decodeEntry(b, key)
-}
-
-// store writes an entry.
-func (c *Cache) store(key [sha256.Size]byte, v *Vectors) error {
-	entry, err := encodeEntry(key, v)
+	f, err := os.CreateTemp(folder, cacheTemp) // mode 0600
 	if err != nil {
 		return err
 	}
-	return c.write(c.path(key), entry)
-}
-
-// write writes an entry beside its place and renames it there.
-func (c *Cache) write(path string, entry []byte) (err error) {
-	fail := func(err error) error {
-		return fmt.Errorf("writing feature cache: %w: %w", cpar.ErrStorage, err)
-	}
-	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fail(err)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), cacheTemp) // mode 0600
-	if err != nil {
-		return fail(err)
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(entry)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
+	_, err = f.Write(e.seal(body))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), e.path)
 	}
 	if err != nil {
-		return fail(err)
+		os.Remove(f.Name())
 	}
-	return nil
+	return err
 }
 
-// encodeEntry refuses vectors that the compact form could not give back.
-func encodeEntry(key [sha256.Size]byte, v *Vectors) ([]byte, error) {
-	b := make([]byte, 0, cacheSize)
-	b = append(b, cacheMagic...)
-	b = binary.LittleEndian.AppendUint32(b, Version)
-	b = append(b, key[:]...)
-	for _, f := range v.floats() {
-		for _, x := range f {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-		}
+// vectorsSize is the length of the body of an entry of vectors.
+var vectorsSize = func() (n int) {
+	for _, b := range blocks {
+		n += b.size()
 	}
-	for _, x := range v.GaborQ {
-		if x != float32(byte(x)) || x >= gaborLevels {
-			return nil, fmt.Errorf("caching features: %w: gaborq holds %g", cpar.ErrInput, x)
-		}
-		b = append(b, byte(x))
+	return n
+}()
+
+// size is the length of a block in an entry.
+func (b Block) size() int {
+	if b.Kind == Quantised { // a byte each
+		return b.Len
 	}
-	for i := 0; i < len(v.HaarQ); i += 4 {
-		packed := byte(0)
-		for k, x := range v.HaarQ[i:][:4] {
-			if x != -1 && x != 0 && x != 1 {
-				return nil, fmt.Errorf("caching features: %w: haarq holds %g", cpar.ErrInput, x)
-			}
-			packed |= byte(x+1) << (2 * k)
-		}
-		b = append(b, packed)
-	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
+	return 4 * b.Len
 }
 
-// floats are the vectors kept as float32, in their order in an entry.
-func (v *Vectors) floats() [5][]float32 {
-	return [5][]float32{v.RGB, v.HSV, v.Lab, v.Gabor, v.Haar}
+func encodeVectors(v *Vectors) []byte {
+	body := make([]byte, 0, vectorsSize)
+	for _, b := range blocks {
+		if b.Kind != Quantised {
+			body = appendFloats(body, b.Of(v))
+			continue
+		}
+		for _, x := range b.Of(v) {
+			body = append(body, byte(int8(x)))
+		}
+	}
+	return body
 }
 
-func decodeEntry(b []byte, key [sha256.Size]byte) (*Vectors, error) {
-	fail := func(what string) (*Vectors, error) {
-		return nil, fmt.Errorf("reading feature cache: %w: %s", cpar.ErrCorrupt, what)
-	}
-	switch {
-	case len(b) != cacheSize:
-		return fail("wrong length")
-	case string(b[:len(cacheMagic)]) != cacheMagic:
-		return fail("not an entry")
-	case binary.LittleEndian.Uint32(b[len(cacheMagic):]) != Version:
-		return nil, fmt.Errorf("reading feature cache: %w", cpar.ErrVersion)
-	case [sha256.Size]byte(b[cacheHeader-sha256.Size:]) != key:
-		return fail("of another image")
-	case crc32.Checksum(b[:cacheSize-4], castagnoli) != binary.LittleEndian.Uint32(b[cacheSize-4:]):
-		return fail("checksum does not match")
-	}
-	b = b[cacheHeader:]
-	v := newVectors()
-	for _, f := range v.floats() {
-		for i := range f {
-			f[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-			if f[i]-f[i] != 0 {
-				return fail("not a finite number")
+func decodeVectors(body []byte) *Vectors {
+	v := New()
+	for _, b := range blocks {
+		values := b.Of(v)
+		if b.Kind != Quantised {
+			readFloats(values, body)
+		} else {
+			for i := range values {
+				values[i] = float32(int8(body[i]))
 			}
 		}
-		b = b[4*len(f):]
+		body = body[b.size():]
 	}
-	for i := range v.GaborQ {
-		if b[i] >= gaborLevels {
-			return fail("gaborq out of range")
-		}
-		v.GaborQ[i] = float32(b[i])
+	return v
+}
+
+func appendFloats(b []byte, values []float32) []byte {
+	for _, x := range values {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
 	}
-	b = b[GaborDim:]
-	for i := range v.HaarQ {
-		x := b[i/4] >> (2 * (i % 4)) & 3
-		if x == 3 {
-			return fail("haarq out of range")
-		}
-		v.HaarQ[i] = float32(x) - 1
+	return b
+}
+
+func readFloats(to []float32, b []byte) {
+	for i := range to {
+		to[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 	}
-	return v, nil
 }

@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,21 +25,11 @@ func TestCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := encodePNG(t, synthetic(50, 70))
-	path := filepath.Join(t.TempDir(), "photo.png")
-	os.WriteFile(path, data, 0o600)
-	want, err := FromBytes(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key, want := sha256.Sum256([]byte("a photo")), extract(t, synthetic(50, 70))
 	computed := 0
-	compute := func(d []byte) (*Vectors, error) {
-		computed++
-		return FromBytes(d)
-	}
 	get := func(note string, wantComputed int) {
 		t.Helper()
-		v, err := c.fromBytes(data, compute)
+		v, err := c.vectors(key, func() (*Vectors, error) { computed++; return want, nil })
 		if err != nil || !reflect.DeepEqual(v, want) {
 			t.Fatalf("%s: other vectors, %v", note, err)
 		}
@@ -47,38 +39,37 @@ func TestCache(t *testing.T) {
 	}
 	get("first", 1)
 	get("again", 1)
-	if v, err := c.FromFile(path); err != nil || !reflect.DeepEqual(v, want) {
-		t.Fatal("by file: other vectors", err)
+	e := c.vectorsEntry(key)
+	good, err := os.ReadFile(e.path)
+	if err != nil || len(good) != 22384 { // as the comment on Cache says
+		t.Fatal(len(good), err)
 	}
-	entry := c.path(sha256.Sum256(data))
-	good, err := os.ReadFile(entry)
-	if err != nil || len(good) != cacheSize || cacheSize != 19312 {
-		t.Fatal(len(good), cacheSize, err)
-	}
-	for path, mode := range map[string]os.FileMode{entry: 0o600, filepath.Dir(entry): 0o700, dir: 0o700} {
+	for path, mode := range map[string]os.FileMode{e.path: 0o600, filepath.Dir(e.path): 0o700, dir: 0o700} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: mode %v, want %v", path, info.Mode().Perm(), mode)
 		}
 	}
 	// Damage of any kind is noticed and mended.
-	for i, bad := range [][]byte{nil, good[:len(good)-1], append(bytes.Clone(good), 0), make([]byte, cacheSize)} {
-		os.WriteFile(entry, bad, 0o600)
+	for i, bad := range [][]byte{nil, good[:len(good)-1], append(bytes.Clone(good), 0), make([]byte, len(good)), e.seal(good[:99])} {
+		os.WriteFile(e.path, bad, 0o600)
 		get("damaged", i+2)
 		get("mended", i+2)
 	}
-	for i := 0; i < cacheSize; i += 97 {
-		bad := bytes.Clone(good)
-		bad[i] ^= 4
-		if _, err := decodeEntry(bad, sha256.Sum256(data)); !errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrVersion) {
-			t.Fatalf("byte %d changed: %v", i, err)
+	for i := range good {
+		good[i] ^= 4
+		if e.open(good) != nil {
+			t.Fatalf("byte %d changed, and nobody noticed", i)
 		}
+		good[i] ^= 4
 	}
-	if _, err := decodeEntry(good, sha256.Sum256(nil)); !errors.Is(err, cpar.ErrCorrupt) {
-		t.Errorf("the entry of another image: %v", err)
+	if other := c.vectorsEntry(sha256.Sum256(nil)); other.open(good) != nil {
+		t.Error("the entry of one image is taken for another's")
 	}
-	// A bad image is not cached and keeps its error.
-	if _, err := c.FromBytes([]byte("nothing")); !errors.Is(err, cpar.ErrInput) {
-		t.Error(err)
+	// A bad image is not kept, and has its error every time.
+	for range 2 {
+		if _, err := NewExtractor().Photo([]byte("nothing"), Options{Cache: c}); !errors.Is(err, cpar.ErrInput) {
+			t.Error(err)
+		}
 	}
 }
 
@@ -93,10 +84,7 @@ func TestCacheStorage(t *testing.T) {
 		t.Error(err)
 	}
 	// A cache that cannot be written still answers.
-	if v, err := (&Cache{dir: file}).FromBytes(encodePNG(t, synthetic(9, 9))); err != nil || v == nil {
-		t.Error(err)
-	}
-	if err := (&Cache{dir: file}).store([32]byte{}, newVectors()); !errors.Is(err, cpar.ErrStorage) {
+	if v, err := NewExtractor().Photo(encodePNG(t, synthetic(9, 9)), Options{Cache: &Cache{dir: file}}); err != nil || v == nil {
 		t.Error(err)
 	}
 	// What a killed process left goes once it is old, and only then.
@@ -117,25 +105,25 @@ func TestCacheStorage(t *testing.T) {
 	}
 }
 
+// FuzzEntry takes its input for a file of the cache, and for the body of one.
 func FuzzEntry(f *testing.F) {
-	v, err := FromBytes(encodePNG(f, synthetic(20, 20)))
-	if err != nil {
-		f.Fatal(err)
-	}
-	good, err := encodeEntry([32]byte{1}, v)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(good)
-	f.Add(good[:100])
+	c := &Cache{}
+	vectors, embedding := c.vectorsEntry([32]byte{1}), c.embeddingEntry([32]byte{1}, [32]byte{2})
+	body := encodeVectors(extract(f, synthetic(20, 20)))
+	f.Add(body)
+	f.Add(vectors.seal(body))
+	f.Add(embedding.seal(appendFloats(nil, []float32{1, -2, 0.5})))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		v, err := decodeEntry(b, [32]byte{1})
-		if err != nil {
-			return
+		for _, e := range []entry{vectors, embedding} {
+			if body := e.open(b); body != nil && !bytes.Equal(e.seal(body), b) {
+				t.Fatal("another file from the same body")
+			}
+			if !bytes.Equal(e.open(e.seal(b)), b) {
+				t.Fatal("another body from the same file")
+			}
 		}
-		back, err := encodeEntry([32]byte{1}, v)
-		if err != nil || !bytes.Equal(back, b) {
-			t.Fatalf("encoding again gives other bytes: %v", err)
+		if len(b) == vectorsSize && !bytes.Equal(encodeVectors(decodeVectors(b)), b) {
+			t.Fatal("other vectors")
 		}
 	})
 }
@@ -157,7 +145,7 @@ func TestAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, opts := range []Options{{}, {Workers: 1}, {Workers: 5, Cache: cache}, {Workers: 3, Cache: cache}} {
+	for _, opts := range []Options{{}, {Cache: cache}, {Cache: cache}} {
 		var ticks []int
 		opts.Progress = func(done, total int) {
 			if total != n {
@@ -180,8 +168,7 @@ func TestAll(t *testing.T) {
 					t.Errorf("image 9: %v", r.Err)
 				}
 			default:
-				want, _ := FromBytes(images[i])
-				if r.Err != nil || !reflect.DeepEqual(r.Vectors, want) {
+				if want := extract(t, synthetic(20+i, 30)); r.Err != nil || !reflect.DeepEqual(r.Vectors, want) {
 					t.Errorf("image %d: other vectors, %v", i, r.Err)
 				}
 			}
@@ -207,18 +194,15 @@ func TestAllCancelled(t *testing.T) {
 			cancel(reason)
 		}
 		return image, nil
-	}, Options{Workers: 2})
+	}, Options{})
 	if !errors.Is(err, reason) || len(results) != 1000 {
 		t.Fatal(len(results), err)
 	}
-	if got := loads.Load(); got > 7 {
+	if got := int(loads.Load()); got >= 5+runtime.GOMAXPROCS(0) {
 		t.Errorf("%d images loaded after the end", got)
 	}
 	if results[0].Err != nil || results[0].Vectors == nil || !errors.Is(results[999].Err, reason) {
 		t.Error(results[0].Err, results[999].Err)
-	}
-	if _, err := All(context.Background(), -1, nil, Options{}); !errors.Is(err, cpar.ErrInput) {
-		t.Error(err)
 	}
 	if r, err := All(context.Background(), 0, func(int) ([]byte, error) { return nil, nil }, Options{}); err != nil || len(r) != 0 {
 		t.Error(r, err)
@@ -231,16 +215,17 @@ func TestCacheShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image := encodePNG(t, synthetic(20, 30))
-	results, err := All(context.Background(), 100, func(int) ([]byte, error) { return image, nil }, Options{Workers: 100, Cache: cache})
-	if err != nil {
-		t.Fatal(err)
+	want := extract(t, synthetic(20, 30))
+	var group sync.WaitGroup
+	for range 100 {
+		group.Go(func() {
+			v, err := cache.vectors([32]byte{7}, func() (*Vectors, error) { return want, nil })
+			if err != nil || !reflect.DeepEqual(v, want) {
+				t.Errorf("other vectors, %v", err)
+			}
+		})
 	}
-	for i, r := range results {
-		if r.Err != nil || !reflect.DeepEqual(r.Vectors, results[0].Vectors) {
-			t.Fatalf("result %d: %v", i, r.Err)
-		}
-	}
+	group.Wait()
 	left, _ := filepath.Glob(filepath.Join(cache.dir, "*", "*"))
 	if len(left) != 1 || strings.Contains(left[0], cacheTemp) {
 		t.Errorf("left behind: %v", left)

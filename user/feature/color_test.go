@@ -9,17 +9,15 @@ import (
 // rounding, equal ones equally: flat areas often are at the edge of a bin.
 func TestMeansAsBytes(t *testing.T) {
 	var want, got colorCounts
-	m := synthetic(97, 61)
-	pixels := make([]byte, 3*97*61)
-	straightRow(pixels, m.Pix, 1)
+	p := synthetic(97, 61)
 	for i, v := range []byte{0, 255, 128} { // and greys
-		pixels[3*i], pixels[3*i+1], pixels[3*i+2] = v, v, v
+		p.RGB[3*i], p.RGB[3*i+1], p.RGB[3*i+2] = v, v, v
 	}
-	means := make([]float64, len(pixels))
-	for i, v := range pixels {
+	means := make([]float64, len(p.RGB))
+	for i, v := range p.RGB {
 		means[i] = float64(v) * (1 + 1e-13*(float64(v%3)-1))
 	}
-	want.addBytes(pixels)
+	want.addBytes(p.RGB)
 	got.addMeans(means)
 	if got != want {
 		t.Error("other counts")

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"cpar/internal/oracle"
-	"cpar/user/feature"
+	"cpar/user/picture"
 )
 
 // TestPhotos goes the whole way from JPEG files to the names of classes:
@@ -67,15 +67,15 @@ func photosOf(t *testing.T, p Preprocessing, keyword string, most int) iter.Seq2
 				continue
 			}
 			found++
-			data, err := feature.ReadFile(filepath.Join(filepath.Dir(manifest), filepath.FromSlash(r[0])))
+			data, err := picture.ReadFile(filepath.Join(filepath.Dir(manifest), filepath.FromSlash(r[0])))
 			if err != nil {
 				t.Fatal(err)
 			}
-			picture, err := feature.Decode(data)
+			photo, err := picture.Decode(data)
 			if err != nil {
 				t.Fatal(err)
 			}
-			image, err := p.Tensor(picture.RGB())
+			image, err := p.Tensor(photo.RGB, photo.Width, photo.Height)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 
 // Tensor makes the input of a network, 3·Height·Width values by channel, row
 // and column, from an upright picture of 8-bit RGB, 3·width·height bytes row
-// by row (feature.Picture.RGB).
+// by row (picture.Picture).
 func (p Preprocessing) Tensor(rgb []byte, width, height int) ([]float32, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("preparing a picture: %w: %w", cpar.ErrInput, err)

@@ -37,7 +37,7 @@ func TestErratumSixteenBinsAChannel(t *testing.T) {
 		if err := png.Encode(&b, img); err != nil {
 			t.Fatal(err)
 		}
-		v, err := feature.FromBytes(b.Bytes())
+		v, err := feature.NewExtractor().Photo(b.Bytes(), feature.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -127,7 +127,7 @@ func (s *session) ask(ctx context.Context, extractor *feature.Extractor, photo *
 		*to = time.Since(start)
 		start = time.Now()
 	}
-	features, err := extractor.FromBytes(file)
+	features, err := extractor.Photo(file, feature.Options{})
 	if err != nil {
 		return nil, err
 	}

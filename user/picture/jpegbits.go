@@ -1,27 +1,24 @@
-package feature
+package picture
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "encoding/binary"
 
-// A bitReader reads the entropy-coded data of a scan. It stops in front of a
-// marker and gives zeros from there on; overrun tells that some were used.
+// A bitReader reads the entropy-coded data of a scan. At a marker it stops and
+// gives zeros from there on; overrun tells whether any of them were used.
 type bitReader struct {
 	data []byte
 	pos  int
-	acc  uint64 // the next n bits, the first on top
+	acc  uint64 // the next n bits, the first at the top
 	n    int
-	pad  int // zeros given so far beyond the data
+	pad  int // zeros appended to the data so far
 }
 
-// refill makes sure of 57 bits, more than two symbols with their values take.
+// refill provides at least 57 bits, more than two symbols and their values take.
 func (r *bitReader) refill() {
 	if r.pos+8 <= len(r.data) {
 		v := binary.BigEndian.Uint64(r.data[r.pos:])
-		// Whether a byte is 0xff: whether one of the complement is zero. Then
-		// neither stuffing nor marker is near, and whole bytes are taken at
-		// once. The bits below them are read again, the same, next time.
+		// Without a byte of 0xff (a zero byte in the complement) there is no
+		// stuffing and no marker, and whole bytes can be taken at once. The bits
+		// below them are read again next time, to the same values.
 		if c := ^v; (c-0x0101010101010101)&^c&0x8080808080808080 == 0 {
 			r.acc |= v >> r.n
 			taken := (64 - r.n) / 8
@@ -71,7 +68,7 @@ func (r *bitReader) bit() int32 {
 	return r.take(1)
 }
 
-// restart passes over the restart marker of a number, if that comes next.
+// restart skips the restart marker with a number, which must come next.
 func (r *bitReader) restart(number int) error {
 	if r.n-r.pad >= 8 || r.pos+2 > len(r.data) ||
 		r.data[r.pos] != 0xff || r.data[r.pos+1] != 0xd0+byte(number&7) {
@@ -82,8 +79,8 @@ func (r *bitReader) restart(number int) error {
 }
 
 const (
-	lutBits  = 9  // codes up to this length are looked up at once
-	fastBits = 10 // and codes with their values up to this
+	lutBits  = 9  // codes up to this length are found in one look-up
+	fastBits = 10 // and codes together with their values up to this
 )
 
 // huffman is a table of codes (T.81, annex C).
@@ -91,22 +88,22 @@ type huffman struct {
 	counts [16]byte // codes of each length
 	values []byte
 	built  bool
-	lut    [1 << lutBits]uint16 // value<<8 | length; 0: a longer code
+	lut    [1 << lutBits]uint16 // value<<8 | length, or 0 for a longer code
 	limit  [17]uint32           // first 16-bit prefix beyond the codes of a length
-	offset [17]int32            // index into values of a code of that length, less the code
+	offset [17]int32            // add to a code of a length for its index in values
 
-	// fast holds symbols of AC coefficients with the coefficient behind them:
-	// coefficient<<16 | zeros before it<<8 | bits of all; 0: too long. The end
-	// of a block counts as endRun zeros.
+	// fast holds symbols of AC coefficients together with the coefficient:
+	// coefficient<<16 | zeros before it<<8 | bits in all, or 0 if they are too
+	// long. The end of a block counts as endRun zeros.
 	fast [1 << fastBits]int32
 }
 
 const endRun = 128
 
-// huffmanTables reads DHT. Tables are made up when a scan uses them.
+// huffmanTables reads DHT. Look-up tables are built when a scan uses them.
 func (d *reducedJPEG) huffmanTables(body []byte) error {
 	for len(body) > 0 {
-		// A scan uses eight at most.
+		// A scan uses at most eight.
 		if d.tables++; d.tables > 8*maxScans || len(body) < 17 || body[0]>>4 > 1 || body[0]&15 > 3 || d.baseline && body[0]&15 > 1 {
 			return errIrregular
 		}
@@ -125,7 +122,7 @@ func (d *reducedJPEG) huffmanTables(body []byte) error {
 	return nil
 }
 
-// build makes up the table; false when there are no codes or too many.
+// build builds the look-up tables. It is false if there are no codes or too many.
 func (t *huffman) build() bool {
 	if t.built {
 		return true
@@ -175,7 +172,7 @@ func (t *huffman) fastEntry(acc uint64) int32 {
 	return value<<16 | run<<8 | int32(length+size)
 }
 
-// symbol decodes one, of 16 bits at most, from bits that are there.
+// symbol decodes one symbol, of at most 16 bits, which must be there.
 func (t *huffman) symbol(r *bitReader) (byte, bool) {
 	if e := t.lut[r.acc>>(64-lutBits)]; e != 0 {
 		r.acc <<= e & 255
@@ -194,13 +191,10 @@ func (t *huffman) symbol(r *bitReader) (byte, bool) {
 	return 0, false
 }
 
-// extend is EXTEND of T.81, F.2.2.1: a value of `size` bits with its sign.
+// extend gives a value of `size` bits its sign (EXTEND in T.81, F.2.2.1).
 func extend(v int32, size int) int32 {
 	if v < 1<<(size-1) {
 		v += -1<<size + 1
 	}
 	return v
 }
-
-// lowest is the place of the lowest bit set.
-func lowest(m uint64) int { return bits.TrailingZeros64(m) }

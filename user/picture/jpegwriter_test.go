@@ -1,4 +1,4 @@
-package feature
+package picture
 
 import (
 	"encoding/binary"
@@ -8,21 +8,21 @@ import (
 	"slices"
 )
 
-// A jpegRecipe is a JPEG of a kind that image/jpeg does not write. Its codes are
-// all eight bits long, so that a symbol is its own code.
+// A jpegRecipe describes a JPEG of a kind that image/jpeg does not write. All its
+// codes have eight bits, so that a symbol is its own code.
 type jpegRecipe struct {
 	w, h        int
 	sampling    [][2]int // of each component
 	interval    int
 	progressive bool
-	separate    bool // a scan for each component of a sequential file
+	separate    bool // a scan for each component, in a sequential file
 	step        int  // of quantisation, for the lowest frequencies
 	sample      func(component, x, y int) float64
 }
 
 type recipePlane struct {
 	bx, by, ownX, ownY int
-	blocks             [][64]int // in the order of a file
+	blocks             [][64]int // in zigzag order
 	last               int
 }
 
@@ -34,7 +34,7 @@ type recipeWriter struct {
 	planes  []recipePlane
 	mx, my  int
 	eobRun  int
-	pending []int // correction bits behind the end of a band
+	pending []int // correction bits that follow the end of a band
 }
 
 func (j jpegRecipe) quant(k int) int { return j.step + j.step*(zigzag[k]%8+zigzag[k]/8)/3 }
@@ -305,8 +305,8 @@ func (w *recipeWriter) refine(block *[64]int, first, last, low int) {
 	}
 }
 
-// scenery is a texture that looks like a photo's to an encoder: noise in
-// octaves, each half as coarse and 0.65 times as strong as the one before.
+// scenery is a texture that an encoder treats like a photo's: noise in octaves,
+// each half as coarse and 0.65 times as strong as the one before.
 func scenery(seed uint64) func(component, x, y int) float64 {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	const side = 256 // of a tile of noise

@@ -1,18 +1,18 @@
-package feature
+package picture
 
 import "math"
 
-// The mean over a cell of a block.
+// The mean over each cell of a block.
 //
 // A sample at x is Σ_u a(u)·F(u)·cos((2x+1)uπ/16), a(0) = 1/√8, else 1/2, on
 // each axis. Averaged over the m = 8/k samples of cell j, the cosine becomes
 //
 //	g(u)·cos((2j+1)uπ/2k),   g(u) = sin(muπ/16) / (m·sin(uπ/16)),
 //
-// a basis function of the transform of k points, of frequency u or, for u > k,
-// of that which u is an alias of, with a sign. So each coefficient weighs in one
-// of k×k sums, and a transform of k points of the sums gives the cells. Nothing
-// is left out: it is the mean of what the transform of 8 points would give.
+// a basis function of the transform of k points: of frequency u or, for u > k,
+// of the frequency that u is an alias of, with a sign. So each coefficient is
+// added, weighted, to one of k×k sums, and a transform of k points turns the sums
+// into cells. This is exact: the mean of what the transform of 8 points gives.
 
 // zigzag says where in a block the coefficients of a file go, in their order.
 var zigzag = [64]int{
@@ -24,12 +24,14 @@ var zigzag = [64]int{
 
 const foldBits = 13 // of fraction, in sums and in cosines
 
-// A folding says how the coefficients of a component become kx×ky cells.
+// A folding says how the 64 coefficients of a block become kx×ky cells.
 type folding struct {
 	kx, ky int
 	ready  bool
-	weight [64]int32 // of a coefficient, with its quantisation step, 13 bits of fraction
-	place  [64]uint8 // of the sum that it weighs in; both in the order of a file
+	// In zigzag order: the weight of a coefficient, times its quantisation step
+	// and with foldBits of fraction, and the place of the sum it is added to.
+	weight [64]int32
+	place  [64]uint8
 }
 
 func (f *folding) size() int { return f.kx * f.ky }
@@ -45,8 +47,8 @@ func (f *folding) prepare(steps *[64]int32) {
 	f.ready = true
 }
 
-// foldAxis returns the frequency, of k, as which frequency u shows in k cells,
-// and its weight.
+// foldAxis returns the frequency that frequency u has among k cells, and its
+// weight there.
 func foldAxis(k, u int) (frequency int, weight float64) {
 	if u == 0 {
 		return 0, 1 / math.Sqrt(8)
@@ -62,9 +64,9 @@ func foldAxis(k, u int) (frequency int, weight float64) {
 		f, weight = 2*k-f, -weight
 	}
 	switch {
-	case f == k: // zero in the middle of every cell
+	case f == k: // this cosine is zero in the middle of every cell
 		return 0, 0
-	case k == 2 && f == 1: // the only cosine of two points goes into the weight
+	case k == 2 && f == 1: // two points have one cosine, which goes into the weight
 		weight *= math.Sqrt2 / 2
 	}
 	return f, weight
@@ -108,7 +110,7 @@ func foldedByte(v int64) byte {
 }
 
 // foldCosines[i][f][j] is cos((2j+1)fπ/2k) in fixed point, for k of 4 and 8 and
-// the first half of the cells; the second has the sign turned for odd f.
+// the first half of the cells. In the second half the sign is the other for odd f.
 var foldCosines = func() (t [2][8][4]int64) {
 	for i, k := range [2]int{4, 8} {
 		for f := range k {

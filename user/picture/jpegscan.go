@@ -1,6 +1,8 @@
-package feature
+package picture
 
-// scan reads SOS and the data behind it (T.81, annexes F.2 and G.2).
+import "math/bits"
+
+// scan reads SOS and the data that follows it (T.81, annexes F.2 and G.2).
 func (d *reducedJPEG) scan(body []byte) error {
 	if len(d.components) == 0 || len(body) < 6 || len(body) != 4+2*int(body[0]) || int(body[0]) > len(d.components) {
 		return errIrregular
@@ -56,19 +58,19 @@ func (d *reducedJPEG) component(id byte) *jpegComponent {
 type scanPart struct {
 	c      *jpegComponent
 	dc, ac *huffman
-	last   int32 // DC coefficient of the block before
+	last   int32 // DC coefficient of the previous block
 }
 
 type jpegScan struct {
 	d           *reducedJPEG
 	parts       []scanPart
-	first, last int // coefficients of it
-	high, low   int // bits of them: from below `high`, 0 for all, down to `low`
+	first, last int // its coefficients
+	high, low   int // their bits: below `high` (all if it is 0) down to `low`
 }
 
-// check holds a scan against the scans before. That each bit of a coefficient
-// comes once, from the top down, bounds the number of scans, and it is what
-// allows sums to be kept in place of coefficients.
+// check checks a scan against the scans before it. Each bit of a coefficient must
+// come once, from the top down. That bounds the number of scans, and it allows
+// sums to be kept instead of coefficients.
 func (s *jpegScan) check() error {
 	refining := s.high > 0
 	switch {
@@ -78,7 +80,7 @@ func (s *jpegScan) check() error {
 		refining && s.high != s.low+1:
 		return errIrregular
 	}
-	// How image/jpeg counts MCUs here is a matter of its own.
+	// Here image/jpeg counts MCUs in a way of its own: leave the file to it.
 	if c := s.parts[0].c; s.d.interval > 0 && len(s.parts) == 1 && c.h*c.v > 1 {
 		return errIrregular
 	}
@@ -103,7 +105,7 @@ func (s *jpegScan) check() error {
 	return nil
 }
 
-// prepare allocates what a component needs, when a scan first has it.
+// prepare allocates what a component needs when the first scan of it comes.
 func (c *jpegComponent) prepare(d *reducedJPEG) error {
 	if c.fold.ready {
 		return nil
@@ -165,7 +167,7 @@ func (s *jpegScan) run() error {
 	return nil
 }
 
-// block reads what the scan has of a block; false if that makes no sense.
+// block reads a scan's part of a block. It is false if that makes no sense.
 func (s *jpegScan) block(p *scanPart, bx, by int) bool {
 	c := p.c
 	if !s.d.progressive {
@@ -206,8 +208,8 @@ func (s *jpegScan) dcFirst(p *scanPart, sums []int32) bool {
 	return true
 }
 
-// acSequential is most of the time that a file takes: the reader's state is in
-// registers, and short codes bring their coefficients with them.
+// acSequential takes most of the time of a file. So it keeps the reader's state in
+// registers, and looks up short codes together with their coefficients.
 func (s *jpegScan) acSequential(p *scanPart, sums *[64]int32) bool {
 	r, ac, fold := &s.d.bits, p.ac, &p.c.fold
 	acc, n := r.acc, r.n
@@ -257,7 +259,7 @@ func (s *jpegScan) acSequential(p *scanPart, sums *[64]int32) bool {
 	return true
 }
 
-// acFirst is G.1.2.2.
+// acFirst reads the first bits of AC coefficients (T.81, G.1.2.2).
 func (s *jpegScan) acFirst(p *scanPart, sums []int32, coded, negative *uint64) bool {
 	if s.d.eobRun > 0 {
 		s.d.eobRun--
@@ -295,7 +297,7 @@ func (s *jpegScan) acFirst(p *scanPart, sums []int32, coded, negative *uint64) b
 	return true
 }
 
-// endOfBand reads how many blocks end here, this one included.
+// endOfBand reads how many blocks have nothing more, this one included.
 func (s *jpegScan) endOfBand(size int) {
 	s.d.eobRun = 1 << size
 	if size > 0 {
@@ -303,7 +305,7 @@ func (s *jpegScan) endOfBand(size int) {
 	}
 }
 
-// acRefine is G.1.2.3.
+// acRefine reads one more bit of AC coefficients (T.81, G.1.2.3).
 func (s *jpegScan) acRefine(p *scanPart, sums []int32, coded, negative *uint64) bool {
 	r, fold := &s.d.bits, &p.c.fold
 	k := s.first
@@ -350,15 +352,15 @@ func (s *jpegScan) acRefine(p *scanPart, sums []int32, coded, negative *uint64) 
 	}
 	if s.d.eobRun > 0 {
 		s.d.eobRun--
-		// A shift by 64, when the band is done, leaves nothing.
+		// If the band is done, k may be 64: the shift then leaves nothing.
 		for rest := *coded & (^uint64(0) << k) & (1<<(s.last+1) - 1); rest != 0; rest &= rest - 1 {
-			s.correct(fold, sums, lowest(rest), *negative)
+			s.correct(fold, sums, bits.TrailingZeros64(rest), *negative)
 		}
 	}
 	return true
 }
 
-// correct reads one bit more of a coefficient that is not zero.
+// correct reads one more bit of a coefficient that is not zero.
 func (s *jpegScan) correct(fold *folding, sums []int32, k int, negative uint64) {
 	if s.d.bits.bit() == 0 {
 		return

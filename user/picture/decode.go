@@ -1,4 +1,4 @@
-package feature
+package picture
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"image/png"
 	"io"
 	"strings"
+	"sync"
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
@@ -20,8 +21,8 @@ import (
 	"cpar"
 )
 
-// Limits on what an image may ask of the machine. A file is believed only so
-// far: what it claims is held against them before anything is allocated.
+// Limits on what an image may ask of the machine. What a file claims is checked
+// against them before anything is allocated.
 const (
 	maxPixels    = 100 << 20 // of one image
 	maxSide      = 1 << 16   // JPEG's own limit
@@ -30,7 +31,8 @@ const (
 
 	// Beyond plainPixels an image must hold a byte for every pixelsPerByte
 	// pixels. A blank progressive JPEG of 4:2:0 comes to about 500, a blank
-	// PNG to 1000 (deflate's limit, at one byte a pixel); bombs go further.
+	// PNG to 1000 (deflate's limit, at one byte a pixel); only files made to
+	// fill the memory go further.
 	plainPixels   = 4 << 20
 	pixelsPerByte = 2048
 
@@ -38,49 +40,49 @@ const (
 	// all blocks however few bytes it has. Encoders write about ten.
 	maxScans = 500
 
-	// hugePixels and more are decoded one at a time by All.
+	// Pictures of hugePixels and more are decoded one at a time.
 	hugePixels = 24 << 20
 )
 
-// A Picture is a decoded image: rows of 8-bit sRGB over white, still in the
-// order they are stored in, and how to turn them upright. A large JPEG is
-// decoded at a half, a quarter or an eighth of its size, see jpegreduced.go.
-type Picture struct {
-	format           string
-	storedW, storedH int
-	cell             int // a sample is the mean of cell×cell stored pixels: 1, 2, 4 or 8
-	turn             orientation
-	// open returns a reader of stored rows into 3·columns() bytes; each reader
-	// has buffers of its own, so a Picture may be read by many goroutines.
-	open func() rowReader
-}
+// huge is held while a huge picture is decoded: a hundred megapixels of
+// progressive JPEG take most of a gigabyte, however many goroutines there are.
+var huge sync.Mutex
 
-type rowReader func(y int, rgb []byte)
-
-// Width is the width in pixels of the upright picture.
-func (p *Picture) Width() int {
-	if p.turn.swaps() {
-		return p.storedH
+// Decode reads a JPEG, PNG, GIF (its first frame), WebP, TIFF or BMP image.
+// What cannot be decoded is an error that wraps cpar.ErrInput, never a panic.
+func Decode(data []byte) (*Picture, error) {
+	c, claim, err := inspect(data)
+	if err != nil {
+		return nil, err
 	}
-	return p.storedW
-}
-
-// Height is the height in pixels of the upright picture.
-func (p *Picture) Height() int {
-	if p.turn.swaps() {
-		return p.storedW
+	if claim.Width*claim.Height >= hugePixels {
+		huge.Lock()
+		defer huge.Unlock()
 	}
-	return p.storedH
+	img, err := c.image(data, claim)
+	if err != nil {
+		return nil, c.failure(err)
+	}
+	size := img.Bounds().Size()
+	return upright(rowsOf(c.name, img), size.X, size.Y, readOrientation(c.name, data)), nil
 }
 
-// columns is the number of samples in a row that open's readers give.
-func (p *Picture) columns() int { return ceilDiv(p.storedW, p.cell) }
-
-// rows is the number of those rows.
-func (p *Picture) rows() int { return ceilDiv(p.storedH, p.cell) }
-
-// Format is "jpeg", "png", "gif", "webp", "tiff" or "bmp", by content.
-func (p *Picture) Format() string { return p.format }
+// image decodes a file whose claim has been accepted.
+func (c *codec) image(data []byte, claim image.Config) (image.Image, error) {
+	if cell := cellSide(claim.Width, claim.Height); c.name == "jpeg" && cell > 1 {
+		img, err := guard(func() (image.Image, error) { return decodeReduced(data, claim.Width, claim.Height, cell) })
+		if err == nil {
+			return img, nil
+		}
+	}
+	img, err := guard(func() (image.Image, error) { return c.decode(data) })
+	if err != nil {
+		return nil, err
+	}
+	// Check again: a decoder may find another size than the header claimed.
+	b := img.Bounds()
+	return img, checkClaim(image.Config{ColorModel: img.ColorModel(), Width: b.Dx(), Height: b.Dy()}, len(data))
+}
 
 type codec struct {
 	name   string
@@ -88,7 +90,7 @@ type codec struct {
 	decode func(data []byte) (image.Image, error)
 }
 
-// sniff tells the format by content; names and extensions lie.
+// sniff tells the format from the content: names and extensions lie.
 func sniff(data []byte) (*codec, error) {
 	has := func(off int, magic string) bool {
 		return len(data) >= off+len(magic) && string(data[off:off+len(magic)]) == magic
@@ -114,23 +116,13 @@ func sniff(data []byte) (*codec, error) {
 	return nil, fmt.Errorf("%w: not a JPEG, PNG, GIF, WebP, TIFF or BMP image", cpar.ErrInput)
 }
 
-// newCodec adapts a decoder of the standard library's form.
+// newCodec adapts a decoder that reads from an io.Reader.
 func newCodec(name string, config func(io.Reader) (image.Config, error), decode func(io.Reader) (image.Image, error)) *codec {
 	return &codec{
 		name:   name,
 		config: func(d []byte) (image.Config, error) { return config(bytes.NewReader(d)) },
 		decode: func(d []byte) (image.Image, error) { return decode(bytes.NewReader(d)) },
 	}
-}
-
-// Decode reads a JPEG, PNG, GIF (its first frame), WebP, TIFF or BMP image.
-// What cannot be decoded is an error that wraps cpar.ErrInput, never a panic.
-func Decode(data []byte) (*Picture, error) {
-	c, cfg, err := inspect(data)
-	if err != nil {
-		return nil, err
-	}
-	return c.picture(data, cfg)
 }
 
 // inspect reads the header only and refuses what asks for too much.
@@ -152,7 +144,7 @@ func inspect(data []byte) (*codec, image.Config, error) {
 	return c, cfg, nil
 }
 
-// checkClaim holds the claimed size against the limits and the file's length.
+// checkClaim checks the claimed size against the limits and the file's length.
 func checkClaim(cfg image.Config, size int) error {
 	w, h := int64(cfg.Width), int64(cfg.Height)
 	switch {
@@ -184,47 +176,6 @@ func sampleBytes(m color.Model) int64 {
 		return 1
 	}
 	return 4
-}
-
-// picture decodes what inspect has found acceptable.
-func (c *codec) picture(data []byte, cfg image.Config) (*Picture, error) {
-	if c.name == "jpeg" {
-		if p := reducedPicture(data, cfg); p != nil {
-			return p, nil
-		}
-	}
-	img, err := guard(func() (image.Image, error) { return c.decode(data) })
-	if err != nil {
-		return nil, c.failure(err)
-	}
-	b := img.Bounds()
-	// The second look: a decoder may find another size than its header told.
-	if err := checkClaim(image.Config{ColorModel: img.ColorModel(), Width: b.Dx(), Height: b.Dy()}, len(data)); err != nil {
-		return nil, c.failure(err)
-	}
-	return &Picture{
-		format: c.name, storedW: b.Dx(), storedH: b.Dy(), cell: 1,
-		turn: readOrientation(c.name, data),
-		open: openRows(c.name, img),
-	}, nil
-}
-
-// reducedPicture decodes a large JPEG in cells; nil if it is not large, or not
-// one that can be.
-func reducedPicture(data []byte, cfg image.Config) *Picture {
-	cell := cellSide(cfg.Width, cfg.Height)
-	if cell == 1 {
-		return nil
-	}
-	img, err := guard(func() (image.Image, error) { return decodeReduced(data, cfg.Width, cfg.Height, cell) })
-	if err != nil {
-		return nil
-	}
-	return &Picture{
-		format: "jpeg", storedW: cfg.Width, storedH: cfg.Height, cell: cell,
-		turn: readOrientation("jpeg", data),
-		open: openRows("jpeg", img),
-	}
 }
 
 // guard turns a decoder's panic into an error: the decoders are other people's
@@ -273,8 +224,8 @@ func webpConfig(data []byte) (image.Config, error) {
 	return cfg, nil
 }
 
-// jpegConfig also counts scans: the marker cannot occur in entropy-coded data,
-// so the count is an upper bound whatever else the file holds.
+// jpegConfig also counts the scans. Their marker cannot occur in entropy-coded
+// data, so the count is an upper bound whatever else the file holds.
 func jpegConfig(data []byte) (image.Config, error) {
 	if n := bytes.Count(data, []byte{0xff, 0xda}); n > maxScans {
 		return image.Config{}, fmt.Errorf("it has %d scans, more than the %d accepted", n, maxScans)
@@ -282,8 +233,8 @@ func jpegConfig(data []byte) (image.Config, error) {
 	return jpeg.DecodeConfig(bytes.NewReader(data))
 }
 
-// jpegDecode decodes, giving four-component files without Adobe's marker one:
-// Go refuses them, libjpeg reads them as CMYK.
+// jpegDecode takes four-component files without Adobe's marker to be CMYK, as
+// other programs do; image/jpeg refuses them, so it is given a marker.
 func jpegDecode(data []byte) (image.Image, error) {
 	img, err := jpeg.Decode(bytes.NewReader(data))
 	if err != nil && strings.Contains(err.Error(), "APP14") {

@@ -1,4 +1,4 @@
-package feature
+package picture
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ func (o orientation) reversesX() bool { return o == 2 || o == 3 || o == 7 || o =
 // reversesY reports whether stored rows run against their upright axis.
 func (o orientation) reversesY() bool { return o == 3 || o == 4 || o == 6 || o == 7 }
 
-// readOrientation finds the orientation of an image file. Anything damaged or
-// missing means upright: metadata never costs a photo.
+// readOrientation finds the orientation of an image file. If the metadata is
+// missing or damaged the photo counts as upright: it is not refused for that.
 func readOrientation(format string, data []byte) orientation {
 	var block []byte
 	switch format {

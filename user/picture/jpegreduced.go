@@ -1,4 +1,4 @@
-package feature
+package picture
 
 import (
 	"bytes"
@@ -9,34 +9,35 @@ import (
 
 // Large JPEGs at reduced size.
 //
-// Every vector comes from averages over areas, of some thirty by thirty pixels
-// in a phone's photo, so that most of the work of decoding one is done for
-// nothing. An average over cells of 2×2, 4×4 or 8×8 pixels is linear in the
-// coefficients of a block (jpegfold.go): the coefficients are read as ever, but
-// the transform gives cells, and there are that many fewer to colour and to sum.
+// Features are averages over areas, in a phone's photo of some thirty by thirty
+// pixels, and networks look at small pictures too: decoding every pixel would
+// mostly be wasted. The mean over a cell of 2×2, 4×4 or 8×8 pixels is linear in
+// the coefficients of a block (jpegfold.go). So the coefficients are read as
+// usual, but the transform gives cells, and there are far fewer of those to
+// convert to RGB.
 //
-// A cell is the mean of the pixels that full decoding gives, but for three
-// things: a pixel that the quantisation drove out of 0 … 255 is not clipped
-// before it is averaged; chroma is averaged as stored, not after the triangle
-// filter; and colours are converted, and rounded to bytes, once a cell.
+// A cell is the mean of the pixels that full decoding gives, with three
+// differences: pixels that quantisation drove out of 0 … 255 are not clipped
+// before they are averaged; chroma is averaged as stored, before the triangle
+// filter; and colours are converted and rounded once per cell.
 //
 // This decoder knows what cameras and phones write: 8 bits, grey or YCbCr,
-// sequential or progressive, Huffman codes. It is strict. Whatever it does not
-// know or does not like goes to image/jpeg and its judgement, so a file is
-// refused exactly if that refuses it.
+// sequential or progressive, Huffman codes. It is strict: any file that it does
+// not know or that looks damaged goes to image/jpeg, which alone decides what is
+// refused.
 
-// errIrregular sends a file to full decoding.
+// errIrregular sends a file to image/jpeg.
 var errIrregular = errors.New("not a JPEG that can be decoded at reduced size")
 
-// A cell must be a third of the areas that are averaged, or less, on both axes:
-// 256 pixels for the colours of the longer side, 128 for grey on either.
+// The least sides of a reduced picture. They are three times what features are
+// computed at: 256 pixels on the longer side for colours, 128 on both for grey.
 const (
-	reducedLonger  = 3 * colorSide
-	reducedShorter = 3 * gaborSide
+	reducedLonger  = 3 * 256
+	reducedShorter = 3 * 128
 )
 
-// cellSide is the side in pixels of the cells in which a JPEG of w×h pixels is
-// decoded: 1, 2, 4 or 8. It hangs on the size alone.
+// cellSide is the side, in pixels, of the cells in which a JPEG of w×h pixels is
+// decoded: 1, 2, 4 or 8.
 func cellSide(w, h int) int {
 	for _, side := range [3]int{8, 4, 2} {
 		if max(w, h) >= side*reducedLonger && min(w, h) >= side*reducedShorter {
@@ -59,7 +60,7 @@ type reducedJPEG struct {
 	components     []jpegComponent
 	mcusX, mcusY   int
 
-	quant   [4][64]int32 // in the order of the file; 0 in its first element: absent
+	quant   [4][64]int32 // in zigzag order; a table that starts with 0 is absent
 	codes   [2][4]huffman
 	tables  int  // Huffman tables seen
 	scanned bool // a scan has been read
@@ -68,8 +69,8 @@ type reducedJPEG struct {
 	eobRun int // blocks that end without another symbol
 }
 
-// decodeReduced decodes a JPEG whose header claims w×h pixels to an image of
-// one sample for every cell×cell pixels.
+// decodeReduced decodes a JPEG whose header claims w×h pixels to an image with
+// one pixel for each cell of cell×cell.
 func decodeReduced(data []byte, w, h, cell int) (image.Image, error) {
 	if len(data) < 2 || data[0] != 0xff || data[1] != 0xd8 {
 		return nil, errIrregular
@@ -116,8 +117,8 @@ func decodeReduced(data []byte, w, h, cell int) (image.Image, error) {
 	}
 }
 
-// segment returns the next marker and what belongs to it. Like image/jpeg it
-// passes over what lies between segments, and over restart markers there.
+// segment returns the next marker and its body. Like image/jpeg it skips
+// anything between segments, and restart markers there.
 func (d *reducedJPEG) segment() (marker byte, body []byte, err error) {
 	for {
 		i := bytes.IndexByte(d.data[d.pos:], 0xff)
@@ -156,7 +157,7 @@ func (d *reducedJPEG) segment() (marker byte, body []byte, err error) {
 }
 
 func (d *reducedJPEG) quantisation(body []byte) error {
-	if d.scanned { // sums of the scans before were made with the old steps
+	if d.scanned { // the sums so far were made with the old steps
 		return errIrregular
 	}
 	for len(body) > 0 {
@@ -182,17 +183,19 @@ func (d *reducedJPEG) quantisation(body []byte) error {
 // A jpegComponent is luma or one of the chromas.
 type jpegComponent struct {
 	id, table        byte
-	h, v             int // blocks of a whole MCU
-	blocksX, blocksY int // in whole MCUs
-	ownX, ownY       int // that hold pixels: those of a scan of its own
+	h, v             int // blocks in an MCU, across and down
+	blocksX, blocksY int // in all MCUs
+	ownX, ownY       int // that hold pixels: a scan of one component has only these
 	fold             folding
 	plane            []byte // blocksY·ky rows of `stride` cells
 	stride           int
 
-	// Of a sequential file only the first; of a progressive one:
-	known           [64]int8 // bits below those known of a coefficient, −1: none
+	// known is the lowest bit read so far of each coefficient, −1 for none.
+	known [64]int8
+
+	// Of a progressive file, between scans:
 	sums            []int32  // fold.size() for each block
-	coded, negative []uint64 // of each block, which coefficients are not zero, and below
+	coded, negative []uint64 // for each block, which coefficients are not zero, and which are below
 }
 
 // frame reads SOF.
@@ -232,7 +235,7 @@ func (d *reducedJPEG) frame(body []byte) error {
 		c := &d.components[i]
 		c.blocksX, c.blocksY = d.mcusX*c.h, d.mcusY*c.v
 		c.ownX, c.ownY = ceilDiv(ceilDiv(w*c.h, luma.h), 8), ceilDiv(ceilDiv(h*c.v, luma.v), 8)
-		// A subsampled block covers more cells; it has eight a side at most.
+		// A subsampled block covers more cells, but has only eight samples a side.
 		c.fold.kx, c.fold.ky = min(8, 8*luma.h/c.h/d.cell), min(8, 8*luma.v/c.v/d.cell)
 		c.stride = c.blocksX * c.fold.kx
 	}
@@ -241,7 +244,7 @@ func (d *reducedJPEG) frame(body []byte) error {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// image is what has been decoded once the file has ended.
+// image returns the cells once the file has ended.
 func (d *reducedJPEG) image() (image.Image, error) {
 	if !d.scanned {
 		return nil, errIrregular

@@ -1,0 +1,66 @@
+// Package picture turns image files into upright 8-bit sRGB pixels.
+//
+//	file ─▶ ReadFile ─▶ bytes ─▶ Decode ─▶ Picture, 3·Width·Height bytes of RGB
+//	                               │ limits, before anything is allocated
+//	                               │ JPEG, PNG, GIF, WebP, TIFF, BMP; large JPEGs at reduced size
+//	                               └ transparency over white, turned as EXIF says
+//
+// Image files come from anywhere, so everything in them is doubted: a file that
+// is damaged, or that claims more than the limits in decode.go allow, is an
+// error that wraps cpar.ErrInput.
+package picture
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"os"
+
+	"cpar"
+)
+
+// A Picture is a decoded image, upright.
+type Picture struct {
+	// Width and Height are in pixels. A large JPEG is decoded at a half, a
+	// quarter or an eighth of its size (jpegreduced.go), and these are then the
+	// reduced ones.
+	Width, Height int
+	// RGB holds 3·Width·Height bytes, row by row from the top left.
+	RGB []byte
+}
+
+// Row returns the 3·Width bytes of row y, which p still owns.
+func (p *Picture) Row(y int) []byte { return p.RGB[3*p.Width*y:][:3*p.Width] }
+
+// Image returns a copy of p for packages that draw.
+func (p *Picture) Image() *image.RGBA {
+	m := image.NewRGBA(image.Rect(0, 0, p.Width, p.Height))
+	for i := range p.Width * p.Height {
+		copy(m.Pix[4*i:], p.RGB[3*i:][:3])
+		m.Pix[4*i+3] = 255
+	}
+	return m
+}
+
+// ReadFile reads an image file. It looks at the size first, so that a path to
+// something that is no photo at all does not fill the memory.
+func ReadFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading image: %w: %w", cpar.ErrInput, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("reading image %s: %w: not a regular file", path, cpar.ErrInput)
+	}
+	if info.Size() > maxFileBytes {
+		return nil, fmt.Errorf("reading image %s: %w: %d bytes, more than the %d accepted", path, cpar.ErrInput, info.Size(), int64(maxFileBytes))
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		if errors.Is(err, os.ErrPermission) {
+			return nil, fmt.Errorf("reading image: %w: %w; check the file's permissions", cpar.ErrInput, err)
+		}
+		return nil, fmt.Errorf("reading image: %w: %w", cpar.ErrInput, err)
+	}
+	return data, nil
+}
