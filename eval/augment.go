@@ -188,10 +188,14 @@ func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
 		}
 		return z
 	}
-	out := &feature.Vectors{
-		RGB: blend(a.RGB, b.RGB, true), HSV: blend(a.HSV, b.HSV, true), Lab: blend(a.Lab, b.Lab, true),
-		Gabor: blend(a.Gabor, b.Gabor, false), GaborQ: choose(a.GaborQ, b.GaborQ),
-		Haar: blend(a.Haar, b.Haar, false), HaarQ: choose(a.HaarQ, b.HaarQ),
+	out := feature.New()
+	for _, block := range feature.Blocks() {
+		x, y := block.Of(a), block.Of(b)
+		if block.Kind == feature.Quantised {
+			copy(block.Of(out), choose(x, y))
+		} else {
+			copy(block.Of(out), blend(x, y, block.Kind == feature.Histogram))
+		}
 	}
 	if a.Embedding != nil && b.Embedding != nil { // last: the features are the same with and without
 		out.Embedding = &feature.Embedding{Network: a.Embedding.Network, Values: blend(a.Embedding.Values, b.Embedding.Values, false)}

@@ -20,18 +20,18 @@ import (
 // Features of augmented photos are kept in files of augmentChunk images, in the
 // folder of the feature cache; an interrupted run loses one of them at most.
 //
-//	augmented-DIGEST-00003.bin   magic "cparaug1" · images (4 bytes) · for each:
-//	                             rgb hsv lab gabor haar (largest value, float32; then 16 bits
-//	                             a value, as shares of it) · gaborq (bytes) · haarq (2 bits)
-//	                             · CRC-32C of all that; little-endian, 10,292 bytes an image
+//	augmented-DIGEST-00003.bin   magic "cparaug2" · images (4 bytes) · for each:
+//	                             rgb hsv lab gabor gaborq haar haarq: gaborq and haarq as bytes, of the
+//	                             others the largest value (float32), then 16 bits a value, as shares of it
+//	                             · CRC-32C of all that; little-endian, 13,364 bytes an image
 //
 // DIGEST is of the photos' names and bytes, the seed and the version of package
 // feature. Sixteen bits are finer than the levels that features become.
 const (
 	augmentChunk = 500
-	augmentMagic = "cparaug1"
+	augmentMagic = "cparaug2"
 	// augmentedSize is what an image takes.
-	augmentedSize = 5*4 + 2*(3*feature.ColorDim+feature.GaborDim+feature.HaarDim) + feature.GaborDim + feature.HaarDim/4
+	augmentedSize = 5*4 + 2*(3*feature.ColorDim+feature.GaborDim+feature.HaarDim) + feature.GaborDim + feature.HaarDim
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -108,8 +108,14 @@ func encodeAugmented(images []user.Image) ([]byte, error) {
 	b = append(b, augmentMagic...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(images)))
 	for _, im := range images {
-		v := im.Vectors
-		for _, part := range [][]float32{v.RGB, v.HSV, v.Lab, v.Gabor, v.Haar} {
+		for _, block := range feature.Blocks() {
+			part := block.Of(im.Vectors)
+			if block.Kind == feature.Quantised {
+				for _, x := range part {
+					b = append(b, byte(int8(x)))
+				}
+				continue
+			}
 			largest := float32(0)
 			for _, x := range part {
 				if !(x >= 0 && x <= math.MaxFloat32) {
@@ -125,16 +131,6 @@ func encodeAugmented(images []user.Image) ([]byte, error) {
 				}
 				b = binary.LittleEndian.AppendUint16(b, uint16(math.Round(share*math.MaxUint16)))
 			}
-		}
-		for _, x := range v.GaborQ {
-			b = append(b, byte(x))
-		}
-		for i := 0; i < len(v.HaarQ); i += 4 {
-			packed := byte(0)
-			for k, x := range v.HaarQ[i:][:4] {
-				packed |= byte(x+1) << (2 * k)
-			}
-			b = append(b, packed)
 		}
 	}
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
@@ -155,30 +151,26 @@ func decodeAugmented(b []byte) ([]*feature.Vectors, error) {
 	out := make([]*feature.Vectors, n)
 	b = b[head : len(b)-4]
 	for i := range out {
-		v := &feature.Vectors{GaborQ: make([]float32, feature.GaborDim), HaarQ: make([]float32, feature.HaarDim)}
-		for _, part := range []struct {
-			to *[]float32
-			n  int
-		}{{&v.RGB, feature.ColorDim}, {&v.HSV, feature.ColorDim}, {&v.Lab, feature.ColorDim}, {&v.Gabor, feature.GaborDim}, {&v.Haar, feature.HaarDim}} {
+		v := feature.New()
+		for _, block := range feature.Blocks() {
+			part := block.Of(v)
+			if block.Kind == feature.Quantised {
+				for j := range part {
+					part[j] = float32(int8(b[j]))
+				}
+				b = b[len(part):]
+				continue
+			}
 			largest := float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
 			if !(largest >= 0 && largest <= math.MaxFloat32) {
 				return fail("a feature is not finite")
 			}
 			b = b[4:]
-			x := make([]float32, part.n)
-			for j := range x {
-				x[j] = float32(largest * float64(binary.LittleEndian.Uint16(b[2*j:])) / math.MaxUint16)
+			for j := range part {
+				part[j] = float32(largest * float64(binary.LittleEndian.Uint16(b[2*j:])) / math.MaxUint16)
 			}
-			*part.to, b = x, b[2*part.n:]
+			b = b[2*len(part):]
 		}
-		for j := range v.GaborQ {
-			v.GaborQ[j] = float32(b[j])
-		}
-		b = b[feature.GaborDim:]
-		for j := range v.HaarQ {
-			v.HaarQ[j] = float32(b[j/4]>>(2*(j%4))&3) - 1
-		}
-		b = b[feature.HaarDim/4:]
 		out[i] = v
 	}
 	return out, nil

@@ -75,8 +75,7 @@ func profileGrowthStep(ctx context.Context, r *run, m Measurement) (Result, erro
 // that a profile fitted to them needs all that it may have.
 func madePhotos(n int) []user.Image {
 	rng := rand.New(rand.NewPCG(augmentSeed+3, 0))
-	zeros := feature.Vectors{Gabor: make([]float32, feature.GaborDim), GaborQ: make([]float32, feature.GaborDim),
-		Haar: make([]float32, feature.HaarDim), HaarQ: make([]float32, feature.HaarDim)}
+	zeros := feature.New()
 	histogram := func() []float32 {
 		h, sum := make([]float32, feature.ColorDim), float32(0)
 		for i := range h {
@@ -90,7 +89,7 @@ func madePhotos(n int) []user.Image {
 	}
 	out := make([]user.Image, n)
 	for i := range out {
-		v := zeros
+		v := *zeros
 		v.RGB, v.HSV, v.Lab = histogram(), histogram(), histogram()
 		values := make([]float32, growthWords)
 		for j := range values {

@@ -181,9 +181,7 @@ func TestProgress(t *testing.T) {
 
 // The rows of both spaces are as long as their blocks, and every skip fits them.
 func TestSpacesFitTheirRows(t *testing.T) {
-	v := &feature.Vectors{RGB: make([]float32, feature.ColorDim), HSV: make([]float32, feature.ColorDim), Lab: make([]float32, feature.ColorDim),
-		Gabor: make([]float32, feature.GaborDim), GaborQ: make([]float32, feature.GaborDim),
-		Haar: make([]float32, feature.HaarDim), HaarQ: make([]float32, feature.HaarDim)}
+	v := feature.New()
 	v.RGB[0], v.Lab[1] = 1, 2
 	with := EmbeddingRow([]float32{7, 8, 9}, v)
 	if with[2] != 9 || with[3] != 1 || with[3+2*feature.ColorDim+1] != 2 {

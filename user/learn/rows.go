@@ -2,17 +2,11 @@ package learn
 
 import "cpar/user/feature"
 
-// FeatureBlocks are the lengths of the blocks of a Row.
-func FeatureBlocks() []int {
-	return []int{feature.ColorDim, feature.ColorDim, feature.ColorDim,
-		feature.GaborDim, feature.GaborDim, feature.HaarDim, feature.HaarDim}
-}
-
 // Row is the seven features one after the other.
 func Row(v *feature.Vectors) []float32 {
 	var row []float32
-	for _, x := range [][]float32{v.RGB, v.HSV, v.Lab, v.Gabor, v.GaborQ, v.Haar, v.HaarQ} {
-		row = append(row, x...)
+	for _, b := range feature.Blocks() {
+		row = append(row, b.Of(v)...)
 	}
 	return row
 }
@@ -20,8 +14,13 @@ func Row(v *feature.Vectors) []float32 {
 // FeatureSpace is the space of Rows: all features, or those without gaborq and
 // haarq, whose values are phases and signs instead of magnitudes.
 func FeatureSpace() Space {
-	return Space{Base: Options{Blocks: FeatureBlocks()},
-		Skips: [][]bool{nil, {false, false, false, false, true, false, true}}}
+	var lengths []int
+	var quantised []bool
+	for _, b := range feature.Blocks() {
+		lengths = append(lengths, b.Len)
+		quantised = append(quantised, b.Kind == feature.Quantised)
+	}
+	return Space{Base: Options{Blocks: lengths}, Skips: [][]bool{nil, quantised}}
 }
 
 // EmbeddingRow is a network's embedding and the three colour histograms of v one
