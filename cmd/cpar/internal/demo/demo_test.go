@@ -134,32 +134,6 @@ func TestPicturesAreScaledAndUpright(t *testing.T) {
 	}
 }
 
-// Every orientation against its definition: where the first and second pixel
-// of the first stored row belong in the upright picture.
-func TestTurn(t *testing.T) {
-	stored := image.NewRGBA(image.Rect(0, 0, 3, 2))
-	for i := range 6 {
-		stored.SetRGBA(i%3, i/3, color.RGBA{R: uint8(i), A: 255})
-	}
-	for orientation, want := range map[int]string{
-		1: "012 345", 2: "210 543", 3: "543 210", 4: "345 012",
-		5: "03 14 25", 6: "30 41 52", 7: "52 41 30", 8: "25 14 03", 9: "012 345",
-	} {
-		img := turn(stored, orientation)
-		var rows []string
-		for y := range img.Bounds().Dy() {
-			row := ""
-			for x := range img.Bounds().Dx() {
-				row += string('0' + rune(img.RGBAAt(x, y).R))
-			}
-			rows = append(rows, row)
-		}
-		if got := strings.Join(rows, " "); got != want {
-			t.Errorf("orientation %d: %s, want %s", orientation, got, want)
-		}
-	}
-}
-
 // Names and keywords come from files of anybody's: they must stay text.
 func TestPageEscapes(t *testing.T) {
 	evil := `<script>alert("x")</script>`
