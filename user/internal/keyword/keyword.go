@@ -5,29 +5,28 @@
 // Every block has the same length whatever it holds, so length does not tell
 // how many keywords a record has. A block is bound to its index and record:
 // the cloud cannot give the keywords of one record as another's. The
-// dictionary itself is part of the owner's profile, stored encrypted.
+// dictionary itself is part of the owner's ledger, stored encrypted.
 package keyword
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"slices"
 
 	"cpar"
+	"cpar/user/internal/box"
+	"cpar/user/internal/seed"
 )
 
 // Sizes of a block, in bytes.
 const (
 	// Max is the number of keywords that a block holds: a two-byte count,
 	// then Max two-byte numbers.
-	Max        = 31
-	blockSize  = 2 + 2*Max
-	nonceSize  = 12
-	tagSize    = 16
-	SealedSize = nonceSize + blockSize + tagSize
+	Max       = 31
+	plainSize = 2 + 2*Max
+	// Size is the length of an encrypted block.
+	Size = plainSize + box.Overhead
 	// MaxWords bounds a dictionary: a number has two bytes.
 	MaxWords = 1 << 16
 )
@@ -77,7 +76,7 @@ func (d *Dictionary) block(keywords []string) ([]byte, error) {
 	if len(keywords) > Max {
 		return nil, fmt.Errorf("%w: %d keywords, a record holds at most %d", cpar.ErrInput, len(keywords), Max)
 	}
-	b := make([]byte, blockSize)
+	b := make([]byte, plainSize)
 	binary.LittleEndian.PutUint16(b, uint16(len(keywords)))
 	for i, w := range keywords {
 		n, ok := d.number[w]
@@ -106,64 +105,64 @@ func (d *Dictionary) lookup(b []byte) ([]string, error) {
 	return out, nil
 }
 
-// A Sealer encrypts and decrypts the keyword blocks of one index. It holds a
-// key and never prints it.
-type Sealer struct {
-	aead cipher.AEAD
+// A Cipher encrypts and decrypts the keyword blocks of one index. It prints as
+// redacted.
+type Cipher struct {
+	seed.Redacted
+	box  *box.Box
 	id   cpar.IndexID
 	dict *Dictionary
 }
 
-// NewSealer makes a sealer. The key must be derived for this index alone:
-// random nonces are safe for 2³² blocks under one key.
-func NewSealer(key [32]byte, id cpar.IndexID, dict *Dictionary) (*Sealer, error) {
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
-		return nil, err
-	}
-	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		return nil, err
-	}
-	return &Sealer{aead: aead, id: id, dict: dict}, nil
+// NewCipher makes a cipher. The key must be derived for this index alone.
+func NewCipher(key seed.Secret, id cpar.IndexID, dict *Dictionary) *Cipher {
+	return &Cipher{box: box.New(key), id: id, dict: dict}
 }
-
-// String does not show the key.
-func (s *Sealer) String() string   { return "keyword sealer (redacted)" }
-func (s *Sealer) GoString() string { return s.String() }
 
 // binding is the additional data of record's block.
-func (s *Sealer) binding(record uint32) []byte {
-	return binary.LittleEndian.AppendUint32(append([]byte("cpar/v1/keywords"), s.id[:]...), record)
+func (c *Cipher) binding(record uint32) []byte {
+	return binary.LittleEndian.AppendUint32(append([]byte("cpar/v1/keywords"), c.id[:]...), record)
 }
 
-// Seal appends the encrypted block of a record's keywords to dst, SealedSize
-// bytes, with a fresh nonce from rand.
-func (s *Sealer) Seal(dst []byte, record uint32, keywords []string, rand io.Reader) ([]byte, error) {
-	plain, err := s.dict.block(keywords)
-	if err != nil {
-		return nil, fmt.Errorf("encrypting keywords of record %d: %w", record, err)
+// EncryptAll makes the keyword table of an index: Size bytes for each record, under
+// nonces that follow from what all of them hold.
+func (c *Cipher) EncryptAll(keywords [][]string, source *seed.Source, generation uint64) ([]byte, error) {
+	plain := make([][]byte, len(keywords))
+	digest := sha256.New()
+	for i, words := range keywords {
+		var err error
+		if plain[i], err = c.dict.block(words); err != nil {
+			return nil, fmt.Errorf("encrypting keywords of record %d: %w", i, err)
+		}
+		digest.Write(plain[i])
 	}
-	var nonce [nonceSize]byte
-	if _, err := io.ReadFull(rand, nonce[:]); err != nil {
-		return nil, fmt.Errorf("encrypting keywords of record %d: drawing a nonce: %w", record, err)
+	nonces := seed.New(source.Fresh("keywords", generation, [sha256.Size]byte(digest.Sum(nil))))
+	table := make([]byte, 0, Size*len(keywords))
+	for i, b := range plain {
+		table = c.box.Seal(table, nonces, b, c.binding(uint32(i)))
 	}
-	return s.aead.Seal(append(dst, nonce[:]...), nonce[:], plain, s.binding(record)), nil
+	return table, nil
 }
 
-// Open decrypts a record's block. A block of another index, of another
-// record, or altered in any bit is refused (ErrCorrupt).
-func (s *Sealer) Open(record uint32, sealed []byte) ([]string, error) {
-	if len(sealed) != SealedSize {
-		return nil, fmt.Errorf("decrypting keywords of record %d: %w: the block has %d bytes, not %d", record, cpar.ErrCorrupt, len(sealed), SealedSize)
+// Decrypt reads a record's block. A block of another index, of another record,
+// or altered in any bit is refused (ErrCorrupt).
+func (c *Cipher) Decrypt(record uint32, block []byte) ([]string, error) {
+	if len(block) != Size {
+		return nil, fmt.Errorf("decrypting keywords of record %d: %w: the block has %d bytes, not %d", record, cpar.ErrCorrupt, len(block), Size)
 	}
-	plain, err := s.aead.Open(nil, sealed[:nonceSize], sealed[nonceSize:], s.binding(record))
+	plain, err := c.box.Open(block, c.binding(record))
 	if err != nil {
-		return nil, fmt.Errorf("decrypting keywords of record %d: %w: the block was altered or belongs elsewhere", record, cpar.ErrCorrupt)
+		return nil, fmt.Errorf("decrypting keywords of record %d: %w: %w", record, cpar.ErrCorrupt, err)
 	}
-	words, err := s.dict.lookup(plain)
+	words, err := c.dict.lookup(plain)
 	if err != nil {
 		return nil, fmt.Errorf("decrypting keywords of record %d: %w", record, err)
 	}
 	return words, nil
+}
+
+// DecryptIn reads a record's block in the table of all.
+func (c *Cipher) DecryptIn(table []byte, record uint32) ([]string, error) {
+	at := min(int(record)*Size, len(table))
+	return c.Decrypt(record, table[at:min(at+Size, len(table))])
 }

@@ -16,6 +16,7 @@ package seed
 
 import (
 	"crypto/hkdf"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -56,6 +57,12 @@ func Derive(master [Size]byte, label string, context ...[]byte) Secret {
 		panic("seed: deriving a secret: " + err.Error())
 	}
 	return Secret(out)
+}
+
+// Forgotten is a secret that is drawn and kept by nobody.
+func Forgotten() (s Secret) {
+	rand.Read(s[:]) // never fails: crypto/rand ends the program instead
+	return s
 }
 
 // Derive is the function Derive for a Secret.

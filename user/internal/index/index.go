@@ -1,0 +1,145 @@
+// Package index is what the owner's side of every scheme builds on: the secrets of
+// one index, the way from a vector to integers, and a writer of segments.
+package index
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"io"
+	"slices"
+
+	"cpar"
+	"cpar/internal/indexdir"
+	"cpar/internal/progress"
+	"cpar/kdforest"
+	"cpar/user/internal/keyword"
+	"cpar/user/internal/seed"
+	"cpar/user/profile"
+	"cpar/user/rank"
+	"cpar/user/vector"
+)
+
+// An Index is one index as its owner knows it, whatever its scheme.
+type Index struct {
+	seed.Redacted
+	ID     cpar.IndexID
+	Scheme cpar.Scheme
+	// Records counts all that were ever added, Generation the states of the index
+	// from 1.
+	Records    int
+	Generation uint64
+	Profile    profile.Profile
+	Projector  profile.Projector
+	Keywords   *keyword.Cipher
+	Key        seed.Secret  // the owner's, of all indexes
+	Source     *seed.Source // of nonces and noise
+}
+
+// Secret derives the secret of one purpose. The random id enters every
+// derivation, so no two indexes share one.
+func (x *Index) Secret(purpose string, context ...[]byte) seed.Secret {
+	return seed.Derive(x.Key, purpose, append([][]byte{x.ID[:]}, context...)...)
+}
+
+// Fresh makes a secret that encrypts what contents is the digest of, and nothing
+// else (seed.Source).
+func (x *Index) Fresh(purpose string, contents [sha256.Size]byte) seed.Secret {
+	return x.Source.Fresh(purpose, x.Generation, contents)
+}
+
+// A Digest names what is encrypted, for Fresh.
+type Digest struct{ hash hash.Hash }
+
+// NewDigest begins a digest.
+func NewDigest() Digest { return Digest{sha256.New()} }
+
+// Add adds a slice of numbers and its length.
+func Add[T byte | int16 | uint16 | int64 | float32 | float64](d Digest, x []T) {
+	binary.Write(d.hash, binary.LittleEndian, uint64(len(x))) // a hash takes everything
+	binary.Write(d.hash, binary.LittleEndian, x)
+}
+
+// Sum is the digest of all that was added.
+func (d Digest) Sum() [sha256.Size]byte { return [sha256.Size]byte(d.hash.Sum(nil)) }
+
+// A Collection is what an index is made of, by record.
+type Collection struct {
+	// Images are the numbers of the images as the caller gave them.
+	Images   []int
+	Vectors  []*vector.Vector
+	Z        [][]int16 // as Projector makes them
+	Keywords [][]string
+}
+
+// Reorder renumbers the records: record i is what was record order[i].
+func (c *Collection) Reorder(order []uint32) {
+	c.Images = reordered(c.Images, order)
+	c.Vectors = reordered(c.Vectors, order)
+	c.Z = reordered(c.Z, order)
+	c.Keywords = reordered(c.Keywords, order)
+}
+
+func reordered[T any](x []T, order []uint32) []T {
+	out := make([]T, len(x))
+	for i, from := range order {
+		out[i] = x[from]
+	}
+	return out
+}
+
+// ChunkBytes is the most that one segment of vectors holds: pushing it again after
+// a broken connection is cheap, and a hundred thousand records are not ten
+// thousand files.
+const ChunkBytes = 64 << 20
+
+// A Writer writes segments into a folder and enters them into a manifest.
+type Writer struct {
+	Dir      *indexdir.Writer
+	Manifest *cpar.Manifest
+	Progress progress.Func
+}
+
+// Segment writes one segment by what write puts into it.
+func (w *Writer) Segment(kind cpar.SegmentKind, write func(io.Writer) error) error {
+	sw, err := w.Dir.AddSegment(kind)
+	if err != nil {
+		return err
+	}
+	if err := write(sw); err != nil {
+		sw.Abort()
+		return err
+	}
+	s, err := sw.Close()
+	if err != nil {
+		return err
+	}
+	w.Manifest.Segments = append(w.Manifest.Segments, s)
+	return nil
+}
+
+// Sort puts the segments into the manifest's order.
+func (w *Writer) Sort() {
+	slices.SortStableFunc(w.Manifest.Segments, func(a, b cpar.Segment) int { return cmp.Compare(a.Kind, b.Kind) })
+}
+
+// Bytes writes one segment.
+func (w *Writer) Bytes(kind cpar.SegmentKind, b []byte) error {
+	return w.Segment(kind, func(to io.Writer) error {
+		_, err := to.Write(b)
+		return err
+	})
+}
+
+// A Reading is what is kept of one request: it reads the reply, nil where nothing
+// was asked. It gives the nearest records, nearest first.
+type Reading interface {
+	Read(a *cpar.Reply) ([]rank.Neighbour, error)
+}
+
+// A Twin is an index in the clear. It answers a request in the clear as the
+// encrypted one does; trace, if not nil, is told of every visit.
+type Twin interface {
+	Search(request Reading, trace func(kdforest.Visit)) ([]kdforest.Hit, error)
+}
