@@ -15,28 +15,27 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Options say how rows are clustered. The zero value is what was measured to
-// do best.
+// Options say how rows are clustered. The zero value did best in measurements.
 type Options struct {
-	// Lists is k, the number of lists; 0: DefaultLists, which Photos alone knows. No
-	// more than there are rows are made.
+	// Lists is k, the number of lists; 0: DefaultLists, which only Photos supports. There
+	// are never more lists than rows.
 	Lists int
-	// Iterations bounds the rounds of Lloyd's algorithm; 0: 12. They end
-	// earlier when no row changes its list.
+	// Iterations bounds the rounds of Lloyd's algorithm; 0: 12. It stops earlier if no
+	// row changes its list.
 	Iterations int
-	// Seed is all the randomness there is: equal rows, options and seed make
-	// equal lists, whatever the number of cores.
+	// Seed is the only source of randomness: equal rows, options and seed give equal
+	// lists, whatever the number of cores.
 	Seed [32]byte
 }
 
 const (
 	defaultIterations = 12
-	// maxRows keeps the numbers of rows within the uint32 of an index.
+	// maxRows keeps row numbers within the uint32 of an index.
 	maxRows = 1 << 31
-	// none is the list of a row that is in none yet.
+	// none marks a row that is not in a list yet.
 	none = ^uint32(0)
-	// chunkRows rows are compared with all centroids at a time: 512 × 256
-	// products are half a megabyte.
+	// chunkRows rows are compared with all centroids at a time: 512 × 256 products take
+	// half a megabyte.
 	chunkRows = 512
 )
 
@@ -51,13 +50,12 @@ func (opt Options) withDefaults(n int) (Options, error) {
 	return opt, nil
 }
 
-// KMeans divides rows (n×d; only read) into at most opt.Lists lists, 1 or more, by Lloyd's
-// algorithm, so that rows of a list are near their centroid by squared L2.
-// Every list has a row at least. It starts from rows drawn by
-// k-means++ (Arthur and Vassilvitskii 2007).
+// KMeans divides rows (n×d, read-only) into at most opt.Lists lists, at least one, by
+// Lloyd's algorithm, so that rows are near the centroid of their list by squared L2. No
+// list is empty. It starts from rows drawn by k-means++ (Arthur and Vassilvitskii 2007).
+// Errors wrap cpar.ErrInput.
 //
-// Time is O(iterations·n·k·d), on all cores; beside the rows, a copy of them
-// is held.
+// It takes O(iterations·n·k·d) time on all cores, and memory for a copy of the rows.
 func KMeans(ctx context.Context, rows [][]float32, opt Options) (*Lists, error) {
 	points, err := newPoints(rows)
 	if err != nil {
@@ -66,7 +64,7 @@ func KMeans(ctx context.Context, rows [][]float32, opt Options) (*Lists, error) 
 	if opt, err = opt.withDefaults(points.n); err != nil {
 		return nil, fmt.Errorf("clustering: %w", err)
 	}
-	m := &machine{points: points, k: opt.Lists, rng: newRand(opt.Seed)}
+	m := &lloyd{points: points, k: opt.Lists, rng: newRand(opt.Seed)}
 	m.start()
 	for range opt.Iterations {
 		if err := ctx.Err(); err != nil {
@@ -77,7 +75,7 @@ func KMeans(ctx context.Context, rows [][]float32, opt Options) (*Lists, error) 
 		}
 		m.update()
 	}
-	// The order in which centroids were drawn says which list is an odd one.
+	// The order in which centroids were drawn would reveal outlying lists.
 	numbers := m.rng.Perm(m.k)
 	for i, c := range m.list {
 		m.list[i] = uint32(numbers[c])
@@ -93,8 +91,8 @@ func newRand(seed [32]byte) *rand.Rand {
 	return rand.New(rand.NewChaCha8([32]byte(h.Sum(nil))))
 }
 
-// points are rows laid out for products, counted from their mean: that leaves
-// the distances as they are and keeps |x|² − 2x·c + |c|² from cancelling.
+// points are rows laid out for products, relative to their mean: that does not change
+// distances and keeps |x|² − 2x·c + |c|² from cancelling.
 type points struct {
 	n, d   int
 	data   []float32 // n×d, d rounded up
@@ -122,7 +120,7 @@ func newPoints(rows [][]float32) (*points, error) {
 	for j := range mean {
 		mean[j] /= float64(n)
 	}
-	// Rows are padded to 16 bytes: how a dot product rounds depends on where its
+	// Rows are padded to 16 bytes: the rounding of a dot product depends on where its
 	// vectors begin.
 	p := &points{n: n, d: (d + 3) &^ 3, square: make([]float32, n)}
 	p.data = make([]float32, n*p.d)
@@ -133,7 +131,7 @@ func newPoints(rows [][]float32) (*points, error) {
 			to[j] = float32(float64(x) - mean[j])
 			sum += float64(to[j]) * float64(to[j])
 		}
-		// Sixteen squared distances must fit, and no NaN is less than that.
+		// Sixteen squared distances must fit; NaN fails this test too.
 		if !(sum < math.MaxFloat32/16) {
 			return nil, fmt.Errorf("%w: row %d is not finite or too large", cpar.ErrInput, i)
 		}
@@ -144,8 +142,8 @@ func newPoints(rows [][]float32) (*points, error) {
 
 func (p *points) row(i int) []float32 { return p.data[i*p.d : (i+1)*p.d] }
 
-// machine is the state of Lloyd's algorithm.
-type machine struct {
+// lloyd is the state of Lloyd's algorithm.
+type lloyd struct {
 	*points
 	k         int
 	rng       *rand.Rand
@@ -155,9 +153,9 @@ type machine struct {
 	size      []int     // of each list
 }
 
-// start draws the first centroids: each is a row, drawn with a chance in
-// proportion to its squared distance from the nearest one drawn before.
-func (m *machine) start() {
+// start draws the first centroids: each is a row, drawn with probability proportional to
+// its squared distance from the nearest earlier one.
+func (m *lloyd) start() {
 	m.centroids = make([]float32, 0, m.k*m.d)
 	m.list = make([]uint32, m.n)
 	for i := range m.list {
@@ -184,9 +182,9 @@ func (m *machine) start() {
 	}
 }
 
-// draw returns a row, with a chance in proportion to m.distance. Rows that are
-// all equal to centroids already are drawn evenly: assign mends what comes of it.
-func (m *machine) draw() int {
+// draw returns a row with probability proportional to m.distance. If all rows equal
+// centroids already, it draws evenly, and assign repairs the consequences.
+func (m *lloyd) draw() int {
 	total := 0.0
 	for _, d := range m.distance {
 		total += float64(d)
@@ -207,10 +205,10 @@ func (m *machine) draw() int {
 	return last
 }
 
-// assign puts every row into the list of its nearest centroid, ties to the
-// lower list, and a row into every list that would be empty. It returns how
-// many rows changed their list; at first, all.
-func (m *machine) assign() int {
+// assign puts every row into the list of its nearest centroid, ties to the lower list,
+// and fills lists that would be empty. It returns how many rows changed their list; at
+// first, all.
+func (m *lloyd) assign() int {
 	squares := make([]float32, m.k)
 	for c := range squares {
 		x := m.centroids[c*m.d : (c+1)*m.d]
@@ -218,8 +216,8 @@ func (m *machine) assign() int {
 	}
 	centroids := blas32.General{Rows: m.k, Cols: m.d, Stride: m.d, Data: m.centroids}
 	before := slices.Clone(m.list)
-	// Chunks are the same whatever the number of cores: how a product rounds
-	// depends on the size of its matrices.
+	// Chunks do not depend on the number of cores: the rounding of a product depends on
+	// the size of its matrices.
 	parallel.Ranges((m.n+chunkRows-1)/chunkRows, 0, func(from, to int) {
 		products := make([]float32, chunkRows*m.k)
 		for at := from * chunkRows; at < min(m.n, to*chunkRows); at += chunkRows {
@@ -250,17 +248,17 @@ func (m *machine) assign() int {
 	return changed
 }
 
-func (m *machine) count() {
+func (m *lloyd) count() {
 	clear(m.size)
 	for _, l := range m.list {
 		m.size[l]++
 	}
 }
 
-// fill gives every empty list the row farthest from its centroid of those in
-// lists that can spare one, the largest list's if several are as far: what is
-// split is the list that is worst represented.
-func (m *machine) fill() {
+// fill moves one row into every empty list: the row farthest from its centroid among
+// lists that can spare one, from the largest list if several rows are as far. So it
+// splits the worst represented list.
+func (m *lloyd) fill() {
 	for empty := range m.size {
 		if m.size[empty] > 0 {
 			continue
@@ -281,9 +279,9 @@ func (m *machine) fill() {
 	}
 }
 
-// update moves every centroid to the mean of its rows. Each is summed by one
-// goroutine in the order of rows, so that the number of cores changes nothing.
-func (m *machine) update() {
+// update moves every centroid to the mean of its rows. One goroutine sums each list in
+// the order of rows, so the number of cores changes nothing.
+func (m *lloyd) update() {
 	lists := newLists(m.list, m.k)
 	parallel.Ranges(m.k, 0, func(from, to int) {
 		sum := make([]float64, m.d)

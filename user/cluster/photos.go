@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// components is the number of principal components that photos are clustered
-	// by. From 24 to 64 what is found changes by 0.01.
+	// components is the number of principal components used for clustering. From 24 to 64
+	// the share found changes by 0.01.
 	components = 48
-	// basisRows is how many photos the components are fitted on at most.
+	// basisRows is the greatest number of photos that the components are fitted on.
 	basisRows = 6000
 	// projectedRows photos are laid out at a time: 20 MB.
 	projectedRows = 4096
 )
 
-// Photos divides a collection into lists by the distance that its records will
-// be compared with. z has the n Johnson–Lindenstrauss vectors, histograms the n
-// smoothed histograms, unit is F, squared JL units a unit of distance
-// (combined.Budget.Unit). Nothing is written to.
+// Photos divides a collection into lists by the distance with which its records will be
+// compared. z has the n Johnson–Lindenstrauss vectors, histograms the n smoothed
+// histograms; unit is F, squared JL units per unit of distance (combined.Budget.Unit).
+// All are read-only. Errors wrap cpar.ErrInput.
 //
-// The result is a function of all that and opt, whatever the number of cores.
-// Lists are numbered at random.
+// The result depends only on these and opt, not on the number of cores. Lists are
+// numbered at random.
 func Photos(ctx context.Context, z [][]int16, histograms [][]float64, unit float64, opt Options) (*Lists, error) {
 	if len(z) == 0 || len(z) != len(histograms) {
 		return nil, fmt.Errorf("clustering photos: %w: %d vectors and %d histograms", cpar.ErrInput, len(z), len(histograms))
@@ -45,7 +45,7 @@ func Photos(ctx context.Context, z [][]int16, histograms [][]float64, unit float
 	if opt.Lists == 0 {
 		opt.Lists = DefaultLists(len(z), width)
 	}
-	if width <= short { // nothing to leave out: what was learnt is all there is
+	if width <= maxShort { // learnt vectors have nothing to drop
 		return KMeans(ctx, layout.rows(0, len(z), 1), opt)
 	}
 	step := (len(z) + basisRows - 1) / basisRows
@@ -74,15 +74,15 @@ func Photos(ctx context.Context, z [][]int16, histograms [][]float64, unit float
 	return KMeans(ctx, rows, opt)
 }
 
-// photoRows lays photos out as rows whose squared L2 distance is about the
-// distance of the photos.
+// photoRows lays out photos as rows whose squared L2 distance approximates the distance
+// of the photos.
 type photoRows struct {
 	z          [][]int16
 	histograms [][]float64
 	scale      float64 // √(2F)
 }
 
-// rows returns every step-th row from first to before last.
+// rows returns every step-th row from first to last−1.
 func (p *photoRows) rows(first, last, step int) [][]float32 {
 	m := len(p.z[0])
 	d := m + len(p.histograms[0])
@@ -103,11 +103,11 @@ func (p *photoRows) rows(first, last, step int) [][]float32 {
 	return rows
 }
 
-// Centroid is a list's centroid as a record: z the mean of the members' vectors,
-// rounded to integers, and v the mean of their histograms, so that it is scored
-// like any record, by combined.Budget.Record. A mean is nowhere farther from the
-// baseline than its farthest member; what rounding adds is for Budget.Clamp.
-func (l *Lists) Centroid(list int, z [][]int16, histograms [][]float64) (mean []int32, v []float64) {
+// Centroid returns a list's centroid as a record: z is the rounded mean of the members'
+// vectors and v the mean of their histograms, so that combined.Budget.Record scores it
+// like any record. A mean is never farther from the baseline than its farthest member;
+// Budget.Clamp handles what rounding adds.
+func (l *Lists) Centroid(list int, z [][]int16, histograms [][]float64) (mean []int16, v []float64) {
 	members := l.Members(list)
 	sums := make([]int64, len(z[0]))
 	v = make([]float64, len(histograms[0]))
@@ -119,15 +119,15 @@ func (l *Lists) Centroid(list int, z [][]int16, histograms [][]float64) (mean []
 			v[j] += x
 		}
 	}
-	mean = make([]int32, len(sums))
+	mean = make([]int16, len(sums))
 	n := int64(len(members))
 	for j, s := range sums {
-		// Halves go away from 0, on either side: the floor of (2s + n)/2n would
-		// shift every centroid.
+		// Round halves away from 0 on either side: the floor of (2s + n)/2n would shift
+		// every centroid.
 		if s < 0 {
-			mean[j] = -int32((-2*s + n) / (2 * n))
+			mean[j] = -int16((-2*s + n) / (2 * n))
 		} else {
-			mean[j] = int32((2*s + n) / (2 * n))
+			mean[j] = int16((2*s + n) / (2 * n))
 		}
 	}
 	for j := range v {

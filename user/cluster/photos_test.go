@@ -16,8 +16,8 @@ import (
 	"cpar/user/combined"
 )
 
-// collection makes photos in groups; group i mod groups has photo i. spread is
-// of z; the histograms of a group differ little.
+// collection makes photos in groups; photo i is in group i mod groups. spread is that of
+// z; the histograms in a group differ little.
 func collection(rng *rand.Rand, n, groups, jl, bins int, spread float64) (z [][]int16, histograms [][]float64) {
 	centre := make([][]float64, groups)
 	peak := make([]int, groups)
@@ -70,8 +70,8 @@ func TestPhotosOfAGroupShareAList(t *testing.T) {
 	}
 }
 
-// Photos that differ in one of the two parts only are told apart by it, and
-// with a unit of 0 the histogram does not count.
+// Photos that differ in only one of the two parts are separated by it; with a unit of 0
+// the histogram does not count.
 func TestBothPartsCount(t *testing.T) {
 	z, v := collection(testRand(21), 300, 2, 64, 48, 3)
 	for i := range z {
@@ -100,7 +100,7 @@ func TestBothPartsCount(t *testing.T) {
 	}
 }
 
-// The squared distance of rows is near the distance that records are scored by.
+// The squared distance of rows is close to the distance by which records are scored.
 func TestRowsHaveTheDistanceOfRecords(t *testing.T) {
 	const unit = 64 * 499.5
 	z, v := collection(testRand(22), 60, 3, 64, 48, 10)
@@ -142,14 +142,14 @@ func TestPhotosOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-// Short vectors are clustered as they are, long ones by what is left of them.
+// Short vectors are clustered as they are, long ones by their principal components.
 func TestShortVectorsAreAllThere(t *testing.T) {
-	for _, jl := range []int{short - 48, short - 47} {
+	for _, jl := range []int{maxShort - 48, maxShort - 47} {
 		z, v := collection(testRand(30), 500, 20, jl, 48, 60)
 		got := mustPhotos(t, z, v, 1000, Options{Lists: 25})
 		layout := photoRows{z: z, histograms: v, scale: math.Sqrt(2 * 1000.)}
 		whole := mustKMeans(t, layout.rows(0, len(z), 1), Options{Lists: 25})
-		if same := reflect.DeepEqual(got, whole); same != (jl+48 <= short) {
+		if same := reflect.DeepEqual(got, whole); same != (jl+48 <= maxShort) {
 			t.Errorf("%d numbers: as they are %v", jl+48, same)
 		}
 	}
@@ -251,7 +251,7 @@ func TestCentroidIsTheMean(t *testing.T) {
 	}
 }
 
-// twin scores rows of combined vectors against one request.
+// twin scores rows of combined vectors for one request.
 type twin struct {
 	budget  *combined.Budget
 	rows    [][]int64
@@ -264,19 +264,19 @@ func (s *twin) Run(first uint32, scores []int64) {
 	}
 }
 
-// The whole way: clustered, laid out as records, centroids among them, and
-// searched. A request near a photo finds most of its ten nearest in a tenth of
-// the collection, and all of them in all of it.
+// End to end: clustered, laid out as records with centroids, and searched. A request near
+// a photo finds most of its ten nearest in a tenth of the collection, and all of them in
+// all of it.
 func TestSearchOfClusteredRecords(t *testing.T) {
 	const n, jl, bins = 1200, 96, 48
 	rng := testRand(28)
-	budget, err := combined.ForShape(combined.L1KL(jl, bins, 999))
+	budget, err := combined.NewLargestScale(combined.L1KL(jl, bins, 999))
 	if err != nil {
 		t.Fatal(err)
 	}
 	z, v := collection(rng, n, 60, jl, bins, 12)
 	l := mustPhotos(t, z, v, budget.Unit(), Options{})
-	record := func(z []int32, v []float64) []int64 {
+	record := func(z []int16, v []float64) []int64 {
 		if budget.Clamp(z) {
 			t.Fatal("a vector leaves the budget")
 		}
@@ -286,16 +286,9 @@ func TestSearchOfClusteredRecords(t *testing.T) {
 		}
 		return row
 	}
-	wide := func(z []int16) []int32 {
-		out := make([]int32, len(z))
-		for i, x := range z {
-			out[i] = int32(x)
-		}
-		return out
-	}
 	records, centroids := &twin{budget: budget}, &twin{budget: budget}
 	for _, i := range l.Order {
-		records.rows = append(records.rows, record(wide(z[i]), v[i]))
+		records.rows = append(records.rows, record(z[i], v[i]))
 	}
 	for c := range l.Len() {
 		centroids.rows = append(centroids.rows, record(l.Centroid(c, z, v)))
@@ -307,9 +300,9 @@ func TestSearchOfClusteredRecords(t *testing.T) {
 	found, requests := 0, 100
 	for range requests {
 		near := rng.IntN(n)
-		request := wide(z[near])
+		request := slices.Clone(z[near])
 		for j := range request {
-			request[j] += int32(10 * rng.NormFloat64())
+			request[j] += int16(10 * rng.NormFloat64())
 		}
 		records.request = make([]int64, budget.Dim())
 		if err := budget.Request(records.request, request, v[near], 1500, 0); err != nil {

@@ -9,53 +9,53 @@ import (
 	"cpar/user/ive"
 )
 
-// The budget. A score is r_s·(F·Dis − r), and |score|·w² must stay below 2⁶³.
+// The noise budget. A score is r_s·(F·Dis − r), and |score|·w² must stay below 2⁶³.
 //
-// How large Dis can be. The six L1-normalised vectors differ by at most 2 each,
-// so D_L1 ≤ 12, and by the rounding of 864 pairs of levels, ≤ 864/499.5 = 1.73.
-// KL is jointly convex, so it is greatest between two histograms with one bin
-// each: with smoothing s = 10⁻³ over 48 bins log(1001)/1.048 = 6.59. Together
-// below 20.4 when the L1 part is exact: [0, 22] with r in its middle holds every
-// pair of photos, and uses 61.8 bits.
+// How large Dis can be. The six L1-normalised vectors differ by at most 2 each, so
+// D_L1 ≤ 12, and the rounding of 864 pairs of levels adds ≤ 864/499.5 = 1.73. KL is
+// jointly convex, so it is greatest between two histograms with one bin each: with
+// smoothing s = 10⁻³ over 48 bins that is log(1001)/1.048 = 6.59. Together this is below
+// 20.4 if the L1 part is exact: [0, 22] with r in its middle holds every pair of photos,
+// and uses 61.8 bits.
 //
-// How large the JL estimate of D_L1 can be. ‖z_a − z_b‖² is a sum of m̂ squares
-// of sums of independent signs. The chance that it exceeds (1+δ) times its mean
-// is at most exp(−(m̂/2)·(δ − log(1+δ))). So two photos with KL = 6.59 leave
-// [0, 22] with a chance of at most 10⁻³⁰ at D_L1 = 10, 3·10⁻¹⁰ at 12 and 0.012 at the very
-// extreme of 13.73; they reach 37, where scores wrap, with at most 10⁻¹¹². That is
-// the statistical statement. Leaving [0, 22] costs nothing; wrapping must not happen.
+// How large the JL estimate of D_L1 can be. ‖z_a − z_b‖² is a sum of m̂ squares of sums
+// of independent signs. The chance that it exceeds (1+δ) times its mean is at most
+// exp(−(m̂/2)·(δ − log(1+δ))). So two photos with KL = 6.59 leave [0, 22] with a chance
+// of at most 10⁻³⁰ at D_L1 = 10, 3·10⁻¹⁰ at 12 and 0.012 at the very extreme of 13.73;
+// they reach 37, where scores wrap, with at most 10⁻¹¹². That is the statistical
+// statement. Leaving [0, 22] does no harm; wrapping must not happen.
 //
-// The certain statement: D_JL ≤ (‖z_a‖ + ‖z_b‖)²/F, whatever the vectors, and the
-// owner knows both norms. Record and Request refuse what could wrap (Admit): as a
-// record, a photo with Σz² above MaxSquare, 7.48·F. z counts from a common
-// baseline, which matters here though not for distances: Σz² is about F times the
-// L1 distance from it. In a sample of 400 photos of Corel-5k they lie 4.0 from the
-// median of each field, at most 5.5, and blank images 6.2; from the least level of
-// each field they lie 11 and would be refused. Clamp helps whoever must not refuse;
-// w = 2¹³ admits 13.7·F instead.
+// The certain statement: D_JL ≤ (‖z_a‖ + ‖z_b‖)²/F whatever the vectors, and the owner
+// knows both norms. Record and Request refuse what could wrap (Admit): as a record, a
+// photo with Σz² above MaxSquare, 7.48·F. z is relative to a common baseline, which does
+// not change distances but matters here: Σz² is about F times the L1 distance from the
+// baseline. In a sample of 400 photos of Corel-5k this is 4.0 from the median of each
+// field, at most 5.5, and 6.2 for blank images; from the least level of each field it is
+// 11, which would be refused. Callers that must not refuse use Clamp; w = 2¹³ admits
+// 13.7·F instead.
 const (
-	// MaxDistance is the greatest Dis of L1 and KL that the offset is made for.
+	// MaxDistance is the greatest Dis of L1 and KL for which the offset is made.
 	MaxDistance = 22
 	// MaxLog bounds −log c: a bin of a smoothed histogram is at least
 	// 10⁻³/1.048 = e^−6.96. It bounds the KL part too, since
 	// KL = Σ v log v − Σ v log c ≤ MaxLog·Σv.
 	MaxLog = 7
-	// MaxError is the greatest disturbance of a Dis by noise and ε that a budget
-	// may allow in the worst case, when every e is ±19 in the worst direction.
-	// What happens is a hundred times smaller.
+	// MaxError is the greatest error in Dis from noise and ε that a budget may allow in
+	// the worst case, with every e = ±19 in the worst direction. Actual errors are a
+	// hundred times smaller.
 	MaxError = 2e-3
 
-	// maxSum is 1 and what rounding to 2⁻¹⁸ adds at 48 bins, generously.
+	// maxSum is 1 plus a generous bound on rounding to 2⁻¹⁸ in 48 bins.
 	maxSum = 1.001
 )
 
-// Budget is a shape with its scales, checked: no score made under it can wrap.
+// Budget is a checked set of Params: no score made under it can wrap.
 type Budget struct {
 	seed.Redacted // r is a secret
 	params        Params
 	unit          float64 // F
 	offset        int64   // r
-	// room is the greatest ‖z_a − z_b‖² whose score certainly fits.
+	// room is the greatest ‖z_a − z_b‖² whose score is certain to fit.
 	room float64
 }
 
@@ -72,9 +72,9 @@ func New(p Params) (*Budget, error) {
 	return b, nil
 }
 
-// Hide returns the budget with an r of the owner's own, drawn from stream: with
-// a known r the cloud would have to guess eleven bits of r_s to read distances,
-// with this one it has to guess F/2 values more.
+// Hide returns the budget with a secret r drawn from stream. With a known r the cloud
+// would only have to guess eleven bits of r_s to read distances; with this one it has to
+// guess F/2 values more.
 func (b *Budget) Hide(stream *seed.Stream) (*Budget, error) {
 	hidden := *b
 	r := b.middle() - int64(stream.Uint64n(uint64(b.unit/2)))
@@ -84,11 +84,11 @@ func (b *Budget) Hide(stream *seed.Stream) (*Budget, error) {
 	return &hidden, nil
 }
 
-// middle is the greatest r, Max/2·F; Hide takes up to F/2 off, which costs a tenth
-// of a bit where Max is 22, and a third where it is 4.
+// middle is the greatest r, Max/2·F. Hide subtracts up to F/2, which costs a tenth of a
+// bit if Max is 22 and a third if it is 4.
 func (b *Budget) middle() int64 { return int64(math.Round(b.params.Max / 2 * b.unit)) }
 
-// setOffset sets r and checks that the budget holds with it.
+// setOffset sets r and checks that the budget still holds.
 func (b *Budget) setOffset(r int64) error {
 	p := b.params
 	b.offset = r
@@ -106,9 +106,9 @@ func (b *Budget) setOffset(r int64) error {
 		divergence = MaxLog * maxSum
 	}
 	b.room = limit + float64(b.offset) - (divergence+MaxError)*b.unit
-	// More room is of no use: photos at 13.73 from the baseline have it already.
+	// More room is useless: photos at 13.73 from the baseline already have it.
 	b.room = math.Floor(min(b.room, 2.5*p.Max*b.unit))
-	// The least Dis is −log m_KL (Σ v log v alone), if JL and logarithms are 0.
+	// The least Dis is −log m_KL (only Σ v log v), if JL and logarithms are 0.
 	lowest := float64(b.offset) + (math.Log(float64(max(p.KL, 1)))+MaxError)*b.unit
 	if b.room < p.Max*b.unit || lowest > limit {
 		return fmt.Errorf("making a noise budget: w = 2^%d leaves room for Dis up to %.1f: %w",
@@ -123,11 +123,11 @@ func (b *Budget) setOffset(r int64) error {
 	return nil
 }
 
-// ForShape is New with the largest plaintext scale, up to 2^ive.DistanceShift, at
-// which distances of this shape fit. F grows with m̂, and with it the scores: the
-// paper's m̂ = 1296 takes 2¹⁴, the 2448 of PCA-8 take 2¹³. Whoever sends or stores the
-// scale takes it from the budget's Cipher.
-func ForShape(p Params) (*Budget, error) {
+// NewLargestScale is New with the largest plaintext scale, up to 2^ive.DistanceShift, at
+// which distances of these Params fit. F grows with m̂, and the scores grow with it: the
+// paper's m̂ = 1296 takes 2¹⁴, the 2448 of PCA-8 take 2¹³. To send or store the scale,
+// read it from the budget's Cipher.
+func NewLargestScale(p Params) (*Budget, error) {
 	var first error
 	for p.Shift = ive.DistanceShift; p.Shift > 0; p.Shift-- {
 		b, err := New(p)
@@ -144,20 +144,20 @@ func ForShape(p Params) (*Budget, error) {
 // Unit is F, squared JL units per unit of distance.
 func (b *Budget) Unit() float64 { return b.unit }
 
-// Offset is r: Max/2·F, or a little less where Hide drew it.
+// Offset is r: Max/2·F, or a little less if Hide drew it.
 func (b *Budget) Offset() int64 { return b.offset }
 
-// Bits is what a score of Dis in [0, Max] needs, sign apart; 63 are there.
+// Bits is the number of bits of a score of Dis in [0, Max], without the sign; 63 are available.
 func (b *Budget) Bits() float64 {
 	half := max(float64(b.offset), b.params.Max*b.unit-float64(b.offset))
 	return b.Cipher().Bits(half*ive.MaxScale, MaxError*b.unit*ive.MaxScale)
 }
 
-// Disturbance bounds how far noise and ε move a distance at this scale: every
-// e and ε at its bound, every norm at its own.
+// Disturbance bounds the error of a distance from noise and ε at this scale, with every
+// e, every ε and every norm at its bound.
 func (b *Budget) Disturbance(scale int64) float64 {
-	// One photo's norm can take all of the room when the other's is 0; a sum of
-	// m̂ absolute values is at most √m̂ times the norm.
+	// One photo's norm can use all of the room if the other's is 0; a sum of m̂ absolute
+	// values is at most √m̂ times the norm.
 	norm1 := math.Sqrt(float64(b.params.JL) * b.room)
 	s, bins := float64(scale), float64(b.params.KL)
 	record := norm1 + math.Ldexp(maxSum, ValueBits) + ive.EpsilonBound + 1 +
@@ -166,11 +166,10 @@ func (b *Budget) Disturbance(scale int64) float64 {
 	return (b.Cipher().WorstNoise(record, request) + 3*ive.EpsilonBound) / (s * b.unit)
 }
 
-// Admit returns an error if the score of a record and a request whose JL vectors
-// have these Σz² could wrap.
+// Admit returns an error if the score of a record and a request with these Σz² could wrap.
 func (b *Budget) Admit(record, request int64) error {
 	sum := math.Sqrt(float64(record)) + math.Sqrt(float64(request))
-	// 10⁻⁹ for the square roots.
+	// 10⁻⁹ allows for the square roots.
 	if !(sum*sum <= b.room*(1+1e-9)) {
 		return fmt.Errorf("vectors of squared norm %d and %d lie too far from the baseline, scores could wrap: %w",
 			record, request, cpar.ErrInput)
@@ -178,37 +177,29 @@ func (b *Budget) Admit(record, request int64) error {
 	return nil
 }
 
-// MaxSquare is the greatest Σz² of a record, and of a request that knows nothing
-// of the records.
+// MaxSquare is the greatest Σz² of a record, and of a request if nothing is known about
+// the records.
 func (b *Budget) MaxSquare() int64 { return int64(b.room / 4) }
 
-// Clamp shortens z to Σz² ≤ MaxSquare if it is longer, and says whether it was:
-// a photo that lies too far off is moved towards the baseline, not refused. Its
-// order among neighbours suffers little, since everything is far from it.
-func (b *Budget) Clamp(z []int32) bool {
-	square := 0.0
-	for _, x := range z {
-		square += float64(x) * float64(x)
-	}
-	if square <= float64(b.MaxSquare()) {
+// Clamp shortens z to Σz² ≤ MaxSquare if it is longer, and reports whether it was. So a
+// photo too far away is moved towards the baseline instead of refused. The order of its
+// neighbours suffers little, since everything is far from it.
+func (b *Budget) Clamp(z []int16) bool {
+	square := SquaredNorm(z)
+	if square <= b.MaxSquare() {
 		return false
 	}
-	by := math.Sqrt(float64(b.MaxSquare()) / square)
+	by := math.Sqrt(float64(b.MaxSquare()) / float64(square))
 	for i, x := range z {
-		z[i] = int32(float64(x) * by) // towards 0: the norm cannot end above
+		z[i] = int16(float64(x) * by) // rounds towards 0: the norm cannot end up above
 	}
 	return true
 }
 
-// SquaredNorm is Σz². It refuses coordinates that no projection of levels
-// reaches, so that the sum cannot overflow.
-func SquaredNorm(z []int32) (int64, error) {
-	var s int64
-	for i, x := range z {
-		if x < -1<<24 || x > 1<<24 {
-			return 0, fmt.Errorf("JL coordinate %d is %d: %w", i, x, cpar.ErrInput)
-		}
+// SquaredNorm is Σz².
+func SquaredNorm(z []int16) (s int64) {
+	for _, x := range z {
 		s += int64(x) * int64(x)
 	}
-	return s, nil
+	return s
 }

@@ -1,24 +1,24 @@
-// Package combined lays out the one vector in which the pipeline encrypts both
-// distances of a photo, and the small vectors of split planes, and keeps the
-// noise budgets of both: every scale, every bound and why it holds.
+// Package combined lays out the single vector in which the pipeline encrypts both
+// distances of a photo, and the small vectors of split planes. It also defines the noise
+// budgets of both: every scale, every bound, and why it holds.
 //
 //	record   [ z (m̂),          v (m_KL),                     Σz² + F·Σ v log v − r,  ε,    1 ]
 //	request  [ −2·r_s·z_s (m̂), −round(r_s·(F/2¹⁸)·log c),    r_s,                   −3,    r_s·Σz_s² ]
 //
 //	⟨record, request⟩ = r_s·(‖z − z_s‖² + F·KL(v‖c) − r) − 3ε = r_s·(F·Dis − r) − 3ε
 //
-// z is the Johnson–Lindenstrauss vector of the L1 part (integers), v and c are
-// the lab histograms of record and request (smoothed, sum 1), v enters as
-// round(2¹⁸·v), r_s and ε are drawn per request and per record, and r,
+// z is the Johnson–Lindenstrauss vector of the L1 part (integers). v and c are the lab
+// histograms of record and request (smoothed, sum 1); v enters as round(2¹⁸·v). r_s and ε
+// are drawn per request and per record, and r, 10.5·F to 11·F, per index (Hide).
 // 10.5·F to 11·F, per index (Hide).
-// F = m̂·β/2 squared JL units are one unit of L1 distance of normalised features:
-// each of the m̂ coordinates adds 1 to the expected square for every level of
-// difference, and one unit of L1 is β/2 levels. That factor on the KL part is what
-// makes Dis = D_L1 + D_KL. The logarithm is rounded *after* multiplying by r_s.
+// F = m̂·β/2 squared JL units are one unit of L1 distance of normalised features: each of
+// the m̂ coordinates adds 1 to the expected square per level of difference, and one unit
+// of L1 is β/2 levels. Because the KL part has the same factor, Dis = D_L1 + D_KL. The
+// logarithm is rounded *after* multiplying by r_s.
 //
-// With the paper's profile the vector has 1296 + 48 + 3 = 1,347 elements. It
-// joins PL1C-RF type 1 and PKLC-RF type 1 under one key; packages pl1c and pklc
-// have them apart, as the paper boxes them.
+// For profile paper the vector has 1296 + 48 + 3 = 1,347 elements. It joins PL1C-RF type
+// 1 and PKLC-RF type 1 under one key; packages pl1c and pklc implement them separately,
+// as in the paper's boxes.
 package combined
 
 import (
@@ -32,32 +32,31 @@ import (
 // ValueBits is log₂ of the scale of v.
 const ValueBits = 18
 
-// Other profiles have no histogram (m_KL = 0): z is then their vector itself,
-// rounded, F the square of its scale, and Dis its squared Euclidean distance.
+// Other profiles have no histogram (m_KL = 0): z is then their rounded vector itself, F
+// the square of its scale, and Dis its squared Euclidean distance.
 
-// Params is the shape of the vector and its plaintext scale.
+// Params describes the vector and its plaintext scale.
 type Params struct {
 	JL    int     // m̂, coordinates of z
 	KL    int     // m_KL, bins of the lab histogram; 0 for none
 	Unit  float64 // F, squared z units per unit of distance
-	Max   float64 // the greatest Dis that the offset is made for
-	Shift uint    // log₂ w, of records and requests; ForShape finds it
+	Max   float64 // the greatest Dis for which the offset is made
+	Shift uint    // log₂ w, of records and requests; NewLargestScale sets it
 }
 
-// L1KL is the shape of a profile whose distance is L1 through jl
-// Johnson–Lindenstrauss coordinates plus KL of kl bins. beta is the highest
-// quantisation level over [0, 2].
+// L1KL returns Params for a profile whose distance is L1 through jl Johnson–Lindenstrauss
+// coordinates plus KL of kl bins. beta is the highest quantisation level over [0, 2].
 func L1KL(jl, kl, beta int) Params {
 	return Params{JL: jl, KL: kl, Unit: float64(jl) * float64(beta) / 2, Max: MaxDistance}
 }
 
-// SquaredL2 is the shape of vectors of length at most 1 in dim dimensions, rounded
-// at so many units: their squared distance is at most 4.
+// SquaredL2 returns Params for vectors of length at most 1 in dim dimensions, rounded to
+// multiples of 1/scale. Their squared distance is at most 4.
 func SquaredL2(dim int, scale float64) Params {
 	return Params{JL: dim, Unit: scale * scale, Max: 4}
 }
 
-// Paper is the paper's profile.
+// Paper returns the Params of profile paper.
 func Paper() Params {
 	p := L1KL(1296, 48, 999)
 	p.Shift = ive.DistanceShift
@@ -67,26 +66,23 @@ func Paper() Params {
 // Dim is the number of elements of a vector.
 func (b *Budget) Dim() int { return b.params.JL + b.params.KL + 3 }
 
-// Cipher is what package ive needs to know.
+// Cipher returns the parameters for package ive.
 func (b *Budget) Cipher() ive.Params {
 	return ive.Params{Dim: b.Dim(), RecordShift: b.params.Shift, RequestShift: b.params.Shift}
 }
 
-// QuietSlot is the record's last slot, whose noise must be 0: it meets the
-// request's r_s·Σz_s², some 2³², and would move a distance by up to 0.01.
+// QuietSlot is the last slot of a record. It must have no noise: it meets the request's
+// r_s·Σz_s², some 2³², and would change a distance by up to 0.01.
 func (b *Budget) QuietSlot() int { return b.Dim() - 1 }
 
-// Record writes a record's vector into dst, Dim elements. z is the photo's JL
-// vector, v its smoothed histogram, epsilon what ive.Noise.Epsilon drew.
-func (b *Budget) Record(dst []int64, z []int32, v []float64, epsilon int64) error {
+// Record writes a record's vector into dst, Dim elements. z is the photo's JL vector, v
+// its smoothed histogram, epsilon from ive.Noise.Epsilon. Errors wrap cpar.ErrInput.
+func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) error {
 	if err := b.lengths(dst, z, v); err != nil {
 		return fmt.Errorf("laying out a record: %w", err)
 	}
-	square, err := SquaredNorm(z)
-	if err == nil {
-		err = b.Admit(square, square)
-	}
-	if err != nil {
+	square := SquaredNorm(z)
+	if err := b.Admit(square, square); err != nil {
 		return fmt.Errorf("laying out a record: %w", err)
 	}
 	if epsilon < -ive.EpsilonBound || epsilon > ive.EpsilonBound {
@@ -96,8 +92,8 @@ func (b *Budget) Record(dst []int64, z []int32, v []float64, epsilon int64) erro
 	for i, x := range z {
 		dst[i] = int64(x)
 	}
-	// Σ v log v takes the rounded v: then v and its logarithm err together, and
-	// the divergence of near histograms, which decides ranks, errs least.
+	// Σ v log v takes the rounded v, so that v and its logarithm err together. That
+	// minimises the error for near histograms, whose divergence decides ranks.
 	sum, entropy := 0.0, 0.0
 	for i, x := range v {
 		if !(x >= 0 && x <= 1) {
@@ -121,11 +117,11 @@ func (b *Budget) Record(dst []int64, z []int32, v []float64, epsilon int64) erro
 	return nil
 }
 
-// Request writes a request's vector into dst, Dim elements. z is the photo's JL
-// vector, c its smoothed histogram, scale what ive.Noise.Scale drew: the owner
-// keeps it to read the scores. farthest is the greatest Σz² of a record of the
-// index, as Record admitted it; 0 stands for MaxSquare, the greatest there can be.
-func (b *Budget) Request(dst []int64, z []int32, c []float64, scale, farthest int64) error {
+// Request writes a request's vector into dst, Dim elements. z is the photo's JL vector, c
+// its smoothed histogram, scale from ive.Noise.Scale: the owner keeps it to read the
+// scores. farthest is the greatest Σz² of the index's records, as admitted by Record; 0
+// stands for MaxSquare, the greatest possible. Errors wrap cpar.ErrInput.
+func (b *Budget) Request(dst []int64, z []int16, c []float64, scale, farthest int64) error {
 	if err := b.lengths(dst, z, c); err != nil {
 		return fmt.Errorf("laying out a request: %w", err)
 	}
@@ -136,11 +132,8 @@ func (b *Budget) Request(dst []int64, z []int32, c []float64, scale, farthest in
 	if farthest == 0 {
 		farthest = b.MaxSquare()
 	}
-	square, err := SquaredNorm(z)
-	if err == nil {
-		err = b.Admit(farthest, square)
-	}
-	if err != nil {
+	square := SquaredNorm(z)
+	if err := b.Admit(farthest, square); err != nil {
 		return fmt.Errorf("laying out a request: %w", err)
 	}
 	m := b.params.JL
@@ -163,8 +156,8 @@ func (b *Budget) Request(dst []int64, z []int32, c []float64, scale, farthest in
 	return nil
 }
 
-// PlainScore is the twin of the encrypted score: the same integers without noise
-// and with ε = 0. The two vectors are those of Record and Request.
+// PlainScore is the twin of the encrypted score: the same integers without noise and with
+// ε = 0. The vectors are those of Record and Request.
 func (b *Budget) PlainScore(record, request []int64) int64 {
 	var s int64
 	for i, x := range record[:b.Dim()] {
@@ -175,8 +168,8 @@ func (b *Budget) PlainScore(record, request []int64) int64 {
 	return s
 }
 
-// Dis is the distance that a score stands for: D_L1 + D_KL in units of normalised
-// features, off by rounding, noise and ε, and therefore not always positive.
+// Dis returns the distance for a score: D_L1 + D_KL in units of normalised features.
+// Rounding, noise and ε make it inexact, so it may be negative.
 //
 // Comp = r_s·(F·Dis − r), hence Dis = (Comp/r_s + r)/F. The paper's
 // 2r + Σv² + Comp/r_s does not follow from its boxes.
@@ -184,7 +177,7 @@ func (b *Budget) Dis(score, scale int64) float64 {
 	return (float64(score)/float64(scale) + float64(b.offset)) / b.unit
 }
 
-func (b *Budget) lengths(dst []int64, z []int32, v []float64) error {
+func (b *Budget) lengths(dst []int64, z []int16, v []float64) error {
 	if len(z) != b.params.JL || len(v) != b.params.KL || len(dst) != b.Dim() {
 		return fmt.Errorf("%d JL coordinates and %d bins into %d elements, want %d and %d into %d: %w",
 			len(z), len(v), len(dst), b.params.JL, b.params.KL, b.Dim(), cpar.ErrInput)

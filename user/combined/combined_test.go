@@ -20,14 +20,14 @@ func secret(b byte) (s [32]byte) {
 	return s
 }
 
-// photo is a made-up photo: a JL vector and a smoothed histogram.
+// photo is a synthetic photo: a JL vector and a smoothed histogram.
 type photo struct {
-	z []int32
+	z []int16
 	v []float64
 }
 
-// photos makes n photos in a few loose groups, so that distances differ as those
-// of photos do: Dis from 1 to 8, Σz² around 4·F.
+// photos makes n photos in a few loose groups, so that distances vary like those of real
+// photos: Dis from 1 to 8, Σz² around 4·F.
 func photos(r *rand.Rand, p Params, n int) []photo {
 	const groups = 8
 	centre := make([][]float64, groups)
@@ -40,9 +40,9 @@ func photos(r *rand.Rand, p Params, n int) []photo {
 	out := make([]photo, n)
 	for k := range out {
 		c, spread := centre[r.IntN(groups)], 15+25*r.Float64()
-		z := make([]int32, p.JL)
+		z := make([]int16, p.JL)
 		for i := range z {
-			z[i] = int32(math.Round(c[i] + spread*r.NormFloat64()))
+			z[i] = int16(math.Round(c[i] + spread*r.NormFloat64()))
 		}
 		out[k] = photo{z, histogram(r, p.KL)}
 	}
@@ -69,7 +69,7 @@ func smooth(v []float64, sum float64) []float64 {
 	return v
 }
 
-// distance is Dis in floating point, the L1 part as the JL vectors estimate it.
+// distance is Dis in floating point, with the L1 part estimated from the JL vectors.
 func distance(b *Budget, record, request photo) float64 {
 	square, kl := 0.0, 0.0
 	for i := range record.z {
@@ -124,7 +124,6 @@ func TestPaperProfileIsTheDesigns(t *testing.T) {
 	}
 }
 
-// Every PCA reduction from 8 to 128 must find a scale.
 // shaped is L1KL with a scale.
 func shaped(jl, kl, beta int, shift uint) Params {
 	p := L1KL(jl, kl, beta)
@@ -132,12 +131,13 @@ func shaped(jl, kl, beta int, shift uint) Params {
 	return p
 }
 
-func TestForShape(t *testing.T) {
+// Every PCA reduction from 8 to 128 must find a scale.
+func TestNewLargestScale(t *testing.T) {
 	for _, c := range []struct {
 		haar  int
 		shift uint
 	}{{4096 / 8, 13}, {4096 / 16, 14}, {4096 / 32, 14}, {4096 / 64, 14}, {4096 / 128, 14}} {
-		b, err := ForShape(L1KL((48+48+256+256+2*c.haar)*3/2, 48, 999))
+		b, err := NewLargestScale(L1KL((48+48+256+256+2*c.haar)*3/2, 48, 999))
 		if err != nil {
 			t.Errorf("haar at %d: %v", c.haar, err)
 			continue
@@ -146,13 +146,13 @@ func TestForShape(t *testing.T) {
 			t.Errorf("haar at %d: w = 2^%d, want 2^%d", c.haar, got.RecordShift, c.shift)
 		}
 	}
-	if _, err := ForShape(L1KL(1, 48, 1)); !errors.Is(err, cpar.ErrInput) {
+	if _, err := NewLargestScale(L1KL(1, 48, 1)); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("a shape without a scale: %v", err)
 	}
 }
 
-// Comp/r_s + r, over F, is the distance: by plain integers to the rounding of the
-// fixed point, encrypted to the budget's disturbance more.
+// Comp/r_s + r, divided by F, is the distance: for plain integers up to fixed-point
+// rounding, encrypted up to the budget's disturbance in addition.
 func TestScoresStandForDistances(t *testing.T) {
 	p := shaped(400, 48, 999, ive.DistanceShift)
 	b := mustBudget(t, p)
@@ -183,7 +183,7 @@ func TestScoresStandForDistances(t *testing.T) {
 }
 
 // Erratum: with the boxes as printed Comp = r_s·(Dis − r) − 3ε, so the distance is
-// Comp/r_s + r; the printed 2r + Σv² + Comp/r_s is off by r + Σv² at least.
+// Comp/r_s + r; the printed 2r + Σv² + Comp/r_s is wrong by at least r + Σv².
 func TestErratumDisOfTheCombinedScore(t *testing.T) {
 	p := shaped(400, 8, 999, ive.DistanceShift)
 	b := mustBudget(t, p)
@@ -195,7 +195,7 @@ func TestErratumDisOfTheCombinedScore(t *testing.T) {
 		if got, want := b.Dis(score, 1500), distance(b, record, request); math.Abs(got-want) > 1e-3 {
 			t.Errorf("distance %.4f, want %.4f", got, want)
 		}
-		square, _ := SquaredNorm(request.z)
+		square := SquaredNorm(request.z)
 		printed := (2*float64(b.Offset()) + float64(square) + float64(score)/1500) / b.Unit()
 		if math.Abs(printed-distance(b, record, request)) < MaxDistance/2 {
 			t.Errorf("the printed formula gives %.4f for %.4f", printed, distance(b, record, request))
@@ -203,8 +203,8 @@ func TestErratumDisOfTheCombinedScore(t *testing.T) {
 	}
 }
 
-// The worst two photos in KL are two different single bins; no pair of random
-// histograms is farther apart, and all of Dis fits into [0, 22].
+// The two worst photos in KL are two different single bins: no pair of random histograms
+// is farther apart, and all of Dis fits into [0, 22].
 func TestDistanceRangeHoldsEveryPair(t *testing.T) {
 	const bins = 48
 	one := func(i int) []float64 {
@@ -250,15 +250,15 @@ func TestDistanceRangeHoldsEveryPair(t *testing.T) {
 	}
 }
 
-// The extremes that Record and Request admit, with every e at its worst: the
-// 128-bit value of the word must be the 64-bit one, and the score right.
+// At the limits of Record and Request, with every e at its worst, the 128-bit value of
+// the word must equal the 64-bit one, and the score must be right.
 func TestNothingAdmittedWraps(t *testing.T) {
 	for _, p := range []Params{Paper(), shaped(1296, 48, 999, 13), shaped(400, 4, 999, 14)} {
 		b := mustBudget(t, p)
 		far := func(sign float64, bin int) photo {
-			z := make([]int32, p.JL)
+			z := make([]int16, p.JL)
 			for i := range z {
-				z[i] = int32(sign * 1e4)
+				z[i] = int16(sign * 1e4)
 			}
 			if !b.Clamp(z) {
 				t.Fatal("not clamped")
@@ -268,7 +268,7 @@ func TestNothingAdmittedWraps(t *testing.T) {
 			return photo{z, smooth(v, 1)}
 		}
 		a, c := far(1, 0), far(-1, 1)
-		near := photo{make([]int32, p.JL), make([]float64, p.KL)}
+		near := photo{make([]int16, p.JL), make([]float64, p.KL)}
 		near.v[2] = 1
 		near.v = smooth(near.v, 1)
 		for _, pair := range [][2]photo{{a, c}, {a, a}, {near, c}, {near, near}, {c, near}} {
@@ -287,7 +287,7 @@ func TestNothingAdmittedWraps(t *testing.T) {
 				}
 			}
 		}
-		// The farthest pair uses most of the room, so the check is not idle.
+		// The farthest pair uses most of the room, so the check means something.
 		word := worstWord(b, mustRecord(t, b, a, 0), mustRequest(t, b, c, ive.MaxScale), 1)
 		if bits := math.Log2(math.Abs(word)); p == Paper() && bits < 62.9 {
 			t.Errorf("the farthest pair takes %.2f bits", bits)
@@ -295,8 +295,8 @@ func TestNothingAdmittedWraps(t *testing.T) {
 	}
 }
 
-// worstWord is ⟨w·x + e, w·y + e′⟩ over the reals with every |e| = 19 pushing in
-// the direction of sign.
+// worstWord is ⟨w·x + e, w·y + e′⟩ over the reals, with every |e| = 19 pushing in the
+// direction of sign.
 func worstWord(b *Budget, x, y []int64, sign int64) float64 {
 	push := func(toward int64) float64 {
 		if toward < 0 {
@@ -330,16 +330,16 @@ func TestRefusesWhatCouldWrap(t *testing.T) {
 		}
 	}
 	b := mustBudget(t, shaped(1296, 2, 999, 14))
-	// A vector of one long coordinate.
-	long := func(x int32) []int32 {
-		z := make([]int32, 1296)
+	// A vector with a single long coordinate.
+	long := func(x int16) []int16 {
+		z := make([]int16, 1296)
 		z[7] = x
 		return z
 	}
 	good, flat, dst := long(0), []float64{0.5, 0.5}, make([]int64, b.Dim())
-	edge := int32(math.Sqrt(float64(b.MaxSquare())))
-	record := func(z []int32, v []float64, e int64) error { return b.Record(dst, z, v, e) }
-	request := func(z []int32, c []float64, s, far int64) error { return b.Request(dst, z, c, s, far) }
+	edge := int16(math.Sqrt(float64(b.MaxSquare())))
+	record := func(z []int16, v []float64, e int64) error { return b.Record(dst, z, v, e) }
+	request := func(z []int16, c []float64, s, far int64) error { return b.Request(dst, z, c, s, far) }
 	ok := errors.Join(record(long(edge), flat, ive.EpsilonBound), request(long(-edge), flat, 1024, 0),
 		record(good, []float64{1, 0}, 0), request(long(2*edge-1), flat, 2047, 1))
 	if ok != nil {
@@ -349,7 +349,7 @@ func TestRefusesWhatCouldWrap(t *testing.T) {
 		"norm beyond the edge": record(long(edge+1), flat, 0),
 		"request beyond":       request(long(-edge-1), flat, 1024, 0),
 		"far from far records": request(long(2*edge), flat, 1024, 100),
-		"overflowing norm":     record(long(math.MinInt32), flat, 0),
+		"overflowing norm":     record(long(math.MinInt16), flat, 0),
 		"epsilon":              record(good, flat, ive.EpsilonBound+1),
 		"bin above 1":          record(good, []float64{1.5, 0}, 0),
 		"negative bin":         record(good, []float64{-0.1, 1}, 0),
@@ -373,21 +373,21 @@ func TestRefusesWhatCouldWrap(t *testing.T) {
 
 func TestClamp(t *testing.T) {
 	b := mustBudget(t, Paper())
-	z := make([]int32, 1296)
-	z[0], z[1], z[2] = 1<<24, -1<<30, math.MinInt32
+	z := make([]int16, 1296)
+	z[0], z[1], z[2] = 1<<13, -1<<14, math.MinInt16
 	if !b.Clamp(z) {
 		t.Fatal("not clamped")
 	}
-	square, err := SquaredNorm(z)
-	if err != nil || square > b.MaxSquare() || float64(square) < 0.99*float64(b.MaxSquare()) {
-		t.Errorf("clamped to %d of %d: %v", square, b.MaxSquare(), err)
+	square := SquaredNorm(z)
+	if square > b.MaxSquare() || float64(square) < 0.99*float64(b.MaxSquare()) {
+		t.Errorf("clamped to %d of %d", square, b.MaxSquare())
 	}
 	if again := slices.Clone(z); b.Clamp(z) || !slices.Equal(again, z) {
 		t.Error("clamped twice")
 	}
 }
 
-// ranks are the k records of least score.
+// ranks are the k records with the smallest scores.
 func ranks(scores []int64, k int) []int {
 	order := make([]int, len(scores))
 	for i := range order {
@@ -397,7 +397,7 @@ func ranks(scores []int64, k int) []int {
 	return order[:k]
 }
 
-// agreement is the share of places in which two top tens agree.
+// agreement is the share of positions in which two top tens agree.
 func agreement(a, b []int64) float64 {
 	same := 0
 	x, y := ranks(a, 10), ranks(b, 10)
@@ -409,11 +409,11 @@ func agreement(a, b []int64) float64 {
 	return float64(same) / float64(len(x))
 }
 
-// TestHide: an owner's own r keeps the distances, and every shape has room for
-// the whole range that it is drawn from.
+// TestHide: a secret r keeps the distances, and every layout has room for the whole range
+// that r is drawn from.
 func TestHide(t *testing.T) {
 	for _, jl := range []int{1008, 1296, 2448} {
-		b, err := ForShape(L1KL(jl, 48, 999))
+		b, err := NewLargestScale(L1KL(jl, 48, 999))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,10 +11,10 @@ import (
 	"cpar/user/pl1c"
 )
 
-// Erratum: w > 2·max|e| is said to be enough. It lets the owner decrypt, but a
-// score adds the noise up, weighted with the other vector: with w = 2⁶ > 2·19 and
-// noise in every slot the ranking is lost. With the budget's w and its quiet slot it
-// stands; with w = 2¹⁶ every score wraps.
+// Erratum: the paper says that w > 2·max|e| is enough. That lets the owner decrypt, but a
+// score sums the noise weighted with the other vector: with w = 2⁶ > 2·19 and noise in
+// every slot the ranking is lost. With the budget's w and its quiet slot it is right;
+// with w = 2¹⁶ every score wraps.
 func TestErratumScaleTwiceTheNoiseIsNotEnough(t *testing.T) {
 	p := Paper()
 	b := mustBudget(t, p)
@@ -65,8 +65,8 @@ func TestErratumScaleTwiceTheNoiseIsNotEnough(t *testing.T) {
 	}
 }
 
-// Erratum: the logarithm must be rounded after the multiplication by r_s. F/2¹⁸
-// is 2.47, so that round(2.47·log c) has two bits after the point at best.
+// Erratum: the logarithm must be rounded after the multiplication by r_s. F/2¹⁸ is 2.47,
+// so round(2.47·log c) has at best two bits after the point.
 func TestErratumLogarithmRoundedAfterScaling(t *testing.T) {
 	p := Paper()
 	b := mustBudget(t, p)
@@ -100,9 +100,9 @@ func TestErratumLogarithmRoundedAfterScaling(t *testing.T) {
 	}
 }
 
-// Erratum: the indices of Comp_qL. A node's comparison is the sum of the L1 and
-// the KL comparison of one record; summing parts of different records orders
-// nothing. The combined vector cannot mix them, and equals the sum of the tools.
+// Erratum: the indices of Comp_qL. A node's comparison is the sum of the L1 and KL
+// comparisons of one record; sums of parts of different records order nothing. The
+// combined vector cannot mix them, and equals the sum of the separate tools.
 func TestErratumCompQLAddsPartsOfOneRecord(t *testing.T) {
 	p := shaped(400, 48, 999, ive.DistanceShift)
 	b := mustBudget(t, p)
@@ -136,7 +136,7 @@ func TestErratumCompQLAddsPartsOfOneRecord(t *testing.T) {
 	for i := range records {
 		sum[i] = compL1[i] + compKL[i]
 		mixed[i] = compL1[i] + compKL[(i+1)%len(records)]
-		// 8 + 3 = 11 units of offset, and the ε of both tools.
+		// 8 + 3 = 11 units of offset, and ε from both tools.
 		if off := math.Abs(float64(sum[i] - combined[i])); off > 2e-3*scale*b.Unit() {
 			t.Errorf("record %d: Comp_L1 + Comp_KL = %d, combined %d", i, sum[i], combined[i])
 		}

@@ -19,8 +19,8 @@ func mustPlanes(t *testing.T, centres []int, beta int) *PlaneBudget {
 	return p
 }
 
-// Every |e| = 19 in the worst direction, at the edge of what is admitted: exact.
-// One unit beyond the edge it no longer is, so nothing is given away.
+// With every |e| = 19 in the worst direction, scores are exact at the limit of what is
+// admitted, but not one unit beyond it: so nothing is wasted.
 func TestPlaneScoresAreExactAtTheEdge(t *testing.T) {
 	const fields = 864
 	for _, c := range []struct {
@@ -69,7 +69,7 @@ func TestPlaneScoresAreExactAtTheEdge(t *testing.T) {
 	}
 }
 
-// worstPlaneScore computes in words what the cloud computes, S having cancelled.
+// worstPlaneScore computes in words what the cloud computes, after S cancels.
 func worstPlaneScore(x, y []int64, sign int64) int64 {
 	push := func(toward int64) int64 {
 		if toward < 0 {
@@ -85,7 +85,7 @@ func worstPlaneScore(x, y []int64, sign int64) int64 {
 	return modq.RoundShift(modq.Dot(a, b), PlaneRecordShift+PlaneRequestShift)
 }
 
-// Encrypted, over the extremes of level, field, centre and scale.
+// Encrypted, at the extremes of level, field, centre and scale.
 func TestEncryptedPlaneScoresAreExact(t *testing.T) {
 	const fields = 60
 	r := rand.New(rand.NewPCG(1, 2))

@@ -2,14 +2,14 @@
 //
 //	record, request ─▶ D_L1 = Σ|a − c|        colour, texture and Haar features
 //	                   D_KL = Σ a·log(a/c)     lab histograms, natural logarithm
-//	                   Dis  = D_L1 + D_KL      what photos are ranked by
+//	                   Dis  = D_L1 + D_KL      the ranking distance
 //
-// Features are L1-normalised, so D_L1 of the six of the `paper` profile is at
-// most 12. D_KL is the divergence of the record from the request, in nats; it
-// is not symmetric, and the record comes first everywhere.
+// Features are L1-normalised, so D_L1 over the six of profile paper is at most 12. D_KL
+// is the divergence of the record from the request, in nats. It is not symmetric; the
+// record always comes first.
 //
-// All functions panic when two vectors differ in length: the caller has made
-// both with one profile, or has compared their lengths on decoding.
+// All functions panic if two vectors differ in length: callers make both with one
+// profile, or compare their lengths when decoding.
 package distance
 
 import (
@@ -23,12 +23,12 @@ func sameLength(a, b int) {
 	}
 }
 
-// Dis is L1(recordL1, requestL1) + KL(recordKL, requestKL).
+// Dis returns L1(recordL1, requestL1) + KL(recordKL, requestKL).
 func Dis(recordL1, requestL1, recordKL, requestKL []float64) float64 {
 	return L1(recordL1, requestL1) + KL(recordKL, requestKL)
 }
 
-// L1 is Σ|a − b|.
+// L1 returns Σ|a − b|.
 func L1(a, b []float64) float64 {
 	sameLength(len(a), len(b))
 	sum := 0.0
@@ -38,8 +38,7 @@ func L1(a, b []float64) float64 {
 	return sum
 }
 
-// L1Levels is Σ|a − b| of quantised vectors, in levels: β/2 of them are one
-// unit of L1.
+// L1Levels returns Σ|a − b| of quantised vectors in levels; β/2 levels are one unit of L1.
 func L1Levels(a, b []uint16) int {
 	sameLength(len(a), len(b))
 	sum := 0
@@ -49,7 +48,7 @@ func L1Levels(a, b []uint16) int {
 	return sum
 }
 
-// SquaredL2 is Σ(a − b)².
+// SquaredL2 returns Σ(a − b)².
 func SquaredL2(a, b []float64) float64 {
 	sameLength(len(a), len(b))
 	sum := 0.0
@@ -60,8 +59,8 @@ func SquaredL2(a, b []float64) float64 {
 	return sum
 }
 
-// SquaredL2Int is Σ(a − b)² of embedded vectors, exactly. Divided by m̂·β/2 it
-// estimates the L1 distance of the vectors they embed.
+// SquaredL2Int returns Σ(a − b)² of embedded vectors, exactly. Divided by m̂·β/2 it
+// estimates the L1 distance of the original vectors.
 func SquaredL2Int[T int16 | int32](a, b []T) int64 {
 	sameLength(len(a), len(b))
 	sum := int64(0)
@@ -72,11 +71,10 @@ func SquaredL2Int[T int16 | int32](a, b []T) int64 {
 	return sum
 }
 
-// KL is the Kullback-Leibler divergence Σ a·log(a/c) of the record a from the
-// request c, both histograms of sum 1. For smoothed histograms, those of the
-// profiles, it is finite. It is otherwise what its definition says: an empty
-// bin of the record adds 0, and a bin that only the request leaves empty makes
-// it +Inf.
+// KL returns the Kullback-Leibler divergence Σ a·log(a/c) of the record a from the
+// request c, both histograms with sum 1. It is finite for smoothed histograms, as the
+// profiles use. Otherwise it follows its definition: an empty bin of the record adds 0,
+// and a bin that is empty only in the request makes it +Inf.
 func KL(record, request []float64) float64 {
 	sameLength(len(record), len(request))
 	sum := 0.0
@@ -88,23 +86,22 @@ func KL(record, request []float64) float64 {
 	return sum
 }
 
-// ZeroRule says what KLPaper does where a logarithm of 0 occurs.
+// ZeroRule says how KLPaper treats the logarithm of 0.
 type ZeroRule int
 
 const (
-	// LogZeroIsZero is the paper's: log 0 counts as 0, so a bin a that the
-	// request leaves empty adds a·log a − a·0, which is below 0.
+	// LogZeroIsZero is the paper's rule: log 0 counts as 0, so a bin a that is empty in
+	// the request adds a·log a − a·0, which is negative.
 	LogZeroIsZero ZeroRule = iota
-	// SkipZeroTerms leaves such bins out: they add 0.
+	// SkipZeroTerms skips such bins: they add 0.
 	SkipZeroTerms
 )
 
-// KLPaper is the divergence of histograms that are not smoothed, as the paper
-// computes it from Σ a·log a and log c. It is here to be compared with and not
-// a divergence: under either rule it can be negative, and for disjoint
-// histograms, which are as far apart as can be, SkipZeroTerms gives 0 and
-// LogZeroIsZero gives −(entropy of a), 0 at most. Photos that share no colour
-// with the request thus rank first.
+// KLPaper is the divergence of unsmoothed histograms as the paper computes it, from Σ
+// a·log a and log c. It exists for comparison and is not a divergence: it can be negative
+// under either rule. For disjoint histograms, which are as far apart as possible,
+// SkipZeroTerms gives 0 and LogZeroIsZero gives −(entropy of a), at most 0. So photos
+// that share no colour with the request rank first.
 func KLPaper(record, request []float64, rule ZeroRule) float64 {
 	sameLength(len(record), len(request))
 	sum := 0.0

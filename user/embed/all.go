@@ -1,22 +1,23 @@
 package embed
 
 import (
-	"cpar/internal/parallel"
 	"fmt"
+
+	"cpar/internal/parallel"
 )
 
 const (
-	// laneBits hold one value of z; a word holds lanes of them.
+	// laneBits hold one value of z; a word has lanes of them.
 	laneBits = 16
 	lanes    = 64 / laneBits
-	// tileWords words of z, a cache line, are summed over all coordinates at a
-	// time: those of 20,000 photos are 1.3 MB and stay in a core's cache, and so
-	// does the walk of a coordinate.
+	// tileWords words of z, a cache line, are summed over all coordinates at a time: for
+	// 20,000 photos they take 1.3 MB and stay in a core's cache, together with the walk
+	// of a coordinate.
 	tileWords = 8
 	tileCols  = tileWords * lanes
 	tileBytes = tileCols / 8
-	// together coordinates are added at a time, as addWalks is written.
-	together = 4
+	// walksAtOnce coordinates are added at a time, as addWalks is written.
+	walksAtOnce = 4
 )
 
 // spread4 has bit i of its index in the lowest bit of lane i.
@@ -29,24 +30,24 @@ var spread4 = func() (table [16]uint64) {
 	return table
 }()
 
-// coordinate is what the photos of a collection need of one coordinate.
+// coordinate is what the photos of a collection need from one coordinate.
 type coordinate struct {
 	low, high int      // least and greatest level, the baseline's included
 	levels    []uint16 // of every photo, above low
 	bits      []byte   // steps low+1 to high
 }
 
-// EmbedAll embeds a collection, on all cores: n × m̂ values, one slice a photo.
-// Every step of the stream is generated once, and a step that all photos take,
-// or none, not at all.
+// EmbedAll embeds a collection on all cores: n × m̂ values, one slice per photo. Every
+// step of the stream is generated once, and not at all if all photos take it, or none.
+// Errors wrap cpar.ErrInput.
 //
-// Beside levels and result (2·m and 2·m̂ bytes a photo) it needs 2·m bytes a
-// photo and, for every level within the range of a coordinate, m̂/8: at most
-// 152 MB with the paper's numbers, and 4 MB for Corel-5k.
+// In addition to levels and result (2·m and 2·m̂ bytes per photo) it needs 2·m bytes per
+// photo and m̂/8 for every level within the range of a coordinate: at most 152 MB with
+// the paper's numbers, and 4 MB for Corel-5k.
 //
-// Four values share a 64-bit word. Sums of words are sums of their lanes as long
-// as the final value of every lane is within ±32,767, which MaxSteps ensures;
-// what lanes borrow from one another meanwhile is linear too and cancels.
+// Four values share a 64-bit word. Sums of words are sums of their lanes if the final
+// value of every lane is within ±32,767, which MaxSteps ensures; what lanes borrow from
+// each other on the way is linear too and cancels.
 func (p *Projection) EmbedAll(levels [][]uint16) ([][]int16, error) {
 	for i, x := range levels {
 		if err := p.check(x); err != nil {
@@ -74,18 +75,18 @@ func (p *Projection) EmbedAll(levels [][]uint16) ([][]int16, error) {
 	}
 	parallel.Each((p.mhat+tileCols-1)/tileCols, func() func(int) {
 		sums := make([]uint64, len(levels)*tileWords)
-		var walks [together][]uint64
+		var walks [walksAtOnce][]uint64
 		return func(tile int) {
 			clear(sums)
 			pending := 0
-			var at [together][]uint16
+			var at [walksAtOnce][]uint16
 			for d := range coordinates {
 				c := &coordinates[d]
 				if c.high == c.low {
 					continue
 				}
 				walks[pending], at[pending] = p.walk(walks[pending], c, int(p.baselines[d]), tile), c.levels
-				if pending++; pending == together {
+				if pending++; pending == walksAtOnce {
 					addWalks(sums, &walks, &at)
 					pending = 0
 				}
@@ -116,8 +117,8 @@ func (p *Projection) coordinate(levels [][]uint16, d int) coordinate {
 	return c
 }
 
-// walk is the sums of ones from the baseline to every level of c, tileWords
-// words each, in the columns of a tile. It reuses walk.
+// walk returns the sums of ones from the baseline to every level of c, tileWords words
+// each, in the columns of a tile. It reuses walk.
 func (p *Projection) walk(walk []uint64, c *coordinate, baseline, tile int) []uint64 {
 	size := (c.high - c.low + 1) * tileWords
 	if cap(walk) < size {
@@ -141,7 +142,7 @@ func (p *Projection) walk(walk []uint64, c *coordinate, baseline, tile int) []ui
 	return walk
 }
 
-// addWalk adds to every photo's sums the walk to its level.
+// addWalk adds to every photo's sums the walk to the photo's level.
 func addWalk(sums, walk []uint64, levels []uint16) {
 	for i, l := range levels {
 		to := (*[tileWords]uint64)(sums[i*tileWords:])
@@ -157,9 +158,9 @@ func addWalk(sums, walk []uint64, levels []uint16) {
 	}
 }
 
-// addWalks is addWalk of several coordinates at once: the sums are fetched and
-// put back once instead of four times.
-func addWalks(sums []uint64, walks *[together][]uint64, levels *[together][]uint16) {
+// addWalks is addWalk for several coordinates at once: the sums are loaded and stored
+// once instead of four times.
+func addWalks(sums []uint64, walks *[walksAtOnce][]uint64, levels *[walksAtOnce][]uint16) {
 	w0, w1, w2, w3 := walks[0], walks[1], walks[2], walks[3]
 	n := len(levels[0])
 	l0, l1, l2, l3 := levels[0], levels[1][:n], levels[2][:n], levels[3][:n]
@@ -180,12 +181,12 @@ func addWalks(sums []uint64, walks *[together][]uint64, levels *[together][]uint
 	}
 }
 
-// unpack takes words apart into values 2·ones − balance.
+// unpack splits words into values 2·ones − balance.
 func unpack(z []int16, words []uint64, balance int16) {
 	for j := range z {
 		word := &words[j/lanes]
-		ones := int16(*word) // the lowest lane, sign and all
-		// Taking it off returns what it had borrowed from the next lane.
+		ones := int16(*word) // the lowest lane, with its sign
+		// Subtracting it also returns what it borrowed from the next lane.
 		*word = (*word - uint64(int64(ones))) >> laneBits
 		z[j] = 2*ones - balance
 	}

@@ -1,35 +1,33 @@
 // Package embed turns L1 distances into squared L2 distances.
 //
-//	levels (m × uint16 in 0…β) ─▶ z (m̂ × int16 or int32),  ‖z_a − z_b‖² ≈ m̂·L1Levels(a, b)
+//	levels (m × uint16 in 0…β) ─▶ z (m̂ × int16),  ‖z_a − z_b‖² ≈ m̂·L1Levels(a, b)
 //
-// The paper maps a level x to the unary vector of x ones and β − x zeros, in
-// which L1 and squared L2 agree, and projects the m·β elements to
-// m̂ = α·m·log_γ(β+1) by a random matrix of ±1 (Johnson and Lindenstrauss;
-// Achlioptas 2003). With m = 864, β = 999, α = 1, γ = 100 that is 1296 of
-// 863,136, and a matrix of a gigabyte.
+// The paper maps a level x to the unary vector of x ones and β − x zeros, where L1 and
+// squared L2 agree, and projects the m·β elements to m̂ = α·m·log_γ(β+1) by a random
+// matrix of ±1 (Johnson and Lindenstrauss; Achlioptas 2003). With m = 864, β = 999,
+// α = 1, γ = 100 that takes 863,136 elements to 1296, with a matrix of a gigabyte.
 //
-// Neither is ever made here. The projection of a unary vector is a sum over the
-// coordinates of a walk of x steps, a step being m̂ signs; with the walks
-// counted from a common baseline instead of 0, which changes no difference,
+// Neither is ever formed here. The projection of a unary vector is a sum over the
+// coordinates of a walk of x steps, each step being m̂ signs. Counting the walks from a
+// common baseline instead of 0 changes no difference:
 //
 //	z(x) = Σ_d [ Σ_{l = base_d+1 … x_d} step(d, l) − Σ_{l = x_d+1 … base_d} step(d, l) ]
 //
-// and only the steps between a photo and the baseline are needed. Steps are
-// taken from a keyed stream by position, so those of a later photo that lies
-// outside the collection's range are there too.
+// So only the steps between a photo and the baseline are needed. Steps are read from a
+// keyed stream by position, so they also exist for a later photo outside the collection's
+// range.
 //
-// ‖z_a − z_b‖²/m̂ has the L1 distance in levels as its mean and a mean relative
-// error of √(4/(π·m̂)), 3.1 % for 1296, whatever the distance. β/2 levels are one
-// unit of L1.
+// ‖z_a − z_b‖²/m̂ has the L1 distance in levels as its mean, and a mean relative error of
+// √(4/(π·m̂)), 3.1 % for 1296, whatever the distance. β/2 levels are one unit of L1.
 //
 // # The stream
 //
-// The key is HKDF-SHA-256(secret, no salt, info) of 32 bytes, info the 12 bytes
-// "cpar embed 1" and m, β, m̂ as little-endian uint64. With R = ⌈m̂/128⌉, step
-// (d, l), d from 0 and l from 1, is the R blocks of AES-256-CTR from counter
-// (d·β + l − 1)·R on, the counter a big-endian 128-bit word. Bit i mod 8 (lowest
-// first) of byte ⌊i/8⌋ is sign i: 1 for +1, 0 for −1. Who knows the secret can
-// invert the projection; it stays with the owner.
+// The key is HKDF-SHA-256(secret, no salt, info) of 32 bytes, where info is the 12 bytes
+// "cpar embed 1" and m, β, m̂ as little-endian uint64. With R = ⌈m̂/128⌉, step (d, l), d
+// from 0 and l from 1, is the R blocks of AES-256-CTR starting at counter
+// (d·β + l − 1)·R, a big-endian 128-bit word. Bit i mod 8 (lowest first) of byte ⌊i/8⌋ is
+// sign i: 1 for +1, 0 for −1. Anyone with the secret can invert the projection, so it
+// stays with the owner.
 package embed
 
 import (
@@ -51,12 +49,11 @@ const (
 	maxMHat = 1 << 16
 )
 
-// parts is the number of L1-normalised features a vector of the `paper` profile
-// consists of, each with Σ|x| ≤ 1.
+// parts is the number of L1-normalised features in a vector of profile paper, each with Σ|x| ≤ 1.
 const parts = 6
 
-// Dimension is m̂ = α·m·log_γ(β+1), rounded to the nearest integer: 1296 for
-// m = 864, β = 999, α = 1, γ = 100. It is 0 where that is not a positive number.
+// Dimension returns m̂ = α·m·log_γ(β+1), rounded to the nearest integer: 1296 for
+// m = 864, β = 999, α = 1, γ = 100. It returns 0 if that is not a positive number.
 func Dimension(m, beta int, alpha, gamma float64) int {
 	d := math.Round(alpha * float64(m) * math.Log(float64(beta)+1) / math.Log(gamma))
 	if !(d > 0 && d <= math.MaxInt32) {
@@ -65,20 +62,19 @@ func Dimension(m, beta int, alpha, gamma float64) int {
 	return int(d)
 }
 
-// MaxSteps bounds Σ_d |x_d − base_d| for vectors of the `paper` profile, and so
-// |z_j|. From the middle level a photo is at most B = 6·β/2 + m/2 away: six
-// features of norm at most 1, β/2 levels a unit, half a level of rounding a
-// coordinate. A median is on average at most twice as far from any point as
-// its photos are (half of them are at least as far, on the same side), so
-// baselines are at most 2B away and a photo at most 3B = 10,287 from them. The
-// result is also at most 32,767, for which the sums of EmbedAll are exact.
+// MaxSteps bounds Σ_d |x_d − base_d| for vectors of profile paper, and so |z_j|. A photo
+// is at most B = 6·β/2 + m/2 from the middle level: six features of norm at most 1, β/2
+// levels per unit, and half a level of rounding per coordinate. A median is on average at
+// most twice as far from any point as its photos are (half of them are at least as far,
+// on the same side), so baselines are at most 2B away and a photo at most 3B = 10,287
+// from them. The result is also at most 32,767, for which the sums of EmbedAll are exact.
 func MaxSteps(m, beta int) int {
 	return min(3*(parts*beta+m)/2, math.MaxInt16)
 }
 
-// Baselines is the median level of each coordinate over a collection, the lower
-// one of an even number. It is the baseline from which the fewest steps are
-// needed. All of levels must have one length and be at most beta.
+// Baselines returns the median level of each coordinate over a collection, the lower one
+// of an even number. It is the baseline that needs the fewest steps. All of levels must
+// have one length and be at most beta. Errors wrap cpar.ErrInput.
 func Baselines(levels [][]uint16, beta int) ([]uint16, error) {
 	if len(levels) == 0 {
 		return nil, fmt.Errorf("finding baselines: %w: no vectors", cpar.ErrInput)
@@ -116,18 +112,18 @@ func checkLevels(x []uint16, m, beta int) error {
 	return nil
 }
 
-// Projection embeds levels with one secret. It prints as "embed projection
-// (redacted)". Its methods may be called concurrently.
+// Projection embeds levels with one secret. It prints as "embed projection (redacted)"
+// and is safe for concurrent use.
 type Projection struct {
-	block         cipher.Block // AES under the derived key: keep it out of sight
+	block         cipher.Block // AES under the derived key: never print it
 	m, beta, mhat int
 	maxSteps      int
 	baselines     []uint16
 }
 
-// New is the projection of m levels 0 to beta to mhat values that secret
-// determines, counted from baselines (m levels, copied). Photos can be compared
-// if all four numbers, the secret and the baselines are the same.
+// New returns the projection of m levels 0 to beta to mhat values that secret determines,
+// relative to baselines (m levels, copied). Photos are comparable if all three numbers,
+// the secret and the baselines are the same. Errors wrap cpar.ErrInput.
 func New(secret [32]byte, m, beta, mhat int, baselines []uint16) (*Projection, error) {
 	if m < 1 || m > maxM || beta < 1 || beta > maxBeta || mhat < 1 || mhat > maxMHat {
 		return nil, fmt.Errorf("making a projection: %w: m = %d, β = %d, m̂ = %d", cpar.ErrInput, m, beta, mhat)
@@ -153,10 +149,10 @@ func New(secret [32]byte, m, beta, mhat int, baselines []uint16) (*Projection, e
 	}, nil
 }
 
-// MHat is m̂, the number of values of an embedded photo.
+// MHat returns m̂, the number of values of an embedded photo.
 func (p *Projection) MHat() int { return p.mhat }
 
-// Printing a value or a pointer, in any way, reveals nothing.
+// Printing a value or a pointer, with any verb, reveals nothing.
 const redacted = "embed projection (redacted)"
 
 func (Projection) String() string               { return redacted }
@@ -165,7 +161,7 @@ func (Projection) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 func (Projection) Format(f fmt.State, _ rune)   { fmt.Fprint(f, redacted) }
 func (Projection) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
 
-// rowBytes is the length of a step in the stream: whole AES blocks.
+// rowBytes is the length of a step in the stream, in whole AES blocks.
 func (p *Projection) rowBytes() int { return (p.mhat + 127) / 128 * aes.BlockSize }
 
 // steps fills bits with the stream of steps (d, first), (d, first+1), …
@@ -178,8 +174,8 @@ func (p *Projection) steps(bits []byte, d, first int) {
 	cipher.NewCTR(p.block, counter[:]).XORKeyStream(bits, bits)
 }
 
-// check refuses levels that are not of this projection, and those farther from
-// the baseline than any vector of the profile is.
+// check refuses levels that do not fit this projection, and those farther from the
+// baseline than any vector of the profile can be.
 func (p *Projection) check(x []uint16) error {
 	if err := checkLevels(x, p.m, p.beta); err != nil {
 		return err

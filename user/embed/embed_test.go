@@ -36,9 +36,9 @@ func (p *Projection) sign(d, l, j int) int {
 	return 2*int(row[j/8]>>(j%8)&1) - 1
 }
 
-// naive is the twin of Embed: the unary vector of m·β elements times the matrix
-// of m̂ × m·β signs, less the same for the baselines.
-func naive(p *Projection, matrix [][]int, levels []uint16) []int32 {
+// naive is the twin of Embed: the unary vector of m·β elements times the matrix of
+// m̂ × m·β signs, minus the same for the baselines.
+func naive(p *Projection, matrix [][]int, levels []uint16) []int16 {
 	unary := func(x []uint16) []int {
 		u := make([]int, p.m*p.beta)
 		for d, l := range x {
@@ -49,10 +49,10 @@ func naive(p *Projection, matrix [][]int, levels []uint16) []int32 {
 		return u
 	}
 	x, base := unary(levels), unary(p.baselines)
-	z := make([]int32, p.mhat)
+	z := make([]int16, p.mhat)
 	for j, row := range matrix {
 		for i, sign := range row {
-			z[j] += int32(sign * (x[i] - base[i]))
+			z[j] += int16(sign * (x[i] - base[i]))
 		}
 	}
 	return z
@@ -67,14 +67,6 @@ func randomLevels(rng *rand.Rand, n, m, beta int) [][]uint16 {
 		}
 	}
 	return levels
-}
-
-func wide(z []int16) []int32 {
-	w := make([]int32, len(z))
-	for j, v := range z {
-		w[j] = int32(v)
-	}
-	return w
 }
 
 func TestEmbedEqualsUnaryTimesMatrix(t *testing.T) {
@@ -100,22 +92,22 @@ func TestEmbedEqualsUnaryTimesMatrix(t *testing.T) {
 		}
 		for i, x := range levels {
 			want := naive(p, matrix, x)
-			one, err := p.Embed(nil, x)
+			one, err := p.Embed(x)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(one, want) {
 				t.Fatalf("%+v, photo %d: Embed gives\n%v, want\n%v", c, i, one, want)
 			}
-			if !slices.Equal(wide(all[i]), want) {
+			if !slices.Equal(all[i], want) {
 				t.Fatalf("%+v, photo %d: EmbedAll gives\n%v, want\n%v", c, i, all[i], want)
 			}
 		}
 	}
 }
 
-// photoLevels are levels of n made-up photos with the shape of the `paper`
-// profile: six L1-normalised features, unevenly filled.
+// photoLevels makes the levels of n synthetic photos shaped as in profile paper: six
+// L1-normalised features, unevenly filled.
 func photoLevels(t testing.TB, n int, seed uint64) (levels [][]uint16, l1 [][]float64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 2))
@@ -130,14 +122,14 @@ func photoLevels(t testing.TB, n int, seed uint64) (levels [][]uint16, l1 [][]fl
 		return x
 	}
 	for range n {
-		v, err := vector.New(vector.Features{
+		x, err := vector.L1(vector.Features{
 			RGB: peaked(48, false), HSV: peaked(48, false), Gabor: peaked(256, false), GaborQ: peaked(256, false),
 			Haar: peaked(128, true), HaarQ: peaked(128, true), Lab: peaked(48, false),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		levels, l1 = append(levels, v.Levels), append(l1, v.L1)
+		levels, l1 = append(levels, vector.Quantise(x)), append(l1, x)
 	}
 	return levels, l1
 }
@@ -159,16 +151,12 @@ func TestEmbedAllEqualsEmbed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dst := make([]int32, 5, 2000)
 	for i, x := range levels {
-		one, err := p.Embed(dst, x)
+		one, err := p.Embed(x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if &one[0] != &dst[0] {
-			t.Fatal("Embed did not write where there was room")
-		}
-		if !slices.Equal(one, wide(all[i])) {
+		if !slices.Equal(one, all[i]) {
 			t.Fatalf("photo %d: Embed and EmbedAll differ", i)
 		}
 	}
@@ -176,8 +164,8 @@ func TestEmbedAllEqualsEmbed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, err := p.Embed(nil, later[0])
-	if err != nil || !slices.Equal(one, wide(together[3])) || !slices.Equal(all[0], together[0]) {
+	one, err := p.Embed(later[0])
+	if err != nil || !slices.Equal(one, together[3]) || !slices.Equal(all[0], together[0]) {
 		t.Errorf("a later photo is embedded differently: %v", err)
 	}
 	cores := runtime.GOMAXPROCS(1)
@@ -188,9 +176,8 @@ func TestEmbedAllEqualsEmbed(t *testing.T) {
 	}
 }
 
-// Vectors of the profile at the limit of what normalisation allows: all weight
-// in one element of each feature, far from the baseline. Bytes and lanes of the
-// sums are fullest here.
+// Vectors at the limit of what normalisation allows: all weight in one element of each
+// feature, far from the baseline. Bytes and lanes of the sums are fullest here.
 func TestEmbedFarFromTheBaseline(t *testing.T) {
 	unit := func(dimension, at int, sign float64) []float64 {
 		x := make([]float64, dimension)
@@ -214,8 +201,8 @@ func TestEmbedFarFromTheBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, x := range levels {
-		one, err := p.Embed(nil, x)
-		if err != nil || !slices.Equal(one, wide(all[i])) {
+		one, err := p.Embed(x)
+		if err != nil || !slices.Equal(one, all[i]) {
 			t.Errorf("photo %d: %v", i, err)
 		}
 		if steps := distance.L1Levels(x, levels[0]); steps > MaxSteps(864, vector.Beta) || i == 1 && steps < 5900 {
@@ -224,8 +211,8 @@ func TestEmbedFarFromTheBaseline(t *testing.T) {
 	}
 }
 
-// With every sign +1 all values of a photo are its signed number of steps: the
-// largest that lanes and the bytes of a tally have to hold. A stream of ones stands in for AES.
+// With every sign +1 all values of a photo are its signed number of steps: the largest
+// that lanes and the bytes of a tally must hold. A stream of ones replaces AES.
 type ones struct{}
 
 func (ones) BlockSize() int        { return 16 }
@@ -247,12 +234,12 @@ func TestLanesHoldMaxSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, x := range [][]uint16{high, low, base} {
-		want := []int32{32767, -32767, 0}[i]
-		one, err := p.Embed(nil, x)
+		want := []int16{32767, -32767, 0}[i]
+		one, err := p.Embed(x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for j, v := range wide(all[i]) {
+		for j, v := range all[i] {
 			if v != want || one[j] != want {
 				t.Fatalf("photo %d, value %d: EmbedAll %d, Embed %d, want %d", i, j, v, one[j], want)
 			}
@@ -271,7 +258,7 @@ func TestMaxSteps(t *testing.T) {
 	if got := MaxSteps(864, 65535); got != math.MaxInt16 {
 		t.Errorf("MaxSteps of the largest β is %d", got)
 	}
-	// The proof's first half: no photo is farther than 3,429 from the middle.
+	// The first half of the proof: no photo is farther than 3,429 from the middle.
 	levels, _ := photoLevels(t, 50, 4)
 	base := mustBaselines(t, levels, vector.Beta)
 	for _, x := range levels {
@@ -306,8 +293,7 @@ func TestErrorOfTheEstimate(t *testing.T) {
 				want := distance.L1(l1[i], l1[k])
 				got := float64(distance.SquaredL2Int(z[i], z[k])) / mhat / (vector.Beta / 2.)
 				sum += math.Abs(got-want) / want
-				// Quantisation has a bias of its own where features are small;
-				// the projection has none.
+				// Quantisation is biased for small features; the projection is not.
 				inLevels := float64(distance.L1Levels(levels[i], levels[k])) / (vector.Beta / 2.)
 				signed += (got - inLevels) / inLevels
 				pairs++
@@ -317,8 +303,8 @@ func TestErrorOfTheEstimate(t *testing.T) {
 		bias += signed / pairs / 5
 		total += sum / pairs / 5
 	}
-	// One secret's estimates share an error of up to about a percent: they are
-	// of the same few photos.
+	// The estimates of one secret share an error of up to about a percent: they use the
+	// same few photos.
 	if math.Abs(bias) > 0.005 {
 		t.Errorf("estimates are off by %.2f %% on average", 100*bias)
 	}
@@ -337,12 +323,12 @@ func FuzzEmbed(f *testing.F) {
 		for d := range x {
 			x[d] = binary.LittleEndian.Uint16(data[2*d:])
 		}
-		one, err := p.Embed(nil, x)
+		one, err := p.Embed(x)
 		all, errAll := p.EmbedAll([][]uint16{x})
 		if (err == nil) != (errAll == nil) {
 			t.Fatal(err, errAll)
 		}
-		if err == nil && !slices.Equal(one, wide(all[0])) {
+		if err == nil && !slices.Equal(one, all[0]) {
 			t.Error("Embed and EmbedAll differ")
 		}
 	})
@@ -351,9 +337,8 @@ func FuzzEmbed(f *testing.F) {
 func BenchmarkEmbed(b *testing.B) {
 	levels, _ := photoLevels(b, 50, 1)
 	p := mustNew(b, secret(1), 864, vector.Beta, 1296, mustBaselines(b, levels, vector.Beta))
-	dst := make([]int32, 1296)
 	for b.Loop() {
-		if _, err := p.Embed(dst, levels[0]); err != nil {
+		if _, err := p.Embed(levels[0]); err != nil {
 			b.Fatal(err)
 		}
 	}

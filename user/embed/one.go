@@ -14,9 +14,9 @@ var spread8 = func() (table [256]uint64) {
 
 // tally counts the ones in each column of up to 2³¹ rows of bits.
 type tally struct {
-	lanes  []uint64 // eight columns a word, a byte each
-	rows   int      // in lanes, at most 255
-	counts []int32  // what has been carried out of lanes
+	lanes  []uint64 // eight columns per word, a byte each
+	rows   int      // added to lanes, at most 255
+	counts []int32  // sums already carried out of lanes
 }
 
 func newTally(rowBytes int) *tally {
@@ -44,17 +44,16 @@ func (t *tally) carry() {
 	t.rows = 0
 }
 
-// stretch steps are taken from the stream at a time.
+// stretch is the number of steps taken from the stream at a time.
 const stretch = 256
 
-// Embed embeds one photo: m̂ values, written to dst if it has room and to a new
-// slice otherwise. They are those of EmbedAll.
-func (p *Projection) Embed(dst []int32, levels []uint16) ([]int32, error) {
+// Embed embeds one photo: m̂ values, the same as EmbedAll's. Errors wrap cpar.ErrInput.
+func (p *Projection) Embed(levels []uint16) ([]int16, error) {
 	if err := p.check(levels); err != nil {
 		return nil, fmt.Errorf("embedding a photo: %w", err)
 	}
-	// A step's signs are 2b − 1 for bits b: z = 2·(ones above − ones below) −
-	// (steps above − steps below).
+	// A step's signs are 2b − 1 for bits b, so z = 2·(ones above − ones below) − (steps
+	// above − steps below).
 	size := p.rowBytes()
 	above, below := newTally(size), newTally(size)
 	bits := make([]byte, min(p.beta, stretch)*size)
@@ -79,12 +78,9 @@ func (p *Projection) Embed(dst []int32, levels []uint16) ([]int32, error) {
 	}
 	above.carry()
 	below.carry()
-	if cap(dst) < p.mhat {
-		dst = make([]int32, p.mhat)
+	z := make([]int16, p.mhat) // at most MaxSteps each
+	for j := range z {
+		z[j] = int16(2*(above.counts[j]-below.counts[j]) - balance)
 	}
-	dst = dst[:p.mhat]
-	for j := range dst {
-		dst[j] = 2*(above.counts[j]-below.counts[j]) - balance
-	}
-	return dst, nil
+	return z, nil
 }

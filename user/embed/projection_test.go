@@ -14,7 +14,7 @@ import (
 )
 
 func TestStreamIsPinned(t *testing.T) {
-	// From the package comment alone, with Python's hmac and openssl enc.
+	// Computed from the package comment alone, with Python's hmac and openssl enc.
 	p := mustNew(t, [32]byte{}, 3, 4, 130, make([]uint16, 3))
 	bits := make([]byte, 2*p.rowBytes())
 	p.steps(bits, 1, 2)
@@ -22,7 +22,7 @@ func TestStreamIsPinned(t *testing.T) {
 	if got := hex.EncodeToString(bits[:40]); got != want {
 		t.Errorf("steps (1, 2) and (1, 3) begin %s, want %s", got, want)
 	}
-	// Any step can be found by itself.
+	// Any step can be computed directly.
 	one := make([]byte, p.rowBytes())
 	p.steps(one, 1, 3)
 	if !slices.Equal(one, bits[p.rowBytes():]) {
@@ -106,7 +106,7 @@ func TestRefuses(t *testing.T) {
 	p := mustNew(t, secret(1), 864, 999, 64, make([]uint16, 864))
 	far := slices.Repeat([]uint16{12}, 864) // 10,368 steps
 	for name, x := range map[string][]uint16{"short": make([]uint16, 863), "above β": append(make([]uint16, 863), 1000), "far": far} {
-		if _, err := p.Embed(nil, x); !errors.Is(err, cpar.ErrInput) {
+		if _, err := p.Embed(x); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("Embed, %s: %v", name, err)
 		}
 		if _, err := p.EmbedAll([][]uint16{make([]uint16, 864), x}); !errors.Is(err, cpar.ErrInput) {

@@ -2,18 +2,17 @@ package ive
 
 import "cpar/internal/modq"
 
-// The products below work in place on a copy of their argument: x is read, dst
-// is written, both have m words, and they may be the same slice.
+// The products below read x and write dst. Both have m words and may be the same slice.
 
 // applyInverse writes S⁻¹x = P₁·L·D·U·P₂·x.
 func (k *Key) applyInverse(dst, x []uint64) {
 	a := k.enter(x)
-	// Ascending: row i of U needs the elements right of i as they were.
+	// Ascending: row i of U needs the old elements right of i.
 	for i := range a {
 		a[i] += modq.Dot(k.upperRow(i), a[i+1:])
 	}
 	scale(a, k.diag)
-	// Descending: row i of L needs the elements left of i as they were.
+	// Descending: row i of L needs the old elements left of i.
 	for i := len(a) - 1; i >= 0; i-- {
 		a[i] += modq.Dot(k.lowerRow(i), a)
 	}
@@ -23,9 +22,9 @@ func (k *Key) applyInverse(dst, x []uint64) {
 }
 
 // applyTranspose writes Sᵀx = P₁·L⁻ᵀ·D⁻¹·U⁻ᵀ·P₂·x. (The transposed inverse of a
-// permutation is the permutation.) The solves run over rows of the untransposed
-// triangles: once an element is known, its multiple of a row leaves all others.
-// Rows leave by fours: first the others of the four, then all beyond at once.
+// permutation is the permutation.) The solves use rows of the untransposed triangles:
+// once an element is known, its multiple of a row is subtracted from all others. Rows are
+// subtracted in fours: first within the four, then from all elements beyond at once.
 func (k *Key) applyTranspose(dst, x []uint64) {
 	a := k.enter(x)
 	m := len(a)
@@ -37,7 +36,7 @@ func (k *Key) applyTranspose(dst, x []uint64) {
 			modq.Axpy(-a[p], k.upperRow(p)[:end-p-1], a[p+1:])
 			rows[p-i], out[p-i] = k.upperRow(p)[end-p-1:], -a[p]
 		}
-		if end < m { // then there are four
+		if end < m { // then there are four rows
 			modq.AxpyRows(&out, &rows, a[end:], k.upperRow(end))
 		}
 	}
@@ -57,8 +56,8 @@ func (k *Key) applyTranspose(dst, x []uint64) {
 	}
 }
 
-// apply writes Sx = P₂⁻¹·U⁻¹·D⁻¹·L⁻¹·P₁⁻¹·x, which only decryption and the paper's
-// unfolded form need.
+// apply writes Sx = P₂⁻¹·U⁻¹·D⁻¹·L⁻¹·P₁⁻¹·x, needed only for decryption and for the
+// paper's unfolded form.
 func (k *Key) apply(dst, x []uint64) {
 	a := make([]uint64, len(x))
 	for i, to := range k.left {
@@ -76,7 +75,7 @@ func (k *Key) apply(dst, x []uint64) {
 	}
 }
 
-// enter is P₂x in a fresh slice.
+// enter returns P₂x in a new slice.
 func (k *Key) enter(x []uint64) []uint64 {
 	a := make([]uint64, len(x))
 	for i, from := range k.right {

@@ -2,25 +2,24 @@ package ive
 
 import "cpar/internal/modq"
 
-// maxBatch is the number of records that are multiplied by S⁻¹ together. They take
-// 345 kB at m = 1347, which stay in a core's own cache while the factors, 14 MB, pass
-// by; with more records a pass the time of reading them no longer shows.
+// maxBatch is the number of records multiplied by S⁻¹ together. They take 345 kB at
+// m = 1347 and stay in a core's own cache while the factors, 14 MB, stream past. With
+// more records per pass the time to read the factors no longer matters.
 const maxBatch = 4 * modq.Lanes
 
-// batchSize is the number of records a pass for n of them on some processors: as
-// many as pay, but so few that no processor is idle.
+// batchSize returns the number of records per pass, for n records on a number of
+// processors: as many as pay off, but few enough that no processor idles.
 func batchSize(n, processors int) int {
 	share := (n + processors - 1) / processors
 	groups := (share + modq.Lanes - 1) / modq.Lanes
 	return max(1, min(groups, maxBatch/modq.Lanes)) * modq.Lanes
 }
 
-// A batch is scratch for up to maxBatch vectors that are multiplied together: groups
-// of modq.Lanes interleaved vectors of m words.
+// A batch is scratch memory for up to maxBatch vectors that are multiplied together, in
+// groups of modq.Lanes interleaved vectors of m words.
 type batch struct {
 	vectors []modq.Group
-	// tiles are the vectors that one tile takes, two groups or one, cut where
-	// the tile begins.
+	// tiles are the vectors for one tile, two groups or one, starting at the tile's first column.
 	tiles []modq.Group
 	sums  []modq.Block
 }
@@ -35,11 +34,10 @@ func newBatch(m, size int) *batch {
 	return b
 }
 
-// applyInverseBatch writes S⁻¹x for the rows of x, as many as the batch has room
-// for or fewer, into the rows of dst, which may be the same. It takes the words of
-// applyInverse for each, modq.TileRows rows of a factor at a time: to the left or
-// right of where the rows meet the diagonal they are a tile, and what remains is
-// a small triangle.
+// applyInverseBatch writes S⁻¹x for the rows of x, at most as many as the batch holds,
+// into the rows of dst, which may be x. It computes the same words as applyInverse,
+// modq.TileRows rows of a factor at a time: the part of these rows on one side of the
+// diagonal is a tile, and a small triangle remains.
 func (k *Key) applyInverseBatch(dst, x []uint64, b *batch) {
 	m := k.params.Dim
 	n := len(x) / m
@@ -66,12 +64,12 @@ func (k *Key) applyInverseBatch(dst, x []uint64, b *batch) {
 	}
 }
 
-// timesUpper multiplies the batch by D·U in place. Rows ascend: each needs the
-// elements right of its own as they were.
+// timesUpper multiplies the batch by D·U in place. Rows ascend: each needs the old
+// elements right of its own.
 func (k *Key) timesUpper(b *batch) {
 	m := k.params.Dim
-	// The tile of the rows i to end-1 begins at column end. That is even, or m, so
-	// that its pairs are those of the whole vector less those before it.
+	// The tile of rows i to end-1 begins at column end. That is even, or m, so the tile's
+	// pairs are those of the whole vector minus the earlier ones.
 	for g := range b.vectors {
 		v := &b.vectors[g]
 		v.Pairs = [modq.Lanes]uint64{}
@@ -99,8 +97,8 @@ func (k *Key) timesUpper(b *batch) {
 	}
 }
 
-// timesLower multiplies the batch by L in place. Rows descend: each needs the
-// elements left of its own as they were.
+// timesLower multiplies the batch by L in place. Rows descend: each needs the old
+// elements left of its own.
 func (k *Key) timesLower(b *batch) {
 	m := k.params.Dim
 	last := (m - 1) / modq.TileRows * modq.TileRows
@@ -131,8 +129,8 @@ func (k *Key) timesLower(b *batch) {
 	}
 }
 
-// subtractPairs takes the pairs of the elements from first to before end, which
-// have not been overwritten yet, from the sums of all vectors.
+// subtractPairs removes the pairs of elements first to end-1, not yet overwritten, from
+// the sums of all vectors.
 func (b *batch) subtractPairs(first, end int) {
 	for g := range b.vectors {
 		v := &b.vectors[g]
@@ -144,8 +142,8 @@ func (b *batch) subtractPairs(first, end int) {
 	}
 }
 
-// multiply makes the sums of rows with all vectors, whose elements it takes from
-// the one numbered first on. Only the first groups need fetch what comes next.
+// multiply computes the products of rows with all vectors, from element first on. Only
+// the first groups need to prefetch what comes next.
 func (b *batch) multiply(rows *[modq.TileRows][]uint64, first int, next []uint64) {
 	for g, v := range b.vectors {
 		b.tiles[g] = modq.Group{X: v.X[first*modq.Lanes:], Pairs: v.Pairs}
@@ -157,7 +155,7 @@ func (b *batch) multiply(rows *[modq.TileRows][]uint64, first int, next []uint64
 	}
 }
 
-// sum is what multiply made of the row numbered q of the tile and of group g.
+// sum is the product from multiply for row q of the tile and group g.
 func (b *batch) sum(g, q int) *[modq.Lanes]uint64 {
 	return &b.sums[g/modq.TileGroups][g%modq.TileGroups][q]
 }

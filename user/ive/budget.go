@@ -16,44 +16,43 @@ import (
 //
 //	19·‖V‖₁/w_s + 19·‖V_s‖₁/w + 361·m/(w·w_s)      [WorstNoise]
 //
-// where a slot in which one side has no noise does not count for the other
-// side's norm. Two conditions follow, and both are needed:
+// A slot in which one side has no noise does not count in the other side's norm. Two
+// conditions follow, and both are needed:
 //
 //	(|⟨V, V_s⟩| + noise)·w·w_s < 2⁶³              nothing wraps  [Fits]
 //	noise < the smallest difference that matters  order survives
 //
-// w > 2·max|e|, the usual condition, is neither of them: it lets the owner
-// decrypt a record, but the noise of a *score* grows with the other vector.
+// The usual condition, w > 2·max|e|, is neither: it lets the owner decrypt a record, but
+// the noise of a *score* grows with the other vector.
 const (
 	// NoiseBound is the largest |e|.
 	NoiseBound = seed.GaussianBound
 
-	// DistanceShift is log₂ w = log₂ w_s of ciphertexts that carry distances
-	// (packages combined, pl1c, pklc). 2¹⁴ is the largest at which the distances
-	// of package combined fit: 61.8 bits of 63 for Dis in [0, 22]. 2¹⁶ wraps.
+	// DistanceShift is log₂ w = log₂ w_s for ciphertexts of distances (packages combined,
+	// pl1c, pklc). 2¹⁴ is the largest scale at which the distances of package combined
+	// fit: 61.8 bits of 63 for Dis in [0, 22]. 2¹⁶ wraps.
 	DistanceShift = 14
 
-	// A request's scale r_s is uniform in [2¹⁰, 2¹¹): see Noise.Scale.
+	// ScaleBits: a request's scale r_s is uniform in [2¹⁰, 2¹¹), see Noise.Scale.
 	ScaleBits = 10
 	// MaxScale is the largest r_s.
 	MaxScale = 1<<(ScaleBits+1) - 1
 
-	// EpsilonBound is the largest |ε|. It enters a score as 3ε: 49,152 of the
-	// 6.6·10⁸ that one unit of distance is worth at the smallest r_s. Twice of
-	// it already changes ranks.
+	// EpsilonBound is the largest |ε|. It enters a score as 3ε: 49,152, where one unit of
+	// distance is worth 6.6·10⁸ at the smallest r_s. Twice that already changes ranks.
 	EpsilonBound = 1 << 14
 )
 
-// WorstNoise bounds |score - ⟨V, V_s⟩| before rounding. record is Σ|V[i]| over
-// the slots where the request has noise, request is Σ|V_s[i]| over the slots
-// where the record has noise.
+// WorstNoise bounds |score - ⟨V, V_s⟩| before rounding. record is Σ|V[i]| over the slots
+// where the request has noise, request is Σ|V_s[i]| over the slots where the record has
+// noise.
 func (p Params) WorstNoise(record, request float64) float64 {
 	w, ws := math.Ldexp(1, int(p.RecordShift)), math.Ldexp(1, int(p.RequestShift))
 	return NoiseBound*(record/ws+request/w) + NoiseBound*NoiseBound*float64(p.Dim)/(w*ws)
 }
 
-// Fits returns an error unless a score of absolute value up to score, off by up
-// to noise, is read back without wrapping.
+// Fits returns an error unless every score of absolute value up to score, with an error
+// up to noise, can be read back without wrapping.
 func (p Params) Fits(score, noise float64) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -65,8 +64,7 @@ func (p Params) Fits(score, noise float64) error {
 	return nil
 }
 
-// Bits is log₂ of the largest word that stands for such a score; below 63 it is
-// read back right.
+// Bits is log₂ of the largest word for such a score; below 63 it is read back correctly.
 func (p Params) Bits(score, noise float64) float64 {
 	return math.Log2(score+noise) + float64(p.RecordShift+p.RequestShift)
 }

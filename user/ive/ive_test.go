@@ -52,8 +52,7 @@ func norm1(v []int64) (s float64) {
 	return s
 }
 
-// Whenever the bound says that the noise stays below a half, the score is the
-// inner product itself.
+// Whenever the bound says that the noise stays below a half, the score equals the inner product.
 func TestScoresAreExactWhenTheBoundSaysSo(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	noise := NewNoise(secret(1))
@@ -89,8 +88,8 @@ func TestScoresAreExactWhenTheBoundSaysSo(t *testing.T) {
 	}
 }
 
-// The bound is attained: with every |e| = 19 in the worst direction the score is
-// off by what WorstNoise says, so nothing is missing from it.
+// The bound is attained: with every |e| = 19 in the worst direction the error is exactly
+// WorstNoise, so the bound lacks no term.
 func TestWorstNoiseIsAttained(t *testing.T) {
 	p := Params{Dim: 9, RecordShift: 10, RequestShift: 12}
 	r := rand.New(rand.NewPCG(3, 4))

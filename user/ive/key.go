@@ -11,14 +11,13 @@ import (
 //
 //	S⁻¹ = P₁·L·D·U·P₂
 //
-// with permutations P₁, P₂, a unit lower triangular L, a unit upper triangular U
-// and a diagonal D of odd words. Each factor is invertible modulo 2⁶⁴ (a word is
-// if it is odd), so every such product is, and no direction needs the inverse of
-// a matrix: S⁻¹x multiplies by the triangles, Sᵀy solves with their transposes.
-// Both take m² multiplications and read the factors row by row.
+// with permutations P₁, P₂, a unit lower triangular L, a unit upper triangular U and a
+// diagonal D of odd words. Each factor is invertible modulo 2⁶⁴ (as odd words are), so
+// every such product is, and neither direction needs a matrix inverse: S⁻¹x multiplies by
+// the triangles, Sᵀy solves with their transposes. Both take m² multiplications and read
+// the factors row by row.
 //
-// The permutations keep the order of slots, which is public, apart from the order
-// of elimination.
+// The permutations separate the order of slots, which is public, from the order of elimination.
 //
 // A Key holds 8·m² bytes, is safe for concurrent use and prints redacted.
 type Key struct {
@@ -32,8 +31,8 @@ type Key struct {
 	left, right []int
 }
 
-// NewKey makes the key that belongs to secret; the same secret and dimension give
-// the same key. The plaintext scales do not enter the derivation.
+// NewKey derives the key from secret; the same secret and dimension give the same key.
+// The plaintext scales do not enter the derivation.
 func NewKey(secret [seed.Size]byte, p Params) (*Key, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("making an encryption key: %w", err)
@@ -61,7 +60,7 @@ func NewKey(secret [seed.Size]byte, p Params) (*Key, error) {
 	return k, nil
 }
 
-// Params are the parameters the key was made with.
+// Params returns the parameters the key was made with.
 func (k *Key) Params() Params { return k.params }
 
 func (k *Key) lowerRow(i int) []uint64 {

@@ -2,9 +2,9 @@ package ive
 
 import "cpar/user/internal/seed"
 
-// Noise is where an encryption takes its randomness from. Every ciphertext reads
-// on from where the one before stopped, so one Noise serves any number of them,
-// and the same secret gives the same ciphertexts.
+// Noise is the source of randomness for encryption. Every ciphertext continues where the
+// previous one stopped, so one Noise serves any number of them, and the same secret gives
+// the same ciphertexts.
 //
 // Two different vectors must never be encrypted under the same noise: their
 // ciphertexts then differ by S⁻¹·w·(V - V′) exactly. Not safe for concurrent use.
@@ -14,19 +14,18 @@ type Noise struct {
 	off    bool
 }
 
-// NewNoise starts a source of noise. The secret must be fresh, or derived from a
-// key and from something that happens only once, such as an index's random id.
+// NewNoise returns a new source of noise. The secret must be fresh, or derived from a key
+// and something that happens only once, such as an index's random id.
 func NewNoise(secret [seed.Size]byte) *Noise {
 	return NoiseFrom(seed.New(secret))
 }
 
-// NoiseFrom reads its randomness from stream, which nobody else may read
-// meanwhile.
+// NoiseFrom reads its randomness from stream, which nothing else may read meanwhile.
 func NoiseFrom(stream *seed.Stream) *Noise { return &Noise{stream: stream} }
 
-// InsecureNoNoise is a source whose e and ε are all zero, for tests and for
-// measuring what the noise costs. Scales are still drawn. Never use it on data
-// that matters: without e, m known records give S⁻¹ away by linear algebra alone.
+// InsecureNoNoise returns a source whose e and ε are all zero, for tests and for
+// measuring the cost of noise. Scales are still drawn. Never use it on data that matters:
+// without e, m known records reveal S⁻¹ by linear algebra alone.
 func InsecureNoNoise(secret [seed.Size]byte) *Noise {
 	n := NewNoise(secret)
 	n.off = true
@@ -48,13 +47,13 @@ func (n *Noise) Epsilon() int64 {
 // Between draws an integer uniform in [lo, hi], both included, for other scales.
 func (n *Noise) Between(lo, hi int64) int64 { return n.stream.Between(lo, hi) }
 
-// reader is an independent source that starts skip samples further on.
+// reader returns an independent source that starts skip samples later.
 func (n *Noise) reader(skip int) *Noise {
 	at := n.stream.Position() + uint64(skip)*seed.GaussianBytes
 	return &Noise{stream: n.stream.At(at), off: n.off}
 }
 
-// advance leaves out count samples: the readers have taken them.
+// advance skips count samples, which readers have taken.
 func (n *Noise) advance(count int) {
 	n.stream.Seek(n.stream.Position() + uint64(count)*seed.GaussianBytes)
 }

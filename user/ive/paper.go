@@ -7,25 +7,24 @@ import (
 	"cpar/internal/modq"
 )
 
-// Unfolded is a request as the paper sends it: a ciphertext under a key of that
-// request alone, and the matrix that brings it under the records' key. The
-// pipeline sends Fold of it instead; this form exists to show that they are one.
+// Unfolded is a request as the paper sends it: a ciphertext under a key of its own, and
+// the matrix that converts it to the records' key. The pipeline sends Fold of it instead;
+// this form exists to show that they are equivalent.
 type Unfolded struct {
 	Params     Params
 	Ciphertext []uint64 // C(V_s) = S_s⁻¹(w·V_s + e_s), m words
 	Evaluation []uint64 // SᵀS_s, m×m words, row after row
 }
 
-// EncryptUnfolded encrypts v under the key own, which must be fresh for every
-// request, and makes the evaluation matrix from it to k. It takes 2·m³
-// multiplications.
-func (k *Key) EncryptUnfolded(own *Key, v []int64, noise *Noise, quiet ...int) (*Unfolded, error) {
+// EncryptUnfolded encrypts v under requestKey, which must be fresh for every request, and
+// computes the evaluation matrix from it to k. It takes 2·m³ multiplications.
+func (k *Key) EncryptUnfolded(requestKey *Key, v []int64, noise *Noise, quiet ...int) (*Unfolded, error) {
 	m := k.params.Dim
-	if own == nil || own.params.Dim != m {
-		return nil, fmt.Errorf("encrypting a request under a key of its own: the dimensions differ: %w", cpar.ErrInput)
+	if requestKey == nil || requestKey.params.Dim != m {
+		return nil, fmt.Errorf("encrypting a request under its own key: the dimensions differ: %w", cpar.ErrInput)
 	}
 	u := &Unfolded{Params: k.params, Ciphertext: make([]uint64, m), Evaluation: make([]uint64, m*m)}
-	err := own.encrypt("request", own.applyInverse, k.params.RequestShift, u.Ciphertext, v, noise, quiet)
+	err := requestKey.encrypt("request", requestKey.applyInverse, k.params.RequestShift, u.Ciphertext, v, noise, quiet)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +32,7 @@ func (k *Key) EncryptUnfolded(own *Key, v []int64, noise *Noise, quiet ...int) (
 	for j := range m {
 		clear(column)
 		column[j] = 1
-		own.apply(column, column)
+		requestKey.apply(column, column)
 		k.applyTranspose(column, column)
 		for i, x := range column {
 			u.Evaluation[i*m+j] = x
@@ -42,8 +41,8 @@ func (k *Key) EncryptUnfolded(own *Key, v []int64, noise *Noise, quiet ...int) (
 	return u, nil
 }
 
-// Fold multiplies out SᵀS_s·C(V_s) = Sᵀ(w·V_s + e_s): the words that
-// EncryptRequest makes of the same vector and noise.
+// Fold multiplies out SᵀS_s·C(V_s) = Sᵀ(w·V_s + e_s): the words of EncryptRequest for the
+// same vector and noise.
 func (u *Unfolded) Fold() []uint64 {
 	m := len(u.Ciphertext)
 	t := make([]uint64, m)
@@ -53,5 +52,5 @@ func (u *Unfolded) Fold() []uint64 {
 	return t
 }
 
-// Score is the paper's score of a record: Cᵀ·(SᵀS_s)·C(V_s), divided by w·w_s.
+// Score returns the paper's score of a record: Cᵀ·(SᵀS_s)·C(V_s), divided by w·w_s.
 func (u *Unfolded) Score(c []uint64) int64 { return u.Params.Score(c, u.Fold()) }

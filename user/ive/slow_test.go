@@ -9,7 +9,7 @@ import (
 
 var modulus = new(big.Int).Lsh(big.NewInt(1), 64)
 
-// matrix is a dense m×m matrix of integers modulo 2⁶⁴, slow and plain.
+// matrix is a dense m×m matrix of integers modulo 2⁶⁴, slow and simple.
 type matrix [][]*big.Int
 
 func zero(m int) matrix {
@@ -95,7 +95,7 @@ func (a matrix) inverse(t *testing.T) matrix {
 	return right
 }
 
-// dense multiplies out S⁻¹ = P₁·L·D·U·P₂ as the type's comment has it.
+// dense multiplies out S⁻¹ = P₁·L·D·U·P₂ as in the comment of Key.
 func dense(k *Key) matrix {
 	m := k.params.Dim
 	p1, l, d, u, p2 := zero(m), zero(m), zero(m), zero(m), zero(m)
@@ -132,7 +132,7 @@ func same(got []uint64, want []*big.Int) bool {
 	return len(got) == len(want)
 }
 
-// The factored key against the dense matrix, inverted by elimination.
+// The factored key against the dense matrix inverted by elimination.
 func TestAgainstDenseBigIntegers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for m := 1; m <= 14; m++ {
@@ -156,7 +156,7 @@ func TestAgainstDenseBigIntegers(t *testing.T) {
 	}
 }
 
-// The whole of encryption against its definition.
+// Encryption as a whole against its definition.
 func TestCiphertextsAgainstTheDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	p := Params{Dim: 11, RecordShift: 14, RequestShift: 9}
@@ -185,7 +185,7 @@ func TestCiphertextsAgainstTheDefinition(t *testing.T) {
 	}
 }
 
-// The paper's request, unfolded, is the folded one: SᵀS_s·C(V_s) = t exactly.
+// The paper's unfolded request is the folded one: SᵀS_s·C(V_s) = t exactly.
 func TestUnfoldedRequestFoldsToTheSameWords(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, m := range []int{1, 2, 5, 24} {
@@ -203,7 +203,7 @@ func TestUnfoldedRequestFoldsToTheSameWords(t *testing.T) {
 				t.Fatalf("m = %d: row %d of the evaluation matrix is not that of SᵀS_s", m, i)
 			}
 		}
-		// …and folds to the request that is sent.
+		// …and folds to the request actually sent.
 		q, c := make([]uint64, m), make([]uint64, m)
 		err = errors.Join(k.EncryptRequest(q, s, NewNoise(secret(3)), m-1), k.EncryptRecord(c, v, NewNoise(secret(4))))
 		if err != nil {

@@ -1,21 +1,21 @@
-// Package ope hides levels and keeps their order, in two ways.
+// Package ope hides levels but keeps their order, in two ways.
 //
 //	Key    field, level ─▶ 40-bit ciphertext   the paper's order-preserving encryption
 //	Ranks  level ─▶ rank among the splits      what the index uses instead
 //
-// Both are deterministic: equal levels of a field look equal, within an index and,
-// for one key, across indexes and requests.
+// Both are deterministic: equal levels of a field look equal, within an index and, for
+// one key, across indexes and requests.
 //
-// Key is a random order-preserving function for each field, drawn directly: with
-// a domain of a thousand levels a sorted random subset of the range can simply
-// be written down, and is uniform among all such functions. It leaks order and
-// equality, and values too, approximately: the ciphertext of level x lies near
-// x·2⁴⁰/1000, in the middle within 1.6 % of the range (one standard deviation), so that
-// the first half of a level's ten bits is as good as public.
+// Key is a random order-preserving function for each field, drawn directly: with a domain
+// of a thousand levels a sorted random subset of the range can simply be written down,
+// and is uniform among all such functions. It leaks order and equality, and approximate
+// values too: the ciphertext of level x lies near x·2⁴⁰/1000, in the middle within 1.6 %
+// of the range (one standard deviation), so the first half of a level's ten bits is as
+// good as public.
 //
-// Ranks leak order and equality and nothing else (ideal order-preserving
-// security), since they are what order is. They can be had because only the owner
-// compares new levels with the splits, and he knows the splits.
+// Ranks leak order and equality and nothing else (ideal order-preserving security), since
+// ranks are the order. They work because only the owner compares new levels with the
+// splits, and he knows the splits.
 package ope
 
 import (
@@ -42,10 +42,10 @@ type Key struct {
 	beta   int
 
 	mu     sync.Mutex
-	fields map[int][]uint64 // field → its 0…β ciphertexts, made when first used
+	fields map[int][]uint64 // field → ciphertexts of 0…β, made on first use
 }
 
-// NewKey makes the key that belongs to secret for levels 0…beta.
+// NewKey derives the key for levels 0…beta from secret. Errors wrap cpar.ErrInput.
 func NewKey(secret [seed.Size]byte, beta int) (*Key, error) {
 	if beta < 0 || beta > maxBeta {
 		return nil, fmt.Errorf("making an order-preserving key: highest level %d outside 0 to %d: %w", beta, maxBeta, cpar.ErrInput)
@@ -53,8 +53,8 @@ func NewKey(secret [seed.Size]byte, beta int) (*Key, error) {
 	return &Key{secret: secret, beta: beta, fields: map[int][]uint64{}}, nil
 }
 
-// Encrypt is the ciphertext of a level, in [0, 2⁴⁰): greater levels of a field have
-// greater ones. Fields have unrelated functions.
+// Encrypt returns the ciphertext of a level, in [0, 2⁴⁰). Within a field, greater levels
+// have greater ciphertexts. Different fields have unrelated functions.
 func (k *Key) Encrypt(field, level int) (uint64, error) {
 	if field < 0 || level < 0 || level > k.beta {
 		return 0, fmt.Errorf("encrypting level %d of field %d: levels go from 0 to %d: %w", level, field, k.beta, cpar.ErrInput)
@@ -62,7 +62,8 @@ func (k *Key) Encrypt(field, level int) (uint64, error) {
 	return k.function(field)[level], nil
 }
 
-// Decrypt is the level a ciphertext stands for.
+// Decrypt returns the level of a ciphertext. It returns cpar.ErrKey for a ciphertext of
+// another key.
 func (k *Key) Decrypt(field int, ciphertext uint64) (int, error) {
 	if field < 0 {
 		return 0, fmt.Errorf("decrypting a level of field %d: %w", field, cpar.ErrInput)
@@ -85,8 +86,8 @@ func (k *Key) function(field int) []uint64 {
 	return f
 }
 
-// draw is a uniform subset of [0, 2⁴⁰) of n elements, sorted: distinct uniform
-// draws, of which repetitions are dropped.
+// draw returns a uniform subset of [0, 2⁴⁰) with n elements, sorted: uniform draws
+// without repetitions.
 func draw(secret seed.Secret, n int) []uint64 {
 	stream := seed.New(secret)
 	subset, seen := make([]uint64, 0, n), make(map[uint64]bool, n)

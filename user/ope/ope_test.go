@@ -48,8 +48,8 @@ func TestOrderIsPreservedStrictly(t *testing.T) {
 	}
 }
 
-// A uniform random subset has E[x_(i)] = (i+1)·2⁴⁰/1001 and known deviations;
-// over many fields the means must come out.
+// A uniform random subset has E[x_(i)] = (i+1)·2⁴⁰/1001 and known deviations; the means
+// over many fields must match.
 func TestFunctionsAreRandomSubsets(t *testing.T) {
 	k := mustKey(t, 2, 999)
 	const fields = 400
@@ -78,7 +78,8 @@ func TestDependsOnKeyAndFieldAndIsPinned(t *testing.T) {
 		}
 		return c
 	}
-	if get(1, 0) == get(1, 1) || get(1, 0) == get(2, 0) || get(1, 0) != get(1, 0) {
+	one := get(1, 0)
+	if one == get(1, 1) || one == get(2, 0) || one != get(1, 0) {
 		t.Error("a ciphertext must depend on key and field, and on nothing else")
 	}
 	const pinned = 0x7db6eab6ec
@@ -132,10 +133,7 @@ func TestRefusals(t *testing.T) {
 func TestRanksCompareAsLevelsDo(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 2, 17, 400} {
-		var splits []int
-		for _, x := range r.Perm(1000)[:n] {
-			splits = append(splits, x)
-		}
+		splits := r.Perm(1000)[:n]
 		slices.Sort(splits)
 		if n == 17 {
 			splits[0], splits[16] = 0, 999 // the ends of the domain
@@ -164,7 +162,7 @@ func TestRanksCompareAsLevelsDo(t *testing.T) {
 	}
 }
 
-// Ranks are ideal: two fields whose splits differ but lie alike look alike.
+// Ranks are ideal: two fields with different splits in the same order look the same.
 func TestRanksTellOrderOnly(t *testing.T) {
 	a, errA := NewRanks([]int{1, 2, 3})
 	b, errB := NewRanks([]int{10, 500, 999})

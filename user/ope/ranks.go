@@ -8,20 +8,20 @@ import (
 	"cpar"
 )
 
-// Ranks are the splits of one field, by number: the i-th smallest has rank i. A
-// node stores the rank of its split, a request sends the rank of its level, and
+// Ranks number the splits of one field: the i-th smallest has rank i. A node stores the
+// rank of its split, a request sends the rank of its level, and
 //
 //	level ≤ split  ⇔  Of(level) ≤ OfSplit(split)
 //
-// for every level, whether it occurs among the splits or not. The cloud learns
-// how the levels of a request lie among the splits, which is what it is asked to
-// compare, and how many distinct splits a field has.
+// for every level, whether or not it is a split. The cloud learns how the request's
+// levels lie among the splits, which it must know to compare them, and how many distinct
+// splits a field has.
 type Ranks struct {
 	splits []int
 }
 
-// NewRanks takes the distinct splits of a field in ascending order. There may be
-// none.
+// NewRanks takes the distinct splits of a field in ascending order, possibly none. Errors
+// wrap cpar.ErrInput.
 func NewRanks(splits []int) (*Ranks, error) {
 	if len(splits) > math.MaxUint16 {
 		return nil, fmt.Errorf("ranking %d splits of a field, two bytes hold %d: %w", len(splits), math.MaxUint16, cpar.ErrInput)
@@ -34,18 +34,18 @@ func NewRanks(splits []int) (*Ranks, error) {
 	return &Ranks{splits: slices.Clone(splits)}, nil
 }
 
-// Of is the rank of any level: the number of splits below it. It goes from 0 to
-// Len, where Len is a level above all splits.
+// Of returns the rank of any level: the number of splits below it, from 0 to Len. Len
+// means above all splits.
 func (r *Ranks) Of(level int) uint16 {
 	i, _ := slices.BinarySearch(r.splits, level)
 	return uint16(i)
 }
 
-// OfSplit is the rank of a split, below Len.
+// OfSplit returns the rank of a split, below Len.
 func (r *Ranks) OfSplit(split int) (uint16, error) {
 	i, ok := slices.BinarySearch(r.splits, split)
 	if !ok {
-		return 0, fmt.Errorf("ranking a split: %d is none of the field's: %w", split, cpar.ErrInput)
+		return 0, fmt.Errorf("ranking a split: %d is not a split of this field: %w", split, cpar.ErrInput)
 	}
 	return uint16(i), nil
 }
@@ -53,7 +53,7 @@ func (r *Ranks) OfSplit(split int) (uint16, error) {
 // Len is the number of splits.
 func (r *Ranks) Len() int { return len(r.splits) }
 
-// Split is the split of a rank, the inverse of OfSplit.
+// Split returns the split with a rank: the inverse of OfSplit.
 func (r *Ranks) Split(rank uint16) (int, error) {
 	if int(rank) >= len(r.splits) {
 		return 0, fmt.Errorf("looking up rank %d of %d splits: %w", rank, len(r.splits), cpar.ErrCorrupt)

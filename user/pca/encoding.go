@@ -8,7 +8,7 @@ import (
 	"cpar"
 )
 
-// The encoding of a basis, words little-endian:
+// The encoding of a basis, in little-endian words:
 //
 //	 0  magic "cpar.pca" (8 bytes)
 //	 8  version uint32 = 1
@@ -17,13 +17,13 @@ import (
 //	20  mean, in × float32
 //	 …  components, out × in × float32, row by row
 //
-// There is one encoding of a basis and nothing may follow it.
+// A basis has one encoding, and nothing may follow it.
 const (
 	magic      = "cpar.pca"
 	version    = 1
 	headerSize = len(magic) + 3*4
-	// unitSlack is how far from 1 the squared length of a component may be
-	// when decoding; float32 rounding makes it about 10⁻⁷.
+	// unitSlack bounds how far the squared length of a decoded component may be from 1;
+	// float32 rounding causes about 10⁻⁷.
 	unitSlack = 1e-3
 )
 
@@ -46,14 +46,13 @@ func (b *Basis) MarshalBinary() ([]byte, error) {
 	return b.AppendBinary(make([]byte, 0, headerSize+4*(len(b.mean)+len(b.components))))
 }
 
-// UnmarshalBinary decodes data, which it does not keep. It refuses what could
-// make a projection overflow: values that are not finite and components whose
-// length is neither 1 nor 0. It does not check that components are orthogonal
-// to one another; bytes that may have been forged need to be authenticated.
-// On an error b is unchanged.
+// UnmarshalBinary decodes data without keeping it. It refuses what could make a
+// projection overflow: non-finite values, and components whose length is neither 1 nor 0.
+// It does not check that components are orthogonal; bytes that may be forged must be
+// authenticated. On error b is unchanged. Errors wrap cpar.ErrCorrupt or cpar.ErrVersion.
 func (b *Basis) UnmarshalBinary(data []byte) error {
 	if len(data) < headerSize || string(data[:len(magic)]) != magic {
-		return fmt.Errorf("decoding a PCA basis: %w: no such header", cpar.ErrCorrupt)
+		return fmt.Errorf("decoding a PCA basis: %w: wrong header", cpar.ErrCorrupt)
 	}
 	field := func(i int) uint64 { return uint64(binary.LittleEndian.Uint32(data[len(magic)+4*i:])) }
 	if v := field(0); v != version {
@@ -63,7 +62,7 @@ func (b *Basis) UnmarshalBinary(data []byte) error {
 	if in < 1 || in > MaxIn || out < 1 || out > in {
 		return fmt.Errorf("decoding a PCA basis: %w: %d components of %d values", cpar.ErrCorrupt, out, in)
 	}
-	// At most 4·(2¹⁶ + 2³²) bytes: no overflow, and checked before allocating.
+	// At most 4·(2¹⁶ + 2³²) bytes: no overflow. Check before allocating.
 	if want := uint64(headerSize) + 4*(in+out*in); uint64(len(data)) != want {
 		return fmt.Errorf("decoding a PCA basis: %w: %d bytes, want %d", cpar.ErrCorrupt, len(data), want)
 	}

@@ -17,14 +17,14 @@ import (
 // MaxIn bounds the length of a row, here and in the encoding.
 const MaxIn = 1 << 16
 
-// The Krylov space has krylovFactor·out + krylovExtra dimensions and grows by
-// a quarter of out at a time, within leastBlock and mostBlock. On the haarq of
-// Corel-5k, whose variances hardly fall (128 of 4096 components hold a fifth),
-// 128 components capture 0.998 of what the best do, on haar 0.99999; narrower
-// blocks would do better and read the rows more often. 20,000 rows of 4096
-// take about 13 seconds of processor time for 128 components, 7 of them products
-// at the rate of the kernel. Fitting on a sample of the rows and correcting by one
-// step with all is half as much, and loses 2 % of the variance that haarq keeps.
+// The Krylov space has krylovFactor·out + krylovExtra dimensions and grows by a quarter
+// of out at a time, within leastBlock and mostBlock. On the haarq of Corel-5k, whose
+// variances hardly fall (128 of 4096 components hold a fifth), 128 components capture
+// 0.998 of the variance that the best do, on haar 0.99999. Narrower blocks would do
+// better but read the rows more often. 20,000 rows of 4096 take about 13 seconds of
+// processor time for 128 components, 7 of them in products at the speed of the kernel.
+// Fitting on a sample of the rows and correcting by one step with all takes half as long
+// and loses 2 % of the variance that haarq keeps.
 const (
 	krylovFactor = 3
 	krylovExtra  = 64
@@ -33,17 +33,18 @@ const (
 )
 
 const (
-	// floor is the share of the total variance below which a direction may be
-	// rounding of the float32 products, which are good to about 10⁻⁷ of it.
+	// floor is the share of the total variance below which a direction may be rounding of
+	// the float32 products, which are accurate to about 10⁻⁷ of it.
 	floor = 1e-6
 )
 
-// Fit finds the out directions of greatest variance of rows (n × in), which it
-// does not change. Collections of up to 3·out + 64 rows are decomposed exactly.
-// The result is a function of rows, out and seed, whatever the number of cores; another processor architecture may round differently.
-// The seed only starts the iteration and is no secret.
+// Fit returns the out directions of greatest variance of rows (n × in, read-only).
+// Collections of up to 3·out + 64 rows are decomposed exactly. The result depends only on
+// rows, out and seed, not on the number of cores; another processor architecture may
+// round differently. The seed only starts the iteration and is not secret. Errors wrap
+// cpar.ErrInput.
 //
-// It needs, beside the rows, about 50·in·(out+64) bytes.
+// In addition to the rows it needs about 50·in·(out+64) bytes.
 func Fit(rows [][]float32, out int, seed uint64) (*Basis, error) {
 	if err := checkRows(rows, out); err != nil {
 		return nil, fmt.Errorf("fitting principal components: %w", err)
@@ -77,9 +78,8 @@ func Fit(rows [][]float32, out int, seed uint64) (*Basis, error) {
 	return b, nil
 }
 
-// krylov returns the out directions of greatest variance, or fewer, of the space
-// K = [Q, CQ, C²Q, …] of size dimensions, for C = XᵀX and a random Q of
-// orthonormal rows.
+// krylov returns the out directions of greatest variance, or fewer, in the space K = [Q,
+// CQ, C²Q, …] of size dimensions, for C = XᵀX and a random Q of orthonormal rows.
 func (c *centred) krylov(size, out int, rng *rand.Rand) (blas64.General, error) {
 	in := len(c.mean)
 	width := min(max(leastBlock, min(out/4, mostBlock)), in)
@@ -116,8 +116,8 @@ func checkRows(rows [][]float32, out int) error {
 	return nil
 }
 
-// centred is a view of rows as X = scale·(rows − mean), n × in, of which only a
-// block exists at a time.
+// centred is a view of rows as X = scale·(rows − mean), n × in. Only one block of it
+// exists at a time.
 type centred struct {
 	rows  [][]float32
 	mean  []float64
@@ -125,7 +125,7 @@ type centred struct {
 	total float64 // Σ of the squares of X
 }
 
-// centre also finds values that are not finite: their column has no finite mean.
+// centre also detects non-finite values: their column has no finite mean.
 func centre(rows [][]float32) (centred, error) {
 	in := len(rows[0])
 	c := centred{rows: rows, mean: make([]float64, in), scale: 1}
@@ -140,7 +140,7 @@ func centre(rows [][]float32) (centred, error) {
 					mean[j] += float64(v)
 				}
 			}
-			// A sum of equal float32 is exact in float64 and so is its quotient:
+			// A sum of equal float32 values is exact in float64 and so is its quotient:
 			// identical rows are centred to exact zeros.
 			for j := range mean {
 				mean[j] /= float64(len(rows))
@@ -182,8 +182,8 @@ func notFinite(rows [][]float32) error {
 // multiply writes q·XᵀX to z.
 func (c *centred) multiply(z, q blas64.General) { c.backward(z, c.forward(q)) }
 
-// rayleighRitz returns the out directions of greatest variance, above least, in
-// the space K: they belong to eigenvectors of K·C·Kᵀ = Z·Kᵀ.
+// rayleighRitz returns the out directions of greatest variance, above least, in the space
+// K: those of the eigenvectors of K·C·Kᵀ = Z·Kᵀ.
 func rayleighRitz(k, z blas64.General, out int, least float64) (blas64.General, error) {
 	t := matrix(k.Rows, k.Rows)
 	blas64.Gemm(blas.NoTrans, blas.Trans, 1, z, k, 0, t)
@@ -196,8 +196,8 @@ func rayleighRitz(k, z blas64.General, out int, least float64) (blas64.General, 
 	return found, nil
 }
 
-// fitExact serves collections of so few rows that the matrix of their inner
-// products is small: C = XᵀX has the eigenvalues of XXᵀ, and Xᵀu/√λ for every
+// fitExact handles collections with so few rows that the matrix of their inner products
+// is small: C = XᵀX has the eigenvalues of XXᵀ, and the eigenvector Xᵀu/√λ for every
 // eigenvector u of that.
 func fitExact(b *Basis, c *centred) error {
 	n, in := len(c.rows), b.in
@@ -222,9 +222,9 @@ func fitExact(b *Basis, c *centred) error {
 	return nil
 }
 
-// eigenvectors returns the eigenvectors of t, symmetric but for rounding, that
-// belong to its greatest eigenvalues above least, at most out of them, as rows,
-// greatest first, and those eigenvalues.
+// eigenvectors returns, as rows, the eigenvectors of t, symmetric up to rounding, for its
+// greatest eigenvalues above least, at most out of them, greatest first, with the
+// eigenvalues.
 func eigenvectors(t blas64.General, out int, least float64) (blas64.General, []float64, error) {
 	l := t.Rows
 	symmetric := mat.NewSymDense(l, nil)
@@ -249,7 +249,7 @@ func eigenvectors(t blas64.General, out int, least float64) (blas64.General, []f
 	return rowsOf(top, 0, len(values)), values, nil
 }
 
-// set takes the rows of found as components, each with its sign fixed.
+// set stores the rows of found as components, each with its sign fixed.
 func (b *Basis) set(found blas64.General) {
 	for i := range found.Rows {
 		v := row(found, i).Data
@@ -260,7 +260,7 @@ func (b *Basis) set(found blas64.General) {
 	}
 }
 
-// signOf is the sign of the entry of largest magnitude, the first of equals.
+// signOf returns the sign of the entry of largest magnitude, the first if several are equal.
 func signOf(row []float64) float64 {
 	best := 0
 	for j, v := range row {

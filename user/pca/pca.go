@@ -3,25 +3,24 @@
 //	Fit:     n rows of in float32 ─▶ Basis: mean (in) and components (out × in)
 //	Project: one row of in float32 ─▶ out float64, component i of it ⟨c_i, x − mean⟩
 //
-// The `paper` profile reduces haar and haarq, 4096 values each, by "PCA-X" to
-// 4096/X: PCA-32, the paper's choice, gives 128. Components come in order of
-// falling variance, are not whitened, and have the units of the features. The
-// collection's owner fits a basis once and projects every later photo with it.
+// Profile paper reduces haar and haarq, 4096 values each, by "PCA-X" to 4096/X: PCA-32,
+// the paper's choice, gives 128. Components are in order of falling variance, are not
+// whitened, and have the units of the features. The collection's owner fits a basis once
+// and projects every later photo with it.
 //
-// Fit is the randomised block Krylov method of Musco and Musco, "Randomized
-// block Krylov methods for stronger and faster approximate singular value
-// decomposition" (2015), algorithm 2: approximate, and exact where rows are so
-// short that the space it builds is all there is.
+// Fit is the randomised block Krylov method of Musco and Musco, "Randomized block Krylov
+// methods for stronger and faster approximate singular value decomposition" (2015),
+// algorithm 2. It is approximate, and exact for rows so short that the Krylov space is
+// the whole space.
 //
 // # What is not determined
 //
-// A component is determined up to its sign; here its entry of largest
-// magnitude is positive. Where a collection has fewer directions than asked
-// for (too few rows, or rows that depend on one another) the remaining
-// components are rows of zeros and project everything to 0. An orthonormal
-// completion would be arbitrary: the collection has no extent along it, so it
-// could only add the new photo's own noise to every distance. Rank tells how
-// many components are not zero.
+// A component is determined up to its sign; here its entry of largest magnitude is
+// positive. If a collection has fewer directions than requested (too few rows, or
+// dependent rows), the remaining components are rows of zeros and project everything to
+// 0. An orthonormal completion would be arbitrary: the collection has no extent along it,
+// so it could only add a new photo's noise to every distance. Rank returns the number of
+// non-zero components.
 package pca
 
 import (
@@ -34,21 +33,21 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Basis is a mean and out orthonormal components of in values each, the last
-// of them possibly rows of zeros. Its methods may be called concurrently.
+// Basis is a mean and out orthonormal components of in values each, the last of which may
+// be rows of zeros. It is safe for concurrent use.
 type Basis struct {
 	in, out    int
 	mean       []float32 // in
 	components []float32 // out × in, row by row
 }
 
-// In is the number of values of a row to project.
+// In returns the number of values of a row to project.
 func (b *Basis) In() int { return b.in }
 
-// Out is the number of values of a projection.
+// Out returns the number of values of a projection.
 func (b *Basis) Out() int { return b.out }
 
-// Rank is the number of components that are not rows of zeros.
+// Rank returns the number of components that are not rows of zeros.
 func (b *Basis) Rank() int {
 	rank := 0
 	for i := range b.out {
@@ -62,16 +61,15 @@ func (b *Basis) Rank() int {
 	return rank
 }
 
-// Component is row i of the basis, a view that must not be written to.
+// Component returns row i of the basis, a read-only view.
 func (b *Basis) Component(i int) []float32 { return b.components[i*b.in : (i+1)*b.in] }
 
-// Mean is the mean of the fitted rows, a view that must not be written to.
+// Mean returns the mean of the fitted rows, a read-only view.
 func (b *Basis) Mean() []float32 { return b.mean }
 
-// Project writes the out components of x, in float64 throughout, into dst if
-// it has room and into a new slice otherwise, and returns them. It panics
-// unless x has In values: whoever decodes a basis compares In with the length
-// of the feature once, and features have fixed lengths.
+// Project computes the out components of x, in float64 throughout. It writes them into
+// dst if that has room, else into a new slice, and returns them. It panics unless x has
+// In values: features have fixed lengths, so compare In once, on decoding a basis.
 func (b *Basis) Project(dst []float64, x []float32) []float64 {
 	if len(x) != b.in {
 		panic(fmt.Sprintf("pca: projecting %d values on a basis of %d", len(x), b.in))
@@ -84,17 +82,17 @@ func (b *Basis) Project(dst []float64, x []float32) []float64 {
 	return dst
 }
 
-// batchRows rows share one widening of the components. Inner products are sums
-// of stretches of projectPanel values: nearComponents of them, 32 kB, stay in the
-// nearest cache while a batch passes by, 256 kB in the second.
+// batchRows rows share one widening of the components. Inner products are sums over
+// stretches of projectPanel values: nearComponents stretches, 32 kB, stay in the L1 cache
+// while a batch, 256 kB, passes by in the second.
 const (
 	batchRows      = 64
 	projectPanel   = 512
 	nearComponents = 8
 )
 
-// ProjectAll projects every row, on all cores. Its results are those of
-// Project to the last bit.
+// ProjectAll projects every row, on all cores. Its results equal those of Project to the
+// last bit. Errors wrap cpar.ErrInput.
 func (b *Basis) ProjectAll(rows [][]float32) ([][]float64, error) {
 	for i, row := range rows {
 		if len(row) != b.in {
@@ -115,9 +113,9 @@ func (b *Basis) ProjectAll(rows [][]float32) ([][]float64, error) {
 	return all, nil
 }
 
-// project takes a few rows at a time and widens to float64 as it goes: keeping
-// a widened copy of the components would treble the memory of a basis. The order
-// of additions is the same for any number of rows.
+// project handles a few rows at a time and widens to float64 on the way: a widened copy
+// of the components would treble the memory of a basis. The order of additions is the
+// same for any number of rows.
 func (b *Basis) project(dst [][]float64, rows [][]float32) {
 	for i := range rows {
 		clear(dst[i])
@@ -152,7 +150,7 @@ func (b *Basis) project(dst [][]float64, rows [][]float32) {
 	}
 }
 
-// finite tells whether v is neither NaN nor infinite.
+// finite reports whether v is neither NaN nor infinite.
 func finite(v float32) bool {
 	return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0)
 }

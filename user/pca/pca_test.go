@@ -13,8 +13,8 @@ import (
 	"cpar"
 )
 
-// sloped makes n rows of in values whose variances fall off as decay^i, mixed
-// so that no axis is special, about a mean that is not zero.
+// sloped makes n rows of in values whose variances fall as decay^i, mixed so that no axis
+// is special, around a non-zero mean.
 func sloped(n, in int, decay float64, seed uint64) [][]float32 {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	reflect := make([]float64, in) // a Householder reflection mixes the axes
@@ -126,8 +126,8 @@ func TestFitEqualsExactDecomposition(t *testing.T) {
 			for j, v := range b.Component(k) {
 				dot += exact[j] * float64(v)
 			}
-			// Float32 products resolve a direction only while its variance
-			// stands well above 10⁻⁶ of the greatest.
+			// Float32 products resolve a direction only if its variance is well above
+			// 10⁻⁶ of the greatest.
 			if values[c.in-1-k] > 1e-4*values[c.in-1] && math.Abs(math.Abs(dot)-1) > 1e-4 {
 				t.Errorf("%d × %d: component %d has cosine %g with the exact one", c.n, c.in, k, dot)
 			}
@@ -136,7 +136,7 @@ func TestFitEqualsExactDecomposition(t *testing.T) {
 }
 
 func TestFitCapturesVariance(t *testing.T) {
-	// Many more dimensions than the Krylov space has; the slope is a gentle one.
+	// Many more dimensions than the Krylov space, with a gentle slope.
 	rows := sloped(2000, 400, 0.98, 3)
 	values, _ := exactly(rows)
 	for out, share := range map[int]float64{4: 0.995, 16: 0.999, 64: 0.999} {
@@ -205,7 +205,7 @@ func TestFewDirections(t *testing.T) {
 		out := min(12, len(c.rows[0]))
 		b := mustFit(t, c.rows, out, 1)
 		checkOrthonormal(t, b, c.rank)
-		// All of the variance is captured, however little of it there is.
+		// All of the variance is captured, however small it is.
 		total := 0.0
 		values, _ := exactly(c.rows[:min(100, len(c.rows))])
 		for _, v := range values {
@@ -245,7 +245,7 @@ func TestFitIsReproducible(t *testing.T) {
 	if !slices.Equal(got.components, want.components) || !slices.Equal(got.mean, want.mean) {
 		t.Error("the same rows and seed gave another basis on one core")
 	}
-	// Another seed approaches the same directions, signs included.
+	// Another seed approaches the same directions, including signs.
 	other := mustFit(t, rows, 10, 2)
 	if slices.Equal(other.components, want.components) {
 		t.Error("the seed has no effect")
@@ -332,7 +332,7 @@ func BenchmarkFit(b *testing.B) {
 	}
 }
 
-// haarLike rows are cheap to make and fall off as Haar coefficients do.
+// haarLike makes rows cheaply whose variances fall like those of Haar coefficients.
 func haarLike(n int) [][]float32 {
 	rng := rand.New(rand.NewPCG(1, 1))
 	rows := make([][]float32, n)

@@ -1,33 +1,33 @@
 package pca
 
 import (
-	"cpar/internal/parallel"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"cpar/internal/parallel"
 )
 
 const (
-	// panel is the length of the inner products that all matrix products here
-	// are made of. A dot product of 512 float32 in the nearest cache runs at
-	// 2.5 times the rate of blas32.Gemm, which makes them of 64; sums of panels
-	// are float64, so longer rows do not round more.
+	// panel is the length of the inner products in all matrix products here. A dot
+	// product of 512 float32 values in the L1 cache runs at 2.5 times the speed of
+	// blas32.Gemm, which uses 64; sums over panels are float64, so longer rows do not
+	// round more.
 	panel = 512
-	// nearRows rows of a panel, 32 kB, stay in the nearest cache while rows of
-	// the other matrix pass by.
+	// nearRows rows of a panel, 32 kB, stay in the L1 cache while rows of the other matrix pass by.
 	nearRows = 16
-	// forwardRows and backwardCols are what one task multiplies: its share of
-	// X, at most 2 MB for rows of 4096, stays in a core's second cache.
+	// forwardRows and backwardCols size one task: its share of X, at most 2 MB for rows
+	// of 4096, stays in a core's second cache.
 	forwardRows  = 32
 	backwardCols = 128
-	// apart is how far columns of a panel of Xᵀ are from one another: a cache
-	// line more than they need, since those a power of two apart compete for the
-	// same places while they are written side by side.
-	apart = panel + 16
+	// columnStride is the distance between columns in a panel of Xᵀ: a cache line more
+	// than necessary, since columns a power of two columnStride would compete for the same cache
+	// lines while they are written side by side.
+	columnStride = panel + 16
 )
 
-// panels is a matrix of float32 cut into panels of columns. Each panel lies
-// together, row by row, and the last is filled up with zeros: rows of 2¹² values
-// one after the other would compete for the same few places of a cache.
+// panels is a matrix of float32 divided into panels of columns. Each panel is contiguous,
+// row by row, and the last is padded with zeros: contiguous rows of 2¹² values would
+// compete for the same few cache lines.
 type panels struct {
 	rows int
 	data []float32
@@ -37,13 +37,13 @@ func newPanels(rows, cols int) panels {
 	return panels{rows: rows, data: make([]float32, rows*(cols+panel-1)/panel*panel)}
 }
 
-// number k of the panels: rows × panel.
+// number returns panel k: rows × panel.
 func (p panels) number(k int) []float32 { return p.data[k*p.rows*panel : (k+1)*p.rows*panel] }
 
-// count is the number of panels.
+// count returns the number of panels.
 func (p panels) count() int { return len(p.data) / (p.rows * panel) }
 
-// narrowed is m in float32.
+// narrowed returns m in float32.
 func narrowed(m blas64.General) panels {
 	p := newPanels(m.Rows, m.Cols)
 	for i := range m.Rows {
@@ -54,8 +54,8 @@ func narrowed(m blas64.General) panels {
 	return p
 }
 
-// addProducts adds a·bᵀ to sums, for one panel each of a and b, the rows of b
-// being stride apart.
+// addProducts adds a·bᵀ to sums, for one panel each of a and b; stride is the distance
+// between rows of b.
 func addProducts(sums []float64, a, b []float32, stride int) {
 	rows, cols := len(a)/panel, len(b)/stride
 	for near := 0; near < rows; near += nearRows {
@@ -68,7 +68,7 @@ func addProducts(sums []float64, a, b []float32, stride int) {
 	}
 }
 
-// forward is q·Xᵀ, l × n.
+// forward returns q·Xᵀ, l × n.
 func (c *centred) forward(q blas64.General) panels {
 	narrow := narrowed(q)
 	n, in, l := len(c.rows), len(c.mean), q.Rows
@@ -79,7 +79,7 @@ func (c *centred) forward(q blas64.General) panels {
 		return func(task int) {
 			start := task * forwardRows
 			end := min(start+forwardRows, n)
-			for r := range end - start { // rows beyond end may be another task's: not used
+			for r := range end - start { // rows beyond end may belong to another task: not used
 				c.row(x, r, start+r)
 			}
 			clear(sums)
@@ -101,7 +101,7 @@ func (c *centred) forward(q blas64.General) panels {
 func (c *centred) backward(z blas64.General, p panels) {
 	n, in, l := len(c.rows), len(c.mean), p.rows
 	parallel.Each((in+backwardCols-1)/backwardCols, func() func(int) {
-		x := make([]float32, backwardCols*apart)
+		x := make([]float32, backwardCols*columnStride)
 		sums := make([]float64, l*backwardCols)
 		return func(task int) {
 			start := task * backwardCols
@@ -110,7 +110,7 @@ func (c *centred) backward(z blas64.General, p panels) {
 			clear(sums)
 			for k := range p.count() {
 				c.columns(x, k*panel, min((k+1)*panel, n), start, end)
-				addProducts(sums[:l*cols], p.number(k), x[:cols*apart], apart)
+				addProducts(sums[:l*cols], p.number(k), x[:cols*columnStride], columnStride)
 			}
 			for i := range l {
 				copy(z.Data[i*z.Stride+start:i*z.Stride+end], sums[i*cols:(i+1)*cols])
@@ -131,18 +131,18 @@ func (c *centred) row(x panels, r, i int) {
 	}
 }
 
-// columns writes columns start to end of rows first to last of X to x, a column
-// after the other, apart from one another. What a column has beyond last is
-// left: it meets the zeros that fill up the last panel of p.
+// columns writes columns start to end of rows first to last of X to x, column by column,
+// columnStride apart. The rest of a column is left as it is: it meets the zeros that pad
+// the last panel of p.
 func (c *centred) columns(x []float32, first, last, start, end int) {
 	mean, scale := c.mean[start:end], c.scale
 	i := first
-	// Eight rows at a time, so that what is written lies together.
+	// Eight rows at a time, so that writes are adjacent.
 	for ; i+8 <= last; i += 8 {
 		r0, r1, r2, r3 := c.rows[i][start:end], c.rows[i+1][start:end], c.rows[i+2][start:end], c.rows[i+3][start:end]
 		r4, r5, r6, r7 := c.rows[i+4][start:end], c.rows[i+5][start:end], c.rows[i+6][start:end], c.rows[i+7][start:end]
 		for j, m := range mean {
-			to := (*[8]float32)(x[j*apart+i-first:])
+			to := (*[8]float32)(x[j*columnStride+i-first:])
 			to[0] = float32((float64(r0[j]) - m) * scale)
 			to[1] = float32((float64(r1[j]) - m) * scale)
 			to[2] = float32((float64(r2[j]) - m) * scale)
@@ -155,7 +155,7 @@ func (c *centred) columns(x []float32, first, last, start, end int) {
 	}
 	for ; i < last; i++ {
 		for j, v := range c.rows[i][start:end] {
-			x[j*apart+i-first] = float32((float64(v) - mean[j]) * scale)
+			x[j*columnStride+i-first] = float32((float64(v) - mean[j]) * scale)
 		}
 	}
 }

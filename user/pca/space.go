@@ -11,7 +11,7 @@ func matrix(rows, cols int) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float64, rows*cols)}
 }
 
-// rowsOf is a view of rows start to end of m.
+// rowsOf returns a view of rows start to end of m.
 func rowsOf(m blas64.General, start, end int) blas64.General {
 	return blas64.General{Rows: end - start, Cols: m.Cols, Stride: m.Stride, Data: m.Data[start*m.Stride : end*m.Stride]}
 }
@@ -34,13 +34,13 @@ func (s *space) randomise(m blas64.General) {
 	}
 }
 
-// lost is the share of a row's length below which what is left of it, once its
-// part within the space is taken away, is rounding of float32 products.
+// lost is the share of a row's length below which its remainder, after removing the part
+// within the space, is rounding of float32 products.
 const lost = 1e-6
 
-// extend adds the directions of the rows of m, which it overwrites. Where the
-// rows add no direction, as happens when all of a collection's are in the space
-// already, random ones take their place: the space always grows by m.Rows.
+// extend adds the directions of the rows of m, which it overwrites. If rows add no
+// direction, as when all of a collection's are in the space already, random ones replace
+// them: the space always grows by m.Rows.
 func (s *space) extend(m blas64.General) {
 	before := make([]float64, m.Rows)
 	for i := range before {
@@ -57,8 +57,8 @@ func (s *space) extend(m blas64.General) {
 	}
 }
 
-// remove takes the parts along rows start to end of the space away from the
-// rows of m. Twice is enough (Kahan, Parlett).
+// remove subtracts from the rows of m their parts along rows start to end of the space.
+// Twice is enough (Kahan, Parlett).
 func (s *space) remove(m blas64.General, start, end int) {
 	if start == end {
 		return
@@ -71,8 +71,8 @@ func (s *space) remove(m blas64.General, start, end int) {
 	}
 }
 
-// add adds the direction of the one row of v, orthogonal to the rows before
-// start already, unless less than lost·norm of it is new.
+// add adds the direction of the single row of v, already orthogonal to the rows before
+// start, unless less than lost·norm of it is new.
 func (s *space) add(v blas64.General, start int, norm float64) bool {
 	s.remove(v, start, s.Rows)
 	left := blas64.Nrm2(row(v, 0))

@@ -9,8 +9,7 @@ import (
 )
 
 // Plane is the hyperplane v[Coordinate] = Height in the space of histograms. Its
-// coordinate is one of the m bins: the index of a plane of another vector names
-// nothing here, or something else.
+// coordinate is one of the m bins; an index from another vector means nothing here.
 type Plane struct {
 	Coordinate int
 	Height     float64 // in [0, 1]
@@ -50,7 +49,7 @@ func (k *Key) encrypt(what string, v []float64, noise *ive.Noise) ([]uint64, err
 		if !(h >= 0 && h <= 1) {
 			return nil, fmt.Errorf("encrypting a %s: bin %d is %g: %w", what, i, h, cpar.ErrInput)
 		}
-		// The entropy takes the rounded value, as in package combined.
+		// The entropy uses the rounded value, as in package combined.
 		fixed := math.Round(math.Ldexp(h, ValueBits))
 		x[i] = int64(fixed)
 		entropy += Term(math.Ldexp(fixed, -ValueBits), 1)
@@ -64,7 +63,7 @@ func (k *Key) encrypt(what string, v []float64, noise *ive.Noise) ([]uint64, err
 	return c, nil
 }
 
-// Request encrypts a request's histogram for both types. scale is r_s, fresh from
+// Request encrypts a request's histogram for both types. scale is r_s, drawn afresh by
 // noise.Scale for every request; the owner keeps it to read divergences.
 func (k *Key) Request(c []float64, scale int64, noise *ive.Noise) ([]uint64, error) {
 	m := k.params.Dim
@@ -81,7 +80,7 @@ func (k *Key) Request(c []float64, scale int64, noise *ive.Noise) ([]uint64, err
 		if !(x <= 1 && -l <= MaxLog) { // also refuses 0, negative and NaN
 			return nil, fmt.Errorf("encrypting a request: bin %d is %g, smoothed bins are at least e^-%d: %w", i, x, MaxLog, cpar.ErrInput)
 		}
-		// Rounded after multiplying by r_s: ten bits more of the logarithm.
+		// Round after multiplying by r_s: ten more bits of the logarithm.
 		y[i] = -int64(math.Round(float64(scale) * math.Ldexp(k.params.Unit, -ValueBits) * l))
 	}
 	y[m], y[m+1] = scale, -3

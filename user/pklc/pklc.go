@@ -1,5 +1,5 @@
 // Package pklc is PKLC-RF, the paper's private comparison of Kullback–Leibler
-// divergences, as a tool of its own.
+// divergences, on its own.
 //
 //	KeyGen(secret)                ─▶ Key
 //	EncryptRecord(v)              ─▶ C(V)  type 1, m+2 words
@@ -8,18 +8,18 @@
 //	Compare(C(V), request)        ─▶ Comp = r_s·u·(KL(v‖c) − r) − 3ε
 //	Compare(C(H), request)        ─▶ Comp = r_s·u·(h·log(h/c[s]) − r) − 3ε
 //
-// v and c are histograms of m bins, smoothed so that no bin of c is empty. The
-// vectors under encryption, with v at 2¹⁸ and u = Unit steps per nat:
+// v and c are histograms of m bins, smoothed so that no bin of c is empty. The encrypted
+// vectors, with v at 2¹⁸ and u = Unit steps per nat, are
 //
 //	type 1   record [ 2¹⁸·v, u·(Σ v log v − r), ε ]
 //	type 2   record [ 2¹⁸·h·1_s, u·(h log h − r), ε ]
 //	request  [ −round(r_s·(u/2¹⁸)·log c), r_s, −3 ]
 //
-// (1_s has a one at coordinate s. h is positive there: with −h the comparison
-// would be of h·log(h·c).) Both are off by the rounding of v and of the logarithm.
+// where 1_s has a one at coordinate s. h is positive there: with −h the comparison would
+// be with h·log(h·c). Both are inexact by the rounding of v and of the logarithm.
 //
-// A term of type 2 is what the paper prunes with. It is no lower bound of the
-// divergence, so pruning with it loses neighbours: CoordinateBound is one.
+// The paper prunes with a term of type 2. It is no lower bound of the divergence, so
+// pruning with it loses neighbours; CoordinateBound is a lower bound.
 package pklc
 
 import (
@@ -40,7 +40,7 @@ const (
 	maxSum = 1.001 // of a histogram: 1 and rounding
 )
 
-// Params is the shape and the scales of the vectors.
+// Params describes the vectors and their scales.
 type Params struct {
 	Dim    int     // m, bins
 	Unit   float64 // u, integer steps of Comp/r_s per nat
@@ -48,18 +48,18 @@ type Params struct {
 	Shift  uint    // log₂ w of records and requests
 }
 
-// Paper is the paper's dimension with the pipeline's unit, 1296·999/2 steps, in
-// which comparisons of PL1C-RF and PKLC-RF add up; r is the middle of [0, 7].
+// Paper returns the paper's dimension with the pipeline's unit, 1296·999/2 steps, in
+// which comparisons of PL1C-RF and PKLC-RF add up. r is the middle of [0, 7].
 func Paper() Params {
 	return Params{Dim: 48, Unit: 1296 * 999 / 2, Offset: MaxLog / 2.0, Shift: ive.DistanceShift}
 }
 
-// Cipher is the parameters of the ciphertexts of both types.
+// Cipher returns the parameters of the ciphertexts, the same for both types.
 func (p Params) Cipher() ive.Params {
 	return ive.Params{Dim: p.Dim + 2, RecordShift: p.Shift, RequestShift: p.Shift}
 }
 
-// Validate refuses parameters under which a comparison could wrap.
+// Validate refuses parameters under which a comparison could wrap. Errors wrap cpar.ErrInput.
 func (p Params) Validate() error {
 	if p.Dim < 1 || p.Dim > 1<<12 || !(p.Unit >= 1 && p.Unit <= 1<<40) || !(math.Abs(p.Offset) <= 1<<10) {
 		return fmt.Errorf("PKLC-RF with %d bins, %g steps per nat, r = %g: %w", p.Dim, p.Unit, p.Offset, cpar.ErrInput)
@@ -76,17 +76,16 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// Divergence is what a comparison stands for, in nats, off by rounding, noise and
-// ε: Comp = r_s·u·(KL − r), hence Comp/(r_s·u) + r.
+// Divergence returns the divergence for a comparison, in nats, inexact by rounding, noise
+// and ε: Comp = r_s·u·(KL − r), hence Comp/(r_s·u) + r.
 func (p Params) Divergence(comp, scale int64) float64 {
 	return float64(comp)/(float64(scale)*p.Unit) + p.Offset
 }
 
-// Compare is Comp of a record or plane. It needs no key.
+// Compare returns Comp for a record or plane. It needs no key.
 func (p Params) Compare(c, request []uint64) int64 { return p.Cipher().Score(c, request) }
 
-// KL is the divergence of v from c in nats; 0·log 0 = 0. It is the plain twin of
-// type 1.
+// KL returns the divergence of v from c in nats; 0·log 0 = 0. It is the plain twin of type 1.
 func KL(v, c []float64) (sum float64) {
 	for i, x := range v {
 		sum += Term(x, c[i])
@@ -94,7 +93,7 @@ func KL(v, c []float64) (sum float64) {
 	return sum
 }
 
-// Term is h·log(h/c), the plain twin of type 2.
+// Term returns h·log(h/c), the plain twin of type 2.
 func Term(h, c float64) float64 {
 	if h == 0 {
 		return 0
@@ -102,12 +101,11 @@ func Term(h, c float64) float64 {
 	return h * math.Log(h/c)
 }
 
-// CoordinateBound is the divergence of the two-bin histograms (h, 1−h) and
-// (c, 1−c): what one coordinate of two histograms of sum 1 proves about all of
-// them, since merging bins never increases a divergence. Between c and the edge it
-// grows with the distance of h from c, so it also bounds whatever lies beyond a
-// plane at h. The single term h·log(h/c), with which the paper prunes, bounds
-// nothing: it lacks what the other coordinates must give back.
+// CoordinateBound returns the divergence of the two-bin histograms (h, 1−h) and (c, 1−c).
+// One coordinate proves this much about two whole histograms, since merging bins never
+// increases a divergence. Between c and the edge it grows with the distance of h from c,
+// so it also bounds whatever lies beyond a plane at h. The single term h·log(h/c), with
+// which the paper prunes, bounds nothing: it lacks what the other coordinates give back.
 func CoordinateBound(h, c float64) float64 { return Term(h, c) + Term(1-h, 1-c) }
 
 // Key encrypts records, planes and requests. It prints redacted.
@@ -117,7 +115,7 @@ type Key struct {
 	key    *ive.Key
 }
 
-// KeyGen makes the key that belongs to secret.
+// KeyGen derives the key from secret. Errors wrap cpar.ErrInput.
 func KeyGen(secret [seed.Size]byte, p Params) (*Key, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("making a key: %w", err)

@@ -40,8 +40,8 @@ func histogram(r *rand.Rand, n int) []float64 {
 	return v
 }
 
-// tolerance is how far a divergence may be off, in nats, at this scale: the
-// rounding of v and of the logarithms, then ε and the noise.
+// tolerance bounds the error of a divergence in nats at this scale: the rounding of v and
+// of the logarithms, then ε and the noise.
 func tolerance(p Params, scale int64, noisy bool) float64 {
 	bins := float64(p.Dim)
 	rounding := bins*math.Ldexp(0.5, -ValueBits)*(2*MaxLog+1) +
@@ -86,8 +86,7 @@ func TestComparisonsAreTheirTwins(t *testing.T) {
 	}
 }
 
-// Erratum: Comp = r_s·(KL − r) − 3ε, as in PL1C-RF, so r is added once and
-// nothing else is.
+// Erratum: Comp = r_s·(KL − r) − 3ε, as in PL1C-RF, so only r is added, and only once.
 func TestErratumDivergenceFromComp(t *testing.T) {
 	p := Paper()
 	k, noise := mustKey(t, p), ive.InsecureNoNoise(secret(2))
@@ -101,7 +100,7 @@ func TestErratumDivergenceFromComp(t *testing.T) {
 	if got, want := p.Divergence(comp, 1500), KL(v, c); math.Abs(got-want) > 1e-3 {
 		t.Errorf("divergence %.4f, want %.4f", got, want)
 	}
-	// The printed form adds r once more, and the sum of squares of the request.
+	// The printed form adds r again, and the request's sum of squares.
 	printed := 2*p.Offset + float64(comp)/(1500*p.Unit)
 	for _, x := range c {
 		printed += x * x
@@ -111,10 +110,9 @@ func TestErratumDivergenceFromComp(t *testing.T) {
 	}
 }
 
-// Erratum: one s_i indexes a coordinate of the L1 vector and a bin of the KL
-// vector at once. The two vectors have nothing in common there: most indices of
-// the one do not exist in the other, and where both exist they part the records
-// differently. Each tool therefore has planes of its own.
+// Erratum: one s_i indexes both a coordinate of the L1 vector and a bin of the KL vector.
+// The two have nothing in common: most indices of one do not exist in the other, and
+// where both exist they divide the records differently. So each tool has its own planes.
 func TestErratumOneIndexTwoVectors(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	noise := ive.NewNoise(secret(1))
@@ -134,13 +132,13 @@ func TestErratumOneIndexTwoVectors(t *testing.T) {
 			t.Errorf("coordinate %d of the KL vector: %v", s, err)
 		}
 	}
-	// Two records that differ in bin 5 of the histogram only lie on the same side
-	// of every L1 plane with index 5, and on two sides of the KL plane.
+	// Two records that differ only in bin 5 of the histogram lie on the same side of
+	// every L1 plane with index 5, but on different sides of the KL plane.
 	a, b := histogram(r, p.Dim), histogram(r, p.Dim)
 	copy(b, a)
 	a[5], a[6] = 0.05, 0.01
 	b[5], b[6] = 0.01, 0.05
-	z := make([]int32, small.Dim) // one JL vector for both: the L1 features agree
+	z := make([]int16, small.Dim) // one JL vector for both: the L1 features agree
 	q, err := l1.Request(z, 1024, noise)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +185,7 @@ func TestErratumOneKLTermIsNoLowerBound(t *testing.T) {
 	}
 	total := p.Divergence(p.Compare(record, q), 2000)
 	for s, bound := range []bool{false, true, true} {
-		// The plane goes through the record: it is as far as its plane can be.
+		// The plane passes through the record: the record is as near as its plane allows.
 		h, err := k.EncryptPlane(Plane{Coordinate: s, Height: v[s]}, noise)
 		if err != nil {
 			t.Fatal(err)
@@ -205,8 +203,8 @@ func TestErratumOneKLTermIsNoLowerBound(t *testing.T) {
 	}
 }
 
-// What CoordinateBound says holds for all histograms, and for planes: what lies
-// beyond h is at least as far as h.
+// CoordinateBound holds for all histograms, and for planes: whatever lies beyond h is at
+// least as far away as h.
 func TestCoordinateBoundIsSound(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	exceeded := 0
@@ -231,8 +229,7 @@ func TestCoordinateBoundIsSound(t *testing.T) {
 	}
 }
 
-// The sign of a type 2 record: the term is h·log(h/c), and moving c towards h
-// must bring it to 0.
+// The sign in a type 2 record: the term is h·log(h/c), and moving c towards h must bring it to 0.
 func TestPlaneTermVanishesOnThePlane(t *testing.T) {
 	p := Params{Dim: 2, Unit: 1 << 20, Offset: 1, Shift: ive.DistanceShift}
 	k, noise := mustKey(t, p), ive.InsecureNoNoise(secret(1))

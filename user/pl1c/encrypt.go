@@ -7,16 +7,16 @@ import (
 	"cpar/user/ive"
 )
 
-// Plane is the hyperplane z[Coordinate] = Height in JL space. Its coordinate is one
-// of the m̂ of that space: not a field of the image's vector, and not a bin of a
-// histogram (package pklc has planes of its own).
+// Plane is the hyperplane z[Coordinate] = Height in JL space. Its coordinate is one of
+// the m̂ of that space: neither a field of the image's vector nor a bin of a histogram
+// (package pklc has its own planes).
 type Plane struct {
 	Coordinate int
-	Height     int32
+	Height     int16
 }
 
 // EncryptRecord encrypts a record's JL vector, type 1.
-func (k *Key) EncryptRecord(z []int32, noise *ive.Noise) ([]uint64, error) {
+func (k *Key) EncryptRecord(z []int16, noise *ive.Noise) ([]uint64, error) {
 	square, err := k.square(z)
 	if err != nil {
 		return nil, fmt.Errorf("encrypting a record: %w", err)
@@ -30,7 +30,7 @@ func (k *Key) EncryptRecord(z []int32, noise *ive.Noise) ([]uint64, error) {
 	}
 	v = append(v, square-k.params.Offset, noise.Epsilon(), 1)
 	c := make([]uint64, len(v))
-	// The last slot meets r_s·Σz_s²: its noise would drown the comparison.
+	// The last slot meets r_s·Σz_s², where noise would drown the comparison.
 	return c, k.records.EncryptRecord(c, v, noise, len(v)-1)
 }
 
@@ -55,9 +55,9 @@ func (k *Key) EncryptPlane(h Plane, noise *ive.Noise) ([]uint64, error) {
 	return c, k.plane.EncryptRecord(c, v, noise)
 }
 
-// Request encrypts the request's JL vector for both types. scale is r_s, fresh
-// from noise.Scale for every request; the owner keeps it to read distances.
-func (k *Key) Request(z []int32, scale int64, noise *ive.Noise) (*Request, error) {
+// Request encrypts the request's JL vector for both types. scale is r_s, drawn afresh by
+// noise.Scale for every request; the owner keeps it to read distances.
+func (k *Key) Request(z []int16, scale int64, noise *ive.Noise) (*Request, error) {
 	square, err := k.square(z)
 	if err != nil {
 		return nil, fmt.Errorf("encrypting a request: %w", err)
@@ -87,7 +87,7 @@ func (k *Key) Request(z []int32, scale int64, noise *ive.Noise) (*Request, error
 }
 
 // PlainRecord is the twin of Compare, without noise and with ε = 0.
-func (p Params) PlainRecord(record, request []int32, scale int64) int64 {
+func (p Params) PlainRecord(record, request []int16, scale int64) int64 {
 	var square int64
 	for i, x := range record {
 		d := int64(x) - int64(request[i])
@@ -97,19 +97,19 @@ func (p Params) PlainRecord(record, request []int32, scale int64) int64 {
 }
 
 // PlainPlane is the twin of ComparePlane, without noise and with ε = 0.
-func (p Params) PlainPlane(h Plane, request []int32, scale int64) int64 {
+func (p Params) PlainPlane(h Plane, request []int16, scale int64) int64 {
 	d := int64(request[h.Coordinate]) - int64(h.Height)
 	return scale * (d*d - p.Offset)
 }
 
-// square is Σz², refused if comparisons could wrap.
-func (k *Key) square(z []int32) (int64, error) {
+// square returns Σz² and refuses it if comparisons could wrap.
+func (k *Key) square(z []int16) (int64, error) {
 	if len(z) != k.params.Dim {
 		return 0, fmt.Errorf("%d coordinates, the key has %d: %w", len(z), k.params.Dim, cpar.ErrInput)
 	}
 	var s int64
 	for i, x := range z {
-		// Checked as it grows, so that it cannot overflow.
+		// Checked in the loop, so that it cannot overflow.
 		s += int64(x) * int64(x)
 		if s > k.params.MaxSquare() {
 			return 0, fmt.Errorf("squared norm beyond %d at coordinate %d, comparisons could wrap: %w", k.params.MaxSquare(), i, cpar.ErrInput)

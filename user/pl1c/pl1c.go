@@ -1,5 +1,5 @@
-// Package pl1c is PL1C-RF, the paper's private comparison of L1 distances and of
-// the planes of a randomized forest, as a tool of its own.
+// Package pl1c is PL1C-RF, the paper's private comparison of L1 distances and of the
+// planes of a randomized forest, on its own.
 //
 //	KeyGen(secret)                ─▶ Key: two keys of package ive, S for type 1, S′ for type 2
 //	EncryptRecord(z)              ─▶ C(V)  type 1, m̂+3 words
@@ -8,18 +8,18 @@
 //	Compare(C(V), request)        ─▶ Comp = r_s·(‖z − z_s‖² − r) − 3ε
 //	ComparePlane(C(H), request)   ─▶ Comp = r_s·((z_s[s] − h)² − r) − 3ε
 //
-// z ∈ Z^m̂ is the Johnson–Lindenstrauss vector of an image's levels, whose squared
-// L2 distances stand for L1 distances. The vectors under encryption:
+// z ∈ Z^m̂ is the Johnson–Lindenstrauss vector of an image's levels; squared L2 distances
+// of these estimate L1 distances. The encrypted vectors are
 //
 //	type 1  record [ z, Σz² − r, ε, 1 ]             request [ −2r_s·z_s, r_s, −3, r_s·Σz_s² ]
 //	type 2  record [ −2h·1_s, 1_s, h² − r, ε ]      request [ r_s·z_s, r_s·z_s², r_s, −3 ]
 //
-// where 1_s has a one at coordinate s and z_s² is element by element. Comparisons
-// of one request share r_s and r, so those of both types order together; their
-// spacing shows too. Comparisons of two requests share r only.
+// where 1_s has a one at coordinate s and z_s² is element by element. Comparisons of one
+// request share r_s and r, so those of both types have a common order, and their spacing
+// is visible too. Comparisons of different requests share only r.
 //
-// A plane of type 2 lies in JL space. It bounds the JL distance of whatever lies
-// beyond it, and no L1 distance: see PlaneFactor.
+// A plane of type 2 lies in JL space. It bounds the JL distance of whatever lies beyond
+// it, but no L1 distance: see combined.PlaneFactor.
 package pl1c
 
 import (
@@ -31,25 +31,19 @@ import (
 	"cpar/user/ive"
 )
 
-// PlaneFactor is what a plane's distance in levels is multiplied by before it is
-// held against a distance estimated through JL, which can fall below the L1
-// distance it stands for: at m̂ = 1296 it falls below 0.75 of it with a chance of
-// at most exp(−648·(log(4/3) − 1/4)) = 3·10⁻¹¹, and below 1 of it every other time.
-const PlaneFactor = 0.75
-
-// Params is the shape and the scales of the vectors.
+// Params describes the vectors and their scales.
 type Params struct {
 	Dim    int   // m̂
 	Offset int64 // r, in squared JL units
 	Shift  uint  // log₂ w of records and requests
 }
 
-// Paper is the paper's dimension with the greatest of the pipeline's offsets, r = 11·m̂·β/2.
+// Paper returns the paper's dimension with the greatest of the pipeline's offsets, r = 11·m̂·β/2.
 func Paper() Params {
 	return Params{Dim: 1296, Offset: 11 * 1296 * 999 / 2, Shift: ive.DistanceShift}
 }
 
-// Record and Plane are the parameters of the two types' ciphertexts.
+// Record and Plane return the parameters of the two types of ciphertexts.
 func (p Params) Record() ive.Params {
 	return ive.Params{Dim: p.Dim + 3, RecordShift: p.Shift, RequestShift: p.Shift}
 }
@@ -58,15 +52,15 @@ func (p Params) Plane() ive.Params {
 	return ive.Params{Dim: 2*p.Dim + 2, RecordShift: p.Shift, RequestShift: p.Shift}
 }
 
-// MaxSquare is the greatest Σz² of a record or request; two such vectors are no
-// farther apart than 4·MaxSquare, whose Comp fits into 63 bits with its noise.
-// (A thousandth of the bits is kept for the noise; Validate holds it against that.)
+// MaxSquare is the greatest Σz² of a record or request. Two such vectors are at most
+// 4·MaxSquare apart, and the Comp of that fits into 63 bits with its noise. (A thousandth
+// of the bits is reserved for the noise; Validate checks that it is enough.)
 func (p Params) MaxSquare() int64 {
 	limit := 0.999 * math.Ldexp(1, 63-2*int(p.Shift)) / ive.MaxScale
 	return int64(max(0, min((limit+float64(p.Offset))/4, 1<<40)))
 }
 
-// Validate refuses parameters under which a comparison could wrap.
+// Validate refuses parameters under which a comparison could wrap. Errors wrap cpar.ErrInput.
 func (p Params) Validate() error {
 	if p.Dim < 1 || p.Dim > 1<<13 || p.Offset < 0 || p.MaxSquare() < 1 {
 		return fmt.Errorf("PL1C-RF with m̂ = %d, r = %d, w = 2^%d: %w", p.Dim, p.Offset, p.Shift, cpar.ErrInput)
@@ -89,7 +83,7 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// Dis is the squared distance that a comparison stands for, off by noise and ε:
+// Dis returns the squared distance for a comparison, inexact by noise and ε:
 // Comp = r_s·(Dis − r), hence Comp/r_s + r.
 func (p Params) Dis(comp, scale int64) float64 {
 	return float64(comp)/float64(scale) + float64(p.Offset)
@@ -101,10 +95,10 @@ type Request struct {
 	Plane  []uint64 // type 2, 2m̂+2 words
 }
 
-// Compare is Comp of a record's ciphertext. It needs no key.
+// Compare returns Comp for a record's ciphertext. It needs no key.
 func (p Params) Compare(record []uint64, q *Request) int64 { return p.Record().Score(record, q.Record) }
 
-// ComparePlane is Comp of a plane's ciphertext.
+// ComparePlane returns Comp for a plane's ciphertext. It needs no key.
 func (p Params) ComparePlane(plane []uint64, q *Request) int64 {
 	return p.Plane().Score(plane, q.Plane)
 }
@@ -116,7 +110,7 @@ type Key struct {
 	records, plane *ive.Key
 }
 
-// KeyGen makes the key that belongs to secret.
+// KeyGen derives the key from secret. Errors wrap cpar.ErrInput.
 func KeyGen(secret [seed.Size]byte, p Params) (*Key, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("making a key: %w", err)
@@ -132,5 +126,5 @@ func KeyGen(secret [seed.Size]byte, p Params) (*Key, error) {
 	return &Key{params: p, records: records, plane: plane}, nil
 }
 
-// Params are the parameters the key was made with.
+// Params returns the parameters the key was made with.
 func (k *Key) Params() Params { return k.params }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/user/combined"
 	"cpar/user/ive"
 )
 
@@ -27,29 +28,29 @@ func mustKey(t testing.TB, p Params) *Key {
 	return k
 }
 
-func gaussian(r *rand.Rand, m int, spread float64) []int32 {
-	z := make([]int32, m)
+func gaussian(r *rand.Rand, m int, spread float64) []int16 {
+	z := make([]int16, m)
 	for i := range z {
-		z[i] = int32(math.Round(spread * r.NormFloat64()))
+		z[i] = int16(math.Round(spread * r.NormFloat64()))
 	}
 	return z
 }
 
-func norm1(z []int32) (s float64) {
+func norm1(z []int16) (s float64) {
 	for _, x := range z {
 		s += math.Abs(float64(x))
 	}
 	return s
 }
 
-func square(z []int32) (s float64) {
+func square(z []int16) (s float64) {
 	for _, x := range z {
 		s += float64(x) * float64(x)
 	}
 	return s
 }
 
-// Every comparison is its plain twin to within the noise's bound and ε.
+// Every comparison equals its plain twin up to the noise bound and ε.
 func TestComparisonsAreTheirTwins(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, m := range []int{1, 2, 20, 200} {
@@ -58,7 +59,7 @@ func TestComparisonsAreTheirTwins(t *testing.T) {
 		exact := ive.InsecureNoNoise(secret(3))
 		for range 20 {
 			z, zs, scale := gaussian(r, m, 40), gaussian(r, m, 40), noise.Scale()
-			h := Plane{Coordinate: r.IntN(m), Height: int32(r.IntN(200) - 100)}
+			h := Plane{Coordinate: r.IntN(m), Height: int16(r.IntN(200) - 100)}
 			for _, n := range []*ive.Noise{noise, exact} {
 				c, err1 := k.EncryptRecord(z, n)
 				plane, err2 := k.EncryptPlane(h, n)
@@ -83,10 +84,10 @@ func TestComparisonsAreTheirTwins(t *testing.T) {
 	}
 }
 
-// The twins against the vectors of the boxes, by hand.
+// The twins against the paper's vectors, worked out by hand.
 func TestBoxesByHand(t *testing.T) {
 	p := Params{Dim: 2, Offset: 7, Shift: 14}
-	z, zs := []int32{3, -4}, []int32{1, 5}
+	z, zs := []int16{3, -4}, []int16{1, 5}
 	// ‖z − zs‖² = 4 + 81, so Comp = 1024·(85 − 7).
 	if got := p.PlainRecord(z, zs, 1024); got != 1024*78 {
 		t.Errorf("type 1: %d", got)
@@ -99,8 +100,8 @@ func TestBoxesByHand(t *testing.T) {
 	}
 }
 
-// Erratum: Comp = r_s·(Dis − r) − 3ε with the boxes as printed. Dis is therefore
-// Comp/r_s + r, and not 2r + Σv² + Comp/r_s.
+// Erratum: Comp = r_s·(Dis − r) − 3ε with the boxes as printed. So Dis is Comp/r_s + r,
+// and not 2r + Σv² + Comp/r_s.
 func TestErratumDisFromComp(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	p := Params{Dim: 100, Offset: 11 * 100 * 499, Shift: ive.DistanceShift}
@@ -127,27 +128,27 @@ func TestErratumDisFromComp(t *testing.T) {
 	}
 }
 
-// walk is a difference of levels seen through a JL projection: each of m̂
-// coordinates is a sum of that many signs.
-func walk(r *rand.Rand, m, levels int) []int32 {
-	z := make([]int32, m)
+// walk is a difference of levels seen through a JL projection: each of m̂ coordinates is
+// a sum of that many signs.
+func walk(r *rand.Rand, m, levels int) []int16 {
+	z := make([]int16, m)
 	for i := range z {
 		for range levels {
-			z[i] += int32(r.IntN(2))*2 - 1
+			z[i] += int16(r.IntN(2))*2 - 1
 		}
 	}
 	return z
 }
 
-// Erratum: planes of type 2 lie in JL space, and their distance is no lower bound
-// of an L1 distance: a coordinate of the walk can take all of its steps one way.
-// Nor is a plane in levels one of a distance estimated through JL, which falls
-// short of it every other time; PlaneFactor makes it one.
+// Erratum: planes of type 2 lie in JL space, and their distance is no lower bound of an
+// L1 distance: a coordinate of the walk can take all of its steps in one direction. Nor
+// does a plane in levels bound a distance estimated through JL, which falls short of it
+// every other time; combined.PlaneFactor fixes that.
 func TestErratumJLPlaneIsNoLowerBoundOfL1(t *testing.T) {
-	// One level vector 16 levels from the request, m̂ = 4: L1 is 16 levels, which
+	// One level vector is 16 levels from the request, with m̂ = 4: L1 is 16 levels, which
 	// are 16·m̂ squared JL units. All signs of coordinate 2 agree.
 	const levels, m = 16, 4
-	record, request := []int32{2, -4, levels, 0}, []int32{0, 0, 0, 0}
+	record, request := []int16{2, -4, levels, 0}, []int16{0, 0, 0, 0}
 	p := Params{Dim: m, Offset: 0, Shift: ive.DistanceShift}
 	k, noise := mustKey(t, p), ive.InsecureNoNoise(secret(1))
 	h, err1 := k.EncryptPlane(Plane{Coordinate: 2, Height: levels}, noise)
@@ -164,8 +165,8 @@ func TestErratumJLPlaneIsNoLowerBoundOfL1(t *testing.T) {
 		t.Errorf("plane at %g, JL distance %g", plane, jl)
 	}
 
-	// The other way round, at the paper's m̂: the plane is `far` levels away, the
-	// record on it, and its distance is estimated through JL.
+	// The other way round, at the paper's m̂: the plane is `far` levels away, the record
+	// on it, and its distance is estimated through JL.
 	r := rand.New(rand.NewPCG(5, 6))
 	const trials, far, mHat = 150, 12, 1296
 	below, wrong := 0, 0
@@ -174,7 +175,7 @@ func TestErratumJLPlaneIsNoLowerBoundOfL1(t *testing.T) {
 		if estimate < far {
 			below++
 		}
-		if estimate < PlaneFactor*far {
+		if estimate < combined.PlaneFactor*far {
 			wrong++
 		}
 	}
@@ -182,18 +183,18 @@ func TestErratumJLPlaneIsNoLowerBoundOfL1(t *testing.T) {
 		t.Errorf("the JL estimate falls below the plane in %d of %d cases only", below, trials)
 	}
 	if wrong > 0 {
-		t.Errorf("times %g the plane is still above the JL estimate in %d of %d cases", PlaneFactor, wrong, trials)
+		t.Errorf("times %g the plane is still above the JL estimate in %d of %d cases", combined.PlaneFactor, wrong, trials)
 	}
 }
 
-// What is admitted does not wrap: the farthest records and planes compare right.
+// What is admitted does not wrap: the farthest records and planes compare correctly.
 func TestEdgesDoNotWrap(t *testing.T) {
 	for _, p := range []Params{{Dim: 3, Offset: 1000, Shift: 14}, {Dim: 3, Offset: 7120872, Shift: 14}, {Dim: 2, Offset: 0, Shift: 14}} {
 		k, noise := mustKey(t, p), ive.NewNoise(secret(4))
-		edge := int32(math.Sqrt(float64(p.MaxSquare())))
-		far, near := make([]int32, p.Dim), make([]int32, p.Dim)
+		edge := int16(math.Sqrt(float64(p.MaxSquare())))
+		far, near := make([]int16, p.Dim), make([]int16, p.Dim)
 		far[0], near[0] = -edge, edge
-		for _, pair := range [][2][]int32{{far, near}, {near, near}, {near, far}} {
+		for _, pair := range [][2][]int16{{far, near}, {near, near}, {near, far}} {
 			c, err1 := k.EncryptRecord(pair[0], noise)
 			h := Plane{Coordinate: 0, Height: pair[0][0]}
 			plane, err2 := k.EncryptPlane(h, noise)
@@ -230,7 +231,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	p := Params{Dim: 3, Offset: 1000, Shift: 14}
-	k, noise, z := mustKey(t, p), ive.NewNoise(secret(1)), make([]int32, 3)
+	k, noise, z := mustKey(t, p), ive.NewNoise(secret(1)), make([]int16, 3)
 	_, short := k.EncryptRecord(z[:2], noise)
 	_, noNoise := k.EncryptRecord(z, nil)
 	_, coordinate := k.EncryptPlane(Plane{Coordinate: 3}, noise)
@@ -240,7 +241,7 @@ func TestRefusals(t *testing.T) {
 	_, high := k.Request(z, 2048, noise)
 	_, requestShort := k.Request(z[:1], 1024, noise)
 	_, requestNoNoise := k.Request(z, 1024, nil)
-	_, overflow := k.Request([]int32{math.MinInt32, math.MinInt32, 0}, 1024, noise)
+	_, overflow := k.Request([]int16{math.MinInt16, math.MinInt16, 0}, 1024, noise)
 	for i, err := range []error{short, noNoise, coordinate, negative, planeNoNoise, low, high, requestShort, requestNoNoise, overflow} {
 		if !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("case %d: %v", i, err)

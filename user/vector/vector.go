@@ -1,21 +1,20 @@
-// Package vector assembles the plaintext vector of a photo in the `paper`
-// profile.
+// Package vector assembles the plaintext vector of a photo in profile paper.
 //
 //	rgb 48, hsv 48, gabor 256, gaborq 256, haar p, haarq p ─▶ L1 (608 + 2p) ─▶ Levels
 //	lab 48                                                 ─▶ KL (48)
 //
-// haar and haarq are the p principal components that "PCA-X" leaves of 4096
-// Haar coefficients, p = 4096/X. The paper's X = 32 gives p = 128 and with it
-// its two dimensions, m_L1 = 864 and m_KL = 48.
+// haar and haarq are the p principal components that "PCA-X" keeps of 4096 Haar
+// coefficients, p = 4096/X. The paper's X = 32 gives p = 128, and with it the paper's two
+// dimensions, m_L1 = 864 and m_KL = 48.
 //
-// Each of the six features is L1-normalised by itself, so every element lies
-// in [-1, 1] and Σ|L1| is at most 6; the distance of two photos is at most 12.
-// Levels are the same elements as integers 0 to β = 999, as the paper needs them
-// for its unary map: β/2 levels are one unit of L1.
+// Each of the six features is L1-normalised separately, so every element lies in [-1, 1]
+// and Σ|L1| is at most 6; the distance of two photos is at most 12. Levels are the same
+// elements as integers 0 to β = 999, as the paper's unary map needs: β/2 levels are one
+// unit of L1.
 //
-// lab is a histogram, compared by Kullback-Leibler divergence; every bin is
-// raised by Smoothing first so that no logarithm of 0 occurs. The paper counts
-// log 0 as 0 instead, which makes photos that share no colour identical.
+// lab is a histogram, compared by Kullback-Leibler divergence; Smoothing is first added
+// to every bin so that no logarithm of 0 occurs. The paper counts log 0 as 0 instead,
+// which makes photos without a common colour identical.
 package vector
 
 import (
@@ -26,30 +25,28 @@ import (
 )
 
 const (
-	// Beta is the paper's β: elements of [-1, 1] become levels 0 to Beta, after
-	// "+1", over [0, 2].
+	// Beta is the paper's β: elements of [-1, 1] become levels 0 to Beta, after "+1", over [0, 2].
 	Beta = 999
-	// Smoothing is added to every bin of lab before it is normalised (again).
-	// It is this project's, not the paper's.
+	// Smoothing is added to every bin of lab before it is normalised (again). It is not
+	// from the paper.
 	Smoothing = 1e-3
-	// Parts is the number of features of the L1 part, and a bound of Σ|L1|.
+	// Parts is the number of features in the L1 part, and a bound on Σ|L1|.
 	Parts = 6
 	// DimensionKL is m_KL, 16 bins for each of 3 channels.
 	DimensionKL = colour
 
 	colour = 48
 	gabor  = 256
-	// leastNorm keeps a feature of zeros, such as the Haar part of a collection
-	// of identical photos, from dividing by zero; it stays zeros.
+	// leastNorm avoids division by zero for a feature of zeros, such as the Haar part of
+	// a collection of identical photos; it stays zero.
 	leastNorm = 1e-12
 )
 
-// Dimension is m_L1 for haar and haarq of p components each: 864 for the
-// paper's 128.
+// Dimension returns m_L1 for haar and haarq of p components each: 864 for the paper's 128.
 func Dimension(p int) int { return 2*colour + 2*gabor + 2*p }
 
-// Features are the seven features of a photo, haar and haarq after PCA, the
-// others as extracted. They need not be normalised.
+// Features are the seven features of a photo: haar and haarq after PCA, the others as
+// extracted. They need not be normalised.
 type Features struct {
 	RGB, HSV      []float64 // 48 each
 	Gabor, GaborQ []float64 // 256 each
@@ -57,19 +54,19 @@ type Features struct {
 	Lab           []float64 // 48
 }
 
-// Vector is the plaintext of a photo. It is as private as the photo.
+// Vector is the plaintext of a photo, as private as the photo itself. A profile with
+// distance L1 + KL sets Levels and KL; one with squared L2 sets X, and Levels for
+// splitting.
 type Vector struct {
-	L1     []float64 // normalised, in the order of Features
-	Levels []uint16  // L1 quantised: 0 to Beta
+	Levels []uint16  // the elements in levels, 0 to Beta
 	KL     []float64 // lab, smoothed and normalised: all above 0, sum 1
-	// X is there instead of L1 and KL in profiles whose distance is squared L2:
-	// the vector itself, of length 1, or 0 in the middle of the collection.
+	// X has length 1, or 0 for a photo at the centre of the collection.
 	X []float32
 }
 
-// Embedded is the vector x of a profile whose distance is squared L2, filled up
-// with zeros to dim dimensions. Its levels are for splitting only. It refuses a
-// vector of more dimensions, of a length above 1, or that is not finite.
+// Embedded returns the vector x of a profile with squared L2 distance, padded with zeros
+// to dim dimensions. Its levels are only for splitting. Errors wrap cpar.ErrInput: too
+// many dimensions, a length above 1, or values that are not finite.
 func Embedded(x []float32, dim int) (*Vector, error) {
 	if len(x) > dim {
 		return nil, fmt.Errorf("assembling a vector: %w: %d dimensions, want at most %d", cpar.ErrInput, len(x), dim)
@@ -88,14 +85,31 @@ func Embedded(x []float32, dim int) (*Vector, error) {
 	return v, nil
 }
 
-// New assembles the vector of a photo. It refuses features of other lengths,
-// values that are not finite, and histograms with values below 0.
+// New assembles the vector of a photo. Errors wrap cpar.ErrInput: features of wrong
+// length, values that are not finite, or negative histogram values.
 func New(f Features) (*Vector, error) {
+	elements, err := L1(f)
+	if err != nil {
+		return nil, fmt.Errorf("assembling a vector: %w", err)
+	}
+	if err := check(f.Lab, DimensionKL, true); err != nil {
+		return nil, fmt.Errorf("assembling a vector: lab: %w", err)
+	}
+	smoothed := make([]float64, DimensionKL)
+	for i, bin := range f.Lab {
+		smoothed[i] = bin + Smoothing
+	}
+	return &Vector{Levels: Quantise(elements), KL: NormaliseL1(smoothed)}, nil
+}
+
+// L1 returns the part of a photo's vector that is compared by L1, before rounding to
+// levels: the features in order, each normalised.
+func L1(f Features) ([]float64, error) {
 	p := len(f.Haar)
 	if p == 0 {
-		return nil, fmt.Errorf("assembling a vector: %w: haar is empty", cpar.ErrInput)
+		return nil, fmt.Errorf("%w: haar is empty", cpar.ErrInput)
 	}
-	v := &Vector{L1: make([]float64, 0, Dimension(p))}
+	out := make([]float64, 0, Dimension(p))
 	for _, part := range []struct {
 		name      string
 		values    []float64
@@ -107,20 +121,11 @@ func New(f Features) (*Vector, error) {
 		{"haar", f.Haar, p, false}, {"haarq", f.HaarQ, p, false},
 	} {
 		if err := check(part.values, part.want, part.histogram); err != nil {
-			return nil, fmt.Errorf("assembling a vector: %s: %w", part.name, err)
+			return nil, fmt.Errorf("%s: %w", part.name, err)
 		}
-		v.L1 = append(v.L1, NormaliseL1(part.values)...)
+		out = append(out, NormaliseL1(part.values)...)
 	}
-	if err := check(f.Lab, DimensionKL, true); err != nil {
-		return nil, fmt.Errorf("assembling a vector: lab: %w", err)
-	}
-	smoothed := make([]float64, DimensionKL)
-	for i, bin := range f.Lab {
-		smoothed[i] = bin + Smoothing
-	}
-	v.KL = NormaliseL1(smoothed)
-	v.Levels = Quantise(v.L1)
-	return v, nil
+	return out, nil
 }
 
 func check(values []float64, want int, histogram bool) error {
@@ -140,7 +145,7 @@ func check(values []float64, want int, histogram bool) error {
 	return nil
 }
 
-// NormaliseL1 is x / max(Σ|x|, 10⁻¹²), a new slice.
+// NormaliseL1 returns x / max(Σ|x|, 10⁻¹²) in a new slice.
 func NormaliseL1(x []float64) []float64 {
 	norm := 0.0
 	for _, v := range x {
@@ -154,9 +159,9 @@ func NormaliseL1(x []float64) []float64 {
 	return out
 }
 
-// Quantise maps elements of [-1, 1] to levels 0 to Beta, a half to the even
-// level. Elements outside, which normalised vectors do not have, go to the
-// nearest end, and NaN to the middle.
+// Quantise maps elements of [-1, 1] to levels 0 to Beta, rounding halves to the even
+// level. Elements outside, which normalised vectors do not have, go to the nearest end,
+// and NaN to the middle.
 func Quantise(x []float64) []uint16 {
 	levels := make([]uint16, len(x))
 	for i, v := range x {

@@ -39,6 +39,16 @@ func sumAbs(x []float64) float64 {
 	return sum
 }
 
+// mustL1 returns the part of a vector that is compared by L1.
+func mustL1(t *testing.T, f Features) []float64 {
+	t.Helper()
+	x, err := L1(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
 func TestDimensions(t *testing.T) {
 	if Dimension(4096/32) != 864 || DimensionKL != 48 {
 		t.Errorf("m_L1 = %d, m_KL = %d; the paper has 864 and 48", Dimension(4096/32), DimensionKL)
@@ -48,8 +58,8 @@ func TestDimensions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(v.L1) != Dimension(p) || len(v.Levels) != Dimension(p) || len(v.KL) != DimensionKL {
-			t.Errorf("p = %d: %d, %d and %d values", p, len(v.L1), len(v.Levels), len(v.KL))
+		if l1 := mustL1(t, features(1, p)); len(l1) != Dimension(p) || len(v.Levels) != Dimension(p) || len(v.KL) != DimensionKL {
+			t.Errorf("p = %d: %d, %d and %d values", p, len(l1), len(v.Levels), len(v.KL))
 		}
 	}
 }
@@ -60,17 +70,17 @@ func TestNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := 0
+	l1, at := mustL1(t, f), 0
 	for i, part := range [][]float64{f.RGB, f.HSV, f.Gabor, f.GaborQ, f.Haar, f.HaarQ} {
 		sum := sumAbs(part)
 		for j, x := range part {
-			if got := v.L1[at+j]; math.Abs(got-x/sum) > 1e-15 {
+			if got := l1[at+j]; math.Abs(got-x/sum) > 1e-15 {
 				t.Fatalf("feature %d, value %d: %g, want %g", i, j, got, x/sum)
 			}
 		}
 		at += len(part)
 	}
-	if got := sumAbs(v.L1); math.Abs(got-Parts) > 1e-12 {
+	if got := sumAbs(l1); math.Abs(got-Parts) > 1e-12 {
 		t.Errorf("Σ|L1| is %g", got)
 	}
 	sum := sumAbs(f.Lab) + 48*Smoothing
@@ -79,8 +89,8 @@ func TestNew(t *testing.T) {
 			t.Fatalf("lab bin %d: %g, want %g", j, v.KL[j], (x+Smoothing)/sum)
 		}
 	}
-	for d, x := range v.L1 {
-		// Half a level is the most that rounding may move an element.
+	for d, x := range l1 {
+		// Rounding moves an element by at most half a level.
 		if math.Abs(float64(v.Levels[d])/Beta*2-1-x) > 1.0/Beta+1e-12 {
 			t.Fatalf("element %d: %g has level %d", d, x, v.Levels[d])
 		}
@@ -112,9 +122,10 @@ func TestFeaturesOfZeros(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	l1 := mustL1(t, f)
 	for d := range 48 {
-		if v.L1[d] != 0 || v.Levels[d] != 500 {
-			t.Fatalf("rgb %d is %g, level %d", d, v.L1[d], v.Levels[d])
+		if l1[d] != 0 || v.Levels[d] != 500 {
+			t.Fatalf("rgb %d is %g, level %d", d, l1[d], v.Levels[d])
 		}
 		if math.Abs(v.KL[d]-1.0/48) > 1e-15 {
 			t.Fatalf("lab %d is %g", d, v.KL[d])
@@ -148,9 +159,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Features that OpenCV and PyWavelets extract, with 128 Haar coefficients in
-// place of principal components: every photo stays within the bounds that
-// later steps rely on.
+// Features extracted by OpenCV and PyWavelets, with 128 Haar coefficients instead of
+// principal components: every photo stays within the bounds that later steps rely on.
 func TestVectorsOfPhotos(t *testing.T) {
 	data, err := os.ReadFile(oracle.Path(t, "reference/golden.json"))
 	if err != nil {
@@ -161,14 +171,15 @@ func TestVectorsOfPhotos(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, g := range golden {
-		v, err := New(Features{
+		f := Features{
 			RGB: g["rgb"], HSV: g["hsv"], Gabor: g["gabor"], GaborQ: g["gaborq"],
 			Haar: g["haar"][:128], HaarQ: g["haarq"][:128], Lab: g["lab"],
-		})
+		}
+		v, err := New(f)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if sumAbs(v.L1) > Parts+1e-12 || slices.Max(v.Levels) > Beta || math.Abs(sumAbs(v.KL)-1) > 1e-12 || slices.Min(v.KL) <= 0 {
+		if sumAbs(mustL1(t, f)) > Parts+1e-12 || slices.Max(v.Levels) > Beta || math.Abs(sumAbs(v.KL)-1) > 1e-12 || slices.Min(v.KL) <= 0 {
 			t.Errorf("%s: out of bounds", name)
 		}
 	}
