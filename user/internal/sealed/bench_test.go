@@ -31,7 +31,7 @@ func BenchmarkSealed(b *testing.B) {
 		// One group over and over costs the cloud as much as different ones: copies
 		// are other memory. No index may repeat a group.
 		plain := randomCollection(r, p, p.Records())
-		g, err := k.Encrypt(plain.vectors, plain.addends)
+		g, err := k.Encrypt(plain.vectors, plain.addends, fresh())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func BenchmarkSealed(b *testing.B) {
 			b.Fatal(err)
 		}
 		u := gaussianVector(r, c.dim, p.RequestNorm)
-		pending, q, err := k.NewRequest(u)
+		pending, q, err := k.NewRequest(u, fresh())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func BenchmarkSealed(b *testing.B) {
 		name := fmt.Sprintf("n=%d,d=%d,D=%d/", n, c.dim, c.block)
 		b.Run(name+"encrypt-group", func(b *testing.B) {
 			for b.Loop() {
-				if _, err := k.Encrypt(plain.vectors, plain.addends); err != nil {
+				if _, err := k.Encrypt(plain.vectors, plain.addends, fresh()); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -84,7 +84,7 @@ func BenchmarkSealed(b *testing.B) {
 		})
 		b.Run(name+"request", func(b *testing.B) {
 			for b.Loop() {
-				if _, _, err := k.NewRequest(u); err != nil {
+				if _, _, err := k.NewRequest(u, fresh()); err != nil {
 					b.Fatal(err)
 				}
 			}

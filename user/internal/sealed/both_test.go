@@ -1,6 +1,7 @@
 package sealed
 
 import (
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"math"
@@ -48,22 +49,22 @@ func paperLike(dim, block int) lattice.Params {
 }
 
 // gaussianVector has about the given norm, and never more.
-func gaussianVector(r *rand.Rand, dim int, norm int64) []int32 {
+func gaussianVector(r *rand.Rand, dim int, norm int64) []int16 {
 	x := make([]float64, dim)
 	sum := 0.
 	for i := range x {
 		x[i] = r.NormFloat64()
 		sum += x[i] * x[i]
 	}
-	v := make([]int32, dim)
+	v := make([]int16, dim)
 	for i := range v {
-		v[i] = int32(x[i] / math.Sqrt(sum) * float64(norm)) // towards zero
+		v[i] = int16(x[i] / math.Sqrt(sum) * float64(norm)) // towards zero
 	}
 	return v
 }
 
 type collection struct {
-	vectors [][]int32
+	vectors [][]int16
 	addends []int64
 }
 
@@ -73,6 +74,12 @@ func randomCollection(r *rand.Rand, p lattice.Params, n int) (c collection) {
 		c.addends = append(c.addends, r.Int64N(2*p.Addend+1)-p.Addend)
 	}
 	return c
+}
+
+// fresh is a secret that was never used before.
+func fresh() (s seed.Secret) {
+	crand.Read(s[:])
+	return s
 }
 
 // build encrypts records in groups of at most size.
@@ -85,7 +92,7 @@ func build(t testing.TB, k *Key, c collection, size int) ([]*lattice.Group, *Hin
 	var groups []*lattice.Group
 	for at := 0; at < len(c.vectors); at += size {
 		to := min(at+size, len(c.vectors))
-		g, err := k.Encrypt(c.vectors[at:to], c.addends[at:to])
+		g, err := k.Encrypt(c.vectors[at:to], c.addends[at:to], fresh())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +104,7 @@ func build(t testing.TB, k *Key, c collection, size int) ([]*lattice.Group, *Hin
 	return groups, h
 }
 
-func dotPlain(a, b []int32) (s int64) {
+func dotPlain(a, b []int16) (s int64) {
 	for i := range a {
 		s += int64(a[i]) * int64(b[i])
 	}
@@ -105,9 +112,9 @@ func dotPlain(a, b []int32) (s int64) {
 }
 
 // ask sends a request for u to the cloud and reads the reply.
-func ask(t testing.TB, k *Key, h *Hints, x *cloud.Index, u []int32, workers int) []int64 {
+func ask(t testing.TB, k *Key, h *Hints, x *cloud.Index, u []int16, workers int) []int64 {
 	t.Helper()
-	pending, q, err := k.NewRequest(u)
+	pending, q, err := k.NewRequest(u, fresh())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +144,7 @@ func openIndex(t testing.TB, p lattice.Params, groups []*lattice.Group) *cloud.I
 }
 
 // wrong is the number of scores that differ from the plain inner products.
-func (c collection) wrong(scores []int64, u []int32) (n int) {
+func (c collection) wrong(scores []int64, u []int16) (n int) {
 	for i, got := range scores {
 		if got != dotPlain(c.vectors[i], u)+c.addends[i] {
 			n++
@@ -178,26 +185,26 @@ func TestScoresAreExactAtTheEdges(t *testing.T) {
 		balanced(t, lattice.Params{Dim: 256, Block: 64, LogT: 22, RecordNorm: 1448, RequestNorm: 1448, Addend: 447}),
 		balanced(t, lattice.Params{Dim: 64, Block: 16, LogT: 16, RecordNorm: 181, RequestNorm: 181, Addend: 6}),
 	} {
-		spike := func(norm int64, at int) []int32 { v := make([]int32, p.Dim); v[at] = int32(norm); return v }
-		flat := func(norm int64, alternate bool) []int32 {
-			v := make([]int32, p.Dim)
+		spike := func(norm int64, at int) []int16 { v := make([]int16, p.Dim); v[at] = int16(norm); return v }
+		flat := func(norm int64, alternate bool) []int16 {
+			v := make([]int16, p.Dim)
 			for i := range v {
-				v[i] = int32(math.Sqrt(float64(norm*norm) / float64(p.Dim)))
+				v[i] = int16(math.Sqrt(float64(norm*norm) / float64(p.Dim)))
 				if alternate && i%2 == 1 {
 					v[i] = -v[i]
 				}
 			}
 			return v
 		}
-		negative := func(v []int32) []int32 {
-			w := make([]int32, len(v))
+		negative := func(v []int16) []int16 {
+			w := make([]int16, len(v))
 			for i, x := range v {
 				w[i] = -x
 			}
 			return w
 		}
-		shapes := func(norm int64) [][]int32 {
-			return [][]int32{spike(norm, 0), spike(-norm, p.Dim-1), spike(norm, p.Block-1), flat(norm, false), flat(norm, true)}
+		shapes := func(norm int64) [][]int16 {
+			return [][]int16{spike(norm, 0), spike(-norm, p.Dim-1), spike(norm, p.Block-1), flat(norm, false), flat(norm, true)}
 		}
 		var plain collection
 		for len(plain.vectors) < p.Records() {
@@ -230,7 +237,7 @@ func TestNoiseIsAsPredicted(t *testing.T) {
 	sum, n := 0., 0
 	for range 40 {
 		u := gaussianVector(r, p.Dim, p.RequestNorm)
-		pending, q, err := k.NewRequest(u)
+		pending, q, err := k.NewRequest(u, fresh())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,11 +292,11 @@ func TestWrongKeysReadGarbage(t *testing.T) {
 		t.Errorf("another secret for addends reads %d of %d scores", len(plain.vectors)-n, len(plain.vectors))
 	}
 	// As is that of each request: one cannot read another's reply.
-	pending, _, err := k.NewRequest(u)
+	pending, _, err := k.NewRequest(u, fresh())
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, q, err := k.NewRequest(u)
+	_, q, err := k.NewRequest(u, fresh())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +327,7 @@ func TestRepliesThatDoNotFitAreRefused(t *testing.T) {
 	groups, h := build(t, k, plain, 16)
 	x := openIndex(t, p, groups)
 	u := gaussianVector(r, p.Dim, p.RequestNorm)
-	pending, q, err := k.NewRequest(u)
+	pending, q, err := k.NewRequest(u, fresh())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,7 +412,7 @@ func TestBytesTellOnlyHowMany(t *testing.T) {
 			t.Fatal(err)
 		}
 		u := plain.vectors[0]
-		pending, q, err := k.NewRequest(u)
+		pending, q, err := k.NewRequest(u, fresh())
 		if err != nil {
 			t.Fatal(err)
 		}

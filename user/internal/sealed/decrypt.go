@@ -2,6 +2,7 @@ package sealed
 
 import (
 	"fmt"
+	"math"
 
 	"cpar"
 	"cpar/internal/lattice"
@@ -11,7 +12,7 @@ import (
 // records. Only compaction and removal need it; reading replies does not.
 //
 //	W_{g,b} + a_g·s_b = Δ_db·m_{g,b} + e_{g,b}
-func (k *Key) Decrypt(g *lattice.Group) ([][]int32, []int64, error) {
+func (k *Key) Decrypt(g *lattice.Group) ([][]int16, []int64, error) {
 	p := k.params
 	if !g.Fits(p, k.id) {
 		return nil, nil, fmt.Errorf("decrypting a sealed group: %w: it is not of this index", cpar.ErrCorrupt)
@@ -21,9 +22,9 @@ func (k *Key) Decrypt(g *lattice.Group) ([][]int32, []int64, error) {
 	}
 	a, w := make([]uint64, lattice.N), make([]uint64, lattice.N)
 	publicGroup(a, k.id, g.Seed)
-	vectors := make([][]int32, g.Count)
+	vectors := make([][]int16, g.Count)
 	for i := range vectors {
-		vectors[i] = make([]int32, p.Dim)
+		vectors[i] = make([]int16, p.Dim)
 	}
 	for b, s := range k.blocks {
 		p.Gather(w, g.Matrix, b)
@@ -47,17 +48,21 @@ func (k *Key) Decrypt(g *lattice.Group) ([][]int32, []int64, error) {
 }
 
 // readRecord is the inverse of placeRecord.
-func readRecord(v []int32, p lattice.Params, w []uint64, i, b int) {
+func readRecord(v []int16, p lattice.Params, w []uint64, i, b int) {
 	from := b * p.Block
 	for j := range v[from:min(from+p.Block, p.Dim)] {
 		at := i*p.Block - j
 		if at < 0 {
-			v[from+j] = int32(nearest(lattice.Sub(0, w[at+lattice.N]), p.LogRecordScale))
+			v[from+j] = saturated(nearest(lattice.Sub(0, w[at+lattice.N]), p.LogRecordScale))
 			continue
 		}
-		v[from+j] = int32(nearest(w[at], p.LogRecordScale))
+		v[from+j] = saturated(nearest(w[at], p.LogRecordScale))
 	}
 }
+
+// saturated is x, or the end of int16 that it lies beyond: what another key
+// decrypts must not look small.
+func saturated(x int64) int16 { return int16(min(max(x, math.MinInt16), math.MaxInt16)) }
 
 // nearest is the integer nearest to x/2^shift, where x stands for a number
 // between −Q/2 and Q/2.

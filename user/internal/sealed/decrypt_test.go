@@ -14,7 +14,7 @@ func TestDecryptIsTheInverseOfEncrypt(t *testing.T) {
 	k := testKey(t, p)
 	for _, n := range []int{1, p.Records() - 1, p.Records()} {
 		c := randomCollection(rand.New(rand.NewPCG(1, uint64(n))), p, n)
-		g, err := k.Encrypt(c.vectors, c.addends)
+		g, err := k.Encrypt(c.vectors, c.addends, fresh())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func BenchmarkDecrypt(b *testing.B) {
 	p := balanced(b, paperLike(1408, 128))
 	k := testKey(b, p)
 	c := randomCollection(rand.New(rand.NewPCG(1, 1)), p, p.Records())
-	g, err := k.Encrypt(c.vectors, c.addends)
+	g, err := k.Encrypt(c.vectors, c.addends, fresh())
 	if err != nil {
 		b.Fatal(err)
 	}

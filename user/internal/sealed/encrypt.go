@@ -9,9 +9,9 @@ import (
 )
 
 // Encrypt makes one group of 1 to K records: for each a vector of Dim
-// coordinates and the addend of its score. Every call draws a new a_g and new
-// noise.
-func (k *Key) Encrypt(vectors [][]int32, addends []int64) (*lattice.Group, error) {
+// coordinates and the addend of its score. The seed of a_g and the noise come
+// from fresh, which must serve this group alone (seed.Source).
+func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*lattice.Group, error) {
 	p := k.params
 	if len(vectors) < 1 || len(vectors) > p.Records() || len(addends) != len(vectors) {
 		return nil, fmt.Errorf("encrypting a sealed group: %w: %d vectors and %d addends for 1 to %d records",
@@ -30,8 +30,9 @@ func (k *Key) Encrypt(vectors [][]int32, addends []int64) (*lattice.Group, error
 		Index: k.id, Count: len(vectors),
 		Addends: make([]uint64, p.Records()), Matrix: make([]uint64, p.Words()),
 	}
-	k.fresh(g.Seed[:])
-	noise := seed.New(k.freshSecret())
+	// The seed is public, the noise must not follow from it.
+	g.Seed = fresh.Derive("sealed/seed")
+	noise := seed.New(fresh.Derive("sealed/noise"))
 	a := make([]uint64, lattice.N)
 	publicGroup(a, k.id, g.Seed)
 
@@ -77,7 +78,7 @@ func (k *Key) maskAddends(dst, a []uint64) {
 
 // placeRecord writes block b of record i into m_{g,b}, times Δ_db: coordinate j
 // at X^(iD−j), where X^−j is −X^(N−j).
-func placeRecord(w []uint64, p lattice.Params, v []int32, i, b int) {
+func placeRecord(w []uint64, p lattice.Params, v []int16, i, b int) {
 	from := b * p.Block
 	for j, x := range v[from:min(from+p.Block, p.Dim)] {
 		c, at := int64(x)<<p.LogRecordScale, i*p.Block-j
@@ -90,11 +91,10 @@ func placeRecord(w []uint64, p lattice.Params, v []int32, i, b int) {
 
 // checkVector refuses a vector of another length and one that is too long for
 // scores that cannot wrap and for the noise budget.
-func checkVector(p lattice.Params, v []int32, norm int64) error {
+func checkVector(p lattice.Params, v []int16, norm int64) error {
 	if len(v) != p.Dim {
 		return fmt.Errorf("%w: a vector of %d coordinates, not %d", cpar.ErrInput, len(v), p.Dim)
 	}
-	// |x| ≤ 2³¹ and norm ≤ 2³¹, so the sum is past norm² long before it wraps.
 	square := uint64(0)
 	for _, x := range v {
 		square += uint64(int64(x) * int64(x))

@@ -2,6 +2,7 @@ package sealed
 
 import (
 	"fmt"
+	"slices"
 
 	"cpar"
 	"cpar/internal/lattice"
@@ -18,10 +19,10 @@ type Hints struct {
 	public  [][]uint64
 	state   lattice.State
 	records int
-	groups  []hint
+	groups  []groupHint
 }
 
-type hint struct {
+type groupHint struct {
 	seed         [lattice.SeedSize]byte
 	first, count int
 	packed       []byte // N coefficients by classes, of HintBits bits
@@ -36,10 +37,17 @@ func NewHints(p lattice.Params, id cpar.IndexID) (*Hints, error) {
 	return &Hints{params: p, id: id, state: state}, nil
 }
 
+// clone is h, to be added to.
+func (h *Hints) clone() *Hints {
+	c := *h
+	c.groups = slices.Clip(c.groups)
+	return &c
+}
+
 // Records is the number of records of all groups.
 func (h *Hints) Records() int { return h.records }
 
-// State names the groups that the hints are of.
+// State names the groups that the hints belong to.
 func (h *Hints) State() lattice.State { return h.state }
 
 // Append computes the hint of the next group of the index, in the order in
@@ -67,7 +75,7 @@ func (h *Hints) Append(g *lattice.Group) error {
 }
 
 func (h *Hints) add(seed [lattice.SeedSize]byte, count int, packed []byte) {
-	h.groups = append(h.groups, hint{seed: seed, first: h.records, count: count, packed: packed})
+	h.groups = append(h.groups, groupHint{seed: seed, first: h.records, count: count, packed: packed})
 	h.records += count
 	h.state = h.state.Append(seed, count)
 }
@@ -75,8 +83,8 @@ func (h *Hints) add(seed [lattice.SeedSize]byte, count int, packed []byte) {
 func (h *Hints) packedSize() int { return lattice.PackedSize(lattice.N, h.params.HintBits()) }
 
 // evaluate writes the evaluations of the hint by classes into dst: D times K
-// points, which takes less than N points and is all that is of use.
-func (g hint) evaluate(p lattice.Params, dst []uint64) {
+// points, which takes fewer than N points, and no more are needed.
+func (g groupHint) evaluate(p lattice.Params, dst []uint64) {
 	lattice.Unpack(dst, g.packed, p.HintBits())
 	for i, x := range dst {
 		dst[i] = lattice.Expand(x, p.HintBits())

@@ -2,7 +2,6 @@ package sealed
 
 import (
 	"fmt"
-	"io"
 
 	"cpar"
 	"cpar/internal/lattice"
@@ -20,9 +19,6 @@ type Key struct {
 	blocks [][]uint64
 	addend []uint64
 	public [][]uint64
-
-	// testOnlyRand replaces crypto/rand in tests. With it, nothing is secret.
-	testOnlyRand io.Reader
 }
 
 // NewKey derives the key of an index.
@@ -40,10 +36,6 @@ func NewKey(master seed.Secret, p lattice.Params, id cpar.IndexID) (*Key, error)
 	return k, nil
 }
 
-// TestOnlyRand replaces crypto/rand, so that a test of the owner can pin the
-// bytes of an index. Never called outside tests: with it nothing is secret.
-func (k *Key) TestOnlyRand(r io.Reader) { k.testOnlyRand = r }
-
 func secret(s seed.Secret) []uint64 {
 	p := ternary(seed.New(s))
 	lattice.Evaluate(p)
@@ -52,7 +44,7 @@ func secret(s seed.Secret) []uint64 {
 }
 
 // publicRequest is a′_1 … a′_B: public, fixed for an index. Uniform evaluations
-// are those of a uniform polynomial.
+// are the evaluations of a uniform polynomial.
 func publicRequest(p lattice.Params, id cpar.IndexID) [][]uint64 {
 	a := make([][]uint64, p.Blocks())
 	for b := range a {

@@ -47,20 +47,20 @@ func TestCiphertextsLookUniform(t *testing.T) {
 	p := balanced(t, lattice.Params{Dim: 600, Block: 256, LogT: 20, RecordNorm: 500, RequestNorm: 500, Addend: 1000})
 	k := testKey(t, p)
 	r := rand.New(rand.NewPCG(1, 2))
-	zero := make([]int32, p.Dim)
-	for name, v := range map[string][]int32{"zero": zero, "long": gaussianVector(r, p.Dim, p.RecordNorm)} {
-		var vectors [][]int32
+	zero := make([]int16, p.Dim)
+	for name, v := range map[string][]int16{"zero": zero, "long": gaussianVector(r, p.Dim, p.RecordNorm)} {
+		var vectors [][]int16
 		for range p.Records() {
 			vectors = append(vectors, v)
 		}
 		var matrices, requests [][]uint64
 		var addends []uint64
 		for range 2 {
-			g, err := k.Encrypt(vectors, make([]int64, len(vectors)))
+			g, err := k.Encrypt(vectors, make([]int64, len(vectors)), fresh())
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, q, err := k.NewRequest(v)
+			_, q, err := k.NewRequest(v, fresh())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +69,7 @@ func TestCiphertextsLookUniform(t *testing.T) {
 			addends = append(addends, g.Addends...)
 		}
 		for range 40 {
-			g, err := k.Encrypt(vectors[:1], []int64{0})
+			g, err := k.Encrypt(vectors[:1], []int64{0}, fresh())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,19 +22,20 @@ type Pending struct {
 	once, combined []uint64
 }
 
-// NewRequest encrypts a vector of Dim coordinates.
-func (k *Key) NewRequest(u []int32) (*Pending, *lattice.Request, error) {
+// NewRequest encrypts a vector of Dim coordinates. Its secret and noise come from
+// fresh, which must serve this request alone (seed.Source).
+func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*Pending, *lattice.Request, error) {
 	p := k.params
 	if err := checkVector(p, u, p.RequestNorm); err != nil {
 		return nil, nil, fmt.Errorf("encrypting a sealed request: %w", err)
 	}
-	root := k.freshSecret()
-	noise := seed.New(root.Derive("sealed/noise"))
-	once := ternary(seed.New(root.Derive("sealed/once")))
+	noise := seed.New(fresh.Derive("sealed/noise"))
+	once := ternary(seed.New(fresh.Derive("sealed/once")))
 	q := &Pending{params: p, id: k.id, once: reflected(p, once), combined: make([]uint64, lattice.N)}
 	lattice.Evaluate(once)
 	r := &lattice.Request{Index: k.id, Matrix: make([]uint64, p.Words())}
-	k.fresh(r.Number[:])
+	number := fresh.Derive("sealed/number")
+	copy(r.Number[:], number[:])
 	q.number = r.Number
 
 	// s_n by the way: 1 times a factor is what the factor stands for.

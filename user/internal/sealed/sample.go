@@ -1,31 +1,11 @@
 package sealed
 
 import (
-	"crypto/rand"
-	"io"
 	"math/bits"
 
 	"cpar/internal/lattice"
 	"cpar/user/internal/seed"
 )
-
-// fresh is where seeds of groups, noise and secrets of requests come from.
-func (k *Key) fresh(b []byte) {
-	source := io.Reader(rand.Reader)
-	if k.testOnlyRand != nil {
-		source = k.testOnlyRand
-	}
-	if _, err := io.ReadFull(source, b); err != nil {
-		// crypto/rand does not fail; going on without randomness would give the
-		// key away.
-		panic("sealed: no randomness: " + err.Error())
-	}
-}
-
-func (k *Key) freshSecret() (s seed.Secret) {
-	k.fresh(s[:])
-	return s
-}
 
 // lift is the element of [0, Q) that v is modulo Q, for |v| < Q. No branch: v
 // may be secret.

@@ -23,13 +23,13 @@ func (q *Pending) Scores(h *Hints, r *lattice.Reply, workers int) ([]int64, erro
 func (q *Pending) scores(h *Hints, r *lattice.Reply, workers int) ([]int64, error) {
 	switch {
 	case h.params != q.params || h.id != q.id:
-		return nil, fmt.Errorf("%w: the hints are of another index", cpar.ErrInput)
+		return nil, fmt.Errorf("%w: the hints belong to another index", cpar.ErrInput)
 	case r.Index != q.id:
-		return nil, fmt.Errorf("%w: it is of another index", cpar.ErrCloud)
+		return nil, fmt.Errorf("%w: it comes from another index", cpar.ErrCloud)
 	case r.Number != q.number:
 		return nil, fmt.Errorf("%w: it answers another request", cpar.ErrCloud)
 	case r.State != h.state:
-		return nil, fmt.Errorf("%w: it is of another state of the index than the hints", cpar.ErrCloud)
+		return nil, fmt.Errorf("%w: it comes from another state of the index than the hints", cpar.ErrCloud)
 	case len(r.Scores) != h.records:
 		return nil, fmt.Errorf("%w: %d scores for %d records", cpar.ErrCloud, len(r.Scores), h.records)
 	case !q.used.CompareAndSwap(false, true):
@@ -75,7 +75,7 @@ func newDecryption(q *Pending) *decryption {
 //	a_g·(s_n + Σ_b s_b·(Δ_q·p_b + e′_b)) + s′·Σ_b W_{g,b}·a′_b
 //
 // They are overwritten by the next call.
-func (d *decryption) phases(g hint, reply []uint64) []uint64 {
+func (d *decryption) phases(g groupHint, reply []uint64) []uint64 {
 	p := d.params
 	publicGroup(d.a, d.id, g.seed)
 	g.evaluate(p, d.hint)

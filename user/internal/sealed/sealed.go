@@ -24,13 +24,16 @@
 // Hints and replies are functions of what the cloud has.
 //
 // It takes, and the types see to it:
-//   - s′ never meets the same a′ twice: NewRequest draws it and nobody else can
-//     name it; a Pending is used up by the reply that it decrypts.
-//   - a_g never meets the secrets twice with the same noise: Encrypt draws the
-//     seed of a_g and the noise, and neither is derived from a key, a counter
-//     or the records. Counters rewind when a backup is restored.
+//   - a_g never meets the secrets twice with the same noise: Encrypt takes the
+//     seed of a_g and the noise from a secret that serves this group alone. It is
+//     made of fresh randomness, the key, and a digest of what is encrypted
+//     (seed.Source), so that neither a restored backup nor a cloned machine whose
+//     random numbers repeat uses one twice for different records.
+//   - s′ never meets the same a′ twice with the same noise: NewRequest takes both
+//     from such a secret, and a Pending is used up by the reply that it decrypts.
 //   - no two indexes share secrets: the index id, which is random, and the
 //     parameters enter every derivation.
 //
-// Nothing here authenticates a reply: a cloud that makes up scores is believed.
+// Nothing of this authenticates a reply: Pending believes made-up scores. What an
+// index of scheme sealed is asked through checks them (check.go).
 package sealed

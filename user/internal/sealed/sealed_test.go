@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
-	"cpar/user/internal/seed"
 )
 
 // tiny keeps tests quick: one block, 16 records a group.
@@ -26,38 +24,38 @@ func tiny(t testing.TB) lattice.Params {
 func TestVectorsThatDoNotFitAreRefused(t *testing.T) {
 	p := tiny(t)
 	k := testKey(t, p)
-	at := func(x int32) []int32 { v := make([]int32, p.Dim); v[3] = x; return v }
-	many := make([][]int32, p.Records()+1)
+	at := func(x int16) []int16 { v := make([]int16, p.Dim); v[3] = x; return v }
+	many := make([][]int16, p.Records()+1)
 	for i := range many {
 		many[i] = at(0)
 	}
 	for name, c := range map[string]struct {
-		vectors [][]int32
+		vectors [][]int16
 		addends []int64
 	}{
 		"no record":            {nil, nil},
 		"too many records":     {many, make([]int64, len(many))},
-		"no addend":            {[][]int32{at(1)}, nil},
-		"norm too large":       {[][]int32{at(501)}, []int64{0}},
-		"norm a bit too large": {[][]int32{append([]int32{1}, at(500)[1:]...)}, []int64{0}},
-		"largest coordinate":   {[][]int32{at(-1 << 31)}, []int64{0}},
-		"norm that overflows":  {[][]int32{slices.Repeat([]int32{-1 << 31}, p.Dim)}, []int64{0}},
-		"vector too short":     {[][]int32{make([]int32, p.Dim-1)}, []int64{0}},
-		"vector too long":      {[][]int32{make([]int32, p.Dim+1)}, []int64{0}},
-		"addend too large":     {[][]int32{at(1)}, []int64{1001}},
-		"addend far too small": {[][]int32{at(1)}, []int64{-1 << 63}},
+		"no addend":            {[][]int16{at(1)}, nil},
+		"norm too large":       {[][]int16{at(501)}, []int64{0}},
+		"norm a bit too large": {[][]int16{append([]int16{1}, at(500)[1:]...)}, []int64{0}},
+		"largest coordinate":   {[][]int16{at(-1 << 15)}, []int64{0}},
+		"norm that overflows":  {[][]int16{slices.Repeat([]int16{-1 << 15}, p.Dim)}, []int64{0}},
+		"vector too short":     {[][]int16{make([]int16, p.Dim-1)}, []int64{0}},
+		"vector too long":      {[][]int16{make([]int16, p.Dim+1)}, []int64{0}},
+		"addend too large":     {[][]int16{at(1)}, []int64{1001}},
+		"addend far too small": {[][]int16{at(1)}, []int64{-1 << 63}},
 	} {
-		if _, err := k.Encrypt(c.vectors, c.addends); !errors.Is(err, cpar.ErrInput) {
+		if _, err := k.Encrypt(c.vectors, c.addends, fresh()); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if len(c.vectors) != 1 || len(c.addends) != 1 || strings.HasPrefix(name, "addend") {
 			continue
 		}
-		if _, _, err := k.NewRequest(c.vectors[0]); !errors.Is(err, cpar.ErrInput) {
+		if _, _, err := k.NewRequest(c.vectors[0], fresh()); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("request, %s: %v", name, err)
 		}
 	}
-	if _, err := k.Encrypt([][]int32{at(500), at(-500)}, []int64{1000, -1000}); err != nil {
+	if _, err := k.Encrypt([][]int16{at(500), at(-500)}, []int64{1000, -1000}, fresh()); err != nil {
 		t.Errorf("at the bounds: %v", err)
 	}
 	if _, err := NewKey(testSecret(1), lattice.Params{}, testID); !errors.Is(err, cpar.ErrInput) {
@@ -69,17 +67,17 @@ func TestVectorsThatDoNotFitAreRefused(t *testing.T) {
 // more (a second device, a restored backup), share neither a_g nor noise.
 func TestEveryWriteIsFresh(t *testing.T) {
 	p := tiny(t)
-	v, a := [][]int32{make([]int32, p.Dim)}, []int64{5}
-	u := make([]int32, p.Dim)
+	v, a := [][]int16{make([]int16, p.Dim)}, []int64{5}
+	u := make([]int16, p.Dim)
 	var groups []*lattice.Group
 	var requests []*lattice.Request
 	for _, k := range []*Key{testKey(t, p), testKey(t, p)} {
 		for range 2 {
-			g, err := k.Encrypt(v, a)
+			g, err := k.Encrypt(v, a, fresh())
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, q, err := k.NewRequest(u)
+			_, q, err := k.NewRequest(u, fresh())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,22 +97,6 @@ func TestEveryWriteIsFresh(t *testing.T) {
 			}
 		}
 	}
-	// Noise is no function of a_g: with the seed of another group and noise of
-	// its own, the same plaintext under the same a_g is another ciphertext.
-	k := testKey(t, p)
-	var first [32]byte
-	for i, noise := range [][]byte{bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)} {
-		k.testOnlyRand = io.MultiReader(bytes.NewReader(make([]byte, 32)), bytes.NewReader(noise))
-		g, err := k.Encrypt(v, a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		digest := sha256.Sum256(g.AppendBinary(nil))
-		if i == 1 && digest == first {
-			t.Error("the noise follows from the seed of a_g")
-		}
-		first = digest
-	}
 }
 
 func common(a, b []uint64) (n int) {
@@ -131,11 +113,24 @@ func common(a, b []uint64) (n int) {
 func TestKnownAnswers(t *testing.T) {
 	p := balanced(t, lattice.Params{Dim: 300, Block: 256, LogT: 20, RecordNorm: 500, RequestNorm: 500, Addend: 1000})
 	k := testKey(t, p)
-	k.testOnlyRand = seed.New(testSecret(99))
 	r := rand.New(rand.NewPCG(1, 2))
 	plain := randomCollection(r, p, 3)
-	groups, h := build(t, k, plain, 2)
-	_, q, err := k.NewRequest(plain.vectors[0])
+	h, err := NewHints(p, testID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var groups []*lattice.Group
+	for i := range plain.vectors {
+		g, err := k.Encrypt(plain.vectors[i:i+1], plain.addends[i:i+1], testSecret(byte(90+i)))
+		if err == nil {
+			err = h.Append(g)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups = append(groups, g)
+	}
+	_, q, err := k.NewRequest(plain.vectors[0], testSecret(99))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,9 +138,9 @@ func TestKnownAnswers(t *testing.T) {
 		name, want string
 		bytes      []byte
 	}{
-		{"group", "afbd98e936e4afab58b2e51fff6ea5e5faffa01b55ec188049a407f758f54ddb", groups[1].AppendBinary(nil)},
-		{"request", "4be69975c46d7f5141a77665154a68e252f5f1622da01bb9a0fcd08643e8a424", q.AppendBinary(nil)},
-		{"hints", "8f182bda4588dcf7b74b55d69f2916b244b3db390272a06b3aac56a49bfb262b", h.AppendBinary(nil)},
+		{"group", "c3c9fa0218e58e57c330a06b5e5906cb76c9eb0a57e78b6594483a4555c830d0", groups[1].AppendBinary(nil)},
+		{"request", "bad82d00ead860766b1b8e2fab6d4ed42206f2a30d0676b79ccb6092830f8193", q.AppendBinary(nil)},
+		{"hints", "a2e57f757f9bc20717a501ea6b30f63e519d7982ab5c8e1b0f47fbea2bb03147", h.AppendBinary(nil)},
 	} {
 		if digest := sha256.Sum256(c.bytes); hex.EncodeToString(digest[:]) != c.want {
 			t.Errorf("%s: %x, want %s", c.name, digest, c.want)
@@ -155,7 +150,7 @@ func TestKnownAnswers(t *testing.T) {
 
 func TestKeysPrintRedacted(t *testing.T) {
 	k := testKey(t, tiny(t))
-	q, _, err := k.NewRequest(make([]int32, 20))
+	q, _, err := k.NewRequest(make([]int16, 20), fresh())
 	if err != nil {
 		t.Fatal(err)
 	}

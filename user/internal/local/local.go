@@ -1,0 +1,174 @@
+// Package local is the owner's side of scheme local: rows of 32 records a block,
+// each block encrypted with AES-256-GCM and bound to the index and its number. The
+// cloud keeps them; the owner fetches all of them once and searches at home, so
+// that the cloud answers no request.
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+
+	"cpar"
+	"cpar/internal/wire"
+	"cpar/user/internal/box"
+	"cpar/user/internal/index"
+	"cpar/user/internal/rows"
+	"cpar/user/internal/seed"
+)
+
+// Rows is scheme local as package rows asks for it.
+var Rows = rows.Kind{
+	New: func(x *index.Index, q *rows.Quantiser, _ int) (rows.Cipher, error) { return open(x, q), nil },
+	Read: func(x *index.Index, q *rows.Quantiser, _ *wire.Reader) (rows.Cipher, error) {
+		return open(x, q), nil
+	},
+	Vectors: func(q *rows.Quantiser, n int) (uint64, error) {
+		blocks := (n + cpar.LocalBlockRecords - 1) / cpar.LocalBlockRecords
+		return uint64(blocks) * cpar.LocalBlockBytes(uint32(q.Dim())), nil
+	},
+}
+
+// scheme encrypts the rows of one index in blocks.
+type scheme struct {
+	seed.Redacted
+	index *index.Index
+	quant *rows.Quantiser
+	box   *box.Box
+	// next numbers the next block to be written.
+	next uint32
+	// held are the records that Hold decrypted; nil until then.
+	held atomic.Pointer[rows.Rows]
+}
+
+func open(x *index.Index, q *rows.Quantiser) *scheme {
+	return &scheme{index: x, quant: q, box: box.New(x.Secret("local"))}
+}
+
+// AppendBinary appends nothing: there are no parameters.
+func (s *scheme) AppendBinary(b []byte) ([]byte, error) { return b, nil }
+
+// Unit is a block.
+func (s *scheme) Unit() (records, bytes int) { return cpar.LocalBlockRecords, s.bytes() }
+
+func (s *scheme) bytes() int { return int(cpar.LocalBlockBytes(uint32(s.quant.Dim()))) }
+
+func (s *scheme) binding(block uint32) []byte {
+	return binary.LittleEndian.AppendUint32(append([]byte("cpar/v1/vectors"), s.index.ID[:]...), block)
+}
+
+// Encrypt encrypts blocks: a count, up to LocalBlockRecords records, and zeros for
+// those that are not there.
+func (s *scheme) Encrypt(_ int, units []rows.Rows, fresh seed.Secret) ([]byte, error) {
+	le, nonces := binary.LittleEndian, seed.New(fresh)
+	var out []byte
+	plain := make([]byte, s.bytes()-box.Overhead)
+	for _, u := range units {
+		clear(plain)
+		b := le.AppendUint32(plain[:0], uint32(u.Len()))
+		for i := range u.Len() {
+			row, addend := u.At(i)
+			for _, x := range row {
+				b = le.AppendUint16(b, uint16(x))
+			}
+			b = le.AppendUint64(b, uint64(addend))
+		}
+		out = s.box.Seal(out, nonces, plain, s.binding(s.next))
+		s.next++
+	}
+	return out, nil
+}
+
+// Finish has nothing more to write.
+func (s *scheme) Finish(*index.Writer) error { return nil }
+
+// Decrypt decrypts blocks.
+func (s *scheme) Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error) {
+	if len(segment)%s.bytes() != 0 {
+		return 0, fmt.Errorf("%w: %d bytes are not whole blocks", cpar.ErrCorrupt, len(segment))
+	}
+	for ; len(segment) > 0; segment = segment[s.bytes():] {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		plain, err := s.box.Open(segment[:s.bytes()], s.binding(uint32(unit+units)))
+		if err == nil {
+			err = s.decode(plain, each)
+		}
+		if err != nil {
+			return 0, fmt.Errorf("decrypting block %d: %w: %w", unit+units, cpar.ErrCorrupt, err)
+		}
+		units++
+	}
+	return units, nil
+}
+
+func (s *scheme) decode(plain []byte, each func(row []int16, addend int64)) error {
+	le, dim := binary.LittleEndian, s.quant.Dim()
+	count, plain := int(le.Uint32(plain)), plain[4:]
+	one := 2*dim + 8
+	if count < 1 || count > cpar.LocalBlockRecords || len(bytes.Trim(plain[count*one:], "\x00")) > 0 {
+		return fmt.Errorf("%d records in it", count)
+	}
+	for ; count > 0; count, plain = count-1, plain[one:] {
+		row := make([]int16, dim)
+		for j := range row {
+			row[j] = int16(le.Uint16(plain[2*j:]))
+		}
+		addend := int64(le.Uint64(plain[2*dim:]))
+		if !s.quant.Fits(row, addend) {
+			return fmt.Errorf("a record beyond its bounds")
+		}
+		each(row, addend)
+	}
+	return nil
+}
+
+// Sums has nothing to add: every block was authenticated.
+func (s *scheme) Sums() (add func(int, []int16, int64), right func() bool) {
+	return func(int, []int16, int64) {}, func() bool { return true }
+}
+
+// Needs names the vectors.
+func (s *scheme) Needs(k cpar.SegmentKind) bool { return k == cpar.SegmentVectors }
+
+// Hold decrypts the segments of vectors.
+func (s *scheme) Hold(_ cpar.SegmentKind, segments [][]byte) error {
+	all, blocks := rows.New(s.quant.Dim()), 0
+	for _, b := range segments {
+		units, err := s.Decrypt(context.Background(), b, blocks, all.Add)
+		if err != nil {
+			return err
+		}
+		blocks += units
+	}
+	s.held.Store(all)
+	return nil
+}
+
+// Held is the number of records that were decrypted.
+func (s *scheme) Held() int {
+	if h := s.held.Load(); h != nil {
+		return h.Len()
+	}
+	return -1
+}
+
+// Request sends nothing: scores are computed at home.
+func (s *scheme) Request(u []int16, _ seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
+	h := s.held.Load()
+	return nil, func(*cpar.Reply) ([]int64, error) { return h.Scores(u, runtime.GOMAXPROCS(0)), nil }, nil
+}
+
+// Next numbers blocks after those that are there.
+func (s *scheme) Next(x *index.Index, vectorBytes uint64) rows.Cipher {
+	next := open(x, s.quant)
+	next.next = uint32(vectorBytes / uint64(s.bytes()))
+	return next
+}
+
+// Again numbers them from 0.
+func (s *scheme) Again(x *index.Index) (rows.Cipher, error) { return open(x, s.quant), nil }

@@ -1,0 +1,232 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/user/combined"
+	"cpar/user/internal/box"
+	"cpar/user/internal/index"
+	"cpar/user/internal/made"
+	"cpar/user/internal/rows"
+	"cpar/user/internal/seed"
+	"cpar/user/profile"
+)
+
+const dim = 3
+
+// testScheme is of rows of 3 numbers.
+func testScheme(id byte) *scheme {
+	x := &index.Index{ID: cpar.IndexID{id}, Key: seed.Secret{1}}
+	return open(x, rows.NewQuantiser(combined.SquaredL2(dim, 1000)))
+}
+
+func fresh() (s seed.Secret) {
+	rand.Read(s[:])
+	return s
+}
+
+// units are n rows, no two alike, in blocks.
+func units(n int) (out []rows.Rows) {
+	for i := range n {
+		if i%cpar.LocalBlockRecords == 0 {
+			out = append(out, *rows.New(dim))
+		}
+		out[len(out)-1].Add([]int16{int16(i), int16(-i), 7}, int64(i)*-1000)
+	}
+	return out
+}
+
+func decrypt(s *scheme, b []byte, unit int) (*rows.Rows, int, error) {
+	out := rows.New(dim)
+	n, err := s.Decrypt(context.Background(), b, unit, out.Add)
+	return out, n, err
+}
+
+// TestBlocksAreReadAgain, full ones and a short one, and count on in the next state.
+func TestBlocksAreReadAgain(t *testing.T) {
+	for _, n := range []int{1, 31, 32, 33, 64} {
+		s := testScheme(2)
+		all := units(n)
+		b, err := s.Encrypt(0, all, fresh())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := len(all) * int(cpar.LocalBlockBytes(dim)); len(b) != want {
+			t.Errorf("%d records take %d bytes, want %d", n, len(b), want)
+		}
+		got, blocks, err := decrypt(s, b, 0)
+		if err != nil || got.Len() != n || blocks != len(all) {
+			t.Fatalf("%d records in %d blocks, %v", got.Len(), blocks, err)
+		}
+		for i := range n {
+			row, addend := got.At(i)
+			want, wantAddend := all[i/cpar.LocalBlockRecords].At(i % cpar.LocalBlockRecords)
+			if !slices.Equal(row, want) || addend != wantAddend {
+				t.Errorf("record %d is %v, %d", i, row, addend)
+			}
+		}
+		next := s.Next(s.index, uint64(len(b))).(*scheme)
+		more, err := next.Encrypt(n, units(2), fresh())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := decrypt(next, more, len(all)); err != nil {
+			t.Errorf("the block after %d: %v", len(all), err)
+		}
+		if _, blocks, err := decrypt(next, slices.Concat(b, more), 0); err != nil || blocks != len(all)+1 {
+			t.Errorf("all blocks: %d, %v", blocks, err)
+		}
+	}
+}
+
+// TestBlocksAreBound to index, number and every byte.
+func TestBlocksAreBound(t *testing.T) {
+	s := testScheme(2)
+	b, err := s.Encrypt(0, units(40), fresh())
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := s.bytes()
+	first, second := b[:size], b[size:]
+	for name, c := range map[string]struct {
+		scheme *scheme
+		bytes  []byte
+		unit   int
+	}{
+		"block 0 as block 1": {s, first, 1},
+		"blocks swapped":     {s, slices.Concat(second, first), 0},
+		"a block twice":      {s, slices.Concat(first, first), 0},
+		"of another index":   {testScheme(3), b, 0},
+		"cut short":          {s, b[:size+9], 0},
+		"a byte more":        {s, append(bytes.Clone(b), 0), 0},
+	} {
+		if _, _, err := decrypt(c.scheme, c.bytes, c.unit); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for i := range first {
+		bad := bytes.Clone(first)
+		bad[i] ^= 1
+		if _, _, err := decrypt(s, bad, 0); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("byte %d altered: %v", i, err)
+		}
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Decrypt(stopped, b, 0, func([]int16, int64) {}); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
+// TestHeldOnlyWhole: what was held stays when what follows is damaged.
+func TestHeldOnlyWhole(t *testing.T) {
+	s := testScheme(2)
+	if s.Held() != -1 {
+		t.Errorf("%d records are held at first", s.Held())
+	}
+	b, err := s.Encrypt(0, units(40), fresh())
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := s.bytes()
+	if err := s.Hold(cpar.SegmentVectors, [][]byte{b[:size], b[size:]}); err != nil || s.Held() != 40 {
+		t.Fatalf("%d records are held, %v", s.Held(), err)
+	}
+	if err := s.Hold(cpar.SegmentVectors, [][]byte{b[size:], b[:size]}); !errors.Is(err, cpar.ErrCorrupt) || s.Held() != 40 {
+		t.Errorf("segments swapped: %v; %d records are held", err, s.Held())
+	}
+	u := []int16{1, 2, 3}
+	q, scores, err := s.Request(u, fresh())
+	if err != nil || q != nil {
+		t.Fatalf("%v was sent, %v", q, err)
+	}
+	got, err := scores(nil)
+	if err != nil || len(got) != 40 {
+		t.Fatal(got, err)
+	}
+	for i, x := range got {
+		if want := int64(i) - 2*int64(i) + 3*7 + int64(i)*-1000; x != want {
+			t.Errorf("record %d scores %d, want %d", i, x, want)
+		}
+	}
+}
+
+// TestScoresAreTheTwins: those that are computed at home are the twin's.
+func TestScoresAreTheTwins(t *testing.T) {
+	x, c := made.Index(t, cpar.SchemeLocal, profile.Paper, made.Photos(33, 1), rand.Reader)
+	b, err := Rows.SetUp(x, c, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twin, err := b.Twin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := made.Write(t, made.Folder(t), x, b)
+	s := open(x, rows.NewQuantiser(x.Profile.Layout()))
+	if err := s.Hold(cpar.SegmentVectors, [][]byte{at.Segment(cpar.SegmentVectors)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range c.Vectors[:5] {
+		want, err := twin.(*rows.Twin).Scores(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := twin.(*rows.Twin).Request(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.held.Load().Scores(u, runtime.GOMAXPROCS(0)); !slices.Equal(got, want) {
+			t.Errorf("scores %v, the twin has %v", got, want)
+		}
+	}
+}
+
+func TestSchemePrintsRedacted(t *testing.T) {
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%d"} {
+		if got := fmt.Sprintf(verb, testScheme(2)); !strings.Contains(got, "redacted") || len(got) > 40 {
+			t.Errorf("it prints as %.60q with %s", got, verb)
+		}
+	}
+}
+
+func FuzzLocalBlock(f *testing.F) {
+	s := testScheme(2)
+	plain := make([]byte, s.bytes()-box.Overhead)
+	plain[0] = 2
+	binary.LittleEndian.PutUint16(plain[4:], 0xfff0)
+	f.Add(plain)
+	f.Add(slices.Repeat([]byte{0xff}, len(plain)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) != len(plain) {
+			return
+		}
+		out := rows.New(dim)
+		if err := s.decode(b, out.Add); err != nil {
+			return
+		}
+		// What was read encrypts to what it was read from.
+		enc, err := s.Encrypt(0, []rows.Rows{*out}, fresh())
+		if err != nil {
+			t.Fatal(err)
+		}
+		number := s.next - 1
+		back, err := s.box.Open(enc, s.binding(number))
+		if err != nil || string(back) != string(b) {
+			t.Errorf("encoded otherwise: %v", err)
+		}
+		if _, _, err := decrypt(s, enc, int(number)+1); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("block %d as the next: %v", number, err)
+		}
+	})
+}

@@ -1,0 +1,246 @@
+package rows
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"cpar"
+	"cpar/user/internal/index"
+	"cpar/user/internal/keyword"
+	"cpar/user/vector"
+)
+
+// Incoming gives the rows that are to be encrypted: how many, and how to make one.
+type Incoming struct {
+	Len int
+	At  func(i int) (row []int16, addend int64, err error)
+}
+
+// incoming gives rows that are there.
+func (r *Rows) incoming() Incoming {
+	return Incoming{Len: r.Len(), At: func(i int) ([]int16, int64, error) {
+		row, addend := r.At(i)
+		return row, addend, nil
+	}}
+}
+
+// A Builder is an index, or the next state of one, that is being made.
+type Builder struct {
+	*Index
+	incoming Incoming
+	keywords [][]string // of all records
+	clamped  int
+	vectors  []*vector.Vector // of SetUp, for the twin
+	z        [][]int16
+}
+
+// SetUp begins an index of a collection. block is the block width of scheme
+// sealed, 0 for the default.
+func (k Kind) SetUp(x *index.Index, c *index.Collection, block int) (*Builder, error) {
+	q := NewQuantiser(x.Profile.Layout())
+	cipher, err := k.New(x, q, block)
+	if err != nil {
+		return nil, err
+	}
+	b := &Builder{
+		Index:    &Index{Index: x, quantiser: q, cipher: cipher, removed: NewBitmap(x.Records)},
+		keywords: c.Keywords, vectors: c.Vectors, z: c.Z,
+		incoming: Incoming{Len: len(c.Z), At: func(i int) ([]int16, int64, error) { return q.Record(c.Z[i], c.Vectors[i].KL) }},
+	}
+	for _, z := range c.Z {
+		if q.Clamps(z) {
+			b.clamped++
+		}
+	}
+	return b, nil
+}
+
+// Clamped counts the new records whose vectors were shortened.
+func (b *Builder) Clamped() int { return b.clamped }
+
+// Write encrypts what is new as segments of their own, the keywords of all records
+// under fresh nonces, so that an update does not show whose changed, and whatever
+// else the scheme has. The manifest names the segments of the state before already.
+func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
+	b.Describe(w.Manifest)
+	w.Manifest.KeywordBytes = keyword.Size
+	if err := b.writeNew(ctx, w); err != nil {
+		return err
+	}
+	table, err := b.Keywords.EncryptAll(b.keywords, b.Source, b.Generation)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := w.Bytes(cpar.SegmentKeywords, table); err != nil {
+		return err
+	}
+	if err := b.cipher.Finish(w); err != nil {
+		return err
+	}
+	w.Sort()
+	return nil
+}
+
+// writeNew encrypts the new records.
+func (b *Builder) writeNew(ctx context.Context, w *index.Writer) error {
+	perUnit, bytes := b.cipher.Unit()
+	perSegment := perUnit * max(1, index.ChunkBytes/bytes)
+	// As many units at once as keep all processors busy.
+	batch := 8 * perUnit
+	for from := 0; from < b.incoming.Len; from += perSegment {
+		to := min(from+perSegment, b.incoming.Len)
+		err := w.Segment(cpar.SegmentVectors, func(out io.Writer) error {
+			for at := from; at < to; at += batch {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				w.Progress.Report("encrypt", at, b.incoming.Len)
+				encrypted, err := b.encrypt(at, min(at+batch, to), perUnit)
+				if err != nil {
+					return err
+				}
+				if _, err := out.Write(encrypted); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	w.Progress.Report("encrypt", b.incoming.Len, b.incoming.Len)
+	return nil
+}
+
+// encrypt lays out new records from to before to, in units, and encrypts them.
+func (b *Builder) encrypt(from, to, perUnit int) ([]byte, error) {
+	first := b.Records - b.incoming.Len + from
+	d := index.NewDigest()
+	// Equal records elsewhere in the index are other contents: a block of scheme
+	// local is bound to its place, and one nonce must not serve two bindings.
+	index.Add(d, []int64{int64(first)})
+	var units []Rows
+	for i := from; i < to; i++ {
+		row, addend, err := b.incoming.At(i)
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %w", first+i-from, err)
+		}
+		if (i-from)%perUnit == 0 {
+			units = append(units, *New(b.quantiser.Dim()))
+		}
+		units[len(units)-1].Add(row, addend)
+		index.Add(d, row)
+		index.Add(d, []int64{addend})
+	}
+	return b.cipher.Encrypt(first, units, b.Fresh("vectors", d.Sum()))
+}
+
+// A Change leads from one state of an index to the next.
+type Change struct {
+	// Add are rows of new records, Removed the numbers of old ones that are not to
+	// be found any more.
+	Add     *Rows
+	Removed []int
+	// Keywords of all records, the new ones last.
+	Keywords [][]string
+	// VectorBytes is the size of the segments of vectors before, which stay.
+	VectorBytes uint64
+}
+
+// Next begins the next state. x is the index in that state.
+func (before *Index) Next(x *index.Index, c Change) *Builder {
+	return &Builder{
+		Index: &Index{
+			Index: x, quantiser: before.quantiser, cipher: before.cipher.Next(x, c.VectorBytes),
+			removed: before.removed.With(x.Records, c.Removed),
+		},
+		incoming: c.Add.incoming(), keywords: c.Keywords,
+	}
+}
+
+// Again begins a new index x with the parameters of this one: record i is row
+// order[i].
+func (before *Index) Again(x *index.Index, rows *Rows, order []int, keywords [][]string) (*Builder, error) {
+	cipher, err := before.cipher.Again(x)
+	return &Builder{
+		Index: &Index{Index: x, quantiser: before.quantiser, cipher: cipher, removed: NewBitmap(x.Records)},
+		incoming: Incoming{Len: len(order), At: func(i int) ([]int16, int64, error) {
+			row, addend := rows.At(order[i])
+			return row, addend, nil
+		}},
+		keywords: keywords,
+	}, err
+}
+
+// Lay lays vectors out as rows of the index. clamped counts those that were
+// shortened.
+func (x *Index) Lay(vectors []*vector.Vector) (out *Rows, clamped int, err error) {
+	out = New(x.quantiser.Dim())
+	for i, v := range vectors {
+		z, err := x.Projector.Project(v)
+		if err != nil {
+			return nil, 0, fmt.Errorf("image %d: %w", i, err)
+		}
+		row, addend, err := x.quantiser.Record(z, v.KL)
+		if err != nil {
+			return nil, 0, fmt.Errorf("image %d: %w", i, err)
+		}
+		if x.quantiser.Clamps(z) {
+			clamped++
+		}
+		out.Add(row, addend)
+	}
+	return out, clamped, nil
+}
+
+// Each decrypts every record, removed ones too, and checks that they are those that
+// the ledger was written for. segments hold the vectors, in their order.
+func (x *Index) Each(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
+	record, unit := 0, 0
+	sum, right := x.cipher.Sums()
+	for _, s := range segments {
+		b, err := read(s)
+		if err != nil {
+			return err
+		}
+		units, err := x.cipher.Decrypt(ctx, b, unit, func(row []int16, addend int64) {
+			if record < x.Records {
+				sum(record, row, addend)
+				each(record, row, addend, x.removed.Has(record))
+			}
+			record++
+		})
+		if err != nil {
+			return err
+		}
+		unit += units
+	}
+	if record != x.Records {
+		return fmt.Errorf("%w: %d records in it, its manifest names %d", cpar.ErrCorrupt, record, x.Records)
+	}
+	if !right() {
+		return fmt.Errorf("%w: its records are not those that its ledger was written for", cpar.ErrCorrupt)
+	}
+	return nil
+}
+
+// KeywordsOf decrypts the keywords of every record. The table must have been taken.
+func (x *Index) KeywordsOf() ([][]string, error) {
+	table := x.table.Load()
+	if table == nil {
+		return nil, errNotHeld
+	}
+	keywords := make([][]string, x.Records)
+	for i := range keywords {
+		var err error
+		if keywords[i], err = x.Keywords.DecryptIn(*table, uint32(i)); err != nil {
+			return nil, err
+		}
+	}
+	return keywords, nil
+}

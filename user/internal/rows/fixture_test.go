@@ -1,0 +1,202 @@
+package rows_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"io"
+	"os"
+	"testing"
+
+	"cpar"
+	cloud "cpar/cloud/sealed"
+	"cpar/internal/indexdir"
+	"cpar/internal/wire"
+	"cpar/user/internal/index"
+	"cpar/user/internal/local"
+	"cpar/user/internal/made"
+	"cpar/user/internal/rows"
+	"cpar/user/internal/sealed"
+	"cpar/user/profile"
+	"cpar/user/rank"
+	"cpar/user/vector"
+)
+
+// kinds are what this package is for.
+var kinds = map[cpar.Scheme]rows.Kind{cpar.SchemeSealed: sealed.Rows, cpar.SchemeLocal: local.Rows}
+
+// A state of an index in a folder, opened from its bytes.
+type state struct {
+	*rows.Index
+	kind   rows.Kind
+	folder string
+	at     *indexdir.Index
+	t      testing.TB
+}
+
+// begin makes an index of photos.
+func begin(t testing.TB, scheme cpar.Scheme, kind profile.Kind, photos []made.Photo, random io.Reader) (*state, *rows.Builder, *index.Collection) {
+	t.Helper()
+	x, c := made.Index(t, scheme, kind, photos, random)
+	b, err := kinds[scheme].SetUp(x, c, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &state{kind: kinds[scheme], folder: made.Folder(t), t: t}
+	return s.after(x, b), b, c
+}
+
+// after writes what was built into the folder of s and opens it.
+func (s *state) after(x *index.Index, b *rows.Builder) *state {
+	s.t.Helper()
+	next := &state{kind: s.kind, folder: s.folder, t: s.t}
+	var stay []cpar.Segment
+	if s.at != nil && s.at.Manifest().ID == x.ID {
+		stay = s.vectors()
+	}
+	next.at = made.Write(s.t, s.folder, x, b, stay...)
+	enc, err := b.AppendBinary(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r := wire.NewReader(enc, cpar.ErrCorrupt)
+	if next.Index, err = s.kind.Open(x, r); err != nil || r.Close() != nil {
+		s.t.Fatal(err, r.Close())
+	}
+	return next
+}
+
+// grown is the next state, with what was added and removed. All must be held.
+func (s *state) grown(photos []made.Photo, removed []int) *state {
+	s.t.Helper()
+	keywords, err := s.KeywordsOf()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var vectors []*vector.Vector
+	for _, p := range photos {
+		vectors = append(vectors, s.vector(p))
+		keywords = append(keywords, p.Keywords)
+	}
+	add, _, err := s.Lay(vectors)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, i := range removed {
+		keywords[i] = nil
+	}
+	x := *s.Index.Index
+	x.Generation++
+	x.Records += len(photos)
+	bytes := uint64(0)
+	for _, v := range s.vectors() {
+		bytes += v.Bytes
+	}
+	return s.after(&x, s.Next(&x, rows.Change{Add: add, Removed: removed, Keywords: keywords, VectorBytes: bytes}))
+}
+
+// fork is the same state in a folder of its own.
+func (s *state) fork() *state {
+	s.t.Helper()
+	fork := *s
+	fork.folder = made.Folder(s.t)
+	if err := os.CopyFS(fork.folder, os.DirFS(s.folder)); err != nil {
+		s.t.Fatal(err)
+	}
+	return &fork
+}
+
+// vectors are the segments of vectors.
+func (s *state) vectors() (list []cpar.Segment) {
+	for _, x := range s.at.Manifest().Segments {
+		if x.Kind == cpar.SegmentVectors {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// read is one segment.
+func (s *state) read(x cpar.Segment) ([]byte, error) {
+	for i, y := range s.at.Manifest().Segments {
+		if x == y {
+			return s.at.Segments()[i], nil
+		}
+	}
+	return nil, cpar.ErrCorrupt
+}
+
+// needed are the segments that must be held, as copies.
+func (s *state) needed() map[cpar.SegmentKind][][]byte {
+	out := map[cpar.SegmentKind][][]byte{}
+	for i, x := range s.at.Manifest().Segments {
+		if s.Needs(x.Kind) {
+			out[x.Kind] = append(out[x.Kind], bytes.Clone(s.at.Segments()[i]))
+		}
+	}
+	return out
+}
+
+func (s *state) held() *state {
+	s.t.Helper()
+	if err := s.Hold(s.needed()); err != nil {
+		s.t.Fatal(err)
+	}
+	return s
+}
+
+func (s *state) vector(p made.Photo) *vector.Vector {
+	s.t.Helper()
+	v, err := s.Profile.Vector(p.Vectors)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return v
+}
+
+func (s *state) params(l int) cpar.Params {
+	return cpar.Params{Scheme: s.Scheme, L: uint16(l), Approx: 1000}
+}
+
+// answer is the cloud's, nil where nothing is asked.
+func (s *state) answer(q *cpar.Request) *cpar.Reply {
+	s.t.Helper()
+	if q == nil {
+		return nil
+	}
+	c, err := cloud.Load(s.at.Manifest(), s.at.Segments())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	replies, err := c.Annotate(context.Background(), 1, []*cpar.Request{q})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return replies[0]
+}
+
+// nearest asks for the l records nearest to a photo.
+func (s *state) nearest(p made.Photo, l int) []rank.Neighbour {
+	s.t.Helper()
+	pending, q, err := s.Request(s.vector(p), s.params(l))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	near, err := pending.Read(s.answer(q))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return near
+}
+
+// ask makes a request for a photo.
+func (s *state) ask(p made.Photo) (index.Reading, *cpar.Request) {
+	s.t.Helper()
+	pending, q, err := s.Request(s.vector(p), s.params(5))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return pending, q
+}
+
+var good = rand.Reader

@@ -1,0 +1,125 @@
+package rows_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"cpar"
+	"cpar/user/internal/index"
+	"cpar/user/internal/keyword"
+	"cpar/user/internal/made"
+	"cpar/user/profile"
+)
+
+func newCipher(t *testing.T, x *index.Index, keywords [][]string) *keyword.Cipher {
+	t.Helper()
+	d, err := keyword.NewDictionary(keywords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keyword.NewCipher(x.Secret("keywords"), x.ID, d)
+}
+
+// shared is whether 16 bytes of a stand anywhere at the same distance from a multiple
+// of 4 in b. What all messages begin with is passed over.
+func shared(a, b []byte) bool {
+	seen := map[string]bool{}
+	for at := 0; at+16 <= len(a); at += 4 {
+		seen[string(a[at:at+16])] = true
+	}
+	for at := 0; at+16 <= len(b); at += 4 {
+		run := b[at : at+16]
+		// Headers of groups, hints and requests: magic, kind and version, then the id.
+		header := bytes.Contains(run, []byte("CPAR")) || bytes.Contains(run, made.ID[:8]) || bytes.Contains(run, make([]byte, 8))
+		if seen[string(run)] && !header {
+			return true
+		}
+	}
+	return false
+}
+
+// TestStatesAreHedged: where random numbers repeat, two states of one index share no
+// ciphertext, neither if they hold other photos nor if they hold the same in another
+// generation.
+func TestStatesAreHedged(t *testing.T) {
+	for scheme := range kinds {
+		photos := made.Photos(35, 1)
+		photos[34].Keywords = nil // removing it changes no keyword
+		begun, _, _ := begin(t, scheme, profile.Paper, photos, made.Stuck{})
+		begun.held()
+		one, other := made.Photos(2, 5), made.Photos(2, 6)
+		other[1].Keywords = other[0].Keywords
+		fork := func(change func(s *state) *state) *state { return change(begun.fork()).held() }
+
+		a := fork(func(s *state) *state { return s.grown(one, nil) })
+		same := fork(func(s *state) *state { return s.grown(one, nil) })
+		last := func(s *state) []byte {
+			v := s.vectors()
+			b, err := s.read(v[len(v)-1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+		if !bytes.Equal(last(a), last(same)) {
+			t.Errorf("%v: the random numbers do not repeat: this test tests nothing", scheme)
+		}
+		b := fork(func(s *state) *state { return s.grown(other, nil) })
+		later := fork(func(s *state) *state { return s.grown(nil, []int{34}).held().grown(one, nil) })
+		for name, s := range map[string]*state{"other photos": b, "the same in another generation": later} {
+			if shared(last(a), last(s)) {
+				t.Errorf("%v, %s: vectors in common", scheme, name)
+			}
+			for _, kind := range []cpar.SegmentKind{cpar.SegmentKeywords, cpar.SegmentHints} {
+				if s.Needs(kind) && kind != cpar.SegmentVectors && shared(a.at.Segment(kind), s.at.Segment(kind)) {
+					t.Errorf("%v, %s: %v in common", scheme, name, kind)
+				}
+			}
+		}
+		// Nothing of these changed but the generation.
+		removed := fork(func(s *state) *state { return s.grown(nil, []int{34}) })
+		for _, kind := range []cpar.SegmentKind{cpar.SegmentKeywords, cpar.SegmentHints} {
+			if begun.Needs(kind) && shared(begun.at.Segment(kind), removed.at.Segment(kind)) {
+				t.Errorf("%v: %v of two generations in common", scheme, kind)
+			}
+		}
+	}
+}
+
+// TestBlocksOfOneStateAreHedged: nor do parts of one state that hold the same, which
+// are encrypted with one key in different places.
+func TestBlocksOfOneStateAreHedged(t *testing.T) {
+	for scheme := range kinds {
+		s, _, _ := begin(t, scheme, profile.Paper, slices.Repeat(made.Photos(1, 1), 600), made.Stuck{})
+		b, err := s.read(s.vectors()[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		units := (600 + 31) / 32
+		size := len(b) / units
+		for i := range units {
+			for j := range i {
+				// All of a unit but its header, which for scheme local is the nonce.
+				if shared(b[i*size:(i+1)*size], b[j*size:(j+1)*size]) {
+					t.Fatalf("%v: units %d and %d have 16 bytes in common", scheme, j, i)
+				}
+			}
+		}
+	}
+}
+
+// TestRequestsAreHedged: nor do requests for different photos.
+func TestRequestsAreHedged(t *testing.T) {
+	s, _, _ := begin(t, cpar.SchemeSealed, profile.Paper, made.Photos(20, 1), made.Stuck{})
+	s.held()
+	_, a := s.ask(made.Photos(1, 9)[0])
+	_, same := s.ask(made.Photos(1, 9)[0])
+	_, b := s.ask(made.Photos(1, 8)[0])
+	if !bytes.Equal(a.Opaque, same.Opaque) {
+		t.Error("the random numbers do not repeat: this test tests nothing")
+	}
+	if shared(a.Opaque, b.Opaque) {
+		t.Error("requests for two photos have 16 bytes in common")
+	}
+}

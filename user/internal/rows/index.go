@@ -1,0 +1,224 @@
+package rows
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/wire"
+	"cpar/user/combined"
+	"cpar/user/internal/index"
+	"cpar/user/internal/seed"
+	"cpar/user/rank"
+	"cpar/user/vector"
+)
+
+// A Cipher encrypts rows and scores them: package sealed or local. It belongs to one
+// state of one index.
+type Cipher interface {
+	// AppendBinary appends what the ledger keeps.
+	AppendBinary(b []byte) ([]byte, error)
+
+	// Unit is how many records are encrypted together, and to how many bytes.
+	Unit() (records, bytes int)
+	// Encrypt encrypts new records in units, the last of which may be short; first
+	// is the number of the first record. fresh serves this call alone.
+	Encrypt(first int, units []Rows, fresh seed.Secret) ([]byte, error)
+	// Finish writes the segments that the scheme has besides vectors and keywords.
+	Finish(w *index.Writer) error
+	// Decrypt calls each with the records of a segment of vectors, the first unit of
+	// which has this number, and returns the number of units.
+	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
+	// Sums tells whether the records are those that the ledger was written for:
+	// right is called when all were added.
+	Sums() (add func(record int, row []int16, addend int64), right func() bool)
+
+	// Needs says which segments must be held besides the keywords, Hold takes those
+	// of a kind, one at least. Held is the number of records in what is held.
+	Needs(k cpar.SegmentKind) bool
+	Hold(k cpar.SegmentKind, segments [][]byte) error
+	Held() int
+	// Request makes what is sent, nil where nothing is, and how scores are read from
+	// the reply. Scores that are refused are returned beside the error.
+	Request(u []int16, fresh seed.Secret) (q *cpar.Request, scores func(*cpar.Reply) ([]int64, error), err error)
+
+	// Next is the cipher of the next state, to which records are added after so
+	// many bytes of vectors; Again is one with the same parameters for a new index.
+	Next(x *index.Index, vectorBytes uint64) Cipher
+	Again(x *index.Index) (Cipher, error)
+}
+
+// A Kind makes ciphers of one scheme.
+type Kind struct {
+	New  func(x *index.Index, q *Quantiser, block int) (Cipher, error)
+	Read func(x *index.Index, q *Quantiser, r *wire.Reader) (Cipher, error)
+	// Vectors is the size of the vectors of n records, with all that Finish writes and
+	// AppendBinary appends.
+	Vectors func(q *Quantiser, n int) (uint64, error)
+}
+
+// An Index is opened: it makes requests and reads replies.
+type Index struct {
+	*index.Index
+	quantiser *Quantiser
+	cipher    Cipher
+	removed   Bitmap
+	// table is the keyword table; nil until Hold.
+	table atomic.Pointer[[]byte]
+}
+
+// Open opens an index from its bytes in the ledger.
+func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
+	out := &Index{Index: x, quantiser: NewQuantiser(x.Profile.Layout())}
+	out.removed = append(Bitmap{}, r.Bytes(len(NewBitmap(x.Records)), "removed records")...)
+	if tail := x.Records % 8; r.Err() == nil && tail != 0 && out.removed[len(out.removed)-1]>>tail != 0 {
+		r.Fail("a record that is not there was removed")
+	}
+	if r.Err() != nil {
+		return nil, r.Err()
+	}
+	var err error
+	out.cipher, err = k.Read(x, out.quantiser, r)
+	return out, err
+}
+
+// Bytes is the size of n records: their vectors, what goes with them, and what the
+// ledger keeps.
+func (k Kind) Bytes(layout combined.Params, n int) (uint64, error) {
+	size, err := k.Vectors(NewQuantiser(layout), n)
+	return size + uint64(len(NewBitmap(n))), err
+}
+
+// AppendBinary appends what the ledger keeps.
+func (x *Index) AppendBinary(b []byte) ([]byte, error) {
+	return x.cipher.AppendBinary(append(b, x.removed...))
+}
+
+// Describe enters into a manifest what it says of the index but its segments.
+func (x *Index) Describe(m *cpar.Manifest) { m.Dim = uint32(x.quantiser.Dim()) }
+
+// Live is the number of records that were not removed.
+func (x *Index) Live() int { return x.Records - x.removed.count(x.Records) }
+
+// Needs says which segments must be held before a photo can be annotated.
+func (x *Index) Needs(k cpar.SegmentKind) bool {
+	return k == cpar.SegmentKeywords || x.cipher.Needs(k)
+}
+
+// Hold takes the segments that Needs names, decrypts what is needed of them and
+// keeps it. It keeps their bytes.
+func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
+	if err := x.Take(segments); err != nil {
+		return err
+	}
+	if n := x.cipher.Held(); n != x.Records {
+		return fmt.Errorf("%w: %d records in it, %d in the ledger", cpar.ErrCorrupt, n, x.Records)
+	}
+	return nil
+}
+
+// Take is Hold of some of the segments: those that an update writes again.
+func (x *Index) Take(segments map[cpar.SegmentKind][][]byte) error {
+	for kind, list := range segments {
+		if kind == cpar.SegmentKeywords {
+			x.table.Store(&list[0])
+			continue
+		}
+		if err := x.cipher.Hold(kind, list); err != nil {
+			return fmt.Errorf("segment %v: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+var errNotHeld = hint.Add(fmt.Errorf("%w: what the index needs at home has not been fetched", cpar.ErrInput), "call Hold with the segments that Needs names")
+
+// A Pending is what is kept of one request in order to read the reply.
+type Pending struct {
+	seed.Redacted
+	index  *Index
+	l      int
+	u      []int16 // in the clear, for the twin
+	own    float64
+	table  []byte
+	scores func(*cpar.Reply) ([]int64, error)
+
+	mu sync.Mutex
+	// near answers the reply of this digest: a reply is decrypted once, and may
+	// be read again.
+	digest [sha256.Size]byte
+	near   []rank.Neighbour
+}
+
+// Request lays out a vector and encrypts it under a secret that serves it alone.
+// The number of neighbours stays at home.
+func (x *Index) Request(v *vector.Vector, p cpar.Params) (index.Reading, *cpar.Request, error) {
+	table := x.table.Load()
+	if table == nil || x.cipher.Held() != x.Records {
+		return nil, nil, errNotHeld
+	}
+	u, own, err := x.request(v)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := index.NewDigest()
+	index.Add(d, u)
+	q, scores, err := x.cipher.Request(u, x.Fresh("request", d.Sum()))
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Pending{index: x, l: int(p.L), u: u, own: own, table: *table, scores: scores}, q, nil
+}
+
+// request lays a vector out; own is what makes a distance of its scores.
+func (x *Index) request(v *vector.Vector) (u []int16, own float64, err error) {
+	z, err := x.Projector.Project(v)
+	if err != nil {
+		return nil, 0, err
+	}
+	return x.quantiser.Request(z, v.KL)
+}
+
+// Read decrypts a reply, checks that every score in it is right, and ranks the
+// records. The cloud is not told which they are. Where nothing was asked, the
+// reply is nil.
+func (p *Pending) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var digest [sha256.Size]byte
+	if a != nil {
+		digest = sha256.Sum256(a.Opaque)
+	}
+	if p.near != nil && digest == p.digest {
+		return append([]rank.Neighbour{}, p.near...), nil
+	}
+	scores, refused := p.scores(a)
+	// Ranked even if refused, so that the time until the next request does not tell
+	// the cloud that it was.
+	near, err := p.index.neighbours(p.table, scores, p.own, p.l)
+	if err := cmp.Or(refused, err); err != nil {
+		return nil, err
+	}
+	p.digest, p.near = digest, near
+	return append([]rank.Neighbour{}, near...), nil
+}
+
+// neighbours are the l nearest of the records that were not removed, by the scores
+// of all.
+func (x *Index) neighbours(table []byte, scores []int64, own float64, l int) ([]rank.Neighbour, error) {
+	found := nearest(scores, l, x.removed)
+	out := make([]rank.Neighbour, len(found))
+	for i, h := range found {
+		words, err := x.Keywords.DecryptIn(table, h.Record)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = rank.Neighbour{Record: h.Record, Dis: x.quantiser.Dis(h.Score, own), Keywords: words}
+	}
+	return out, nil
+}

@@ -1,0 +1,371 @@
+package rows_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/wire"
+	"cpar/user/internal/made"
+	"cpar/user/internal/rows"
+	"cpar/user/profile"
+	"cpar/user/rank"
+)
+
+// TestNeighboursAreTheTwins: of all records in their order the owner sees the very
+// distances of the twin in the clear; with one record, with units that are full and
+// that are not, with photos that are all alike, with either kind of vector.
+func TestNeighboursAreTheTwins(t *testing.T) {
+	alike := slices.Repeat(made.Photos(1, 1), 40)
+	for scheme := range kinds {
+		for name, c := range map[string]struct {
+			kind   profile.Kind
+			photos []made.Photo
+		}{
+			"one":         {profile.Paper, made.Photos(1, 1)},
+			"a full unit": {profile.Paper, made.Photos(32, 1)},
+			"one more":    {profile.Paper, made.Photos(33, 1)},
+			"alike":       {profile.Paper, alike},
+			"learnt":      {profile.Learned, made.Photos(50, 1)},
+		} {
+			s, b, _ := begin(t, scheme, c.kind, c.photos, good)
+			s.held()
+			twin, err := b.Twin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, photo := range append(made.Photos(4, 9), c.photos[0]) {
+				v := s.vector(photo)
+				scores, err := twin.(*rows.Twin).Scores(v)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, l := range []int{10, 1000} {
+					pending, q, err := s.Request(v, s.params(l))
+					if err != nil {
+						t.Fatal(err)
+					}
+					near, err := pending.Read(s.answer(q))
+					if err != nil {
+						t.Fatal(err)
+					}
+					hits, err := twin.Search(pending, nil)
+					if err != nil || len(near) != len(hits) || len(hits) != min(l, len(c.photos)) {
+						t.Fatalf("%v, %s: %d neighbours, the twin has %d, %v", scheme, name, len(near), len(hits), err)
+					}
+					for i, n := range near {
+						dis, err := twin.(*rows.Twin).Dis(v, scores[n.Record])
+						want := rank.Neighbour{Record: hits[i].Record, Dis: dis, Keywords: c.photos[n.Record].Keywords}
+						if err != nil || fmt.Sprint(n) != fmt.Sprint(want) || hits[i].Score != scores[n.Record] {
+							t.Fatalf("%v, %s: neighbour %d is %+v, the twin has %+v", scheme, name, i, n, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestTwinsRowsAreTheRecords: what was encrypted, decrypted again, is what the twin
+// has, and a request of the twin's is what is encrypted.
+func TestTwinsRowsAreTheRecords(t *testing.T) {
+	for scheme := range kinds {
+		s, b, _ := begin(t, scheme, profile.Paper, made.Photos(35, 1), good)
+		twin, err := b.Twin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := 0
+		if err := s.Each(t.Context(), s.vectors(), s.read, func(record int, row []int16, addend int64, removed bool) {
+			want, wantAddend := twin.(*rows.Twin).Row(record)
+			if record != read || removed || addend != wantAddend || !slices.Equal(row, want) {
+				t.Errorf("%v: record %d was encrypted as another row", scheme, record)
+			}
+			read++
+		}); err != nil || read != 35 {
+			t.Errorf("%v: %d records, %v", scheme, read, err)
+		}
+		v := s.vector(made.Photos(1, 9)[0])
+		u, err := twin.(*rows.Twin).Request(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores, err := twin.(*rows.Twin).Scores(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, score := range scores {
+			row, addend := twin.(*rows.Twin).Row(i)
+			for j, x := range row {
+				addend += int64(x) * int64(u[j])
+			}
+			if addend != score {
+				t.Errorf("%v: record %d scores %d, by the formula %d", scheme, i, score, addend)
+			}
+		}
+	}
+}
+
+// TestIndexGrows: what is added is found, what was removed is not, and all of it is
+// still there to be read until the index begins anew.
+func TestIndexGrows(t *testing.T) {
+	for scheme := range kinds {
+		first, second := made.Photos(35, 1), made.Photos(3, 2)
+		s, _, _ := begin(t, scheme, profile.Paper, first, good)
+		before := s.vectors()
+		s = s.held().grown(second, []int{4, 34}).held()
+		if s.Live() != 36 || s.Records != 38 || s.Generation != 2 {
+			t.Errorf("%v: %d of %d records in generation %d", scheme, s.Live(), s.Records, s.Generation)
+		}
+		if after := s.vectors(); len(after) != 2 || after[0] != before[0] {
+			t.Errorf("%v: the old vectors did not stay: %v, %v", scheme, before, after)
+		}
+		all := slices.Concat(first, second)
+		near := s.nearest(made.Photos(1, 77)[0], 1000)
+		if len(near) != 36 {
+			t.Errorf("%v: %d records are found", scheme, len(near))
+		}
+		for _, n := range near {
+			if n.Record == 4 || n.Record == 34 || !slices.Equal(n.Keywords, all[n.Record].Keywords) {
+				t.Errorf("%v: found %+v", scheme, n)
+			}
+		}
+		for i, photo := range all {
+			n := s.nearest(photo, 1)[0]
+			if there := i != 4 && i != 34; (int(n.Record) == i) != there || there && n.Dis > 0.025 {
+				t.Errorf("%v: photo %d is found as %+v", scheme, i, n)
+			}
+		}
+		keywords, err := s.KeywordsOf()
+		if err != nil || len(keywords) != 38 || len(keywords[4]) != 0 || len(keywords[34]) != 0 || !slices.Equal(keywords[37], second[2].Keywords) {
+			t.Errorf("%v: keywords %v, %v", scheme, keywords, err)
+		}
+
+		// Anew, under another id, in another order.
+		kept, order, words := rows.New(int(s.at.Manifest().Dim)), []int{}, [][]string{}
+		if err := s.Each(t.Context(), s.vectors(), s.read, func(record int, row []int16, addend int64, removed bool) {
+			if removed != (record == 4 || record == 34) {
+				t.Errorf("%v: record %d is removed: %v", scheme, record, removed)
+			}
+			if !removed {
+				kept.Add(row, addend)
+				order, words = append([]int{kept.Len() - 1}, order...), append([][]string{keywords[record]}, words...)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		x := *s.Index.Index
+		x.ID, x.Records, x.Generation = cpar.IndexID{4, 5, 6}, kept.Len(), 3
+		x.Keywords = newCipher(t, &x, words)
+		b, err := s.Again(&x, kept, order, words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		anew := (&state{kind: s.kind, folder: made.Folder(t), t: t}).after(&x, b).held()
+		if anew.Live() != 36 || anew.Records != 36 {
+			t.Errorf("%v: anew there are %d of %d records", scheme, anew.Live(), anew.Records)
+		}
+		if n := anew.nearest(second[2], 1)[0]; n.Record != 0 || n.Dis > 0.025 || !slices.Equal(n.Keywords, second[2].Keywords) {
+			t.Errorf("%v: anew the last photo is found as %+v", scheme, n)
+		}
+	}
+}
+
+// TestStateIsKept: the removed records are read again, and nothing that is cut short
+// or says that a record was removed which is not there.
+func TestStateIsKept(t *testing.T) {
+	for scheme, kind := range kinds {
+		s, _, _ := begin(t, scheme, profile.Paper, made.Photos(11, 1), good)
+		s = s.held().grown(nil, []int{10})
+		enc, err := s.AppendBinary(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open := func(b []byte) (*rows.Index, error) {
+			r := wire.NewReader(b, cpar.ErrCorrupt)
+			x, err := kind.Open(s.Index.Index, r)
+			if err == nil {
+				err = r.Close()
+			}
+			return x, err
+		}
+		again, err := open(enc)
+		if err != nil || again.Live() != 10 {
+			t.Fatalf("%v: %v", scheme, err)
+		}
+		if b, err := again.AppendBinary(nil); err != nil || !bytes.Equal(b, enc) {
+			t.Errorf("%v: read, then written otherwise: %v", scheme, err)
+		}
+		for cut := 0; cut < len(enc); cut += 1 + len(enc)/97 {
+			if _, err := open(enc[:cut]); !errors.Is(err, cpar.ErrCorrupt) {
+				t.Errorf("%v cut to %d of %d bytes: %v", scheme, cut, len(enc), err)
+			}
+		}
+		if _, err := open(append(bytes.Clone(enc), 0)); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%v with a byte more: %v", scheme, err)
+		}
+		enc[1] |= 1 << 3 // record 11 of 11
+		if _, err := open(enc); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%v with a record removed that is not there: %v", scheme, err)
+		}
+	}
+}
+
+// TestHold: nothing can be asked before all that is needed is held, and nothing
+// damaged is.
+func TestHold(t *testing.T) {
+	for scheme := range kinds {
+		s, _, _ := begin(t, scheme, profile.Paper, made.Photos(40, 1), good)
+		refused := func(what string) {
+			t.Helper()
+			if _, _, err := s.Request(s.vector(made.Photos(1, 9)[0]), s.params(3)); !errors.Is(err, cpar.ErrInput) || hint.Of(err) == "" {
+				t.Errorf("%v, %s: a request: %v", scheme, what, err)
+			}
+		}
+		refused("at first")
+		if _, err := s.KeywordsOf(); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%v: keywords before Hold: %v", scheme, err)
+		}
+		for kind, list := range s.needed() {
+			if kind == cpar.SegmentKeywords {
+				continue // each block is checked when it is read
+			}
+			for name, spoiled := range map[string][]byte{
+				"empty": {}, "cut short": list[0][:len(list[0])-1], "half of it": list[0][:len(list[0])/2],
+				"longer": append(bytes.Clone(list[0]), 0), "altered": altered(list[0]),
+			} {
+				bad := s.needed()
+				bad[kind][0] = spoiled
+				if err := s.Hold(bad); !errors.Is(err, cpar.ErrCorrupt) {
+					t.Errorf("%v: %v, %s: %v", scheme, kind, name, err)
+				}
+			}
+		}
+		for kind := range s.needed() {
+			s, _, _ = begin(t, scheme, profile.Paper, made.Photos(40, 1), good)
+			some := s.needed()
+			delete(some, kind)
+			if err := s.Take(some); err != nil {
+				t.Fatal(err)
+			}
+			refused(fmt.Sprint("without ", kind))
+		}
+		// What is held of a state with fewer records is not enough.
+		old := s.needed()
+		s = s.held().grown(made.Photos(2, 5), nil)
+		if err := s.Hold(old); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%v: what was held of the state before: %v", scheme, err)
+		}
+		refused("with what was held of the state before")
+		s.held()
+		s.nearest(made.Photos(1, 9)[0], 3)
+	}
+}
+
+func altered(b []byte) []byte {
+	b = bytes.Clone(b)
+	b[len(b)/2] ^= 1
+	return b
+}
+
+// TestEachReadsTheRecordsOfItsLedger: vectors that were swapped, left out, or come of
+// another fork of the same index are refused.
+func TestEachReadsTheRecordsOfItsLedger(t *testing.T) {
+	for scheme := range kinds {
+		s, _, _ := begin(t, scheme, profile.Paper, made.Photos(40, 1), good)
+		base := s.held().fork()
+		s = s.grown(made.Photos(2, 5), nil)
+		other := base.grown(made.Photos(2, 6), nil)
+		each := func(segments []cpar.Segment, read func(cpar.Segment) ([]byte, error)) error {
+			return s.Each(t.Context(), segments, read, func(int, []int16, int64, bool) {})
+		}
+		v := s.vectors()
+		if err := each(v, s.read); err != nil {
+			t.Errorf("%v: %v", scheme, err)
+		}
+		for name, segments := range map[string][]cpar.Segment{
+			"swapped": {v[1], v[0]}, "one left out": {v[0]}, "the other left out": {v[1]}, "one twice": {v[0], v[1], v[1]}, "none": nil,
+		} {
+			if err := each(segments, s.read); !errors.Is(err, cpar.ErrCorrupt) {
+				t.Errorf("%v, %s: %v", scheme, name, err)
+			}
+		}
+		for at := range 2 {
+			if err := each(v, func(x cpar.Segment) ([]byte, error) {
+				b, err := s.read(x)
+				if x == v[at] {
+					b = altered(b)
+				}
+				return b, err
+			}); !errors.Is(err, cpar.ErrCorrupt) {
+				t.Errorf("%v: segment %d altered: %v", scheme, at, err)
+			}
+		}
+		// A block of scheme local is authentic in either fork: its manifest's digests,
+		// for which the ledger vouches, tell them apart.
+		if err := each(other.vectors(), other.read); scheme == cpar.SchemeSealed && !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%v: vectors of another fork: %v", scheme, err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if err := s.Each(ctx, v, s.read, func(int, []int16, int64, bool) {}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v: stopped: %v", scheme, err)
+		}
+	}
+}
+
+// TestBytesAreForetold, of every number of records around a unit.
+func TestBytesAreForetold(t *testing.T) {
+	for scheme, kind := range kinds {
+		for _, n := range []int{1, 32, 33, 70} {
+			s, _, _ := begin(t, scheme, profile.Paper, made.Photos(n, 1), good)
+			kept, err := s.AppendBinary(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := uint64(len(kept))
+			for i, x := range s.at.Manifest().Segments {
+				if x.Kind != cpar.SegmentKeywords && x.Kind != cpar.SegmentLedger {
+					want += uint64(len(s.at.Segments()[i]))
+				}
+			}
+			if got, err := kind.Bytes(s.Profile.Layout(), n); err != nil || got != want {
+				t.Errorf("%v, %d records: %d bytes foretold, %d written; %v", scheme, n, got, want, err)
+			}
+		}
+	}
+}
+
+// TestReadTwice: a reply may be read again, and what was given out can be written to.
+func TestReadTwice(t *testing.T) {
+	for scheme := range kinds {
+		s, _, _ := begin(t, scheme, profile.Paper, made.Photos(20, 1), good)
+		pending, q := s.held().ask(made.Photos(1, 9)[0])
+		reply := s.answer(q)
+		first, err := pending.Read(reply)
+		if err != nil || len(first) != 5 {
+			t.Fatalf("%v: %v, %v", scheme, first, err)
+		}
+		want := fmt.Sprint(first)
+		first[0] = rank.Neighbour{}
+		if again, err := pending.Read(reply); err != nil || fmt.Sprint(again) != want {
+			t.Errorf("%v: read again: %v, %v; want %s", scheme, again, err, want)
+		}
+	}
+}
+
+func TestTwinKnowsItsOwnRequests(t *testing.T) {
+	_, b, _ := begin(t, cpar.SchemeLocal, profile.Paper, made.Photos(3, 1), good)
+	twin, err := b.Twin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := twin.Search(nil, nil); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("a request of another scheme: %v", err)
+	}
+}

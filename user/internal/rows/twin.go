@@ -1,0 +1,69 @@
+package rows
+
+import (
+	"fmt"
+	"runtime"
+
+	"cpar"
+
+	"cpar/kdforest"
+	"cpar/user/internal/index"
+	"cpar/user/vector"
+)
+
+// A Twin is the records of an index in the clear: the same small integers, so that
+// every score can be compared. It never leaves the owner.
+type Twin struct {
+	index *Index
+	rows  *Rows
+}
+
+// Twin lays out the collection of SetUp in the clear.
+func (b *Builder) Twin() (index.Twin, error) {
+	t := &Twin{index: b.Index, rows: New(b.quantiser.Dim())}
+	for i, z := range b.z {
+		row, addend, err := b.quantiser.Record(z, b.vectors[i].KL)
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %w", i, err)
+		}
+		t.rows.Add(row, addend)
+	}
+	return t, nil
+}
+
+// Scores are the scores of all records for a photo: the integers that the owner
+// decrypts, or computes at home.
+func (t *Twin) Scores(v *vector.Vector) ([]int64, error) {
+	u, err := t.Request(v)
+	if err != nil {
+		return nil, err
+	}
+	return t.rows.Scores(u, runtime.GOMAXPROCS(0)), nil
+}
+
+// Row is the row of a record, and its addend.
+func (t *Twin) Row(record int) (row []int16, addend int64) { return t.rows.At(record) }
+
+// Request is the request of a photo, as it is encrypted.
+func (t *Twin) Request(v *vector.Vector) ([]int16, error) {
+	u, _, err := t.index.request(v)
+	return u, err
+}
+
+// Dis is the distance that a score of this photo stands for.
+func (t *Twin) Dis(v *vector.Vector, score int64) (float64, error) {
+	_, own, err := t.index.request(v)
+	if err != nil {
+		return 0, err
+	}
+	return t.index.quantiser.Dis(score, own), nil
+}
+
+// Search answers a request in the clear; nothing is visited.
+func (t *Twin) Search(request index.Reading, _ func(kdforest.Visit)) ([]kdforest.Hit, error) {
+	pending, ok := request.(*Pending)
+	if !ok {
+		return nil, fmt.Errorf("searching in the clear: %w: the request belongs to another scheme", cpar.ErrInput)
+	}
+	return nearest(t.rows.Scores(pending.u, runtime.GOMAXPROCS(0)), pending.l, t.index.removed), nil
+}

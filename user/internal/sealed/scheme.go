@@ -1,0 +1,277 @@
+package sealed
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/lattice"
+	"cpar/internal/wire"
+	"cpar/user/internal/box"
+	"cpar/user/internal/index"
+	"cpar/user/internal/rows"
+	"cpar/user/internal/seed"
+)
+
+// Rows is scheme sealed as package rows asks for it.
+var Rows = rows.Kind{New: newScheme, Read: readScheme, Vectors: schemeBytes}
+
+// scheme encrypts the rows of one state of an index in groups.
+type scheme struct {
+	seed.Redacted
+	index  *index.Index
+	params lattice.Params
+	// key is derived when first needed.
+	key func() (*Key, error)
+	// rho is the stream of the numbers that check scores, check the sums over the
+	// records of this state.
+	rho   *seed.Stream
+	check checkSums
+	// hints of the records of this state: fetched by Hold, or made by Encrypt.
+	hints atomic.Pointer[Hints]
+	mu    sync.Mutex // adds to hints and check
+}
+
+func open(x *index.Index, p lattice.Params, check checkSums) *scheme {
+	s := &scheme{index: x, params: p, check: check, rho: seed.New(x.Secret("check"))}
+	s.key = sync.OnceValues(func() (*Key, error) { return NewKey(x.Key, p, x.ID) })
+	return s
+}
+
+func newScheme(x *index.Index, q *rows.Quantiser, block int) (rows.Cipher, error) {
+	p, err := q.Lattice(block)
+	if err != nil {
+		return nil, err
+	}
+	return begin(x, p)
+}
+
+// begin starts an index without records.
+func begin(x *index.Index, p lattice.Params) (rows.Cipher, error) {
+	s := open(x, p, checkSums{vector: make([]uint64, p.Dim)})
+	none, err := NewHints(p, x.ID)
+	s.hints.Store(none)
+	return s, err
+}
+
+func readScheme(x *index.Index, q *rows.Quantiser, r *wire.Reader) (rows.Cipher, error) {
+	enc := r.Bytes(lattice.ParamsSize, "parameters")
+	if r.Err() != nil {
+		return nil, r.Err()
+	}
+	p, err := lattice.DecodeParams(enc)
+	if err != nil {
+		return nil, err
+	}
+	if want, err := q.Lattice(p.Block); err != nil || want != p {
+		return nil, fmt.Errorf("%w: sealed parameters that are not the profile's", cpar.ErrCorrupt)
+	}
+	check := checkSums{vector: r.Words(p.Dim, "check of vectors"), addend: r.U64("check of addends")}
+	if r.Err() != nil {
+		return nil, r.Err()
+	}
+	for _, x := range append(slices.Clone(check.vector), check.addend) {
+		if x >= checkPrime {
+			return nil, fmt.Errorf("%w: a check that is not below its modulus", cpar.ErrCorrupt)
+		}
+	}
+	return open(x, p, check), nil
+}
+
+// schemeBytes counts the groups of n records, their hints, the parameters
+// twice, in a segment and in the ledger, and the sums.
+func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
+	p, err := q.Lattice(0)
+	if err != nil {
+		return 0, err
+	}
+	none, err := NewHints(p, cpar.IndexID{})
+	if err != nil {
+		return 0, err
+	}
+	perHint := lattice.SeedSize + len(lattice.AppendCount(nil, 0)) + none.packedSize()
+	return uint64(p.Groups(n)*(p.GroupSize()+perHint) + len(none.AppendBinary(nil)) + box.Overhead + 2*lattice.ParamsSize + 8*(p.Dim+1)), nil
+}
+
+// AppendBinary appends parameters and sums.
+func (s *scheme) AppendBinary(b []byte) ([]byte, error) {
+	b, err := s.params.AppendBinary(b)
+	b = wire.AppendWords(b, s.check.vector)
+	return wire.AppendWords(b, []uint64{s.check.addend}), err
+}
+
+// Unit is a group.
+func (s *scheme) Unit() (records, bytes int) { return s.params.Records(), s.params.GroupSize() }
+
+// Encrypt encrypts groups, each with a seed and noise of its own, makes their hints
+// and counts their records.
+func (s *scheme) Encrypt(first int, units []rows.Rows, fresh seed.Secret) ([]byte, error) {
+	key, err := s.key()
+	if err != nil {
+		return nil, err
+	}
+	groups := make([]*lattice.Group, len(units))
+	var work errgroup.Group
+	work.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range units {
+		number := first + i*s.params.Records()
+		work.Go(func() (err error) {
+			vectors, addends := make([][]int16, units[i].Len()), make([]int64, units[i].Len())
+			for k := range vectors {
+				vectors[k], addends[k] = units[i].At(k)
+			}
+			groups[i], err = key.Encrypt(vectors, addends, fresh.Derive("group", seed.Number(uint64(number))))
+			return err
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b []byte
+	hints := s.hints.Load()
+	for i, g := range groups {
+		if err := hints.Append(g); err != nil {
+			return nil, err
+		}
+		for k := range units[i].Len() {
+			row, addend := units[i].At(k)
+			s.check.add(rho(s.rho, first), row, addend)
+			first++
+		}
+		b = g.AppendBinary(b)
+	}
+	return b, nil
+}
+
+// Finish writes parameters and hints.
+func (s *scheme) Finish(w *index.Writer) error {
+	params, err := s.params.AppendBinary(nil)
+	if err != nil {
+		return err
+	}
+	if err := w.Bytes(cpar.SegmentParams, params); err != nil {
+		return err
+	}
+	plain := s.hints.Load().AppendBinary(nil)
+	nonce := seed.New(s.index.Fresh("hints", sha256.Sum256(plain)))
+	return w.Bytes(cpar.SegmentHints, box.New(s.index.Secret("hints")).Seal(nil, nonce, plain, s.hintsBinding()))
+}
+
+// hintsBinding is the additional data of encrypted hints: hints of another
+// generation do not open.
+func (s *scheme) hintsBinding() []byte {
+	b := append([]byte("cpar/v1/hints"), s.index.ID[:]...)
+	return wire.AppendWords(b, []uint64{s.index.Generation})
+}
+
+// Decrypt decrypts groups.
+func (s *scheme) Decrypt(ctx context.Context, segment []byte, _ int, each func(row []int16, addend int64)) (units int, err error) {
+	key, err := s.key()
+	if err != nil {
+		return 0, err
+	}
+	for size := s.params.GroupSize(); len(segment) > 0; segment = segment[min(size, len(segment)):] {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		g, err := lattice.DecodeGroup(s.params, segment[:min(size, len(segment))])
+		if err != nil {
+			return 0, err
+		}
+		vectors, addends, err := key.Decrypt(g)
+		if err != nil {
+			return 0, err
+		}
+		for k, row := range vectors {
+			each(row, addends[k])
+		}
+		units++
+	}
+	return units, nil
+}
+
+// Sums counts records as the ledger does.
+func (s *scheme) Sums() (add func(record int, row []int16, addend int64), right func() bool) {
+	sums := checkSums{vector: make([]uint64, s.params.Dim)}
+	add = func(record int, row []int16, addend int64) { sums.add(rho(s.rho, record), row, addend) }
+	return add, func() bool { return sums.equal(s.check) }
+}
+
+// Needs names the hints.
+func (s *scheme) Needs(k cpar.SegmentKind) bool { return k == cpar.SegmentHints }
+
+// Hold decrypts the hints.
+func (s *scheme) Hold(_ cpar.SegmentKind, segments [][]byte) error {
+	plain, err := box.New(s.index.Secret("hints")).Open(segments[0], s.hintsBinding())
+	if err != nil {
+		return fmt.Errorf("%w: it was altered, or belongs to another generation", cpar.ErrCorrupt)
+	}
+	hints, err := DecodeHints(s.params, plain)
+	if err != nil {
+		return err
+	}
+	s.hints.Store(hints)
+	return nil
+}
+
+// Held is the number of records that the hints cover.
+func (s *scheme) Held() int {
+	if h := s.hints.Load(); h != nil {
+		return h.Records()
+	}
+	return -1
+}
+
+// Request encrypts a request under a secret that serves it alone.
+func (s *scheme) Request(u []int16, fresh seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
+	key, err := s.key()
+	if err != nil {
+		return nil, nil, err
+	}
+	hints := s.hints.Load()
+	once, q, err := key.NewRequest(u, fresh)
+	if err != nil {
+		return nil, nil, err
+	}
+	read := func(a *cpar.Reply) ([]int64, error) {
+		if a == nil || a.Index != s.index.ID {
+			return nil, fmt.Errorf("%w: it is no reply of this index", cpar.ErrCloud)
+		}
+		r, err := lattice.DecodeReply(s.params, a.Opaque)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %v", cpar.ErrCloud, err)
+		}
+		scores, err := once.Scores(hints, r, runtime.GOMAXPROCS(0))
+		if err == nil && !s.check.fit(s.rho, scores, u) {
+			err = errRefused
+		}
+		return scores, err
+	}
+	return &cpar.Request{Index: s.index.ID, Params: cpar.Params{Scheme: s.index.Scheme},
+		Opaque: q.AppendBinary(make([]byte, 0, s.params.RequestSize()))}, read, nil
+}
+
+// errRefused must not lead anybody to do something that the cloud could see, such
+// as to push again: it could alter replies a little and watch which are refused.
+var errRefused = hint.Add(fmt.Errorf("%w: its scores are not those of the index", cpar.ErrCloud),
+	"this photo gets no keywords; go on as if it had, and let nothing show that it did not. See SECURITY.md, on refused replies")
+
+// Next adds to these hints and sums.
+func (s *scheme) Next(x *index.Index, _ uint64) rows.Cipher {
+	next := open(x, s.params, checkSums{vector: slices.Clone(s.check.vector), addend: s.check.addend})
+	next.hints.Store(s.hints.Load().clone())
+	return next
+}
+
+// Again has no records yet.
+func (s *scheme) Again(x *index.Index) (rows.Cipher, error) { return begin(x, s.params) }

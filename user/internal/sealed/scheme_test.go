@@ -1,0 +1,319 @@
+package sealed
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"cpar"
+	cloud "cpar/cloud/sealed"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir"
+	"cpar/internal/lattice"
+	"cpar/internal/wire"
+	"cpar/user/internal/index"
+	"cpar/user/internal/made"
+	"cpar/user/internal/rows"
+	"cpar/user/profile"
+	"cpar/user/vector"
+)
+
+// An asked index, as its owner and as the cloud knows it.
+type asked struct {
+	*rows.Builder
+	at *indexdir.Index
+	*scheme
+	t testing.TB
+}
+
+// newAsked is an index of photos, in blocks of some width, that is held and can be
+// asked about others.
+func newAsked(t testing.TB, photos []made.Photo, block int) *asked {
+	t.Helper()
+	x, c := made.Index(t, cpar.SchemeSealed, profile.Paper, photos, rand.Reader)
+	var own *scheme
+	kind := Rows
+	kind.New = func(x *index.Index, q *rows.Quantiser, block int) (rows.Cipher, error) {
+		cipher, err := Rows.New(x, q, block)
+		own, _ = cipher.(*scheme)
+		return cipher, err
+	}
+	b, err := kind.SetUp(x, c, block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &asked{Builder: b, at: made.Write(t, made.Folder(t), x, b), scheme: own, t: t}
+	if err := b.Take(map[cpar.SegmentKind][][]byte{cpar.SegmentKeywords: {a.at.Segment(cpar.SegmentKeywords)}}); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func (a *asked) vector(p made.Photo) *vector.Vector {
+	a.t.Helper()
+	v, err := a.Profile.Vector(p.Vectors)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return v
+}
+
+// cloud is the other side.
+func (a *asked) cloud() *cloud.Index {
+	a.t.Helper()
+	c, err := cloud.Load(a.at.Manifest(), a.at.Segments())
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return c
+}
+
+// answer is the reply to the bytes of a request.
+func (a *asked) answer(c *cloud.Index, request []byte) *lattice.Reply {
+	a.t.Helper()
+	q, err := lattice.DecodeRequest(a.params, request)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	r, err := c.Evaluate(q, 1)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return r
+}
+
+func (a *asked) reply(r *lattice.Reply) *cpar.Reply {
+	return &cpar.Reply{Index: r.Index, Opaque: r.AppendBinary(a.params, nil)}
+}
+
+// TestScoresAreTheTwins: every score that the owner decrypts is the integer of the
+// twin in the clear.
+func TestScoresAreTheTwins(t *testing.T) {
+	for _, c := range []struct{ n, block int }{{1, 0}, {32, 0}, {33, 0}, {70, 64}, {20, 256}} {
+		n, a := c.n, newAsked(t, made.Photos(c.n, 1), c.block)
+		if perGroup := 4096 / cmp.Or(c.block, lattice.DefaultBlock); a.params.Records() != perGroup {
+			t.Fatalf("blocks of %d: %d records a group, want %d", c.block, a.params.Records(), perGroup)
+		}
+		twin, err := a.Twin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := a.cloud()
+		for _, photo := range made.Photos(3, 9) {
+			v := a.vector(photo)
+			u, err := twin.(*rows.Twin).Request(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := twin.(*rows.Twin).Scores(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q, scores, err := a.scheme.Request(u, fresh())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := scores(a.reply(a.answer(other, q.Opaque))); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%d records: scores %v, the twin has %v; %v", n, got, want, err)
+			}
+		}
+	}
+}
+
+// TestEveryAlteredScoreIsNoticed: whichever score a cloud alters, swaps,
+// replays or drops, the reply is refused.
+func TestEveryAlteredScoreIsNoticed(t *testing.T) {
+	photos := made.Photos(40, 1)
+	a := newAsked(t, photos, 0)
+	c := a.cloud()
+	v := a.vector(made.Photos(1, 9)[0])
+	ask := func() (index.Reading, *lattice.Reply) {
+		t.Helper()
+		pending, q, err := a.Builder.Request(v, cpar.Params{Scheme: cpar.SchemeSealed, L: 5, Approx: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pending, a.answer(c, q.Opaque)
+	}
+	refused := func(name string, pending index.Reading, r *lattice.Reply) error {
+		t.Helper()
+		near, err := pending.Read(a.reply(r))
+		if !errors.Is(err, cpar.ErrCloud) || near != nil {
+			t.Errorf("%s: %v, %v; want ErrCloud", name, near, err)
+		}
+		return err
+	}
+	unit := uint64(1) << (a.params.ReplyBits() - a.params.LogT) // of one score
+	one := func(r *lattice.Reply, i int) {
+		r.Scores[i] = (r.Scores[i] + unit) & (1<<a.params.ReplyBits() - 1)
+	}
+	said := map[string]bool{}
+	for i := range photos {
+		pending, r := ask()
+		one(r, i)
+		err := refused(fmt.Sprintf("score %d larger by 1", i), pending, r)
+		said[err.Error()+hint.Of(err)] = true
+	}
+	pending, r := ask()
+	r.Scores[3], r.Scores[4] = r.Scores[4], r.Scores[3]
+	err := refused("two scores swapped", pending, r)
+	said[err.Error()+hint.Of(err)] = true
+	pending, r = ask()
+	clear(r.Scores)
+	err = refused("no scores", pending, r)
+	said[err.Error()+hint.Of(err)] = true
+	// What is said of it tells neither which scores were altered nor to do anything
+	// that the cloud would see.
+	if len(said) != 1 {
+		t.Errorf("refusals differ: %v", said)
+	}
+	for text := range said {
+		for _, reaction := range []string{"push", "fetch", "ask again", "annotate again", "delete", "report"} {
+			if strings.Contains(text, reaction) {
+				t.Errorf("a refusal provokes a reaction (%q): %s", reaction, text)
+			}
+		}
+	}
+	pending, r = ask()
+	r.Scores = r.Scores[:39]
+	refused("one score dropped", pending, r)
+
+	// Replies that say that they answer something else, and those that lie.
+	_, old := ask()
+	pending, r = ask()
+	refused("the reply to another request", pending, old)
+	lie := *old
+	lie.Number = r.Number
+	refused("that reply under the right number", pending, &lie)
+	pending, r = ask()
+	r.State[0] ^= 1
+	refused("another state", pending, r)
+	pending, r = ask()
+	r.Index[0] ^= 1
+	refused("another index", pending, r)
+
+	// The bytes of it, each once.
+	pending, r = ask()
+	good := a.reply(r)
+	for _, at := range []int{0, 4, 5, 6, 8, 24, 40, 72, 76, len(good.Opaque) - 1} {
+		bad := &cpar.Reply{Index: good.Index, Opaque: bytes.Clone(good.Opaque)}
+		bad.Opaque[at] ^= 0x80
+		if at == len(good.Opaque)-1 {
+			bad.Opaque = bad.Opaque[:at]
+		}
+		if near, err := pending.Read(bad); !errors.Is(err, cpar.ErrCloud) || near != nil {
+			t.Errorf("byte %d altered: %v", at, err)
+		}
+	}
+	for name, reply := range map[string]*cpar.Reply{"no reply": nil, "a reply of another scheme": {Index: a.ID}} {
+		if _, err := pending.Read(reply); !errors.Is(err, cpar.ErrCloud) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// None of these used the request up: the right reply is still read, and read
+	// again.
+	first, err := pending.Read(good)
+	if err != nil || len(first) != 5 {
+		t.Fatalf("the right reply: %v, %v", first, err)
+	}
+	if again, err := pending.Read(good); err != nil || fmt.Sprint(again) != fmt.Sprint(first) {
+		t.Errorf("read again: %v, %v", again, err)
+	}
+	// Another reply to it is not.
+	one(r, 0)
+	if _, err := pending.Read(a.reply(r)); err == nil {
+		t.Error("a second reply to one request was decrypted")
+	}
+}
+
+// TestHintsAreOfOneGeneration: hints of the same index and key do not open in
+// another generation, even if a manifest were to name them, nor in another index.
+func TestHintsAreOfOneGeneration(t *testing.T) {
+	a := newAsked(t, made.Photos(3, 1), 0)
+	hints := a.at.Segment(cpar.SegmentHints)
+	hold := func(b []byte) error { return a.scheme.Hold(cpar.SegmentHints, [][]byte{b}) }
+	if err := hold(hints); err != nil {
+		t.Fatal(err)
+	}
+	a.scheme.index.Generation++
+	if err := hold(hints); !errors.Is(err, cpar.ErrCorrupt) {
+		t.Errorf("of another generation: %v", err)
+	}
+	a.scheme.index.Generation--
+	a.scheme.index.ID[0]++
+	if err := hold(hints); !errors.Is(err, cpar.ErrCorrupt) {
+		t.Errorf("of another index: %v", err)
+	}
+	a.scheme.index.ID[0]--
+	for _, n := range []int{0, 11, 27, len(hints)} {
+		if err := hold(make([]byte, n)); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("hints of %d bytes: %v", n, err)
+		}
+	}
+	if a.scheme.Held() != 3 {
+		t.Errorf("what was refused left hints of %d records", a.scheme.Held())
+	}
+}
+
+// TestStateOfOtherParametersIsRefused: those that the profile does not give, and sums
+// that are no numbers modulo p.
+func TestStateOfOtherParametersIsRefused(t *testing.T) {
+	a := newAsked(t, made.Photos(3, 1), 0)
+	for name, spoil := range map[string]func(s *scheme){
+		"another width":      func(s *scheme) { s.params.Dim++ },
+		"another norm":       func(s *scheme) { s.params.RecordNorm++ },
+		"a sum that is p":    func(s *scheme) { s.check.vector[7] = checkPrime },
+		"an addend beyond p": func(s *scheme) { s.check.addend = checkPrime + 1 },
+		"a sum too few":      func(s *scheme) { s.check.vector = s.check.vector[1:] },
+	} {
+		s := open(a.scheme.index, a.params, checkSums{vector: slices.Clone(a.check.vector), addend: a.check.addend})
+		spoil(s)
+		b, err := s.AppendBinary(nil)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if _, err := Rows.Open(a.scheme.index, reader(a.scheme.index.Records, b)); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// reader reads what the ledger keeps of an index without removed records.
+func reader(records int, cipher []byte) *wire.Reader {
+	return wire.NewReader(append(rows.NewBitmap(records), cipher...), cpar.ErrCorrupt)
+}
+
+// BenchmarkScheme is what the owner's side costs besides package lattice.
+func BenchmarkScheme(b *testing.B) {
+	a := newAsked(b, made.Photos(640, 1), 0)
+	v := a.vector(made.Photos(1, 9)[0])
+	twin, err := a.Twin()
+	if err != nil {
+		b.Fatal(err)
+	}
+	u, err := twin.(*rows.Twin).Request(v)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("request", func(b *testing.B) {
+		for b.Loop() {
+			if _, _, err := a.Builder.Request(v, cpar.Params{Scheme: cpar.SchemeSealed, L: 10, Approx: 1000}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	scores := make([]int64, 20000)
+	for i := range scores {
+		scores[i] = int64(i) - 10000
+	}
+	b.Run("check of 20000", func(b *testing.B) {
+		for b.Loop() {
+			a.check.fit(a.rho, scores, u)
+		}
+	})
+}
