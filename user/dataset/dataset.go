@@ -1,5 +1,5 @@
-// Package dataset reads a collection of annotated images: which files there
-// are, and which keywords a person gave each of them.
+// Package dataset reads a collection of annotated images: its files, and the keywords a
+// person gave each of them.
 //
 //	folder/manifest.csv           ─┐
 //	  path,keywords                │
@@ -8,17 +8,17 @@
 //	  IPTC 2:25 or XMP dc:subject ─┘
 //	folder/split.csv (path,split)  ──▶ Collection.Split, else HeldOut
 //
-// Nothing here decodes a picture; what goes out are names and keywords, checked
-// so that the rest of the program need not check again:
+// Nothing here decodes a picture. The output is names and keywords, checked so that the
+// rest of the program need not check again:
 //
 //   - Name is unique, valid UTF-8, relative, slash-separated, and stays inside
 //     the folder, also through symbolic links; the file exists and is not empty;
-//   - every item has 1 to 31 keywords ([MaxKeywords], what the encrypted block
-//     holds), each 1 to 128 bytes ([MaxKeywordBytes]) of Unicode NFC without
-//     control characters, none twice. Case is kept: "Sea" and "sea" are two
-//     keywords, since only the owner knows whether they are.
+//   - every item has 1 to 31 keywords ([MaxKeywords], the capacity of the encrypted
+//     block), each 1 to 128 bytes ([MaxKeywordBytes]) of Unicode NFC without
+//     control characters, without repetition. Case is kept: "Sea" and "sea" are two
+//     keywords, since only the owner could say otherwise.
 //
-// Whatever had to be skipped or cut to get there is a [Warning] that names it.
+// Everything skipped or shortened on the way is reported as a [Warning].
 // Time and memory are linear in the number of rows.
 //
 // Formats: RFC 4180 (CSV); IPTC-NAA IIM 4.2, dataset 2:25; XMP part 1, dc:subject.
@@ -40,7 +40,7 @@ import (
 	"cpar/internal/untrusted"
 )
 
-// The two files that make a folder a collection of its own.
+// These files make a folder a collection.
 const (
 	ManifestName = "manifest.csv"
 	SplitName    = "split.csv"
@@ -48,32 +48,31 @@ const (
 
 // Item is one annotated image.
 type Item struct {
-	Path     string   `json:"path"`     // absolute, in the system's own spelling
+	Path     string   `json:"path"`     // absolute, as the system spells it
 	Name     string   `json:"name"`     // relative to the collection, slashes
 	Keywords []string `json:"keywords"` // 1 to MaxKeywords, in the owner's order
 }
 
-// Collection is what Open found. Items come in the manifest's order, or
-// sorted by name when the keywords were read from the files.
+// Collection is the result of Open. Items are in the manifest's order, or sorted by name
+// if the keywords come from the image files.
 type Collection struct {
 	Dir      string // absolute
 	Items    []Item
 	Warnings []Warning
 
 	split    map[string]string // name → train or test; nil without split.csv
-	splitErr error             // why split.csv cannot be used, for Split to say
+	splitErr error             // why split.csv is unusable; Split reports it
 }
 
 // Options changes how a collection is read. The zero value is lenient.
 type Options struct {
-	// Strict makes Open fail where it would have warned; the error is a
-	// *StrictError and holds every warning.
+	// Strict makes Open fail instead of warn; the error is a *StrictError with every warning.
 	Strict bool
 }
 
-// Open reads the collection in the folder dir: through its manifest.csv if it
-// has one, else from the keywords inside its JPEG files. It fails when there is
-// no usable image at all; errors wrap cpar.ErrInput and carry a hint (package hint).
+// Open reads the collection in the folder dir: from its manifest.csv if it has one, else
+// from the keywords inside its JPEG files. It fails if there is no usable image at all.
+// Errors wrap cpar.ErrInput and carry a hint (package hint).
 func Open(dir string, opts Options) (*Collection, error) {
 	abs, root, err := openFolder(dir)
 	if err != nil {
@@ -107,7 +106,7 @@ func Open(dir string, opts Options) (*Collection, error) {
 	return c, nil
 }
 
-// Summary groups and counts the warnings, a line for each kind.
+// Summary groups and counts the warnings, one line per kind.
 func (c *Collection) Summary() string { return Summary(c.Warnings) }
 
 func openFolder(dir string) (string, *os.Root, error) {
@@ -140,7 +139,7 @@ func openFolder(dir string) (string, *os.Root, error) {
 	return abs, root, nil
 }
 
-// nothingFound tells an empty folder from one whose every row was refused.
+// nothingFound distinguishes an empty folder from one whose rows were all refused.
 func (c *Collection) nothingFound(dir string) error {
 	shown := untrusted.Text(dir)
 	if len(c.Warnings) == 0 {
@@ -175,8 +174,8 @@ func (c *Collection) readManifestFile(root *os.Root) error {
 	return nil
 }
 
-// resolve finds the file of a row. The manifest and the disk may spell one name
-// in different Unicode forms (a collection that was on a Mac), so both are tried.
+// resolve finds the file of a row. Manifest and disk may use different Unicode forms of a
+// name (a collection that was on a Mac), so it tries both.
 func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	var first error
 	for _, name := range slices.Compact([]string{r.name, norm.NFC.String(r.name), norm.NFD.String(r.name)}) {
@@ -198,16 +197,16 @@ func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	if errors.Is(first, fs.ErrNotExist) {
 		return "", newWarning(Missing, r.name, "line %d", r.line)
 	}
-	// os.Root refuses links that lead out of the folder; that the same path
-	// opens without it tells this refusal from every other failure.
+	// os.Root refuses links that lead out of the folder. If the same path opens without
+	// it, that was the reason, and no other failure.
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(r.name))); err == nil {
 		return "", newWarning(Outside, r.name, "line %d: a symbolic link leads out of the collection", r.line)
 	}
 	return "", newWarning(Unreadable, r.name, "line %d: %v", r.line, cause(first))
 }
 
-// openRegular opens a file of the collection and refuses folders and pipes,
-// on which reading would fail oddly or wait for ever.
+// openRegular opens a file of the collection. It refuses folders and pipes, where reading
+// would fail oddly or block for ever.
 func openRegular(root *os.Root, name string) (*os.File, error) {
 	info, err := root.Stat(name)
 	if err == nil && !info.Mode().IsRegular() {
@@ -223,7 +222,7 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// cause strips the path from an error that will be shown beside it.
+// cause strips the path from an error that is shown beside it.
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

@@ -10,10 +10,10 @@ import (
 
 var errNotJPEG = errors.New("not a JPEG file")
 
-// embeddedKeywords returns the IPTC keywords, then those of XMP dc:subject, as
-// written. Programs mostly write both alike; the caller removes what comes
-// twice. Each source is read for itself, so that a damaged one does not hide the
-// other: with an error, the keywords are those found.
+// embeddedKeywords returns the IPTC keywords, then those of XMP dc:subject, as written.
+// Programs mostly write the same keywords to both; the caller removes duplicates. Each
+// source is read separately, so that a damaged one does not hide the other: on error, the
+// keywords found so far are returned.
 func embeddedKeywords(r io.ReadSeeker) ([]string, error) {
 	var soi [2]byte
 	if _, err := io.ReadFull(r, soi[:]); err != nil || soi != [2]byte{0xff, 0xd8} {

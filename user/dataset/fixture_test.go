@@ -23,7 +23,7 @@ func plainJPEG(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// withSegments puts segments (marker byte, payload) behind the SOI marker.
+// withSegments inserts segments (marker byte, payload) after the SOI marker.
 func withSegments(jpg []byte, segments ...[]byte) []byte {
 	out := slices.Clone(jpg[:2])
 	for _, s := range segments {
@@ -101,7 +101,7 @@ func folder(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// manifestFolder has the manifest and a file for each of the names.
+// manifestFolder makes a folder with the manifest and a file for each name.
 func manifestFolder(t testing.TB, manifest string, names ...string) string {
 	files := map[string]string{ManifestName: manifest}
 	for _, n := range names {

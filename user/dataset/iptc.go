@@ -12,9 +12,9 @@ import (
 
 var errTruncated = errors.New("it ends too early")
 
-// iptcKeywords returns the values of dataset 2:25 of a JPEG. It is read here and
-// not by imagemeta, which loses the keywords when a resource of odd length comes
-// before them, as Photoshop's may, and when they go on in a second segment.
+// iptcKeywords returns the values of dataset 2:25 of a JPEG. imagemeta is not used
+// because it loses the keywords after a resource of odd length, as Photoshop may write,
+// and when they continue in a second segment.
 //
 //	APP13 "Photoshop 3.0\0" ─▶ resources "8BIM" id name size data ─▶ id 0x0404:
 //	IIM datasets 0x1c record dataset length value
@@ -77,8 +77,7 @@ func photoshopResources(r io.Reader) ([]byte, error) {
 	}
 }
 
-// resource finds one Photoshop image resource. Names and data are padded to an
-// even length.
+// resource finds a Photoshop image resource. Names and data are padded to even length.
 func resource(b []byte, id uint16) ([]byte, error) {
 	for len(b) > 0 {
 		if !bytes.HasPrefix(b, []byte("8BIM")) {
@@ -112,13 +111,13 @@ func resource(b []byte, id uint16) ([]byte, error) {
 	return nil, nil
 }
 
-// iimKeywords reads IIM datasets. Dataset 1:90 declares UTF-8 with ESC % G; the
-// rule without it is Latin-1, but many programs write UTF-8 all the same, and
-// Latin-1 text beyond ASCII is hardly ever valid UTF-8 by chance.
+// iimKeywords reads IIM datasets. Dataset 1:90 declares UTF-8 with ESC % G. Without it
+// the rule is Latin-1, but many programs write UTF-8 anyway, and Latin-1 text beyond
+// ASCII is hardly ever valid UTF-8 by chance.
 func iimKeywords(b []byte) ([]string, error) {
 	var keywords []string
 	declaredUTF8 := false
-	// Padding after the last dataset is common, so the first other byte ends it.
+	// Padding after the last dataset is common, so the first other byte is the end.
 	for len(b) > 0 && b[0] == 0x1c {
 		if len(b) < 5 {
 			return keywords, errTruncated

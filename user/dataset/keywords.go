@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// MaxKeywords an image: the encrypted block of 64 bytes holds 31 two-byte
-	// numbers beside their count.
+	// MaxKeywords per image: the encrypted block of 64 bytes holds their count and 31
+	// two-byte numbers.
 	MaxKeywords = 31
-	// MaxKeywordBytes of one keyword, in UTF-8 after normalisation.
+	// MaxKeywordBytes is the limit of one keyword in UTF-8 after normalisation.
 	MaxKeywordBytes = 128
-	// separator of keywords in one field; no keyword can contain it.
+	// separator separates keywords in one field; no keyword can contain it.
 	separator = ";"
 )
 
-// cleanKeywords normalises what a person or a program wrote and reports each
-// keyword it drops. where ("line 7: ") goes before the details.
+// cleanKeywords normalises what a person or program wrote and reports each keyword it
+// drops. where ("line 7: ") precedes the details.
 func cleanKeywords(raw []string, name, where string) (kept []string, warnings []Warning) {
 	seen := make(map[string]bool, len(raw))
 	extra := 0
@@ -50,7 +50,7 @@ func cleanKeywords(raw []string, name, where string) (kept []string, warnings []
 	return kept, warnings
 }
 
-// cleanKeyword gives the normal form, or the reason why there is none.
+// cleanKeyword returns the normal form, or why there is none.
 func cleanKeyword(raw string) (k, problem string) {
 	if !utf8.ValidString(raw) {
 		return "", fmt.Sprintf("keyword %s is not UTF-8", untrusted.Text(raw))
@@ -65,9 +65,9 @@ func cleanKeyword(raw string) (k, problem string) {
 	return k, ""
 }
 
-// firstForbidden finds a character that could act on whoever displays the text:
-// controls move a terminal's cursor, the bidirectional ones reorder what follows
-// them, the separators break a line.
+// firstForbidden finds a character that could affect a display: controls move a
+// terminal's cursor, bidirectional characters reorder the text after them, separators
+// break a line.
 func firstForbidden(s string) (rune, bool) {
 	for _, r := range s {
 		switch {

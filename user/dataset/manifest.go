@@ -20,15 +20,15 @@ import (
 	"cpar/internal/untrusted"
 )
 
-// row is one line of manifest.csv that can be used, its file not yet looked for.
+// row is a usable line of manifest.csv whose file has not been looked up yet.
 type row struct {
 	line     int    // in the file, the header is line 1
 	name     string // relative, slashes, cleaned
 	keywords []string
 }
 
-// readManifest reads "path,keywords" rows. dir is the absolute folder of the
-// collection, to which an absolute path may still belong.
+// readManifest reads "path,keywords" rows. dir is the absolute folder of the collection;
+// absolute paths may lie inside it.
 func readManifest(r io.Reader, dir string) ([]row, []Warning, error) {
 	var rows []row
 	var warnings []Warning
@@ -43,7 +43,7 @@ func readManifest(r io.Reader, dir string) ([]row, []Warning, error) {
 			warnings = append(warnings, *w)
 			return
 		}
-		// The key is in NFC because a disk may take two spellings of a name for one.
+		// The key is in NFC because a disk may treat two spellings of a name as one.
 		key := norm.NFC.String(name)
 		if first, dup := firstLine[key]; dup {
 			warnings = append(warnings, *newWarning(Duplicate, name, "line %d, first on line %d", line, first))
@@ -61,10 +61,9 @@ func readManifest(r io.Reader, dir string) ([]row, []Warning, error) {
 	return rows, warnings, err
 }
 
-// readTable reads a CSV file that has the columns path and column (others are
-// passed over) and calls each for every row: with its two values, or with the
-// warning that says why it has none. An error means that the file is not such a
-// table at all.
+// readTable reads a CSV file with the columns path and column, ignoring others. It calls
+// each for every row with the two values, or with a warning that says why there are none.
+// An error means that the file is not such a table at all.
 func readTable(r io.Reader, file, column string, each func(line int, p, value string, bad *Warning)) error {
 	br := bufio.NewReaderSize(r, 1<<16)
 	head, _ := br.Peek(3)
@@ -75,7 +74,7 @@ func readTable(r io.Reader, file, column string, each func(line int, p, value st
 		return inputError("save it as CSV in UTF-8", "%s is in UTF-16", file)
 	}
 	cr := csv.NewReader(br)
-	cr.FieldsPerRecord = -1 // counted below, so that a bad row costs only itself
+	cr.FieldsPerRecord = -1 // counted below, so that a bad row affects only itself
 	cr.ReuseRecord = true
 	cr.TrimLeadingSpace = true
 
@@ -152,9 +151,9 @@ func findColumns(header []string, file, column string) (pathAt, valueAt int, err
 	return 0, 0, inputError(hint, "%s has no header with the columns path and %s: it begins %s", file, column, line)
 }
 
-// localName turns a path of the manifest into a name inside the collection.
-// Backslashes count as separators: a manifest made on Windows is likelier than
-// a file name that contains one.
+// localName turns a path of the manifest into a name inside the collection. Backslashes
+// count as separators: a manifest made on Windows is more likely than a file name with a
+// backslash.
 func localName(p, dir string, line int) (string, *Warning) {
 	name := strings.ReplaceAll(strings.TrimSpace(p), `\`, "/")
 	if name == "" {
@@ -170,7 +169,7 @@ func localName(p, dir string, line int) (string, *Warning) {
 		}
 		name = filepath.ToSlash(rel)
 	}
-	// Trimmed again because "./ a" cleans to " a": a name read back must stay itself.
+	// Trim again because "./ a" cleans to " a": a name must survive being written and read back.
 	name = strings.TrimSpace(path.Clean(name))
 	drive := len(name) > 1 && name[1] == ':' && (len(name) == 2 || name[2] == '/')
 	if drive || !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
@@ -182,7 +181,7 @@ func localName(p, dir string, line int) (string, *Warning) {
 	return name, nil
 }
 
-// WriteManifest writes items as a manifest.csv that Open reads back equal.
+// WriteManifest writes items as a manifest.csv that Open reads back unchanged.
 func WriteManifest(w io.Writer, items []Item) error {
 	cw := csv.NewWriter(w)
 	if err := cw.Write([]string{"path", "keywords"}); err != nil {
@@ -190,7 +189,7 @@ func WriteManifest(w io.Writer, items []Item) error {
 	}
 	for _, it := range items {
 		if it.Name != strings.TrimSpace(it.Name) || strings.Contains(it.Name, `\`) {
-			return fmt.Errorf("writing %s: %w: it cannot name %q: a name there has no backslash and no space at its ends", ManifestName, cpar.ErrInput, it.Name)
+			return fmt.Errorf("writing %s: %w: it cannot hold %q: names must not contain backslashes or begin or end with a space", ManifestName, cpar.ErrInput, it.Name)
 		}
 		if err := cw.Write([]string{it.Name, strings.Join(it.Keywords, separator)}); err != nil {
 			return fmt.Errorf("writing %s: %w", ManifestName, err)

@@ -145,7 +145,7 @@ func TestSummaryCountsAndNames(t *testing.T) {
 	if got := Summary(ws); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	// A kind without words would vanish from every report.
+	// A kind without words would disappear from every report.
 	for _, k := range []Kind{Missing, Duplicate, Outside, Malformed, Encoding, NoKeywords, BadKeyword, TooMany, Unreadable, Ignored, SplitGap} {
 		if !strings.HasPrefix(Summary([]Warning{{Kind: k, Name: "x"}}), "1 ") {
 			t.Errorf("%s is not summarised", k)
@@ -186,8 +186,8 @@ func checkKeywords(t *testing.T, keywords []string) {
 	}
 }
 
-// FuzzManifest: whatever is accepted keeps every promise of Item, and writing
-// it as a manifest reads back the same without a warning.
+// FuzzManifest: whatever is accepted keeps every promise of Item, and survives being
+// written and read as a manifest without a warning.
 func FuzzManifest(f *testing.F) {
 	for _, s := range []string{
 		"path,keywords\na.jpg,sky;sea\n", "\xef\xbb\xbfpath,keywords\r\n\"a,b.jpg\",\"x\"\"y\"\r\n", "keywords,path\nx,../a\ny,C:\\a\nz,\"./ a\"\nz,./ ./a\n",
@@ -237,7 +237,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// The cost of 100,000 rows; ns a row must not grow with their number.
+// The cost of 100,000 rows; ns per row must not grow with their number.
 func BenchmarkReadManifest(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		var m strings.Builder

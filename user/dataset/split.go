@@ -14,9 +14,9 @@ const (
 	splitTest  = "test"
 )
 
-// readSplitFile reads split.csv, if there is one, and compares it with the
-// items. What makes it unusable is kept for Split, so that a collection can be
-// indexed although its split is damaged.
+// readSplitFile reads split.csv, if there is one, and compares it with the items. It
+// keeps an error for Split, so that a collection with a damaged split can still be
+// indexed.
 func (c *Collection) readSplitFile(root *os.Root) {
 	if _, err := root.Lstat(SplitName); errors.Is(err, fs.ErrNotExist) {
 		return
@@ -50,7 +50,7 @@ func (c *Collection) readSplitFile(root *os.Root) {
 			fail(p, "line %d: %q is neither train nor test", line, value)
 			return
 		}
-		// A name in both halves would let the test see what it was trained on.
+		// A name in both halves would let the test see training images.
 		if before, dup := split[p]; dup && before != value {
 			fail(p, "line %d says %s, line %d said %s", line, value, lines[p], before)
 			return
@@ -71,10 +71,10 @@ func (c *Collection) readSplitFile(root *os.Root) {
 	}
 }
 
-// Split divides the items as split.csv says. ok is false when the collection
-// has none; HeldOut then makes one. Names of split.csv that the collection lacks
-// are passed over, items that split.csv lacks are in neither half (and were
-// warned about by Open).
+// Split divides the items by split.csv. ok is false if the collection has none; then use
+// HeldOut. Names in split.csv that are not in the collection are ignored; items that are
+// not in split.csv are in neither half (Open has warned about them). Errors wrap
+// cpar.ErrInput.
 func (c *Collection) Split() (train, test []Item, ok bool, err error) {
 	if c.splitErr != nil {
 		return nil, nil, false, c.splitErr
@@ -97,9 +97,9 @@ func (c *Collection) Split() (train, test []Item, ok bool, err error) {
 	return train, test, true, nil
 }
 
-// HeldOut puts about one item in every into test, by a hash of its name: adding
-// images never moves one from one half to the other. Of two or more items at
-// least one is held out and one is not; with every below 2 none is.
+// HeldOut puts about one item in every into test, by a hash of its name: adding images
+// never moves one between the halves. Of two or more items at least one is held out and
+// one is not; if every is below 2, none is.
 func HeldOut(c *Collection, every int) (train, test []Item) {
 	if every < 2 || len(c.Items) < 2 {
 		return append(train, c.Items...), nil
@@ -118,7 +118,7 @@ func HeldOut(c *Collection, every int) (train, test []Item) {
 			held++
 		}
 	}
-	// Only collections of a handful get here.
+	// Only very small collections get here.
 	switch held {
 	case 0:
 		out[leastAt] = true

@@ -80,7 +80,7 @@ func TestHeldOut(t *testing.T) {
 	for _, it := range test {
 		inTest[it.Name] = true
 	}
-	// Half of the collection, in another order: each image stays where it was.
+	// Half of the collection in another order: each image stays in its half.
 	part := &Collection{Items: slices.Clone(whole.Items[:1500])}
 	slices.Reverse(part.Items)
 	train, test = HeldOut(part, 10)
@@ -101,7 +101,7 @@ func TestHeldOut(t *testing.T) {
 				t.Errorf("%d items, one in %d: %d and %d", n, every, len(train), len(test))
 			}
 		}
-		// Of pairs, some would be held out whole, some not at all.
+		// For pairs, a plain hash would hold out both images or neither in some cases.
 		if train, test = HeldOut(&Collection{Items: whole.Items[n : n+2]}, 2); len(train) != 1 || len(test) != 1 {
 			t.Errorf("items %d and %d: %d and %d", n, n+1, len(train), len(test))
 		}

@@ -14,17 +14,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// otherImages are counted and reported, so that nobody wonders where they went:
-// only JPEG keywords are read.
+// otherImages are counted and reported, so that nobody wonders where they are: keywords
+// are read only from JPEG files.
 var otherImages = map[string]bool{
 	".png": true, ".gif": true, ".bmp": true, ".webp": true, ".tif": true, ".tiff": true,
 	".heic": true, ".heif": true, ".avif": true, ".dng": true, ".cr2": true, ".nef": true, ".arw": true,
 }
 
-// readTree fills Items from the keywords inside the JPEG files of a folder
-// tree. Names that begin with a dot are no photos of the owner's (thumbnails,
-// "._" files of a Mac, version control). Symbolic links are not followed: the
-// tree then has no loops and no file twice.
+// readTree fills Items from the keywords inside the JPEG files of a folder tree. Names
+// that begin with a dot are not the owner's photos (thumbnails, "._" files of a Mac,
+// version control). Symbolic links are not followed, so the tree has no loops and no file
+// twice.
 func (c *Collection) readTree(root *os.Root) error {
 	names, err := c.listTree(root.FS())
 	if err != nil {
@@ -107,8 +107,8 @@ func (c *Collection) listTree(tree fs.FS) (names []string, err error) {
 	return names, err
 }
 
-// fileKeywords reads the keywords of one JPEG. Damage that leaves keywords
-// readable costs a warning and not the image.
+// fileKeywords reads the keywords of one JPEG. If damage leaves keywords readable, it
+// returns a warning and keeps the image.
 func fileKeywords(root *os.Root, name string) ([]string, []Warning) {
 	f, err := root.Open(filepath.FromSlash(name))
 	if err != nil {

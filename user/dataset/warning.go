@@ -8,13 +8,13 @@ import (
 	"cpar/internal/untrusted"
 )
 
-// Kind says what a warning is about.
+// Kind is the kind of a warning.
 type Kind string
 
 const (
-	Missing    Kind = "missing-file"       // the manifest names it, the folder lacks it
+	Missing    Kind = "missing-file"       // in the manifest but not in the folder
 	Duplicate  Kind = "duplicate-path"     // the first row is kept
-	Outside    Kind = "outside-collection" // ../, absolute, or through a link
+	Outside    Kind = "outside-collection" // by ../, an absolute path or a link
 	Malformed  Kind = "malformed-row"      // skipped
 	Encoding   Kind = "not-utf8"           // skipped
 	NoKeywords Kind = "no-keywords"        // skipped: nothing to learn from it
@@ -25,7 +25,7 @@ const (
 	SplitGap   Kind = "split-mismatch"     // split.csv and the collection disagree
 )
 
-// kinds holds the order of the summary and its words for one and for several.
+// kinds has the order of the summary and the words for one and for several.
 var kinds = []struct {
 	kind      Kind
 	one, many string
@@ -43,7 +43,7 @@ var kinds = []struct {
 	{SplitGap, "name on which " + SplitName + " and the collection disagree", "names on which " + SplitName + " and the collection disagree"},
 }
 
-// Warning is one thing that was skipped or changed. Name and Detail are safe to
+// Warning reports one thing that was skipped or changed. Name and Detail are safe to
 // print: valid UTF-8 without control characters.
 type Warning struct {
 	Kind   Kind   `json:"kind"`
@@ -62,8 +62,8 @@ func newWarning(kind Kind, name, format string, args ...any) *Warning {
 	return &Warning{Kind: kind, Name: untrusted.Text(name), Detail: untrusted.Text(fmt.Sprintf(format, args...))}
 }
 
-// Summary groups and counts warnings, a line for each kind in a fixed order:
-// "3 files missing: a.jpg, b.jpg, c.jpg". It names the first five of a kind.
+// Summary groups and counts warnings, one line per kind in a fixed order: "3 files
+// missing: a.jpg, b.jpg, c.jpg". It names the first five of each kind.
 func Summary(warnings []Warning) string {
 	const named = 5
 	names := map[Kind][]string{}
@@ -93,7 +93,7 @@ func Summary(warnings []Warning) string {
 	return strings.Join(lines, "\n")
 }
 
-// StrictError is what Open returns under Options.Strict. It wraps cpar.ErrInput.
+// StrictError is Open's error under Options.Strict. It wraps cpar.ErrInput.
 type StrictError struct {
 	Dir      string
 	Warnings []Warning

@@ -8,31 +8,29 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Options say how photos become vectors. The zero value will do.
+// Options say how photos become vectors. The zero value is usable.
 type Options struct {
-	// Cache, if any, is asked before an image is decoded.
+	// Cache, if set, is consulted before an image is decoded.
 	Cache *Cache
-	// Network, if any, gives every image an embedding too.
+	// Network, if set, also gives every image an embedding.
 	Network Network
-	// Progress, if any, is told after every image, bad ones included, how many of
-	// total are done. It is called by one goroutine at a time, with done rising
-	// by one.
+	// Progress, if set, is called after every image, including failed ones, with the
+	// number done of total. Calls come one at a time, with done rising by one.
 	Progress func(done, total int)
 }
 
-// A Result is what became of one image: its vectors, or why there are none.
+// A Result is the outcome for one image: its vectors or an error.
 type Result struct {
 	Vectors *Vectors
 	Err     error
 }
 
-// All computes the vectors of n images on all cores. load returns the bytes of
-// image i and is called by several goroutines at once. Results are in the order of
-// the images. An image that cannot be loaded or decoded has its error there and
-// stops nothing.
+// All computes the vectors of n images on all cores. load returns the bytes of image i;
+// several goroutines call it at once. Results are in the order of the images. If an image
+// cannot be loaded or decoded, its result has the error and the others continue.
 //
-// When ctx ends, All starts no further image, and returns what it has with ctx's
-// error. The images not begun have that error too.
+// When ctx ends, All starts no further image and returns the results so far with ctx's
+// error. Images not started have that error too.
 func All(ctx context.Context, n int, load func(i int) ([]byte, error), opts Options) ([]Result, error) {
 	results := make([]Result, n)
 	var mu sync.Mutex // guards done and calls of Progress

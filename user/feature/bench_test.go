@@ -25,7 +25,7 @@ func photo(b *testing.B, w, h int) []byte {
 // From a file's bytes to vectors, for an image of Corel's size.
 func BenchmarkExtract192x128(b *testing.B) { benchmarkPhoto(b, photo(b, 192, 128)) }
 
-// The same for a phone's.
+// The same for a phone's photo.
 func Benchmark12MP420(b *testing.B) { benchmarkPhoto(b, photo(b, 4000, 3000)) }
 
 func benchmarkPhoto(b *testing.B, data []byte) {
@@ -37,7 +37,7 @@ func benchmarkPhoto(b *testing.B, data []byte) {
 	}
 }
 
-// The stages of that, for 192×128.
+// The stages of this, for 192×128.
 func BenchmarkStages(b *testing.B) {
 	data := photo(b, 192, 128)
 	p, err := picture.Decode(data)

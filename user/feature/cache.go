@@ -18,9 +18,9 @@ import (
 	"cpar"
 )
 
-// A Cache keeps vectors and embeddings in a folder, so that a collection is
-// extracted once. An entry is named by the SHA-256 of the image file's bytes:
-// renaming or moving a photo keeps its entries, editing it does not.
+// A Cache keeps vectors and embeddings in a folder, so that a collection is extracted
+// only once. An entry is named by the SHA-256 of the image file: renaming or moving a
+// photo keeps its entries, editing it does not.
 //
 //	DIR/ab/abcd…ef.v4                  "cparfeat" · Version (4 bytes) · SHA-256 of the image ·
 //	                                   rgb hsv lab gabor (float32) gaborq (int8) haar (float32) haarq (int8) ·
@@ -28,16 +28,15 @@ import (
 //	DIR/ab/abcd…ef.n0123456789abcdef   "cparembd" · version (4 bytes) · SHA-256 of the image ·
 //	                                   digest of the network (32) · values (float32) · CRC-32C (4)
 //
-// Numbers are little-endian. An entry that is damaged, cut short or of another
-// version counts as absent, is computed again and replaced. An entry appears by
-// rename, so a process killed while writing leaves only a temporary file, which
-// OpenCache removes. Entries are not synced to disk: a power cut costs some, the
-// checksum finds the torn ones, and the photos can give them again. The checksum
-// guards against accidents, not against someone who may write to the folder.
-// Entries are plaintext; files are 0600, folders 0700.
+// Numbers are little-endian. An entry that is damaged, truncated or of another version
+// counts as missing; it is computed again and replaced. Entries appear by rename, so a
+// process killed while writing leaves only a temporary file, which OpenCache removes.
+// Entries are not synced to disk: a power failure may lose some, the checksum detects
+// torn ones, and both can be computed again. The checksum protects against accidents, not
+// against someone who can write to the folder. Entries are plaintext; files are 0600,
+// folders 0700.
 //
-// A Cache may be used by many goroutines and processes at once. A nil *Cache keeps
-// nothing.
+// A Cache is safe for concurrent use, also by several processes. A nil *Cache keeps nothing.
 type Cache struct{ dir string }
 
 const (
@@ -46,8 +45,8 @@ const (
 	embeddingVersion = 1
 )
 
-// OpenCache opens a cache folder, making it if need be, and removes what
-// killed processes left behind in it.
+// OpenCache opens a cache folder, creating it if necessary, and removes what killed
+// processes left in it. Errors wrap cpar.ErrInput or cpar.ErrStorage.
 func OpenCache(dir string) (*Cache, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("opening feature cache: %w: no folder given", cpar.ErrInput)
@@ -55,11 +54,10 @@ func OpenCache(dir string) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening feature cache: %w: %w", cpar.ErrStorage, err)
 	}
-	// Only in the folders that entries go to: the user may name a folder that
-	// holds other things too.
+	// Only in folders of entries: the user may name a folder that holds other things too.
 	stale, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "[0-9a-f][0-9a-f]", cacheTemp+"*"))
 	for _, path := range stale {
-		// A young one may belong to a process that is still writing.
+		// A recent one may belong to a process that is still writing.
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleAfter {
 			os.Remove(path)
 		}
@@ -67,16 +65,16 @@ func OpenCache(dir string) (*Cache, error) {
 	return &Cache{dir: dir}, nil
 }
 
-// escapeGlob keeps a folder's own brackets and stars from being a pattern.
+// escapeGlob keeps brackets and stars in a folder's name from acting as a pattern.
 func escapeGlob(path string) string {
 	if filepath.Separator == '\\' {
-		return path // there is no escaping there, so a stale file may stay
+		return path // no escaping there, so a stale file may remain
 	}
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// vectors returns the vectors of the image with a SHA-256, or computes and keeps
-// them. If they cannot be kept, they are returned all the same.
+// vectors returns the vectors for an image's SHA-256, or computes and stores them. If
+// storing fails, it still returns them.
 func (c *Cache) vectors(image [sha256.Size]byte, compute func() (*Vectors, error)) (*Vectors, error) {
 	if c == nil {
 		return compute()
@@ -92,7 +90,7 @@ func (c *Cache) vectors(image [sha256.Size]byte, compute func() (*Vectors, error
 	return v, err
 }
 
-// embedding does the same for what a network made of the image.
+// embedding does the same for the result of a network.
 func (c *Cache) embedding(image, network [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
 	if c == nil {
 		return compute()
@@ -110,7 +108,7 @@ func (c *Cache) embedding(image, network [sha256.Size]byte, compute func() ([]fl
 	return values, err
 }
 
-// An entry is a file of the cache: where it is, and what it begins with.
+// An entry is a file of the cache: its path and its first bytes.
 type entry struct {
 	path   string
 	header []byte
@@ -134,14 +132,14 @@ func (c *Cache) path(image [sha256.Size]byte, suffix string) string {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// seal puts the header before a body and the checksum behind it.
-func (e entry) seal(body []byte) []byte {
+// encode adds the header before a body and the checksum after it.
+func (e entry) encode(body []byte) []byte {
 	b := append(bytes.Clone(e.header), body...)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// open returns the body of a sealed entry, nil if this is not one.
-func (e entry) open(b []byte) []byte {
+// decode returns the body of an encoded entry, or nil if it is invalid.
+func (e entry) decode(b []byte) []byte {
 	end := len(b) - 4
 	if end < len(e.header) || !bytes.Equal(b[:len(e.header)], e.header) || crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {
 		return nil
@@ -149,16 +147,16 @@ func (e entry) open(b []byte) []byte {
 	return b[len(e.header):end]
 }
 
-// read returns the body of the entry, nil if there is none that can be used.
+// read returns the body of the entry, or nil if there is no valid one.
 func (e entry) read() []byte {
 	b, err := os.ReadFile(e.path)
 	if err != nil {
 		return nil
 	}
-	return e.open(b)
+	return e.decode(b)
 }
 
-// write writes a file beside the entry's place and renames it.
+// write writes a file beside the entry and renames it into place.
 func (e entry) write(body []byte) error {
 	folder := filepath.Dir(e.path)
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -168,7 +166,7 @@ func (e entry) write(body []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(e.seal(body))
+	_, err = f.Write(e.encode(body))
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), e.path)
 	}
@@ -178,7 +176,7 @@ func (e entry) write(body []byte) error {
 	return err
 }
 
-// vectorsSize is the length of the body of an entry of vectors.
+// vectorsSize is the length of the body of a vectors entry.
 var vectorsSize = func() (n int) {
 	for _, b := range blocks {
 		n += b.size()

@@ -49,23 +49,23 @@ func TestCache(t *testing.T) {
 			t.Errorf("%s: mode %v, want %v", path, info.Mode().Perm(), mode)
 		}
 	}
-	// Damage of any kind is noticed and mended.
-	for i, bad := range [][]byte{nil, good[:len(good)-1], append(bytes.Clone(good), 0), make([]byte, len(good)), e.seal(good[:99])} {
+	// Damage of any kind is detected and repaired.
+	for i, bad := range [][]byte{nil, good[:len(good)-1], append(bytes.Clone(good), 0), make([]byte, len(good)), e.encode(good[:99])} {
 		os.WriteFile(e.path, bad, 0o600)
 		get("damaged", i+2)
 		get("mended", i+2)
 	}
 	for i := range good {
 		good[i] ^= 4
-		if e.open(good) != nil {
+		if e.decode(good) != nil {
 			t.Fatalf("byte %d changed, and nobody noticed", i)
 		}
 		good[i] ^= 4
 	}
-	if other := c.vectorsEntry(sha256.Sum256(nil)); other.open(good) != nil {
+	if other := c.vectorsEntry(sha256.Sum256(nil)); other.decode(good) != nil {
 		t.Error("the entry of one image is taken for another's")
 	}
-	// A bad image is not kept, and has its error every time.
+	// A bad image is not cached, and fails every time.
 	for range 2 {
 		if _, err := NewExtractor().Photo([]byte("nothing"), Options{Cache: c}); !errors.Is(err, cpar.ErrInput) {
 			t.Error(err)
@@ -87,7 +87,7 @@ func TestCacheStorage(t *testing.T) {
 	if v, err := NewExtractor().Photo(encodePNG(t, synthetic(9, 9)), Options{Cache: &Cache{dir: file}}); err != nil || v == nil {
 		t.Error(err)
 	}
-	// What a killed process left goes once it is old, and only then.
+	// Remains of a killed process are removed once they are old, and only then.
 	odd := filepath.Join(dir, "odd[1]*")
 	old, young := filepath.Join(odd, "ab", cacheTemp+"1"), filepath.Join(odd, "ab", cacheTemp+"2")
 	os.MkdirAll(filepath.Dir(old), 0o700)
@@ -105,20 +105,20 @@ func TestCacheStorage(t *testing.T) {
 	}
 }
 
-// FuzzEntry takes its input for a file of the cache, and for the body of one.
+// FuzzEntry uses its input as a cache file, and as the body of one.
 func FuzzEntry(f *testing.F) {
 	c := &Cache{}
 	vectors, embedding := c.vectorsEntry([32]byte{1}), c.embeddingEntry([32]byte{1}, [32]byte{2})
 	body := encodeVectors(extract(f, synthetic(20, 20)))
 	f.Add(body)
-	f.Add(vectors.seal(body))
-	f.Add(embedding.seal(appendFloats(nil, []float32{1, -2, 0.5})))
+	f.Add(vectors.encode(body))
+	f.Add(embedding.encode(appendFloats(nil, []float32{1, -2, 0.5})))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, e := range []entry{vectors, embedding} {
-			if body := e.open(b); body != nil && !bytes.Equal(e.seal(body), b) {
+			if body := e.decode(b); body != nil && !bytes.Equal(e.encode(body), b) {
 				t.Fatal("another file from the same body")
 			}
-			if !bytes.Equal(e.open(e.seal(b)), b) {
+			if !bytes.Equal(e.decode(e.encode(b)), b) {
 				t.Fatal("another body from the same file")
 			}
 		}
@@ -232,7 +232,7 @@ func TestCacheShared(t *testing.T) {
 	}
 }
 
-// TestOpenCacheRemovesItsOwnOnly: a folder that holds other things loses none.
+// TestOpenCacheRemovesItsOwnOnly: in a folder with other things, nothing else is removed.
 func TestOpenCacheRemovesItsOwnOnly(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Now().Add(-2 * staleAfter)

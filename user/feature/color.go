@@ -14,11 +14,10 @@ type colorCounts struct {
 	rgb, hsv, lab [ColorDim]int
 }
 
-// A light is one channel of a pixel, in [0, 1]: as sRGB stores it, and linear.
+// A light is one channel of a pixel in [0, 1]: as stored by sRGB, and linear.
 type light struct{ stored, linear float64 }
 
-// byteLights are the lights of 8-bit channels, with one more at the end, for
-// interpolation.
+// byteLights are the lights of 8-bit channel values, plus one at the end for interpolation.
 var byteLights = func() (t [257]light) {
 	for i := range t {
 		x := float64(i) / 255
@@ -44,7 +43,7 @@ func (c *colorCounts) addBytes(row []byte) {
 	}
 }
 
-// addMeans counts pixels that are means of bytes.
+// addMeans counts pixels whose channels are means of bytes.
 func (c *colorCounts) addMeans(pix []float64) {
 	for ; len(pix) >= 3; pix = pix[3:] {
 		c.add(meanLight(pix[0]), meanLight(pix[1]), meanLight(pix[2]))
@@ -79,8 +78,8 @@ func (c *colorCounts) write(v *Vectors) {
 
 // hsv returns the hue in turns, the saturation and the value, all in [0, 1].
 func hsv(r, g, b float64) (h, s, v float64) {
-	// Greys have no hue, and black no saturation; this makes them 0. It also puts
-	// ratios of small integers, which often are the edge of a bin, just below it.
+	// Greys have no hue, and black no saturation; this makes them 0. It also puts ratios
+	// of small integers, which are often at the edge of a bin, just below it.
 	const tiny = 1e-7
 	v = max(r, g, b)
 	d := v - min(r, g, b)
@@ -98,19 +97,18 @@ func hsv(r, g, b float64) (h, s, v float64) {
 	return h / 6, s, v
 }
 
-// lab returns CIE L*a*b* (D65) of linear light: L* from 0 … 100, a* and b* from
-// −128 … 128, all brought to [0, 1].
+// lab returns CIE L*a*b* (D65) of linear light: L* from 0 … 100, a* and b* from −128 …
+// 128, all scaled to [0, 1].
 func lab(r, g, b float64) (l, a, bb float64) {
 	fx := labRoot((0.412453*r + 0.357580*g + 0.180423*b) / 0.950456)
 	fy := labRoot(0.212671*r + 0.715160*g + 0.072169*b)
 	fz := labRoot((0.019334*r + 0.119193*g + 0.950227*b) / 1.088754)
-	// Greys are at the edge between two bins of a* and of b*: make sure that
-	// rounding does not put them below it.
+	// Greys lie at the edge between two bins of a* and of b*: rounding must not put them below it.
 	const tiny = 1e-9
 	return (116*fy - 16) / 100, (500*(fx-fy)+128)/256 + tiny, (200*(fy-fz)+128)/256 + tiny
 }
 
-// labRoot is the cube root, with a straight line near 0.
+// labRoot is the cube root, with a linear segment near 0.
 func labRoot(t float64) float64 {
 	const threshold, slope = 216.0 / 24389, 24389.0 / 27
 	if t > threshold {

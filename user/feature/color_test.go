@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Means of equal bytes are counted like the bytes, although they are off by
-// rounding, equal ones equally: flat areas often are at the edge of a bin.
+// Means of equal bytes are counted like the bytes, although rounding makes them slightly
+// different: flat areas are often at the edge of a bin.
 func TestMeansAsBytes(t *testing.T) {
 	var want, got colorCounts
 	p := synthetic(97, 61)

@@ -8,10 +8,10 @@ import (
 	"cpar/user/picture"
 )
 
-// An Extractor is the workspace of one goroutine: about 1.3 MB of buffers that
-// serve image after image. It must not be used by two goroutines at once.
+// An Extractor is the workspace of one goroutine: about 1.3 MB of buffers, reused for
+// image after image. It must not be used concurrently.
 type Extractor struct {
-	plan  *plan // of the last picture: collections have few sizes
+	plan  *plan // for the last picture's size: collections have few sizes
 	color colorCounts
 	gabor *gaborSpace
 	haar  [haarSide * haarSide]float64
@@ -20,12 +20,12 @@ type Extractor struct {
 // NewExtractor returns an empty workspace.
 func NewExtractor() *Extractor { return &Extractor{gabor: newGaborSpace()} }
 
-// A plan says how pictures of one size are reduced.
+// A plan describes how pictures of one size are reduced.
 type plan struct {
 	w, h            int
 	reducer         *reducer
 	grey128, grey64 *target
-	small           *target // for the colours of a picture beyond 256 pixels, else nil
+	small           *target // for colours, if a side exceeds 256 pixels; else nil
 }
 
 func newPlan(w, h int) *plan {

@@ -1,26 +1,25 @@
-// Package feature computes the seven features of a photo, which profiles `paper`
-// and `learned` are made of.
+// Package feature computes the seven features of a photo, on which profiles paper and
+// learned are based.
 //
 //	Picture ─▶ Extract ─▶ Vectors
 //	             │ rgb hsv lab    3 × 16 bins, each vector sums to 1
 //	             │ gabor gaborq   4 orientations × 8×8 blocks
 //	             └ haar  haarq    64×64 coefficients, 6 levels
 //
-// A vector is returned as extracted: before principal components and before L1
-// normalisation. The features are those of the libraries that the paper's authors
-// name, OpenCV and PyWavelets, but for rounding. Tests compare them.
+// Vectors are returned as extracted: before principal components and L1 normalisation. Up
+// to rounding, they are the features of OpenCV and PyWavelets, the libraries named by the
+// paper's authors; tests compare them.
 //
-// Colours are counted in the picture itself if its longest side is at most 256
-// pixels, otherwise in the picture reduced to that by area averaging. Grey is
-// 0.299 R + 0.587 G + 0.114 B, brought to 128×128 for Gabor and to 64×64 for
-// Haar whatever the aspect ratio.
+// Colours are counted in the picture itself if its longest side is at most 256 pixels,
+// otherwise in the picture reduced to that by area averaging. Grey is 0.299 R + 0.587
+// G + 0.114 B, scaled to 128×128 for Gabor and to 64×64 for Haar whatever the aspect
+// ratio.
 //
 // The features follow Tian, Hou, Yuan, "CPAR: Cloud-Assisted Privacy-preserving
 // Image Annotation with Randomized KD-Forest", and the baseline they build on,
 // Makadia, Pavlovic, Kumar, "A New Baseline for Image Annotation", ECCV 2008.
 //
-// Nothing here is secret by itself, but everything here is plaintext: it stays
-// with the owner.
+// Nothing here is secret by itself, but all of it is plaintext: it stays with the owner.
 package feature
 
 import (
@@ -30,8 +29,8 @@ import (
 	"strconv"
 )
 
-// Version names the definition of the vectors. It changes whenever a vector of
-// some image could change by more than rounding, and with it every cache key.
+// Version identifies the definition of the vectors. It changes whenever some image's
+// vector could change by more than rounding, and every cache key changes with it.
 const Version = 4
 
 // The lengths of the vectors.
@@ -50,22 +49,21 @@ type Vectors struct {
 	GaborQ []float32 // 256, mean phase in eighths of a turn: 0 … 7
 	Haar   []float32 // 4096, magnitudes, grey in [0, 1]
 	HaarQ  []float32 // 4096, signs: -1, 0, 1
-	// Embedding is there if a network was used. It is not part of the JSON.
+	// Embedding is set if a network was used. It is not part of the JSON.
 	Embedding *Embedding `json:"-"`
 }
 
-// A Kind says what the values of a block are.
+// A Kind says what kind of values a block has.
 type Kind int
 
 // The kinds of values.
 const (
 	Histogram Kind = iota // shares of the pixels, which sum to 1
-	Magnitude             // 0 and more
+	Magnitude             // non-negative
 	Quantised             // small integers
 )
 
-// A Block is one of the seven features: how it is called, how long it is and
-// where in Vectors it is.
+// A Block is one of the seven features: its name, its length, and its place in Vectors.
 type Block struct {
 	Name string
 	Kind Kind
@@ -89,7 +87,7 @@ var blocks = []Block{
 // Blocks returns the seven features, in the order of Vectors.
 func Blocks() []Block { return slices.Clone(blocks) }
 
-// New returns vectors of zeros.
+// New returns zero vectors.
 func New() *Vectors {
 	v := new(Vectors)
 	for _, b := range blocks {
@@ -98,8 +96,8 @@ func New() *Vectors {
 	return v
 }
 
-// MarshalJSON writes an object of the seven blocks. Values have seven decimals:
-// more would be noise of float32.
+// MarshalJSON writes an object of the seven blocks, with seven decimals: more would be
+// float32 noise.
 func (v Vectors) MarshalJSON() ([]byte, error) {
 	buf := make([]byte, 0, 64<<10)
 	for i, b := range blocks {

@@ -10,13 +10,13 @@ const (
 	fftLanes = 4   // transforms that run side by side
 )
 
-// An fft computes Σ x[j]·e^{+2πi·jk/n}, n = fftSide, for fftLanes sequences at
-// once, with element j of lane l at index j·fftLanes + l. A twiddle factor is then
-// loaded once for all lanes, and the columns of a matrix need no transposing.
+// An fft computes Σ x[j]·e^{+2πi·jk/n}, n = fftSide, for fftLanes sequences at once, with
+// element j of lane l at index j·fftLanes + l. So each twiddle factor is loaded once for
+// all lanes, and the columns of a matrix need no transposition.
 //
-// It decimates in time, in Stockham's form: each pass goes from one buffer to the
-// other, and nothing is ever permuted. (C. Van Loan, "Computational Frameworks for
-// the Fast Fourier Transform", 1992, section 1.7.)
+// It uses decimation in time in Stockham's form: each pass goes from one buffer to the
+// other, and nothing is permuted. (C. Van Loan, "Computational Frameworks for the Fast
+// Fourier Transform", 1992, section 1.7.)
 type fft struct {
 	passes [4]fftPass
 	x, y   []complex128 // fftSide·fftLanes each
@@ -43,7 +43,7 @@ func newFFT() *fft {
 	return f
 }
 
-// run transforms what is in f.x and returns where the result is.
+// run transforms the contents of f.x and returns the result's buffer.
 func (f *fft) run() []complex128 {
 	for i := range f.passes {
 		if p := &f.passes[i]; p.radix == 4 {
@@ -100,8 +100,7 @@ func (p *fftPass) pass4(x, y []complex128) {
 	}
 }
 
-// rows transforms the first `filled` rows of a square matrix in place. It takes
-// fftLanes rows at a time.
+// rows transforms the first `filled` rows of a square matrix in place, fftLanes rows at a time.
 func (f *fft) rows(matrix []complex128, filled int) {
 	const n = fftSide
 	for ; filled > 0; filled -= fftLanes {

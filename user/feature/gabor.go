@@ -6,28 +6,28 @@ import (
 )
 
 const (
-	gaborSide   = 128 // of the grey image
-	gaborBlocks = 8   // blocks a side
+	gaborSide   = 128 // side of the grey image
+	gaborBlocks = 8   // blocks per side
 	gaborBlock  = gaborSide / gaborBlocks
 	gaborAspect = 0.5
-	gaborLevels = 8 // of quantised phase
+	gaborLevels = 8 // levels of quantised phase
 
-	// The image with its borders reflected, as far as the largest kernel reaches.
+	// The image is padded by reflection as far as the largest kernel reaches.
 	gaborReach  = 24
 	gaborPadded = gaborSide + 2*gaborReach
 
-	// gaborNoise is far above what float64 leaves of a response that is zero
-	// (below 1e-13) and far below what one grey level makes (above 1e-5).
+	// gaborNoise is far above the float64 residue of a zero response (below 1e-13) and
+	// far below the response to one grey level (above 1e-5).
 	gaborNoise = 1e-11
 )
 
 // gaborWavelengths are the three scales, in pixels.
 var gaborWavelengths = [3]float64{4, 8, 16}
 
-// gaborKernel is cv2.getGaborKernel at offset (dx, dy) from the anchor, real
-// part (ψ = 0) and imaginary part (ψ = π/2), before the real part loses its
-// mean. OpenCV fills the kernel back to front, which only turns the sign of the
-// odd part, and filter2D correlates.
+// gaborKernel is cv2.getGaborKernel at offset (dx, dy) from the anchor, real part (ψ = 0)
+// and imaginary part (ψ = π/2), before the mean of the real part is removed. OpenCV fills
+// the kernel back to front, which only changes the sign of the odd part, and filter2D
+// correlates.
 func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 	sigma := wavelength / 2
 	sin, cos := math.Sincos(float64(orientation) * math.Pi / 4)
@@ -38,13 +38,13 @@ func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 	return envelope * re, envelope * im
 }
 
-// gaborHalf is the reach of a kernel to each side: 3σ, so sides of 13, 25, 49.
+// gaborHalf is the reach of a kernel to each side: 3σ, so sides of 13, 25 and 49.
 func gaborHalf(wavelength float64) int { return int(3*wavelength) / 2 }
 
-// gaborSpectrum is the transfer function of a kernel without the mean of its real
-// part, fftSide², divided by the number of its elements so that no pass over a
-// result has to. It is real, since a kernel k is conjugate-symmetric about its
-// centre: k(−d) = conj k(d).
+// gaborSpectrum is the transfer function of a kernel without the mean of its real part,
+// fftSide², divided by its number of elements so that no pass over a result has to do
+// that. It is real, since a kernel k is conjugate-symmetric about its centre:
+// k(−d) = conj k(d).
 func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
 	const n = fftSide
 	half := gaborHalf(wavelength)
@@ -72,8 +72,8 @@ func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
 	return spectrum
 }
 
-// gaborSpectra are those of the scales and orientations. They are made when the
-// first picture asks for them: 3.5 MB.
+// gaborSpectra are the spectra of all scales and orientations, 3.5 MB, computed for the
+// first picture.
 var gaborSpectra = sync.OnceValue(func() (spectra [3][4][]float64) {
 	f := newFFT()
 	for i, wavelength := range gaborWavelengths {
@@ -88,7 +88,7 @@ var gaborSpectra = sync.OnceValue(func() (spectra [3][4][]float64) {
 type gaborSpace struct {
 	fft        *fft
 	image      []complex128 // fftSide²: the padded image, then its spectrum
-	rows       []complex128 // 128 filtered rows of fftSide; 128 pixels of each count
+	rows       []complex128 // 128 filtered rows of fftSide, of which 128 pixels count
 	mag, phase [GaborDim]float64
 }
 
@@ -100,8 +100,8 @@ func newGaborSpace() *gaborSpace {
 	}
 }
 
-// respond writes magnitudes and quantised phases of a 128×128 grey image in
-// [0, 1], averaged over the pixels of a block and the three scales.
+// respond writes magnitudes and quantised phases of a 128×128 grey image in [0, 1],
+// averaged over the pixels of a block and the three scales.
 func (s *gaborSpace) respond(grey []float64, magnitude, quantised []float32) {
 	clear(s.mag[:])
 	clear(s.phase[:])
@@ -120,7 +120,7 @@ func (s *gaborSpace) respond(grey []float64, magnitude, quantised []float32) {
 	}
 }
 
-// transform computes the spectrum of an image, mirrored about its border pixels
+// transform computes the spectrum of an image mirrored about its border pixels
 // (BORDER_REFLECT_101), with zeros beyond the padding.
 func (s *gaborSpace) transform(grey []float64) {
 	clear(s.image)
@@ -133,8 +133,8 @@ func (s *gaborSpace) transform(grey []float64) {
 	}
 	s.fft.rows(s.image, gaborPadded)
 	s.fft.columns(s.image)
-	// That was with e^{+iω}. Since the image is real, the conjugate is the transform
-	// with e^{−iω}, of which filter's is the inverse.
+	// This used e^{+iω}. Since the image is real, the conjugate is the transform with
+	// e^{−iω}, whose inverse is the transform in filter.
 	for i, c := range s.image {
 		s.image[i] = complex(real(c), -imag(c))
 	}
@@ -151,8 +151,8 @@ func reflect101(i int) int {
 	return i
 }
 
-// filter multiplies the image's spectrum by a real one and transforms it back. Of
-// the result it keeps the rows of the image, without the padding.
+// filter multiplies the image's spectrum by a real one and transforms it back. It keeps
+// only the rows of the image, without the padding.
 func (s *gaborSpace) filter(spectrum []float64) {
 	const n = fftSide
 	for u := 0; u < n; u += fftLanes {

@@ -29,8 +29,7 @@ func TestFFTAgainstSum(t *testing.T) {
 	}
 }
 
-// directGabor is filter2D by its definition: a sum over the window, with the
-// borders reflected.
+// directGabor is filter2D by definition: a sum over the window, with the borders reflected.
 func directGabor(grey []float64, wavelength float64, orientation int, y, x int) complex128 {
 	half := gaborHalf(wavelength)
 	var sum, mean, box complex128
@@ -106,8 +105,8 @@ func TestBlockRowAgainstAtan2(t *testing.T) {
 	}
 }
 
-// Flat, striped and black images leave noise only, and the noise must not show:
-// the phase is that of no angle at all, level 4.
+// Flat, striped and black images leave only noise, and the noise must not show: the phase
+// is that of no angle at all, level 4.
 func TestGaborFlat(t *testing.T) {
 	s := newGaborSpace()
 	magnitude, level := make([]float32, GaborDim), make([]float32, GaborDim)

@@ -12,9 +12,9 @@ import (
 	"cpar/user/picture"
 )
 
-// agreement is how far vectors are from others, by the name of a feature: for
-// histograms the L1 distance, for magnitudes the L1 distance relative to the L1
-// norm of the others, for quantised values the share that is equal.
+// agreement is how far vectors are from others, by feature name: for histograms the L1
+// distance, for magnitudes the L1 distance relative to the L1 norm of the others, for
+// quantised values the share that is equal.
 type agreement map[string]float64
 
 func compare(got, want *Vectors) agreement {
@@ -48,7 +48,7 @@ func (a agreement) String() (s string) {
 	return s
 }
 
-// within reports whether histograms and magnitudes are no farther than the limits.
+// within reports whether histograms and magnitudes are within the limits.
 func (a agreement) within(histogram, magnitude float64) bool {
 	return max(a["rgb"], a["hsv"], a["lab"]) <= histogram && max(a["gabor"], a["haar"]) <= magnitude
 }

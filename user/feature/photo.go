@@ -8,24 +8,24 @@ import (
 	"cpar/user/picture"
 )
 
-// A Network makes an embedding of a picture: an image network and how pictures
-// are prepared for it. It is called by several goroutines at once.
+// A Network computes embeddings of pictures: an image network and its preprocessing. It
+// is safe for concurrent use.
 type Network interface {
-	// Digest names everything that decides what Embed returns: two networks of
-	// one digest give the same values but for rounding.
+	// Digest identifies everything that determines the results of Embed: two networks
+	// with the same digest give the same values up to rounding.
 	Digest() [sha256.Size]byte
 	Embed(p *picture.Picture) ([]float32, error)
 }
 
-// An Embedding is what a network made of a photo, and which network that was.
+// An Embedding is a network's result for a photo, with the network's digest.
 type Embedding struct {
 	Network [sha256.Size]byte
 	Values  []float32
 }
 
-// Photo computes the vectors of an image file's bytes, and the embedding if opts
-// has a network, unless the cache has them. The file is decoded at most once.
-// Photo ignores Progress in opts.
+// Photo returns the vectors for an image file's bytes, and the embedding if opts has a
+// network, from the cache if possible. It decodes the file at most once. It ignores
+// opts.Progress.
 func (e *Extractor) Photo(data []byte, opts Options) (*Vectors, error) {
 	decoded := sync.OnceValues(func() (*picture.Picture, error) { return picture.Decode(data) })
 	var key [sha256.Size]byte

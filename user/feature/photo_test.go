@@ -15,7 +15,7 @@ import (
 	"cpar/user/picture"
 )
 
-// countingNetwork embeds a picture as its size, and counts.
+// countingNetwork embeds a picture as its size, and counts calls.
 type countingNetwork struct {
 	name  byte
 	calls *atomic.Int64
@@ -68,7 +68,7 @@ func TestEmbeddings(t *testing.T) {
 	if info, err := os.Stat(entry); err != nil || info.Mode().Perm() != 0o600 {
 		t.Error(info.Mode(), err)
 	}
-	if e := c.embeddingEntry(key, [sha256.Size]byte{2}); e.open(good) != nil {
+	if e := c.embeddingEntry(key, [sha256.Size]byte{2}); e.decode(good) != nil {
 		t.Error("an entry of one network is taken for another's")
 	}
 	os.WriteFile(entry, good[:len(good)-3], 0o600)
@@ -76,8 +76,7 @@ func TestEmbeddings(t *testing.T) {
 	get("mended", 1, 3)
 }
 
-// TestAllWithANetwork: every image has an embedding or the reason for none, also
-// where the network fails.
+// TestAllWithANetwork: every image has an embedding or an error, also if the network fails.
 func TestAllWithANetwork(t *testing.T) {
 	calls := new(atomic.Int64)
 	photos := [][]byte{encodePNG(t, synthetic(20, 30)), []byte("no photo"), encodePNG(t, synthetic(40, 20))}

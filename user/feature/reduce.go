@@ -2,19 +2,19 @@ package feature
 
 import "slices"
 
-// A picture is reduced as OpenCV's INTER_AREA does it. That is linear and
-// separable, so one pass over the rows serves any number of reductions: a run of
-// pixels that weigh the same in all of them is summed in integers first, and only
-// the sums are multiplied by weights.
+// A picture is reduced as by OpenCV's INTER_AREA. That is linear and separable, so one
+// pass over the rows serves any number of reductions: a run of pixels with the same
+// weights in all of them is first summed in integers, and only the sums are multiplied by
+// weights.
 
-// A tap says that a source position weighs w in destination position dst.
+// A tap says that a source position has weight w in destination position dst.
 type tap struct {
 	dst int
 	w   float64
 }
 
-// areaTaps returns the taps of each of n source positions for d ≤ n destinations:
-// a destination averages the positions it covers, the outer ones in part.
+// areaTaps returns the taps of each of n source positions for d ≤ n destinations. A
+// destination averages the positions it covers, the outer ones in part.
 func areaTaps(n, d int) [][]tap {
 	taps := make([][]tap, n)
 	for i := range n { // source i covers i·d … (i+1)·d, destination j j·n … (j+1)·n
@@ -26,13 +26,13 @@ func areaTaps(n, d int) [][]tap {
 	return taps
 }
 
-// linearTaps is what OpenCV does under the name INTER_AREA as soon as one of
-// the two axes grows: two taps, placed so that whole factors replicate.
+// linearTaps is what OpenCV's INTER_AREA really does if either axis grows: two taps,
+// placed so that whole factors replicate.
 func linearTaps(n, d int) [][]tap {
 	taps := make([][]tap, n)
 	for j := range d {
 		i := j * n / d
-		f := 0.0 // the share of source i+1
+		f := 0.0 // weight of source i+1
 		if i+1 < n {
 			f = float64(max(0, (j+1)*n-(i+1)*d)%n) / float64(n)
 		}
@@ -54,7 +54,7 @@ type target struct {
 	bySegment    [][]tap
 }
 
-// newTarget reduces pictures of fromW×fromH pixels.
+// newTarget returns a target for pictures of fromW×fromH pixels.
 func newTarget(fromW, fromH, w, h, channels int) *target {
 	taps := areaTaps
 	if fromW < w || fromH < h {
@@ -66,7 +66,7 @@ func newTarget(fromW, fromH, w, h, channels int) *target {
 	}
 }
 
-// unit scales the values to [0, 1]. It may be called once for each picture.
+// unit scales the values to [0, 1]. Call it at most once per picture.
 func (t *target) unit() []float64 {
 	for i := range t.out {
 		t.out[i] /= 255
@@ -121,7 +121,7 @@ func (r *reducer) reset() {
 	}
 }
 
-// add takes row y; rows come in order.
+// add adds row y; rows must come in order.
 func (r *reducer) add(y int, row []byte) {
 	x := 0
 	for s, end := range r.ends {
@@ -144,7 +144,7 @@ func (r *reducer) add(y int, row []byte) {
 	}
 }
 
-// distribute weighs the sums of a run of rows that ends with row y.
+// distribute weights the sums of a run of rows that ends with row y.
 func (r *reducer) distribute(y int) {
 	for s := range r.grey {
 		red, green, blue := float64(r.sums[3*s]), float64(r.sums[3*s+1]), float64(r.sums[3*s+2])

@@ -38,9 +38,8 @@ func extract(t testing.TB, p *picture.Picture) *Vectors {
 	return v
 }
 
-// Sizes that grow, shrink, do both at once, are odd, portrait, one pixel, and
-// beyond 256 pixels, against OpenCV. Of the Haar vectors the file holds every
-// sixteenth element.
+// Sizes that grow, shrink, do both at once, are odd, portrait, one pixel, or exceed 256
+// pixels, against OpenCV. The file holds every sixteenth element of the Haar vectors.
 func TestGoldenSizes(t *testing.T) {
 	for name, want := range readGolden(t, filepath.Join("testdata", "opencv.json")) {
 		var w, h int

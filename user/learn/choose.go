@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -16,23 +15,23 @@ import (
 	"cpar/user/rank"
 )
 
-// Space is what Choose chooses from. The zero value of a field but Base is the
-// default said there.
+// Space is the set of options that Choose tries. Zero values of fields other than Base
+// stand for the defaults given there.
 type Space struct {
 	Base       Options   // Blocks, Components, Seed and Progress of every choice
 	Ridges     []float64 // 0.03, 0.1, 0.3, 1
 	Dims       []int     // 64, 96: an index of 20,000 photos stays below 25 MB
 	Landmarks  []int     // 0, 1000
-	Skips      [][]bool  // no block left out
+	Skips      [][]bool  // default: no block left out
 	Folds      int       // 5, or as many as there are photos
-	Keep       int       // keywords a photo is annotated with; 5
-	Neighbours int       // that vote; 0 to choose that too
-	// Most photos that the choice is made on; 5000. Fit takes all. A larger
-	// collection has nearer neighbours than the ranker was calibrated on.
-	Most int
+	Keep       int       // keywords per annotated photo; 5
+	Neighbours int       // number that vote; 0 to choose it too
+	// MaxPhotos is the most photos that the choice is made on; 5000. Fit uses all. In a
+	// larger collection neighbours are nearer than those the ranker was calibrated on.
+	MaxPhotos int
 }
 
-// A Trial is a choice with what the collection's own photos said of it.
+// A Trial is one set of options with its quality on the collection's own photos.
 type Trial struct {
 	Options Options
 	Quality rank.Quality
@@ -42,7 +41,7 @@ type Trial struct {
 type Choice struct {
 	Trial
 	Ranker *rank.Calibrated // with the photos and keywords of the whole collection
-	Trials []Trial          // all, in the order tried
+	Trials []Trial          // all trials, in order
 	// Samples are the annotated photos with their neighbours in the best trial.
 	Samples []rank.Sample
 }
@@ -60,16 +59,16 @@ func (s Space) filled(photos int) Space {
 	if s.Skips == nil {
 		s.Skips = [][]bool{nil}
 	}
-	s.Folds, s.Keep, s.Most = cmp.Or(s.Folds, 5), cmp.Or(s.Keep, 5), cmp.Or(s.Most, 5000)
+	s.Folds, s.Keep, s.MaxPhotos = cmp.Or(s.Folds, 5), cmp.Or(s.Keep, 5), cmp.Or(s.MaxPhotos, 5000)
 	s.Folds = min(s.Folds, photos)
 	return s
 }
 
 // check returns the lengths of the blocks.
-func (s Space) check(rows [][]float32, keywords [][]int) ([]int, error) {
-	if s.Folds < 2 || s.Keep < 1 || s.Most < 2 || len(s.Ridges)*len(s.Dims)*len(s.Landmarks)*len(s.Skips) == 0 {
+func (s Space) check(rows [][]float32, keywords [][]string) ([]int, error) {
+	if s.Folds < 2 || s.Keep < 1 || s.MaxPhotos < 2 || len(s.Ridges)*len(s.Dims)*len(s.Landmarks)*len(s.Skips) == 0 {
 		return nil, fmt.Errorf("%w: %d folds of %d photos, %d keywords, %d photos to choose on, %d ridges, %d dimensions, %d numbers of landmarks, %d skips",
-			cpar.ErrInput, s.Folds, len(rows), s.Keep, s.Most, len(s.Ridges), len(s.Dims), len(s.Landmarks), len(s.Skips))
+			cpar.ErrInput, s.Folds, len(rows), s.Keep, s.MaxPhotos, len(s.Ridges), len(s.Dims), len(s.Landmarks), len(s.Skips))
 	}
 	o := s.Base
 	o.Ridge, o.Dim = s.Ridges[0], s.Dims[0]
@@ -91,15 +90,15 @@ func (s Space) check(rows [][]float32, keywords [][]int) ([]int, error) {
 	return blocks, nil
 }
 
-// Choose tries options by cross-validation on the collection alone: a photo is
-// annotated by the calibrated ranker with neighbours from the other folds, at
-// distances learnt from the other folds. The best has the greatest Quality.Merit.
-// First come all pairs of blocks and landmarks, with the middle ridge and the most
-// dimensions, then all pairs of ridge and dimensions for the best of these.
-// Principal components and landmarks, which see no keywords, are of all photos that
-// the choice is made on. Its result is a function of its arguments. It stops
-// between two trials when ctx ends.
-func Choose(ctx context.Context, rows [][]float32, keywords [][]int, space Space) (*Choice, error) {
+// Choose tries options by cross-validation on the collection alone: a photo is annotated
+// by the calibrated ranker with neighbours from the other folds, at distances learnt from
+// the other folds. The best trial has the greatest Quality.Merit. It first tries all
+// pairs of blocks and landmarks, with the middle ridge and the most dimensions, then all
+// pairs of ridge and dimensions for the best of these. Principal components and
+// landmarks, which do not use keywords, come from all photos that the choice is made on.
+// The result depends only on the arguments. Choose stops between two trials when ctx
+// ends. Errors wrap cpar.ErrInput.
+func Choose(ctx context.Context, rows [][]float32, keywords [][]string, space Space) (*Choice, error) {
 	c, err := choose(ctx, rows, keywords, space.filled(len(rows)))
 	if err != nil {
 		return nil, fmt.Errorf("choosing a projection: %w", err)
@@ -107,21 +106,15 @@ func Choose(ctx context.Context, rows [][]float32, keywords [][]int, space Space
 	return c, nil
 }
 
-func choose(ctx context.Context, rows [][]float32, keywords [][]int, space Space) (*Choice, error) {
+func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Space) (*Choice, error) {
 	blocks, err := space.check(rows, keywords)
 	if err != nil {
 		return nil, err
 	}
-	words := make([][]string, len(keywords))
-	for i, list := range keywords {
-		for _, w := range list {
-			words[i] = append(words[i], strconv.Itoa(w))
-		}
-	}
-	all := words
-	if len(rows) > space.Most {
-		some := sample(len(rows), space.Most, space.Base.Seed)
-		rows, keywords, words = pick(rows, some), pick(keywords, some), pick(words, some)
+	all := keywords
+	if len(rows) > space.MaxPhotos {
+		some := sample(len(rows), space.MaxPhotos, space.Base.Seed)
+		rows, keywords = pick(rows, some), pick(keywords, some)
 	}
 	y, err := label(keywords)
 	if err != nil {
@@ -146,7 +139,7 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]int, space Space
 		}
 		trial := Trial{o, quality}
 		best.Trials = append(best.Trials, trial)
-		// Of equals the first: fewer parts, a smaller ridge, fewer dimensions.
+		// Of equals take the first: fewer parts, a smaller ridge, fewer dimensions.
 		if best.Ranker == nil || quality.Merit() > best.Quality.Merit() {
 			best.Trial, best.Ranker, best.Samples, bestV = trial, ranker, samples, v
 		}
@@ -160,7 +153,7 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]int, space Space
 			if err != nil {
 				return nil, err
 			}
-			v = f.validation(words, space)
+			v = f.validation(keywords, space)
 			steps.step()
 			directions, err := v.directions(ctx, middle, most)
 			if err == nil {
@@ -200,9 +193,9 @@ func pick[T any](from []T, which []int) []T {
 // validation is a fitting divided into folds.
 type validation struct {
 	f       *fitting
-	words   [][]string // stand-ins of the indices, which the ranker takes
+	words   [][]string // stand-ins for the indices, since the ranker takes strings
 	held    [][]int    // photos of every fold
-	rest    []*moments // of the photos outside every fold
+	rest    []*moments // of the photos outside each fold
 	restRow [][]int
 }
 
@@ -216,15 +209,15 @@ func (f *fitting) validation(words [][]string, space Space) *validation {
 	for _, held := range v.held {
 		m := f.moments(held)
 		if whole == nil {
-			whole = m.none()
+			whole = m.zero()
 		}
-		whole.plus(1, m)
+		whole.add(1, m)
 		parts = append(parts, m)
 	}
 	for fold, m := range parts {
-		rest := whole.none()
-		rest.plus(1, whole)
-		rest.plus(-1, m)
+		rest := whole.zero()
+		rest.add(1, whole)
+		rest.add(-1, m)
 		v.rest = append(v.rest, rest)
 		var others []int
 		for other, list := range v.held {
@@ -238,8 +231,8 @@ func (f *fitting) validation(words [][]string, space Space) *validation {
 	return v
 }
 
-// directions are those of every fold; one whose rest does not tell photos apart
-// has none, and its photos are not asked.
+// directions returns the directions for every fold. A fold has none if the photos outside
+// it cannot be told apart; its photos are not tested.
 func (v *validation) directions(ctx context.Context, ridge float64, dim int) ([]blas64.General, error) {
 	out := make([]blas64.General, len(v.rest))
 	var failed error
@@ -261,10 +254,10 @@ func (v *validation) directions(ctx context.Context, ridge float64, dim int) ([]
 	return out, nil
 }
 
-// samples are the photos asked with their neighbours, in the first dim directions.
-// A fold is measured in two halves: of five folds each is a tenth of the photos,
-// as large as the usual test part. What a mean over words rewards depends on how many
-// photos are asked.
+// samples returns the tested photos with their neighbours, in the first dim directions. A
+// fold is measured in two halves: with five folds each is a tenth of the photos, as large
+// as the usual test set. What a mean over words rewards depends on the number of test
+// photos.
 func (v *validation) samples(directions []blas64.General, dim int) []rank.Sample {
 	var samples []rank.Sample
 	group := 0
@@ -289,16 +282,16 @@ func (v *validation) samples(directions []blas64.General, dim int) []rank.Sample
 		records := rowsOf(all, v.restRow[fold])
 		half := (len(v.held[fold]) + 1) / 2
 		for asked := range slices.Chunk(v.held[fold], half) {
-			samples = append(samples, v.ask(all, records, asked, fold, group)...)
+			samples = append(samples, v.neighbours(all, records, asked, fold, group)...)
 			group++
 		}
 	}
 	return samples
 }
 
-// ask finds the neighbours of some photos of a fold among the records, those of
-// the other folds.
-func (v *validation) ask(all, records blas64.General, asked []int, fold, group int) []rank.Sample {
+// neighbours finds the neighbours of some photos of a fold among the records, the photos
+// of the other folds.
+func (v *validation) neighbours(all, records blas64.General, asked []int, fold, group int) []rank.Sample {
 	var samples []rank.Sample
 	// A few hundred at a time: a table of all distances could be large.
 	for now := range slices.Chunk(asked, 256) {
@@ -319,8 +312,7 @@ func (v *validation) ask(all, records blas64.General, asked []int, fold, group i
 	return samples
 }
 
-// largest are the places of the k greatest values, greatest first, of equals the
-// first.
+// largest returns the indices of the k greatest values, greatest first, ties to the lower index.
 func largest(x []float64, k int) []int {
 	k = min(k, len(x))
 	top := make([]int, 0, k+1)

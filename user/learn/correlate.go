@@ -12,16 +12,16 @@ import (
 	"cpar"
 )
 
-// moments are sums over photos, of which covariances are made. Those of a fold are
-// subtracted from those of all folds, so that a cross-validation costs as much as the
-// whole once.
+// moments are sums over photos from which covariances are computed. Those of a fold are
+// subtracted from those of all folds, so that a cross-validation costs as much as one
+// pass over everything.
 type moments struct {
 	n          float64
 	sx, sy     []float64      // q, v
 	xx, yx, yy blas64.General // q × q, v × q, v × v
 }
 
-// moments of the rows in use; all if nil.
+// moments returns the moments of the rows in use; all rows if nil.
 func (f *fitting) moments(use []int) *moments {
 	x, of := f.x, f.y.of
 	if use != nil {
@@ -54,8 +54,8 @@ func rowsOf(m blas64.General, use []int) blas64.General {
 	return out
 }
 
-// plus adds factor times the moments of another part to m.
-func (m *moments) plus(factor float64, part *moments) {
+// add adds factor times the moments of another part to m.
+func (m *moments) add(factor float64, part *moments) {
 	m.n += factor * part.n
 	for _, pair := range [][2][]float64{{m.sx, part.sx}, {m.sy, part.sy},
 		{m.xx.Data, part.xx.Data}, {m.yx.Data, part.yx.Data}, {m.yy.Data, part.yy.Data}} {
@@ -65,21 +65,21 @@ func (m *moments) plus(factor float64, part *moments) {
 	}
 }
 
-// none are the moments of no photos, of the size of m.
-func (m *moments) none() *moments {
+// zero returns the moments of no photos, with the size of m.
+func (m *moments) zero() *moments {
 	return &moments{sx: make([]float64, len(m.sx)), sy: make([]float64, len(m.sy)),
 		xx: matrix(len(m.sx), len(m.sx)), yx: matrix(len(m.sy), len(m.sx)), yy: matrix(len(m.sy), len(m.sy))}
 }
 
-// covariances are centred, and the keywords weighted by log(n/f).
+// covariances returns centred covariances, with keywords weighted by log(n/f).
 func (m *moments) covariances() (xx, xy, yy blas64.General) {
 	idf := make([]float64, len(m.sy))
 	for j, f := range m.sy {
-		if f > 0 { // 0 for words that the rest alone has
+		if f > 0 { // 0 for words that only the rest has
 			idf[j] = math.Log(m.n / f)
 		}
 	}
-	// transposed b·aᵀ has the sums of a·bᵀ.
+	// transposed: b·aᵀ holds the sums of a·bᵀ.
 	cov := func(c blas64.General, transposed bool, a, b, wa, wb []float64) blas64.General {
 		out := matrix(len(a), len(b))
 		for i := range a {
@@ -103,9 +103,9 @@ func (m *moments) covariances() (xx, xy, yy blas64.General) {
 	return cov(m.xx, false, m.sx, m.sx, nil, nil), cov(m.yx, true, m.sx, m.sy, nil, idf), cov(m.yy, false, m.sy, m.sy, idf, idf)
 }
 
-// correlate returns A^{-1/2} U S², q × dim or as many columns as there are; see
-// the package comment. A^{-1/2} is the inverse of a Cholesky factor, which
-// differs from the symmetric root by a rotation that U undoes.
+// correlate returns A^{-1/2} U S², q × dim or with as many columns as there are; see the
+// package comment. A^{-1/2} is the inverse of a Cholesky factor, which differs from the
+// symmetric root by a rotation that U undoes.
 func correlate(m *moments, ridge float64, dim int) (blas64.General, error) {
 	xx, t, yy := m.covariances()
 	lx, err := factor(xx, ridge)
@@ -119,8 +119,8 @@ func correlate(m *moments, ridge float64, dim int) (blas64.General, error) {
 	blas64.Trsm(blas.Left, blas.NoTrans, 1, lx, t)
 	blas64.Trsm(blas.Right, blas.Trans, 1, ly, t) // T = Lx⁻¹ Cxy Ly⁻ᵀ
 
-	// T = U S Vᵀ by the smaller of TTᵀ and TᵀT. What squaring loses is
-	// correlations below 10⁻⁸, and those weigh 10⁻¹⁶.
+	// T = U S Vᵀ from the smaller of TTᵀ and TᵀT. Squaring loses only correlations below
+	// 10⁻⁸, which have weight 10⁻¹⁶.
 	wide := t.Cols > t.Rows
 	side := min(t.Rows, t.Cols)
 	square := matrix(side, side)
@@ -133,7 +133,7 @@ func correlate(m *moments, ridge float64, dim int) (blas64.General, error) {
 	if !e.Factorize(mat.NewSymDense(side, square.Data), true) {
 		return t, fmt.Errorf("%w: no canonical correlations", cpar.ErrInput)
 	}
-	values := e.Values(nil) // S², rising
+	values := e.Values(nil) // S², ascending
 	var all mat.Dense
 	e.VectorsTo(&all)
 	dim = min(dim, side)
@@ -168,7 +168,7 @@ func correlate(m *moments, ridge float64, dim int) (blas64.General, error) {
 	return u, nil
 }
 
-// factor is the lower Cholesky factor of c with the ridge added.
+// factor returns the lower Cholesky factor of c with the ridge added.
 func factor(c blas64.General, ridge float64) (blas64.Triangular, error) {
 	n, trace := c.Rows, 0.0
 	for i := range n {

@@ -10,29 +10,27 @@ import (
 	"cpar/user/pca"
 )
 
-// The encoding of a projection, words little-endian:
+// The encoding of a projection, in little-endian words:
 //
 //	 0  magic "cpar.lrn" (8 bytes)
 //	 8  version uint32 = 2
 //	12  blocks uint32, 1 to 64
 //	16  landmarks m uint32, 0 to 2048
 //	20  dimensions d uint32, 1 to 512
-//	24  per block: length uint32; components c uint32, 0 for one left out; and if
+//	24  per block: length uint32; components c uint32, 0 if left out; and if
 //	    not, scale float32, width float32 (0 without landmarks), mean, length ×
 //	    float32, and the components, c × length
 //	 …  landmarks, m × p, p the components of all blocks
-//	 …  mean, q × float32, q being m, or p without landmarks
+//	 …  mean, q × float32, where q is m, or p without landmarks
 //	 …  directions, d × q
 //
-// A matrix is a scale, float32, for every row, and the values of all rows,
-// int16; one means scale·value. There is one encoding of a projection and nothing
-// may follow it.
+// A matrix is a float32 scale for every row, then the int16 values of all rows; a value
+// stands for scale·value. A projection has one encoding, and nothing may follow it.
 const (
 	magic      = "cpar.lrn"
 	version    = 2
 	headerSize = 24
-	// mostFloat bounds every value of a decoded projection, so that none it
-	// gives overflows.
+	// mostFloat bounds every value of a decoded projection, so that no result overflows.
 	mostFloat = 1e30
 )
 
@@ -64,9 +62,9 @@ func (p *Projection) AppendBinary(data []byte) ([]byte, error) {
 // MarshalBinary is AppendBinary to a new slice.
 func (p *Projection) MarshalBinary() ([]byte, error) { return p.AppendBinary(nil) }
 
-// UnmarshalBinary decodes data, which it does not keep. Bytes that may have been
-// forged need to be authenticated; here they are made sure to give finite vectors
-// and to take no more memory than their length. On an error p is unchanged.
+// UnmarshalBinary decodes data without keeping it. It ensures finite vectors and uses no
+// more memory than len(data), but bytes that may be forged must be authenticated. On
+// error p is unchanged. Errors wrap cpar.ErrCorrupt or cpar.ErrVersion.
 func (p *Projection) UnmarshalBinary(data []byte) error {
 	out, err := decode(data)
 	if err != nil {
@@ -81,7 +79,7 @@ func decode(data []byte) (*Projection, error) {
 		return nil, fmt.Errorf("%w: %s", cpar.ErrCorrupt, fmt.Sprintf(format, args...))
 	}
 	if len(data) < headerSize || string(data[:len(magic)]) != magic {
-		return corrupt("no such header")
+		return corrupt("wrong header")
 	}
 	r := reader{rest: data[len(magic):]}
 	if v := r.word(); v != version {

@@ -102,8 +102,8 @@ func examples(t testing.TB) (linear, kernel []byte) {
 		encoded(t, mustFit(t, rows, keywords, Options{Dim: 3, Ridge: 1, Blocks: both, Landmarks: 4}))
 }
 
-// The twin of times and round16: float64 throughout, and every value within half
-// a step of its row's largest over 32767.
+// The twin of times and round16: float64 throughout, and every value within half a step,
+// which is 1/32767 of its row's largest.
 func TestMatrix16(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	m := matrix(5, 23)
@@ -135,7 +135,7 @@ func TestMatrix16(t *testing.T) {
 	}
 }
 
-// The largest projection that the spaces for photos choose keeps an index of 20,000
+// The largest projection that the Spaces for photos choose keeps an index of 20,000
 // photos, (8·(dim+3)+92) bytes each and 0.3 MB of other things, within 25 MB.
 func TestEncodingsAreSmallEnough(t *testing.T) {
 	size := func(blocks []int, landmarks, dim int) int {

@@ -17,18 +17,18 @@ import (
 
 const (
 	defaultComponents = 128
-	// mostWords of the collection's keywords, the most frequent, are correlated
-	// with: the time is cubic in them, and rarer words have too few photos to say
-	// what they look like.
+	// mostWords bounds the keywords that are correlated, the collection's most frequent:
+	// the time is cubic in their number, and rarer words have too few photos to show what
+	// they look like.
 	mostWords = 512
-	// mostReduced photos give the principal components, which more hardly change.
+	// mostReduced bounds the photos for the principal components, which hardly change with more.
 	mostReduced = 5000
 )
 
-// Fit finds a projection for n rows and the indices of each one's keywords, from
-// 0; a word's twin counts once. The result is a function of its arguments,
-// whatever the number of cores; another processor architecture may round differently.
-func Fit(rows [][]float32, keywords [][]int, opt Options) (*Projection, error) {
+// Fit fits a projection to n rows and the keywords of each; repeated words count once.
+// The result depends only on the arguments, not on the number of cores; another processor
+// architecture may round differently. Errors wrap cpar.ErrInput.
+func Fit(rows [][]float32, keywords [][]string, opt Options) (*Projection, error) {
 	p, err := fit(rows, keywords, opt)
 	if err != nil {
 		return nil, fmt.Errorf("learning a projection: %w", err)
@@ -36,7 +36,7 @@ func Fit(rows [][]float32, keywords [][]int, opt Options) (*Projection, error) {
 	return p, nil
 }
 
-func fit(rows [][]float32, keywords [][]int, opt Options) (*Projection, error) {
+func fit(rows [][]float32, keywords [][]string, opt Options) (*Projection, error) {
 	blocks, err := opt.check(rows, keywords)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func fit(rows [][]float32, keywords [][]int, opt Options) (*Projection, error) {
 	return f.projection(w), nil
 }
 
-// progress counts steps.
+// progress counts and reports steps.
 type progress struct {
 	tell        func(done, total int)
 	done, total int
@@ -77,7 +77,7 @@ func (p *progress) step() {
 }
 
 // check returns the lengths of the blocks.
-func (o Options) check(rows [][]float32, keywords [][]int) ([]int, error) {
+func (o Options) check(rows [][]float32, keywords [][]string) ([]int, error) {
 	if len(rows) < 2 || len(rows) != len(keywords) {
 		return nil, fmt.Errorf("%w: %d rows, keywords of %d; want at least two and as many", cpar.ErrInput, len(rows), len(keywords))
 	}
@@ -105,7 +105,7 @@ func (o Options) check(rows [][]float32, keywords [][]int) ([]int, error) {
 	return blocks, o.bounds(len(blocks))
 }
 
-// bounds checks all but the rows.
+// bounds checks everything but the rows.
 func (o Options) bounds(blocks int) error {
 	switch {
 	case blocks > MaxBlocks, o.Skip != nil && len(o.Skip) != blocks:
@@ -128,31 +128,28 @@ type labels struct {
 	of    [][]int
 }
 
-// label gives a column to each of the most frequent words.
-func label(keywords [][]int) (labels, error) {
-	count := map[int]int{}
-	for i, words := range keywords {
+// label assigns a column to each of the most frequent words.
+func label(keywords [][]string) (labels, error) {
+	count := map[string]int{}
+	for _, words := range keywords {
 		for j, w := range words {
-			if w < 0 {
-				return labels{}, fmt.Errorf("%w: row %d has keyword %d", cpar.ErrInput, i, w)
-			}
 			if !slices.Contains(words[:j], w) {
 				count[w]++
 			}
 		}
 	}
-	var words []int
+	var words []string
 	for w, c := range count {
-		if c < len(keywords) { // a word of every photo says nothing
+		if c < len(keywords) { // a word on every photo says nothing
 			words = append(words, w)
 		}
 	}
 	if len(words) == 0 {
 		return labels{}, fmt.Errorf("%w: no keyword tells photos apart", cpar.ErrInput)
 	}
-	slices.SortFunc(words, func(a, b int) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(words, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
 	words = words[:min(len(words), mostWords)]
-	column := map[int]int{}
+	column := map[string]int{}
 	for j, w := range words {
 		column[w] = j
 	}
@@ -167,10 +164,10 @@ func label(keywords [][]int) (labels, error) {
 	return y, nil
 }
 
-// reduction is a collection's blocks in their principal components, scaled.
+// reduction holds a collection's blocks as scaled principal components.
 type reduction struct {
 	n      int
-	blocks []block          // without basis for one left out or alike in all photos
+	blocks []block          // a block left out, or equal in all photos, has no basis
 	parts  []blas64.General // n × components
 }
 
@@ -182,7 +179,7 @@ func reduce(rows [][]float32, blocks []int, opt Options, steps *progress) (*redu
 		b, z := block{length: length}, blas64.General{}
 		if opt.Skip == nil || !opt.Skip[k] {
 			part := make([][]float32, len(rows))
-			parallel.For(len(rows), func(i int) { part[i] = rooted(rows[i][at : at+length]) })
+			parallel.For(len(rows), func(i int) { part[i] = signedRoot(rows[i][at : at+length]) })
 			var err error
 			if b, z, err = reduceBlock(part, min(cmp.Or(opt.Components, defaultComponents), length), opt.Seed); err != nil {
 				return nil, fmt.Errorf("block %d: %w", k, err)
@@ -236,7 +233,7 @@ func reduceBlock(part [][]float32, components int, seed uint64) (block, blas64.G
 	return b, z, nil
 }
 
-// sample is k of n, in rising order.
+// sample returns k of n indices in ascending order.
 func sample(n, k int, seed uint64) []int {
 	out := rand.New(rand.NewPCG(seed, 0x73616d706c65)).Perm(n)[:k] // "sample"
 	slices.Sort(out)
@@ -258,15 +255,15 @@ func variance(rows [][]float32, mean []float32) float64 {
 	return total / float64(len(rows))
 }
 
-// fitting is a collection as canonical correlation sees it.
+// fitting is a collection in the form that canonical correlation uses.
 type fitting struct {
-	p      Projection        // all but mean and direction
+	p      Projection        // everything but mean and direction
 	x      blas64.General    // n × q
-	y      labels            // of the n
-	factor blas64.Triangular // L, m × m, of the landmarks' similarities K = LLᵀ; x is those to the landmarks times L⁻ᵀ
+	y      labels            // of the n photos
+	factor blas64.Triangular // L, m × m, where K = LLᵀ is the landmarks' similarities; x is the similarities to the landmarks times L⁻ᵀ
 }
 
-// fitting takes the blocks that opt does not skip.
+// fitting selects the blocks that opt does not skip.
 func (r *reduction) fitting(y labels, opt Options) (*fitting, error) {
 	f := &fitting{y: y}
 	var parts []blas64.General
@@ -298,7 +295,7 @@ func (r *reduction) fitting(y labels, opt Options) (*fitting, error) {
 	return f, nil
 }
 
-// projection puts the directions w, of x, behind the rest.
+// projection completes the projection with the directions w in the space of x.
 func (f *fitting) projection(w blas64.General) *Projection {
 	p := f.p
 	mean := blas64.Vector{N: f.x.Cols, Inc: 1, Data: make([]float64, f.x.Cols)}
@@ -311,8 +308,8 @@ func (f *fitting) projection(w blas64.General) *Projection {
 		blas64.Trsm(blas.Left, blas.Trans, 1, f.factor, w)
 		blas64.Trmv(blas.NoTrans, f.factor, mean)
 	}
-	// Only the direction of the vector counts: one scale for all keeps float32
-	// from overflowing, whatever the features' unit.
+	// Only the direction of the vector matters: one common scale keeps float32 from
+	// overflowing, whatever the features' unit.
 	largest := 0.0
 	for _, v := range w.Data {
 		largest = max(largest, math.Abs(v))

@@ -14,21 +14,21 @@ import (
 	"cpar/internal/parallel"
 )
 
-// jitter is added to the similarity of a landmark to itself, as a share of m: it
-// keeps landmarks that resemble one another from being told apart by rounding.
+// jitter is added to a landmark's similarity to itself, as a share of m, so that rounding
+// does not separate landmarks that are nearly equal.
 const jitter = 1e-6
 
-// lift replaces x by coordinates whose inner products are those of the
-// similarities, as far as m landmarks tell them.
+// lift replaces x by coordinates whose inner products are the similarities, as far as m
+// landmarks determine them.
 func (f *fitting) lift(m int, seed uint64) error {
 	picked := rand.New(rand.NewPCG(seed, 0x6c6561726e)).Perm(f.x.Rows)[:m] // "learn"
 	landmarks := round16(rowsOf(f.x, picked))
-	l := landmarks.dense() // as Apply will see them
+	l := landmarks.dense() // as Apply will use them
 	if !f.widths(l) {
-		return nil // nothing to be like or unlike: linear
+		return nil // no distances between landmarks: stay linear
 	}
 	f.p.landmarks = landmarks
-	k := f.similar(l, l)
+	k := f.kernel(l, l)
 	for i := range m {
 		k.Data[i*k.Stride+i] += jitter * float64(m)
 	}
@@ -37,27 +37,27 @@ func (f *fitting) lift(m int, seed uint64) error {
 	if !ok {
 		return fmt.Errorf("%w: the landmarks' similarities have no Cholesky factor", cpar.ErrInput)
 	}
-	// A few photos at a time, as many as a core's cache holds.
+	// A few photos at a time, as many as fit in a core's cache.
 	const batch = 256
 	x := matrix(f.x.Rows, m)
 	parallel.For((x.Rows+batch-1)/batch, func(b int) {
 		from, to := b*batch, min((b+1)*batch, x.Rows)
 		part := slice(x, from, to)
-		copy(part.Data, f.similar(slice(f.x, from, to), l).Data)
+		copy(part.Data, f.kernel(slice(f.x, from, to), l).Data)
 		blas64.Trsm(blas.Right, blas.Trans, 1, f.factor, part)
 	})
 	f.x = x
 	return nil
 }
 
-// slice is the rows from to to−1 of m, not copied.
+// slice returns rows from to to−1 of m without copying.
 func slice(m blas64.General, from, to int) blas64.General {
 	m.Rows, m.Data = to-from, m.Data[from*m.Stride:to*m.Stride]
 	return m
 }
 
-// widths sets those of the blocks by the landmarks' distances and says whether
-// there is any. Where most landmarks are alike the mean stands in for the median.
+// widths sets the widths of the blocks from the landmarks' distances and reports whether
+// any is positive. If most landmarks are equal, the mean replaces the median.
 func (f *fitting) widths(l blas64.General) bool {
 	found, at := false, 0
 	for k := range f.p.blocks {
@@ -76,7 +76,7 @@ func (f *fitting) widths(l blas64.General) bool {
 		}
 		slices.Sort(apart)
 		typical := apart[len(apart)/2]
-		// Below 10⁻⁹ of a total spread of 1 a distance is rounding.
+		// Below 10⁻⁹ of a total spread of 1, a distance is rounding.
 		if typical < 1e-9 {
 			typical = total / float64(len(apart))
 		}
@@ -88,8 +88,8 @@ func (f *fitting) widths(l blas64.General) bool {
 	return found
 }
 
-// similar is k(x, l) of every row of x and of l.
-func (f *fitting) similar(x, l blas64.General) blas64.General {
+// kernel returns k(x, l) for every pair of rows of x and of l.
+func (f *fitting) kernel(x, l blas64.General) blas64.General {
 	out := matrix(x.Rows, l.Rows)
 	parts, at := 0, 0
 	for _, b := range f.p.blocks {
@@ -108,13 +108,13 @@ func (f *fitting) similar(x, l blas64.General) blas64.General {
 	return out
 }
 
-// columns are n of m from the one given, not copied.
+// columns returns n columns of m starting at from, without copying.
 func columns(m blas64.General, from, n int) blas64.General {
 	m.Cols, m.Data = n, m.Data[from:]
 	return m
 }
 
-// distances are the squared ones of every row of a and of b.
+// distances returns the squared distances between all rows of a and of b.
 func distances(a, b blas64.General) blas64.General {
 	squares := func(m blas64.General) []float64 {
 		out := make([]float64, m.Rows)

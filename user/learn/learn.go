@@ -1,49 +1,49 @@
-// Package learn finds the projection of photos' features that says most about
+// Package learn finds the projection of photos' features that is most informative about
 // their keywords.
 //
-//	Fit:    n rows of in float32, keywords of each ─▶ Projection
+//	Fit:    n rows of in float32, with keywords ─▶ Projection
 //	Choose: the same ─▶ Options by cross-validation, and a ranker for them
 //	Apply:  one row of in float32 ─▶ Dim float32 of length 1
 //
-// A row is made of blocks, the seven features of the `paper` profile (Row,
-// FeatureSpace) or what a network gives (EmbeddingRow, EmbeddingSpace). Each
-// block goes through a square root that keeps the sign, which makes distances of
-// histograms those of Hellinger, is centred, reduced to its first principal
-// components and divided by its total standard deviation, so that blocks weigh
-// alike. Regularised canonical correlation (Hotelling, "Relations between two sets
-// of variates", Biometrika 1936; with a ridge as Vinod, "Canonical ridge and
-// econometrics of joint production", 1976) with the keywords follows. Keyword t
-// of document frequency f_t in n photos is a column of 0 and log(n/f_t). With
+// A row is made of blocks: the seven features of profile paper (Row, FeatureSpace) or the
+// output of a network (EmbeddingRow, EmbeddingSpace). Each block goes through a signed
+// square root, which turns distances of histograms into Hellinger distances. It is then
+// centred, reduced to its first principal components and divided by its total standard
+// deviation, so that blocks have equal weight. Regularised canonical correlation with the
+// keywords follows (Hotelling, "Relations between two sets of variates", Biometrika 1936;
+// with a ridge as in Vinod, "Canonical ridge and econometrics of joint production",
+// 1976). Keyword t with document frequency f_t in n photos is a column of 0 and
+// log(n/f_t). With
 //
 //	A = Cxx + ρ·tr(Cxx)/p·I,  B = Cyy + ρ·tr(Cyy)/v·I,  A^{-1/2} Cxy B^{-1/2} = U S Vᵀ
 //
-// the projection is A^{-1/2} U S²: every direction weighs as the square of its
-// regularised correlation. The vector is brought to length 1, so that the
-// squared Euclidean distance of two is 2 − 2·cosine, at most 4.
+// the projection is A^{-1/2} U S²: every direction is weighted by the square of its
+// regularised correlation. The vector is scaled to length 1, so that the squared
+// Euclidean distance of two is 2 − 2·cosine, at most 4.
 //
 // # Landmarks
 //
-// With Landmarks the photo is told by its similarities to that many photos of the
-// collection, and the projection is linear in those: kernel canonical correlation
-// (as Ballan, Uricchio, Seidenari, Del Bimbo, "A cross-media model for automatic
-// image annotation", ICMR 2014) by Nyström's approximation (Williams, Seeger, "Using the
-// Nyström method to speed up kernel machines", NIPS 2000). The kernel is the mean
-// over the b blocks of one of each,
+// With landmarks, a photo is described by its similarities to that many photos of the
+// collection, and the projection is linear in these: kernel canonical correlation (as in
+// Ballan, Uricchio, Seidenari, Del Bimbo, "A cross-media model for automatic image
+// annotation", ICMR 2014) by Nyström's approximation (Williams, Seeger, "Using the
+// Nyström method to speed up kernel machines", NIPS 2000). The kernel is the mean over b
+// blocks of one kernel each,
 //
 //	k(x, l) = 1/b · Σ_i exp(−‖x_i − l_i‖²/(2·median_i))
 //
-// median_i being that of the squared distances among the landmarks. The landmarks
-// are learnt from private photos and are kept with them; the vector that leaves
-// Apply has no more values than without.
+// where median_i is the median of the squared distances among the landmarks. The
+// landmarks are derived from private photos and are kept like them; the vectors from
+// Apply have no more values than without.
 //
 // # What is rounded
 //
-// Fit rounds the components, landmarks and directions to int16 with a scale a
-// row, so that an encoding is small and gives the vectors of what it encodes to
-// the last bit. Of more than 5,000 photos 5,000 give the principal components, and
-// the options are chosen on as many.
+// Fit rounds the components, landmarks and directions to int16 with one scale per row, so
+// that an encoding is small and gives exactly the same vectors. Of more than 5,000
+// photos, 5,000 determine the principal components, and as many are used to choose the
+// options.
 //
-// A Projection tells much of the collection. It stays with the owner.
+// A Projection reveals much about the collection. It stays with the owner.
 package learn
 
 import (
@@ -65,30 +65,29 @@ const (
 	MaxBlocks     = 64
 )
 
-// Options say what is fitted. The zero value of a field other than Dim and Ridge
-// will do.
+// Options say what to fit. Zero values work for all fields but Dim and Ridge.
 type Options struct {
 	Dim        int     // directions to keep, 1 to MaxDim
 	Ridge      float64 // ρ, above 0
 	Blocks     []int   // lengths of the blocks of a row, in order; nil for one
 	Skip       []bool  // blocks to leave out; nil for none
 	Components int     // most principal components of a block; 0 for 128
-	Landmarks  int     // at most n/2 of the photos serve; 0 for a projection without
-	Seed       uint64  // starts the principal components and picks the photos; no secret
-	// Progress, if any, is told after every step how many of total are done. It
-	// is called by the caller's goroutine.
+	Landmarks  int     // number of landmarks, at most n/2 are used; 0 for none
+	Seed       uint64  // starts the principal components and picks the photos; not secret
+	// Progress, if set, is called after every step with the number of steps done of
+	// total, on the caller's goroutine.
 	Progress func(done, total int) `json:"-"`
 }
 
-// Projection turns rows into vectors. Its methods may be called concurrently.
+// Projection turns rows into vectors. It is safe for concurrent use.
 type Projection struct {
 	blocks    []block
-	landmarks matrix16  // m × p; none without landmarks
-	mean      []float32 // q, of what the directions multiply
+	landmarks matrix16  // m × p; empty without landmarks
+	mean      []float32 // q, mean of the input of direction
 	direction matrix16  // dim × q
 }
 
-// block is how one block is reduced. One left out has no basis.
+// block says how one block is reduced. A block left out has no basis.
 type block struct {
 	length int
 	scale  float32
@@ -97,7 +96,7 @@ type block struct {
 	basis  matrix16 // components × length
 }
 
-// In is the number of values of a row.
+// In returns the number of values of a row.
 func (p *Projection) In() int {
 	in := 0
 	for _, b := range p.blocks {
@@ -106,15 +105,15 @@ func (p *Projection) In() int {
 	return in
 }
 
-// Dim is the number of values of a vector. It is below Options.Dim where the
-// collection has fewer keywords or directions.
+// Dim returns the number of values of a vector. It is below Options.Dim if the collection
+// has fewer keywords or directions.
 func (p *Projection) Dim() int { return p.direction.rows }
 
-// Landmarks is how many there are.
+// Landmarks returns the number of landmarks.
 func (p *Projection) Landmarks() int { return p.landmarks.rows }
 
-// Apply projects one row. Its result has length 1, or is all 0 where the row is
-// in the middle of the collection.
+// Apply projects one row. The result has length 1, or is all 0 if the row is at the
+// centre of the collection. Errors wrap cpar.ErrInput.
 func (p *Projection) Apply(row []float32) ([]float32, error) {
 	if len(row) != p.In() {
 		return nil, fmt.Errorf("projecting features: %w: %d values, want %d", cpar.ErrInput, len(row), p.In())
@@ -134,7 +133,7 @@ func (p *Projection) Apply(row []float32) ([]float32, error) {
 	return unit(p.direction.times(x)), nil
 }
 
-// ApplyAll projects every row, on all cores, with the results of Apply.
+// ApplyAll projects every row on all cores, with the same results as Apply.
 func (p *Projection) ApplyAll(rows [][]float32) ([][]float32, error) {
 	out := make([][]float32, len(rows))
 	errs := make([]error, len(rows))
@@ -147,13 +146,13 @@ func (p *Projection) ApplyAll(rows [][]float32) ([][]float32, error) {
 	return out, nil
 }
 
-// reduce is the scaled components of all blocks, p values.
+// reduce returns the scaled components of all blocks, p values.
 func (p *Projection) reduce(row []float32) []float64 {
 	var x []float64
 	for _, b := range p.blocks {
 		if b.basis.rows > 0 {
 			centred := make([]float64, b.length)
-			for i, v := range rooted(row[:b.length]) {
+			for i, v := range signedRoot(row[:b.length]) {
 				centred[i] = float64(v) - float64(b.mean[i])
 			}
 			for _, v := range b.basis.times(centred) {
@@ -165,8 +164,8 @@ func (p *Projection) reduce(row []float32) []float64 {
 	return x
 }
 
-// rooted is the square root of every value's magnitude with its sign.
-func rooted(x []float32) []float32 {
+// signedRoot returns the square root of every value's magnitude, with its sign.
+func signedRoot(x []float32) []float32 {
 	out := make([]float32, len(x))
 	for i, v := range x {
 		out[i] = float32(math.Copysign(math.Sqrt(math.Abs(float64(v))), float64(v)))
@@ -174,7 +173,7 @@ func rooted(x []float32) []float32 {
 	return out
 }
 
-// similarities is k(x, l) of every landmark l.
+// similarities returns k(x, l) for every landmark l.
 func (p *Projection) similarities(x []float64) []float64 {
 	out := make([]float64, p.landmarks.rows)
 	for i := range out {
@@ -213,7 +212,7 @@ func matrix(rows, cols int) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float64, rows*cols)}
 }
 
-// product is a·b, a transposed if asked.
+// product returns a·b, with a transposed if requested.
 func product(transA blas.Transpose, a, b blas64.General) blas64.General {
 	rows := a.Rows
 	if transA == blas.Trans {

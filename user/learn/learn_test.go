@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strconv"
 	"testing"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -18,31 +18,31 @@ import (
 	"cpar/user/rank"
 )
 
-// collection is n photos of two blocks, 6 and 10 values. Every topic moves two
-// values of the second and brings words; noise is what else they hold.
-func collection(n int, noise float64, seed uint64) (rows [][]float32, keywords [][]int) {
+// collection makes n photos of two blocks, 6 and 10 values. Every topic moves two values
+// of the second block and adds words; the rest is noise.
+func collection(n int, noise float64, seed uint64) (rows [][]float32, keywords [][]string) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range n {
 		row := make([]float32, 16)
 		for j := range row {
 			row[j] = float32(noise * rng.NormFloat64())
 		}
-		var words []int
+		var words []string
 		for topic := range 4 {
 			if rng.Float64() < 0.35 {
 				row[6+topic] += 4
 				row[10+topic] -= 3
-				words = append(words, topic)
+				words = append(words, fmt.Sprint(topic))
 			}
 		}
-		rows, keywords = append(rows, row), append(keywords, append(words, 10+rng.IntN(3)))
+		rows, keywords = append(rows, row), append(keywords, append(words, fmt.Sprint(10+rng.IntN(3))))
 	}
 	return rows, keywords
 }
 
 var both = []int{6, 10}
 
-func mustFit(t testing.TB, rows [][]float32, keywords [][]int, opt Options) *Projection {
+func mustFit(t testing.TB, rows [][]float32, keywords [][]string, opt Options) *Projection {
 	t.Helper()
 	p, err := Fit(rows, keywords, opt)
 	if err != nil {
@@ -52,7 +52,7 @@ func mustFit(t testing.TB, rows [][]float32, keywords [][]int, opt Options) *Pro
 }
 
 // prepare is fit up to the correlation.
-func prepare(t testing.TB, rows [][]float32, keywords [][]int, opt Options) *fitting {
+func prepare(t testing.TB, rows [][]float32, keywords [][]string, opt Options) *fitting {
 	t.Helper()
 	y, err := label(keywords)
 	if err != nil {
@@ -96,8 +96,8 @@ func root(a *mat.SymDense) *mat.Dense {
 	return &out
 }
 
-// textbook is the package comment's formula statement by statement, with symmetric
-// roots and a singular value decomposition, on x (n × p) and y (n × v).
+// textbook is the package comment's formula step by step, with symmetric roots and a
+// singular value decomposition, on x (n × p) and y (n × v).
 func textbook(x, y [][]float64, ridge float64, dim int) *mat.Dense {
 	centre := func(rows [][]float64) *mat.Dense {
 		m := mat.NewDense(len(rows), len(rows[0]), nil)
@@ -153,7 +153,7 @@ func textbook(x, y [][]float64, ridge float64, dim int) *mat.Dense {
 			top.Set(i, k, u.At(i, k)*s[k]*s[k])
 		}
 	}
-	w.Product(cx, a, top) // what the photos are projected to
+	w.Product(cx, a, top) // the projected photos
 	return &w
 }
 
@@ -175,7 +175,7 @@ func TestFitEqualsTextbook(t *testing.T) {
 			}
 		}
 		want := textbook(toRows(f.x), y, opt.Ridge, opt.Dim)
-		// Directions have no sign of their own: cosines among photos have.
+		// The signs of directions are arbitrary: compare cosines between photos.
 		for i, row := range rows {
 			got, err := p.Apply(row)
 			if err != nil {
@@ -202,8 +202,7 @@ func toRows(m blas64.General) [][]float64 {
 	return out
 }
 
-// Photos of the same words are near one another, though most of what features hold
-// is noise.
+// Photos with the same words are near each other, although most of the features are noise.
 func TestProjectionFindsTopics(t *testing.T) {
 	rows, keywords := collection(400, 1.5, 2)
 	fresh, truth := collection(100, 1.5, 3)
@@ -269,7 +268,7 @@ func TestMomentsOfTheRest(t *testing.T) {
 	rows, keywords := collection(40, 1, 5)
 	f := prepare(t, rows, keywords, Options{Dim: 2, Ridge: 1, Blocks: both})
 	got := f.moments(nil)
-	got.plus(-1, f.moments([]int{0, 1, 2, 3}))
+	got.add(-1, f.moments([]int{0, 1, 2, 3}))
 	rest := make([]int, 36)
 	for i := range rest {
 		rest[i] = i + 4
@@ -284,21 +283,17 @@ func TestMomentsOfTheRest(t *testing.T) {
 	}
 }
 
-// A photo never is a neighbour of its own, nor is a photo of its fold, and the
-// neighbours are the nearest of a search of all.
+// Neither the photo itself nor a photo of its fold is a neighbour, and the neighbours are
+// the nearest of an exhaustive search.
 func TestSamplesAreFromOtherFolds(t *testing.T) {
 	rows, _ := collection(50, 1, 6)
-	keywords := make([][]int, len(rows)) // every photo has its own number
+	keywords := make([][]string, len(rows)) // every photo has its own word
 	for i := range keywords {
-		keywords[i] = []int{i, 100 + i%3}
-	}
-	words := make([][]string, len(rows))
-	for i, list := range keywords {
-		words[i] = []string{strconv.Itoa(list[0]), strconv.Itoa(list[1])}
+		keywords[i] = []string{fmt.Sprint(i), fmt.Sprint(100 + i%3)}
 	}
 	space := Space{Folds: 5}.filled(len(rows))
 	f := prepare(t, rows, keywords, Options{Dim: 2, Ridge: 1, Blocks: both})
-	v := f.validation(words, space)
+	v := f.validation(keywords, space)
 	w, err := v.directions(context.Background(), 1, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -307,7 +302,7 @@ func TestSamplesAreFromOtherFolds(t *testing.T) {
 	if len(samples) != 50 {
 		t.Fatalf("%d samples", len(samples))
 	}
-	for fold, others := range v.restRow { // what is learnt is learnt from the others alone
+	for fold, others := range v.restRow { // learning uses only the others
 		want := f.moments(others)
 		if v.rest[fold].n != want.n || math.Abs(v.rest[fold].sx[0]-want.sx[0]) > 1e-9 || !slices.Equal(v.rest[fold].sy, want.sy) {
 			t.Fatalf("fold %d is learnt from other photos than its neighbours", fold)
@@ -374,12 +369,12 @@ func TestRefusals(t *testing.T) {
 	alike := slices.Repeat([][]float32{rows[0]}, 20)
 	for name, c := range map[string]struct {
 		rows     [][]float32
-		keywords [][]int
+		keywords [][]string
 		opt      Options
 	}{
 		"one row": {rows[:1], keywords[:1], good}, "unequal": {rows, keywords[1:], good},
-		"no words": {rows, make([][]int, 20), good}, "a negative word": {rows, slices.Repeat([][]int{{-1}}, 20), good},
-		"the same words": {rows, slices.Repeat([][]int{{1}}, 20), good}, "the same photos": {alike, keywords, good},
+		"no words":       {rows, make([][]string, 20), good},
+		"the same words": {rows, slices.Repeat([][]string{{"one"}}, 20), good}, "the same photos": {alike, keywords, good},
 		"NaN": {nan, keywords, good}, "dim": {rows, keywords, changed(func(o *Options) { o.Dim = 0 })},
 		"ridge":     {rows, keywords, changed(func(o *Options) { o.Ridge = math.NaN() })},
 		"blocks":    {rows, keywords, changed(func(o *Options) { o.Blocks = []int{6, 9} })},
@@ -410,13 +405,13 @@ func TestRefusals(t *testing.T) {
 func BenchmarkApply(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var rows [][]float32
-	var keywords [][]int
+	var keywords [][]string
 	for i := range 200 {
 		row := make([]float32, 1280)
 		for j := range row {
 			row[j] = rng.Float32()
 		}
-		rows, keywords = append(rows, row), append(keywords, []int{i % 20})
+		rows, keywords = append(rows, row), append(keywords, []string{fmt.Sprint(i % 20)})
 	}
 	p := mustFit(b, rows, keywords, Options{Dim: 128, Ridge: 1})
 	for b.Loop() {

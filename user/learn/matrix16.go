@@ -7,16 +7,16 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// matrix16 is a matrix by rows, a value being int16 times the scale of its row.
-// It is what a projection keeps: half of float32, and what the rounding costs is
-// far below what the choice of photos to learn from does.
+// matrix16 is a matrix whose values are int16 times a scale per row. A projection stores
+// it: it takes half as much as float32, and the rounding costs far less than the choice
+// of photos to learn from.
 type matrix16 struct {
 	rows, cols int
 	scale      []float32
 	data       []int16
 }
 
-// round16 is the nearest matrix16; every row's largest value becomes ±32767.
+// round16 returns the nearest matrix16; every row's largest value becomes ±32767.
 func round16(m blas64.General) matrix16 {
 	out := matrix16{m.Rows, m.Cols, make([]float32, m.Rows), make([]int16, m.Rows*m.Cols)}
 	for i := range m.Rows {
@@ -39,7 +39,7 @@ func round16(m blas64.General) matrix16 {
 
 func (m matrix16) row(i int) []int16 { return m.data[i*m.cols : (i+1)*m.cols] }
 
-// dense is m in float64.
+// dense returns m in float64.
 func (m matrix16) dense() blas64.General {
 	out := matrix(m.rows, m.cols)
 	for i := range m.rows {
@@ -50,7 +50,7 @@ func (m matrix16) dense() blas64.General {
 	return out
 }
 
-// times is m·x. Four sums at once keep the processor's adders busy.
+// times returns m·x. Four sums at once keep the processor's adders busy.
 func (m matrix16) times(x []float64) []float64 {
 	out := make([]float64, m.rows)
 	for i := range out {

@@ -13,12 +13,12 @@ import (
 	"cpar/user/feature"
 )
 
-// Collections that are small, poor or strange. Each is fitted with and without
-// landmarks, chosen for, and its vectors are of length 1 or 0; or the refusal says so.
+// Collections that are small, poor or strange. Each is fitted with and without landmarks
+// and options are chosen for it; its vectors have length 1 or 0, or it is refused.
 func TestOddCollections(t *testing.T) {
-	first := func(n int) ([][]float32, [][]int) { return collection(n, 1, uint64(n)) }
-	each := func(n int, words func(i int) []int) [][]int {
-		out := make([][]int, n)
+	first := func(n int) ([][]float32, [][]string) { return collection(n, 1, uint64(n)) }
+	each := func(n int, words func(i int) []string) [][]string {
+		out := make([][]string, n)
 		for i := range out {
 			out[i] = words(i)
 		}
@@ -33,25 +33,25 @@ func TestOddCollections(t *testing.T) {
 	twins := slices.Concat(rows60[:30], slices.Repeat(rows60[:1], 30)) // half of them one photo
 	for name, c := range map[string]struct {
 		rows     [][]float32
-		keywords [][]int
+		keywords [][]string
 		fit      bool // can be fitted
 		choose   bool // can be chosen for
 	}{
 		"50 photos":          {rows60[:50], words60[:50], true, true},
 		"7 photos":           {rows60[:7], words60[:7], true, true},
-		"4 photos, 2 words":  {rows60[:4], [][]int{{1}, {2}, {1}, {2}}, true, true},
-		"2 photos":           {rows60[:2], [][]int{{1}, {2}}, true, false},
+		"4 photos, 2 words":  {rows60[:4], [][]string{{"1"}, {"2"}, {"1"}, {"2"}}, true, true},
+		"2 photos":           {rows60[:2], [][]string{{"1"}, {"2"}}, true, false},
 		"1 photo":            {rows60[:1], words60[:1], false, false},
 		"no photo":           {nil, nil, false, false},
-		"few with keywords":  {rows60, each(60, func(i int) []int { return words60[i][:len(words60[i])*(i%3/2)] }), true, true},
-		"no keywords":        {rows60, make([][]int, 60), false, false},
-		"one keyword":        {rows60, each(60, func(i int) []int { return []int{7}[:i%2] }), true, true},
-		"one keyword, once":  {rows60, each(60, func(i int) []int { return []int{7}[:i/59] }), true, true},
-		"one keyword of all": {rows60, each(60, func(int) []int { return []int{7} }), false, false},
-		"many keywords, once": {rows60, each(60, func(i int) []int {
-			out := []int{rng.IntN(5)}
+		"few with keywords":  {rows60, each(60, func(i int) []string { return words60[i][:len(words60[i])*(i%3/2)] }), true, true},
+		"no keywords":        {rows60, make([][]string, 60), false, false},
+		"one keyword":        {rows60, each(60, func(i int) []string { return []string{"7"}[:i%2] }), true, true},
+		"one keyword, once":  {rows60, each(60, func(i int) []string { return []string{"7"}[:i/59] }), true, true},
+		"one keyword of all": {rows60, each(60, func(int) []string { return []string{"7"} }), false, false},
+		"many keywords, once": {rows60, each(60, func(i int) []string {
+			out := []string{fmt.Sprint(rng.IntN(5))}
 			for j := range 50 {
-				out = append(out, 10+50*i+j)
+				out = append(out, fmt.Sprint(10+50*i+j))
 			}
 			return out
 		}), true, true},
@@ -96,7 +96,7 @@ func TestOddCollections(t *testing.T) {
 	}
 }
 
-// More photos than Most, and than the principal components are fitted on.
+// More photos than MaxPhotos, and than the principal components are fitted on.
 func TestLargeCollections(t *testing.T) {
 	rows, keywords := collection(mostReduced+200, 1, 11)
 	p := mustFit(t, rows, keywords, Options{Dim: 3, Ridge: 0.3, Blocks: both, Landmarks: 30})
@@ -104,7 +104,7 @@ func TestLargeCollections(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := Choose(context.Background(), rows, keywords,
-		Space{Base: Options{Blocks: both}, Ridges: []float64{0.3}, Dims: []int{4}, Landmarks: []int{0}, Keep: 3, Most: 300})
+		Space{Base: Options{Blocks: both}, Ridges: []float64{0.3}, Dims: []int{4}, Landmarks: []int{0}, Keep: 3, MaxPhotos: 300})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +113,8 @@ func TestLargeCollections(t *testing.T) {
 	}
 }
 
-// Inner products of the landmarks' coordinates are the kernel of the package
-// comment, computed number by number.
+// Inner products of the landmarks' coordinates are the kernel of the package comment,
+// computed value by value.
 func TestKernelByHand(t *testing.T) {
 	rows, keywords := collection(40, 1, 12)
 	opt := Options{Dim: 2, Ridge: 1, Blocks: both}
@@ -179,7 +179,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// The rows of both spaces are as long as their blocks, and every skip fits them.
+// The rows of both Spaces are as long as their blocks, and every skip fits them.
 func TestSpacesFitTheirRows(t *testing.T) {
 	v := feature.New()
 	v.RGB[0], v.Lab[1] = 1, 2
@@ -202,7 +202,7 @@ func TestSpacesFitTheirRows(t *testing.T) {
 		if in != len(c.row) {
 			t.Errorf("%s: a row of %d values for blocks of %d", name, len(c.row), in)
 		}
-		if _, err := c.space.filled(2).check([][]float32{c.row, c.row}, make([][]int, 2)); err != nil {
+		if _, err := c.space.filled(2).check([][]float32{c.row, c.row}, make([][]string, 2)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -2,7 +2,7 @@ package learn
 
 import "cpar/user/feature"
 
-// Row is the seven features one after the other.
+// Row concatenates the seven features.
 func Row(v *feature.Vectors) []float32 {
 	var row []float32
 	for _, b := range feature.Blocks() {
@@ -11,8 +11,8 @@ func Row(v *feature.Vectors) []float32 {
 	return row
 }
 
-// FeatureSpace is the space of Rows: all features, or those without gaborq and
-// haarq, whose values are phases and signs instead of magnitudes.
+// FeatureSpace is the Space for Rows: all features, or all but gaborq and haarq, whose
+// values are phases and signs and not magnitudes.
 func FeatureSpace() Space {
 	var lengths []int
 	var quantised []bool
@@ -23,8 +23,8 @@ func FeatureSpace() Space {
 	return Space{Base: Options{Blocks: lengths}, Skips: [][]bool{nil, quantised}}
 }
 
-// EmbeddingRow is a network's embedding and the three colour histograms of v one
-// after the other, or the embedding alone if v is nil.
+// EmbeddingRow concatenates a network's embedding and the three colour histograms of v;
+// just the embedding if v is nil.
 func EmbeddingRow(embedding []float32, v *feature.Vectors) []float32 {
 	row := append([]float32(nil), embedding...)
 	if v != nil {
@@ -35,8 +35,8 @@ func EmbeddingRow(embedding []float32, v *feature.Vectors) []float32 {
 	return row
 }
 
-// EmbeddingSpace is the space of EmbeddingRows of embeddings of dim values: with
-// colours, cross-validation tells whether they help. With up to 4,000 values an index
+// EmbeddingSpace is the Space for EmbeddingRows with embeddings of dim values. With
+// colours, cross-validation decides whether they help. With up to 4,000 values an index
 // of 20,000 photos stays below 25 MB.
 func EmbeddingSpace(dim int, colours bool) Space {
 	s := Space{Base: Options{Blocks: []int{dim}}}

@@ -23,7 +23,7 @@ func (c *call) input(i int) (*value, error) {
 // has reports whether the i-th input is given.
 func (c *call) has(i int) bool { return i < len(c.in) && c.in[i] != nil }
 
-// images returns input 0, which must be of 1×C×H×W.
+// images returns input 0, which must have shape 1×C×H×W.
 func (c *call) images() (*value, error) {
 	x, err := c.input(0)
 	if err == nil && (len(x.shape) != 4 || x.shape[0] != 1) {
@@ -32,9 +32,9 @@ func (c *call) images() (*value, error) {
 	return x, err
 }
 
-// weights returns the i-th input, which must be a constant of that shape; -1
-// stands for any length. Values that are not finite are refused: they
-// would be met in each image anew.
+// weights returns the i-th input, which must be a constant of that shape; -1 stands for
+// any length. It refuses values that are not finite, so that no image needs to check them
+// again.
 func (c *call) weights(i int, shape ...int) (*value, error) {
 	v, err := c.input(i)
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *call) weights(i int, shape ...int) (*value, error) {
 	return v, nil
 }
 
-// scalar returns the i-th input, a constant of one element, or a default.
+// scalar returns the i-th input, a constant with one element, or the default otherwise.
 func (c *call) scalar(i int, otherwise float32) (float32, error) {
 	if !c.has(i) {
 		return otherwise, nil
@@ -79,7 +79,7 @@ func (c *call) constantInts(i int) ([]int64, error) {
 	return c.in[i].ints, nil
 }
 
-// copied returns a copy of constants, counted.
+// copied returns a copy of constants, counted against the memory limit.
 func (c *call) copied(x []float32) ([]float32, error) {
 	c.bytes += 4 * int64(len(x))
 	if c.bytes > c.limits.Memory {
@@ -97,8 +97,7 @@ const (
 	kindInts   = 7
 )
 
-// attribute takes an attribute off the list of those not yet understood; nil
-// if it is not there.
+// attribute removes an attribute from the list of those not handled yet; nil if it is missing.
 func (c *call) attribute(name string, kind int64) (*attributeProto, error) {
 	a := c.attributes[name]
 	if a == nil {
@@ -135,8 +134,8 @@ func (c *call) stringAttribute(name, otherwise string) (string, error) {
 	return a.s, nil
 }
 
-// intsAttribute returns a list; its entries must lie in lo … hi, and there
-// must be n of them unless n is -1.
+// intsAttribute returns a list. Its entries must lie in lo … hi, and there must be n of
+// them unless n is -1.
 func (c *call) intsAttribute(name string, otherwise []int, n, lo, hi int) ([]int, error) {
 	a, err := c.attribute(name, kindInts)
 	if a == nil {
@@ -155,8 +154,7 @@ func (c *call) intsAttribute(name string, otherwise []int, n, lo, hi int) ([]int
 	return list, nil
 }
 
-// axisAttribute returns an axis of a tensor of the given rank; negative ones
-// count from the end.
+// axisAttribute returns an axis of a tensor with the given rank; negative ones count from the end.
 func (c *call) axisAttribute(otherwise, rank int) (int, error) {
 	a, err := c.intAttribute("axis", int64(otherwise))
 	if err == nil && (a < int64(-rank) || a > int64(rank)) {
@@ -168,8 +166,7 @@ func (c *call) axisAttribute(otherwise, rank int) (int, error) {
 	return int(a), err
 }
 
-// emit adds a step that makes the node's first output. work is its
-// multiply-adds.
+// emit adds a step that computes the node's first output. work is its number of multiply-adds.
 func (c *call) emit(s *step, shape []int, work int64) error {
 	if len(shape) > maxRank {
 		return unsupported("its output has shape %v; up to %d dimensions are supported", shape, maxRank)
@@ -181,8 +178,8 @@ func (c *call) emit(s *step, shape []int, work int64) error {
 	if n == 0 {
 		return errors.New("its output is empty")
 	}
-	// Every step costs at least a walk over its output; no sum can overflow,
-	// as work is a product of at most two element counts.
+	// Every step costs at least a pass over its output. No sum can overflow, as work is a
+	// product of at most two element counts.
 	if c.work += work + int64(n); work < 0 || c.work > c.limits.Work {
 		return fmt.Errorf("one image takes more than the %d multiply-adds accepted", c.limits.Work)
 	}
@@ -192,8 +189,7 @@ func (c *call) emit(s *step, shape []int, work int64) error {
 	return nil
 }
 
-// foldable returns the convolution that makes input 0 if nothing but this node
-// reads it.
+// foldable returns the convolution that makes input 0 if only this node reads it.
 func (c *call) foldable() *conv {
 	v := c.in[0]
 	if v == nil || v.made == nil || v.made.conv == nil || c.readers[c.node.in[0]] != 1 {
@@ -202,7 +198,7 @@ func (c *call) foldable() *conv {
 	return v.made.conv
 }
 
-// fold gives the node's output name to its input, which already holds it.
+// fold gives the node's output name to its input, which already holds the output.
 func (c *call) fold() {
 	v := c.in[0]
 	delete(c.values, v.name)

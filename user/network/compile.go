@@ -8,13 +8,13 @@ import (
 
 const (
 	minOpset, maxOpset = 7, 25
-	maxSide            = 4096 // of an image
+	maxSide            = 4096 // side of an image
 	maxWindow          = 64   // of kernels, strides and pads
 	usualEmbedding     = "embedding"
 )
 
-// operators is everything that can be computed. Each entry checks its inputs
-// and attributes, settles the shape of its output and emits the steps.
+// operators is everything that can be computed. Each entry checks its inputs and
+// attributes, determines the shape of its output and emits the steps.
 var operators = map[string]func(*call) error{
 	"Conv": compileConv, "Gemm": compileGemm, "MatMul": compileMatMul,
 	"BatchNormalization": compileBatchNorm,
@@ -28,23 +28,23 @@ var operators = map[string]func(*call) error{
 	"Identity": compileIdentity, "Dropout": compileIdentity, "Constant": compileConstant,
 }
 
-// A value is a tensor of the graph: the image, a constant or what a step makes.
+// A value is a tensor of the graph: the image, a constant, or the output of a step.
 type value struct {
-	name   string
-	shape  []int
-	floats []float32 // of a constant
-	ints   []int64   // of a constant of integers
-	isInt  bool
-	made   *step // by which, nil for the image and constants
-	kept   bool  // wanted after the run
-	last   int   // the last step that reads it
-	slot   int   // in the arena; -1 for the image and constants
+	name     string
+	shape    []int
+	floats   []float32 // data of a constant
+	ints     []int64   // data of a constant of integers
+	isInt    bool
+	made     *step // the step that makes it; nil for the image and constants
+	retained bool  // needed after the run
+	last     int   // the last step that reads it
+	slot     int   // slot in the arena; -1 for the image and constants
 }
 
 func (v *value) constant() bool { return v.floats != nil || v.isInt }
 
-// A kernel computes out from in, all in row-major order. scratch is as long as
-// the step asked for and holds anything.
+// A kernel computes out from in, all in row-major order. scratch has the length that the
+// step requested and arbitrary contents.
 type kernel func(out []float32, in [][]float32, scratch []float32)
 
 // A step is one operator, ready to run.
@@ -52,9 +52,9 @@ type step struct {
 	in           []*value
 	out          *value
 	run          kernel
-	conv         *conv // of a convolution, so that what follows can be folded in
+	conv         *conv // set for a convolution, so that later steps can be folded in
 	inPlace      bool  // whether out may overwrite in[0]
-	scratch      int   // float32
+	scratch      int   // number of float32
 	forEmbedding bool
 }
 
@@ -73,7 +73,7 @@ type builder struct {
 	work      int64 // multiply-adds
 }
 
-// A call is one node while it is compiled.
+// A call is one node during compilation.
 type call struct {
 	*builder
 	node       *nodeProto
@@ -92,7 +92,7 @@ func (b *builder) compile(g *graphProto, embedding string) error {
 	for _, o := range g.outputs {
 		b.readers[o.name]++
 	}
-	// Nothing may be folded into a tensor that is to be seen from outside.
+	// Nothing may be folded into a tensor that is visible from outside.
 	b.readers[usualEmbedding]++
 	b.readers[embedding]++
 	for _, n := range nodes {
@@ -106,7 +106,7 @@ func (b *builder) compile(g *graphProto, embedding string) error {
 	return b.findEmbedding(embedding, nodes, g.outputs)
 }
 
-// prepare finds constants and image and orders the nodes.
+// prepare finds the constants and the image, and orders the nodes.
 func (b *builder) prepare(g *graphProto) ([]*nodeProto, error) {
 	b.values, b.readers = map[string]*value{}, map[string]int{}
 	for _, t := range g.constants {
@@ -129,11 +129,11 @@ func constantOf(name string, t *tensorProto) *value {
 	return v
 }
 
-// findImage finds the one input that is not a constant: 1×3×H×W.
+// findImage finds the only input that is not a constant: 1×3×H×W.
 func (b *builder) findImage(inputs []valueInfo) error {
 	for _, in := range inputs {
 		if _, isConstant := b.values[in.name]; isConstant {
-			continue // up to IR 3 constants were listed as inputs too
+			continue // before IR 4, constants were also listed as inputs
 		}
 		if b.image != nil {
 			return fmt.Errorf("it has two inputs, %.80q and %.80q; a network of one image is needed", b.image.name, in.name)
@@ -159,9 +159,9 @@ func (b *builder) findImage(inputs []valueInfo) error {
 	return nil
 }
 
-// sort orders the nodes so that each comes after what it reads (Kahn 1962),
-// keeping the file's order among those that are ready. The standard demands
-// sorted files, but some writers do not keep to it.
+// sort orders the nodes so that each comes after its inputs (Kahn 1962), keeping the
+// file's order where possible. The standard demands sorted files, but some writers do not
+// comply.
 func (b *builder) sort(nodes []*nodeProto) ([]*nodeProto, error) {
 	maker := map[string]int{}
 	for i, n := range nodes {
@@ -216,7 +216,7 @@ func (b *builder) sort(nodes []*nodeProto) ([]*nodeProto, error) {
 	return sorted, nil
 }
 
-// standard says whether the operator is one of the ONNX specification.
+// standard reports whether the operator is part of the ONNX specification.
 func (n *nodeProto) standard() bool { return n.domain == "" || n.domain == "ai.onnx" }
 
 func (b *builder) node(n *nodeProto) error {
@@ -226,8 +226,8 @@ func (b *builder) node(n *nodeProto) error {
 	}
 	c := &call{builder: b, node: n, attributes: map[string]*attributeProto{}}
 	for _, name := range n.in {
-		// The sort has seen to it that everything named is there, unless its
-		// maker did not make it: the mask of Dropout, say.
+		// After the sort every named input exists, unless its node did not produce it:
+		// the mask of Dropout, say.
 		v := b.values[name]
 		if v == nil && name != "" {
 			return unsupported("its input %.80q is an output that is not supported", name)
@@ -252,7 +252,7 @@ func (b *builder) node(n *nodeProto) error {
 	return nil
 }
 
-// findOutputs marks the outputs and holds them against their declared shapes.
+// findOutputs marks the outputs and compares them with their declared shapes.
 func (b *builder) findOutputs(outputs []valueInfo) error {
 	if len(outputs) == 0 {
 		return errNoOutput
@@ -271,8 +271,8 @@ func (b *builder) findOutputs(outputs []valueInfo) error {
 				return fmt.Errorf("its output %.80q has shape %v where the file says %v", o.name, v.shape, o.dims)
 			}
 		}
-		v.kept = true
-		// A clipped convolution goes by the name of the clipping.
+		v.retained = true
+		// A convolution with a folded-in clipping has the clipping's name.
 		if v.name != o.name {
 			v = b.alias(v, o.name)
 		}
@@ -281,10 +281,10 @@ func (b *builder) findOutputs(outputs []valueInfo) error {
 	return nil
 }
 
-// alias is the same tensor by another name, for reporting.
+// alias returns the same tensor under another name, for reporting.
 func (b *builder) alias(v *value, name string) *value {
 	s := &step{in: []*value{v}, run: copyKernel, inPlace: true}
-	s.out = &value{name: name, shape: v.shape, made: s, kept: true}
+	s.out = &value{name: name, shape: v.shape, made: s, retained: true}
 	b.steps = append(b.steps, s)
 	return s.out
 }
@@ -312,7 +312,7 @@ func (b *builder) findEmbedding(name string, nodes []*nodeProto, outputs []value
 	return nil
 }
 
-// volume is the number of elements of a shape, at most limit.
+// volume returns the number of elements of a shape, at most limit.
 func volume(shape []int, limit int) (int, error) {
 	n := 1
 	for _, d := range shape {
@@ -324,7 +324,7 @@ func volume(shape []int, limit int) (int, error) {
 	return n, nil
 }
 
-// count is volume of a shape that has been held against the limit.
+// count is volume for a shape that has already been checked.
 func count(shape []int) int {
 	n := 1
 	for _, d := range shape {

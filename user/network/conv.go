@@ -6,16 +6,16 @@ import (
 	"math"
 )
 
-// A window is how a kernel moves over an image: kernel, stride and the padding
-// before and after, in rows and columns.
+// A window says how a kernel moves over an image: kernel, stride and the padding before
+// and after, in rows and columns.
 type window struct {
 	kh, kw, sh, sw           int
 	top, left, bottom, right int
 	inH, inW, outH, outW     int
 }
 
-// window reads the attributes that convolutions and pools share. kh and kw are
-// those of the weights, or 0 where kernel_shape has to tell.
+// window reads the attributes shared by convolutions and pools. kh and kw are those of
+// the weights, or 0 if kernel_shape must provide them.
 func (c *call) window(x *value, kh, kw int) (window, error) {
 	w := window{kh: kh, kw: kw, inH: x.shape[2], inW: x.shape[3]}
 	kernel, err := c.intsAttribute("kernel_shape", []int{kh, kw}, 2, 1, maxWindow)
@@ -49,7 +49,7 @@ func (c *call) window(x *value, kh, kw int) (window, error) {
 	case "VALID":
 		pads = []int{0, 0, 0, 0}
 	case "SAME_UPPER", "SAME_LOWER":
-		// As many outputs as strides fit; an odd pad goes to the end or the start.
+		// As many outputs as there are strides; an odd pad goes to the end or the start.
 		h := max(0, (ceilDiv(w.inH, w.sh)-1)*w.sh+w.kh-w.inH)
 		v := max(0, (ceilDiv(w.inW, w.sw)-1)*w.sw+w.kw-w.inW)
 		pads = []int{h / 2, v / 2, h - h/2, v - v/2}
@@ -70,20 +70,19 @@ func (c *call) window(x *value, kh, kw int) (window, error) {
 
 func (w *window) pixels() int { return w.outH * w.outW }
 
-// plain reports whether the windows are the pixels themselves.
+// plain reports whether every window is a single pixel.
 func (w *window) plain() bool {
 	return w.kh*w.kw*w.sh*w.sw == 1 && w.top+w.left+w.bottom+w.right == 0
 }
 
-// A conv is a convolution with what was folded into it: per group, an m×k
-// matrix of weights over k×n windows of the image, n = outH·outW, then a bias
-// and bounds.
+// A conv is a convolution with everything folded into it: per group, an m×k matrix of
+// weights times k×n windows of the image, n = outH·outW, then a bias and bounds.
 type conv struct {
 	window
 	inC, outC, groups int
 	m, k              int
 	weights           []float32 // groups × m × k
-	dots              bool      // multiply by dot products over k, not by additions over n
+	dots              bool      // compute by dot products over k instead of additions over n
 	bias              []float32 // outC
 	lo, hi            float32
 }
@@ -153,7 +152,7 @@ func compileConv(c *call) error {
 
 func (v *conv) depthwise() bool { return v.groups == v.inC && v.m == 1 }
 
-// scale folds y·by + plus for an output channel.
+// scale folds in y·by + plus for an output channel.
 func (v *conv) scale(channel int, by, plus float32) {
 	for i := range v.k {
 		v.weights[channel*v.k+i] *= by
@@ -189,8 +188,8 @@ func (v *conv) run(out []float32, in [][]float32, scratch []float32) {
 	}
 }
 
-// gather lays the windows out as columns: row (c, dy, dx) holds what tap
-// (dy, dx) of channel c sees at each output pixel.
+// gather lays out the windows as columns: row (c, dy, dx) holds what tap (dy, dx) of
+// channel c reads for each output pixel.
 func (v *conv) gather(columns, x []float32) {
 	n, i := v.pixels(), 0
 	for c := range len(x) / (v.inH * v.inW) {
@@ -225,11 +224,10 @@ func (v *conv) gatherTap(row, plane []float32, dy, dx int) {
 	}
 }
 
-// Depthwise. With stride s the padded plane is dealt into s×s phases, phase
-// (a, b) holding rows a, a+s, … and columns b, b+s, …: each tap then reads a
-// run of one phase without gaps, and nine additions of long rows are the whole
-// convolution. The rows of the sum are as wide as those of a phase; what lies
-// beyond outW is waste and is not copied out.
+// Depthwise. With stride s the padded plane is split into s×s phases, where phase (a, b)
+// holds rows a, a+s, … and columns b, b+s, …. Each tap then reads a contiguous run of one
+// phase, and nine additions of long rows are the whole convolution. The rows of the sum
+// are as wide as those of a phase; whatever lies beyond outW is not copied out.
 type phases struct{ sh, sw, rows, pitch int }
 
 func (v *conv) phases() phases {

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// compileGemm is y = alpha·x·w + beta·b for one row x.
+// compileGemm computes y = alpha·x·w + beta·b for one row x.
 func compileGemm(c *call) error {
 	x, err := c.input(0)
 	if err != nil {
@@ -34,7 +34,7 @@ func compileGemm(c *call) error {
 	return c.rowProduct(x, transB != 0, alpha, beta)
 }
 
-// compileMatMul is the same without a bias.
+// compileMatMul is compileGemm without a bias.
 func compileMatMul(c *call) error {
 	x, err := c.input(0)
 	if err != nil {
@@ -110,8 +110,8 @@ func (c *call) rowBias(bias []float32, beta float32) error {
 	return nil
 }
 
-// compileBatchNorm is (x − mean)/√(variance + epsilon)·scale + bias, folded
-// into the convolution before it where there is one.
+// compileBatchNorm computes (x − mean)/√(variance + epsilon)·scale + bias, folded into a
+// preceding convolution if there is one.
 func compileBatchNorm(c *call) error {
 	x, err := c.images()
 	if err != nil {
@@ -121,7 +121,7 @@ func compileBatchNorm(c *call) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.floatAttribute("momentum", 0); err != nil { // of training
+	if _, err := c.floatAttribute("momentum", 0); err != nil { // only used in training
 		return err
 	}
 	for _, name := range []string{"training_mode", "spatial"} {

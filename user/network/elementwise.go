@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// compileClip bounds its input. The bounds are attributes up to opset 10 and
-// inputs from 11; a file that has them in the other place is refused, because
-// readers that overlook them compute values without bounds.
+// compileClip bounds its input. The bounds are attributes up to opset 10 and inputs from
+// 11. A file with bounds in the wrong place is refused, because readers that overlook
+// them compute values without bounds.
 func compileClip(c *call) error {
 	lowest, highest := float32(-math.MaxFloat32), float32(math.MaxFloat32)
 	var lo, hi float32
@@ -105,8 +105,8 @@ func compileHardSwish(c *call) error {
 	return c.elementwise(func(v float32) float32 { return v * max(0, min(1, v/6+0.5)) })
 }
 
-// compileSoftmax takes the last axis alone, for which the operator's two
-// definitions (up to opset 12, from 13) agree.
+// compileSoftmax supports only the last axis, for which the operator's two definitions
+// (up to opset 12, from 13) agree.
 func compileSoftmax(c *call) error {
 	x, err := c.input(0)
 	if err != nil {
@@ -148,7 +148,7 @@ func softmax(out, in []float32) {
 	}
 }
 
-// compileBinary is Add, Sub, Mul and Div with the broadcasting of numpy.
+// compileBinary implements Add, Sub, Mul and Div with numpy's broadcasting.
 func compileBinary(c *call) error {
 	if len(c.in) != 2 {
 		return fmt.Errorf("it has %d inputs", len(c.in))
@@ -165,7 +165,7 @@ func compileBinary(c *call) error {
 	if err != nil {
 		return err
 	}
-	n := 1 // of the innermost axis
+	n := 1 // length of the innermost axis
 	if len(shape) > 0 {
 		n = shape[len(shape)-1]
 	}
@@ -191,7 +191,7 @@ func compileBinary(c *call) error {
 			}
 		},
 	}[c.node.op]
-	// In place only over an input that is not read twice.
+	// In place only over an input that is read once.
 	s := &step{in: []*value{a, b}, inPlace: sameShape(a.shape, shape)}
 	if sameShape(a.shape, b.shape) {
 		s.run = func(out []float32, in [][]float32, _ []float32) { row(out, in[0], in[1], 1, 1) }
@@ -202,7 +202,7 @@ func compileBinary(c *call) error {
 		atA, atB, last := 0, 0, len(shape)-1
 		for at := 0; at < len(out); at += n {
 			row(out[at:][:n], in[0][atA:], in[1][atB:], aSteps[last], bSteps[last])
-			// Counts up like an odometer, the innermost axis aside.
+			// Count up like an odometer, without the innermost axis.
 			for k := last - 1; k >= 0; k-- {
 				index[k]++
 				atA, atB = atA+aSteps[k], atB+bSteps[k]
@@ -229,8 +229,8 @@ func sameShape(a, b []int) bool {
 	return true
 }
 
-// broadcast returns the common shape, and how far to go in each tensor for one
-// step along each axis: 0 where it is repeated.
+// broadcast returns the common shape, and the distance in each tensor between neighbours
+// along each axis: 0 if it is repeated.
 func broadcast(a, b []int) (shape, aSteps, bSteps []int, err error) {
 	rank := max(len(a), len(b))
 	shape, aSteps, bSteps = make([]int, rank), make([]int, rank), make([]int, rank)

@@ -7,33 +7,33 @@ import (
 	"cpar/user/network/onnxruntime"
 )
 
-// The runtimes that LoadWith takes.
+// The runtimes that LoadWith accepts.
 const (
-	Auto        = "auto"        // ONNX Runtime where it is installed, for what plain Go accepts; else plain Go
+	Auto        = "auto"        // ONNX Runtime if installed, for files that plain Go accepts; else plain Go
 	Go          = "go"          // plain Go
 	ONNXRuntime = "onnxruntime" // ONNX Runtime, or an error
 )
 
-// An Embedder is a network ready to run, in whatever runtime. Many goroutines
-// may use it; each image takes one core.
+// An Embedder is a network ready to run in either runtime. It is safe for concurrent use;
+// each image takes one core.
 type Embedder interface {
-	// Embed computes the embedding of one image, 3·H·W values in the order of
-	// channel, row, column. The caller owns what it gets.
+	// Embed computes the embedding of one image, 3·H·W values in the order channel, row,
+	// column. The caller owns the result.
 	Embed(image []float32) ([]float32, error)
 	// Embedding returns the name and length of what Embed returns.
 	Embedding() (name string, dim int)
 	// Size returns the height and width of the image.
 	Size() (height, width int)
-	// Digest is the SHA-256 of the model file.
+	// Digest returns the SHA-256 of the model file.
 	Digest() [sha256.Size]byte
 	// Metadata returns a copy of the file's metadata.
 	Metadata() map[string]string
-	// Preprocessing returns what the metadata say of it, if they do.
+	// Preprocessing returns the preprocessing stored in the metadata, if there is any.
 	Preprocessing() (p Preprocessing, ok bool, err error)
 	// Runtime returns Go or ONNXRuntime.
 	Runtime() string
-	// Close frees the network. It waits for runs under way; later ones fail,
-	// or not, as the runtime likes.
+	// Close frees the network. It waits for running calls; whether later ones fail
+	// depends on the runtime.
 	Close() error
 }
 
@@ -55,15 +55,15 @@ func OpenWith(runtime, path string, options Options) (e Embedder, fallback, err 
 	return e, fallback, nil
 }
 
-// LoadWith reads an ONNX file's bytes, of which it keeps none, to run in the
-// runtime asked for: Auto, Go or ONNXRuntime.
+// LoadWith reads an ONNX file's bytes, which it does not keep, to run in the requested
+// runtime: Auto, Go or ONNXRuntime. Errors wrap cpar.ErrInput.
 //
-// With Auto plain Go reads the file first, all shapes and sizes of it, and what it
-// refuses is refused: ONNX Runtime is code in C++ that a damaged file can end
-// (package onnxruntime). fallback then says why ONNX Runtime does not run the file,
-// and is nil if it does: onnxruntime.ErrNotFound where it is not installed, which is
-// nothing to worry about, or else what is wrong with the library, or what it
-// has against the file. With another runtime fallback is nil.
+// With Auto, plain Go first reads the file with all its shapes and sizes, and whatever it
+// refuses is refused: ONNX Runtime is C++ code that a damaged file can crash (package
+// onnxruntime). fallback then says why ONNX Runtime does not run the file. It is nil if
+// it does; onnxruntime.ErrNotFound if it is not installed, which is no cause for concern;
+// else a fault of the library, or its objection to the file. With other runtimes fallback
+// is nil.
 func LoadWith(runtime string, data []byte, options Options) (e Embedder, fallback, err error) {
 	var m *Model
 	switch runtime {

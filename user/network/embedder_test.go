@@ -12,7 +12,7 @@ import (
 	"cpar/user/network/onnxruntime"
 )
 
-// TestLoadWith: what is said where ONNX Runtime does not run a file.
+// TestLoadWith: the errors when ONNX Runtime does not run a file.
 func TestLoadWith(t *testing.T) {
 	data := smallFile().bytes()
 	broken := filepath.Join(t.TempDir(), "libonnxruntime.so")
@@ -39,7 +39,7 @@ func TestLoadWith(t *testing.T) {
 		if e != nil || fallback != nil || !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), onnxruntime.Variable) {
 			t.Errorf("%v, %v, %v (%s)", e, fallback, err, hint.Of(err))
 		}
-		// What plain Go refuses never reaches a library.
+		// What plain Go refuses never reaches the library.
 		e, fallback, err = LoadWith(Auto, newFile(13, 2, 2).node("Erf", []string{"image"}, "y", nil).output("y").bytes(), options)
 		if e != nil || fallback != nil || !errors.Is(err, cpar.ErrInput) ||
 			!strings.Contains(err.Error(), "(Erf)") || strings.Contains(err.Error(), filepath.Base(path)) {
@@ -47,7 +47,7 @@ func TestLoadWith(t *testing.T) {
 		}
 	}
 
-	// Whatever is installed here, nothing or a library, it is one or the other.
+	// Whether or not a library is installed here, the result is one of the two.
 	e, fallback, err := LoadWith(Auto, data, Options{})
 	if err != nil || (fallback == nil) != (e.Runtime() == ONNXRuntime) {
 		t.Errorf("%v, %v, %v", e, fallback, err)
@@ -73,7 +73,7 @@ func TestLoadWith(t *testing.T) {
 // TestFallbackOfFile: a file that the library refuses and plain Go runs.
 func TestFallbackOfFile(t *testing.T) {
 	options := withLibrary(t)
-	// Two writers of a tensor's declared type disagree; plain Go infers it.
+	// Two declarations of a tensor's type disagree; plain Go infers it.
 	f := newFile(13, 2, 2).node("Relu", []string{"image"}, "y", nil)
 	f.outputs = append(f.outputs, proto{}.text(1, "y").bytes(2, proto{}.bytes(1, proto{}.varint(1, elemInt64))))
 	e, fallback, err := LoadWith(Auto, f.bytes(), options)

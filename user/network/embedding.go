@@ -16,9 +16,9 @@ func errNotOfImage(name string) error {
 	return fmt.Errorf("its tensor %.80q cannot be the embedding: it does not depend on the image", name)
 }
 
-// chooseEmbedding says by Options.Embedding which tensor is the embedding, the
-// same for every runtime. It reads only what an outline has. nodes are in the
-// order of sort.
+// chooseEmbedding determines from Options.Embedding which tensor is the embedding, in the
+// same way for every runtime. It reads only what an outline has. nodes are in sorted
+// order.
 func (b *builder) chooseEmbedding(name string, nodes []*nodeProto, outputs []valueInfo) (string, error) {
 	made := b.dependents(nodes)
 	if name == "" {
@@ -34,12 +34,11 @@ func (b *builder) chooseEmbedding(name string, nodes []*nodeProto, outputs []val
 	return name, nil
 }
 
-// dependents says of everything that nodes make whether it depends on the
-// image.
+// dependents reports for every output of a node whether it depends on the image.
 func (b *builder) dependents(nodes []*nodeProto) map[string]bool {
 	made := map[string]bool{}
 	for _, n := range nodes {
-		depends := n.hasGraph // which may read the image without saying so
+		depends := n.hasGraph // a graph may read the image without declaring it
 		for _, name := range n.in {
 			depends = depends || name == b.image.name || made[name]
 		}

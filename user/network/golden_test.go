@@ -14,15 +14,19 @@ const mobileNet = "models/mobilenet_v2_1.0_224.onnx"
 
 func loadMobileNet(t testing.TB) *Model {
 	t.Helper()
-	m, err := Open(oracle.Path(t, mobileNet), Options{})
+	data, err := os.ReadFile(oracle.Path(t, mobileNet))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Load(data, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-// goldenImage is the image of the golden value: no photo, so that nothing
-// hangs on decoding and resizing.
+// goldenImage is the image of the golden value. It is not a photo, so that nothing
+// depends on decoding and resizing.
 func goldenImage() []float32 {
 	image := make([]float32, 3*224*224)
 	for i := range image {
@@ -32,8 +36,8 @@ func goldenImage() []float32 {
 	return image
 }
 
-// TestGolden holds the interpreter against values that OpenCV, ONNX Runtime
-// and numpy agree on (shared/models/README.md).
+// TestGolden compares the interpreter with values on which OpenCV, ONNX Runtime and numpy
+// agree (shared/models/README.md).
 func TestGolden(t *testing.T) {
 	m := loadMobileNet(t)
 	digest := m.Digest()
@@ -68,7 +72,7 @@ func within(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// checkGolden holds the embedding of goldenImage against the golden values.
+// checkGolden compares the embedding of goldenImage with the golden values.
 func checkGolden(t *testing.T, embedding []float32) {
 	t.Helper()
 	if len(embedding) != 1280 {
@@ -86,8 +90,8 @@ func checkGolden(t *testing.T, embedding []float32) {
 	within(t, "norm", math.Sqrt(squares), 31.1347, 1e-4)
 }
 
-// TestEmbedIsRun: the shorter way to the embedding gives the same bits, from
-// several goroutines at once.
+// TestEmbedIsRun: Embed, the shorter way, gives the same bits as Run, also from several
+// goroutines at once.
 func TestEmbedIsRun(t *testing.T) {
 	m := loadMobileNet(t)
 	image := goldenImage()
@@ -117,7 +121,7 @@ func TestEmbedIsRun(t *testing.T) {
 	wg.Wait()
 }
 
-// BenchmarkEmbed is of one image on one core, after preprocessing.
+// BenchmarkEmbed measures one image on one core, after preprocessing.
 func BenchmarkEmbed(b *testing.B) {
 	path, image := oracle.Path(b, mobileNet), goldenImage()
 	for _, runtime := range []string{Go, ONNXRuntime} {

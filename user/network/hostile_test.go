@@ -26,7 +26,7 @@ func smallFile() *file {
 		output("y", 1, 2).meta("input_mean", "127.5").meta("input_scale", "127.5")
 }
 
-// refused checks that a file is refused as bad input and says why.
+// refused checks that a file is refused as bad input, and why.
 func refused(t *testing.T, data []byte, options Options, why string) {
 	t.Helper()
 	_, err := Load(data, options)
@@ -58,8 +58,8 @@ func TestSmallFileRuns(t *testing.T) {
 	}
 }
 
-// TestTruncated: no prefix of a file is taken for a file, except one that ends
-// behind the graph and the opset, where metadata alone are missing.
+// TestTruncated: no prefix of a file is accepted, except one that ends after the graph
+// and the opset and lacks only metadata.
 func TestTruncated(t *testing.T) {
 	data := smallFile().bytes()
 	whole := len(smallFileWithoutMetadata().bytes())
@@ -80,7 +80,7 @@ func smallFileWithoutMetadata() *file {
 	return f
 }
 
-// TestFlipped: whatever bit is wrong, there is an answer or an error.
+// TestFlipped: whatever bit is wrong, the result is an answer or an error.
 func TestFlipped(t *testing.T) {
 	data := smallFile().bytes()
 	for i := range data {
@@ -106,7 +106,7 @@ func tryFile(t *testing.T, data []byte) {
 		}
 		return
 	}
-	// An outline takes all that plain Go takes, and chooses the same.
+	// An outline accepts everything that plain Go accepts, and chooses the same embedding.
 	if errOutline != nil {
 		t.Fatalf("accepted, but not its outline: %v", errOutline)
 	}
@@ -150,7 +150,7 @@ func TestRefusals(t *testing.T) {
 	nan := float32(math.NaN())
 	for why, data := range map[string][]byte{
 		"no graph":     {},
-		"cut short":    []byte("not an onnx file at all"),
+		"truncated":    []byte("not an onnx file at all"),
 		"is it an ONN": proto{}.varint(1, 7),
 		// A parser that keeps 32 bits of a tag would see field 7, a graph.
 		"field number": append(proto{0xba, 0x80, 0x80, 0x80, 0x10, 0x00}, smallFile().bytes()...),
@@ -205,7 +205,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestLimits: each limit is held, and each by itself.
+// TestLimits: each limit is enforced, independently.
 func TestLimits(t *testing.T) {
 	data := smallFile().bytes()
 	for why, limits := range map[string]Limits{
@@ -221,8 +221,7 @@ func TestLimits(t *testing.T) {
 	refused(t, data, Options{Embedding: "ghost"}, `no tensor "ghost"`)
 	refused(t, data, Options{Embedding: "dense"}, "does not depend on the image")
 
-	// A few bytes that ask for a lot: 3000 channels out of one shared constant,
-	// again and again.
+	// A few bytes that request a lot: 3000 channels out of one shared constant, again and again.
 	f := newFile(13, 100, 100).floats("w", make([]float32, 9000), 3000, 3, 1, 1)
 	for i := range 50 {
 		f.node("Conv", []string{"image", "w"}, fmt.Sprint("c", i), nil).output(fmt.Sprint("c", i))
@@ -235,8 +234,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestOpenSizes: a batch left open is one, sides left open are what the caller
-// says.
+// TestOpenSizes: an open batch is one; open sides are set by the caller.
 func TestOpenSizes(t *testing.T) {
 	f := newFile(13, -1, -1).node("Relu", []string{"image"}, "y", nil).output("y", -1, 3, -1, -1)
 	for _, side := range []int{0, 96} {

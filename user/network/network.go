@@ -5,41 +5,38 @@
 //	photo ─▶ Preprocessing.Tensor ──────┴▶ Embed ─▶ embedding, d float32
 //	          1×3×H×W float32
 //
-// There are two runtimes, and LoadWith chooses one. Plain Go (Load, Model)
-// needs nothing installed. It covers the operators of the usual convolutional
-// networks (MobileNet, ResNet, EfficientNet: see operators in compile.go) on
-// one image at a time, in float32, and refuses every other operator, and every
-// attribute it does not know, by name: a network computed almost rightly would
-// give vectors that look like vectors. The meaning of each operator is that of
-// the ONNX operator specification, opsets 7 to 25 (github.com/onnx/onnx,
-// docs/Operators.md). ONNX Runtime (Session, package onnxruntime) is loaded
-// where a user has its library; it runs nearly every ONNX file of one image,
-// several times faster.
+// There are two runtimes, and LoadWith chooses one. Plain Go (Load, Model) needs nothing
+// installed. It covers the operators of the usual convolutional networks (MobileNet,
+// ResNet, EfficientNet: see operators in compile.go) on one image at a time, in float32.
+// It refuses every other operator, and every unknown attribute, by name: a network
+// computed almost correctly would give plausible but wrong vectors. Operators have the
+// meaning of the ONNX operator specification, opsets 7 to 25 (github.com/onnx/onnx,
+// docs/Operators.md). ONNX Runtime (Session, package onnxruntime) is loaded if the user
+// has its library; it runs nearly every ONNX file with one image input, several times
+// faster.
 //
-// Both choose the same tensor of a file as the embedding, and their values
-// agree within 1e-4·(1+|value|), not bit for bit: sums are taken in another
-// order. The same holds between releases of ONNX Runtime and between
-// processors. One build of one runtime on one processor gives the same bits
-// for the same image each time.
+// Both choose the same tensor of a file as the embedding, and their values agree within
+// 1e-4·(1+|value|), but not bit for bit: sums are taken in different orders. The same
+// holds between releases of ONNX Runtime and between processors. One build of one runtime
+// on one processor gives the same bits for the same image each time.
 //
-// A model file comes from strangers. All shapes are settled while it is
-// loaded; sizes, work and memory are held against Limits before anything is
-// allocated for them, and what Load accepts runs without further allocation
-// than the scratch it has counted. No runtime reads a file that a model names.
+// A model file comes from strangers. All shapes are determined during loading. Sizes,
+// work and memory are checked against Limits before anything is allocated for them, and
+// running what Load accepts allocates no more than the scratch memory that was counted.
+// No runtime reads further files that a model names.
 //
-// ONNX Runtime deserves less trust. The size of the file, its nodes and its
-// weights are held against Limits, but the memory and work of an image are
-// not, for its operators are not known here. It is C++ in this process: damage
-// that was seen to end it is looked for first (checkEmpty, mustBePositive in
-// outline.go), and of files damaged at random that pass, about one in 300,000
-// still ended the process in 1.22. With Auto it gets only what plain Go has read
-// and accepts; ask for it by name only with files whose source you trust.
+// ONNX Runtime deserves less trust. The file's size, nodes and weights are checked
+// against Limits, but the memory and work of an image are not, since its operators are
+// unknown here. It is C++ in this process. Damage that was found to crash it is detected
+// first (checkEmpty, mustBePositive in outline.go); of randomly damaged files that pass,
+// about one in 300,000 still crashed version 1.22. With Auto it only gets what plain Go
+// has read and accepted; request it by name only for files from a trusted source.
 //
-// How plain Go is fast: a convolution is a product of matrices, made of scalar
-// products over channels or, where those are few, of row additions over pixels
-// (BLAS' dot and axpy); a depthwise one of 3×3 is nine row additions a channel;
-// batch normalisation and clipping are folded into the convolution before them.
-// One image uses one core; several goroutines may use one Model.
+// Why plain Go is fast: a convolution is a matrix product, computed by dot products over
+// channels or, if there are few channels, by row additions over pixels (BLAS's dot and
+// axpy). A depthwise 3×3 convolution is nine row additions per channel. Batch
+// normalisation and clipping are folded into the preceding convolution. One image uses
+// one core; several goroutines may share a Model.
 package network
 
 import (
@@ -58,18 +55,18 @@ import (
 	"cpar/user/network/onnxruntime"
 )
 
-// Limits bound what a model file may ask of the machine. A zero field stands
-// for that of DefaultLimits.
+// Limits bound the resources that a model file may use. Zero fields stand for those of
+// DefaultLimits.
 type Limits struct {
 	FileBytes int64 // size of the file
 	Nodes     int   // operators in the graph
-	Elements  int   // of one tensor
-	Memory    int64 // bytes: the weights, and apart from them the scratch of one image
-	Work      int64 // multiply-adds of one image
+	Elements  int   // elements of one tensor
+	Memory    int64 // bytes: of the weights, and separately of the scratch for one image
+	Work      int64 // multiply-adds per image
 }
 
-// DefaultLimits has room for the largest common convolutional networks and
-// takes at most a few seconds an image.
+// DefaultLimits allow the largest common convolutional networks, with at most a few
+// seconds per image.
 var DefaultLimits = Limits{FileBytes: 1 << 29, Nodes: 10_000, Elements: 1 << 27, Memory: 1 << 30, Work: 1 << 35}
 
 func (l Limits) orDefault() Limits {
@@ -92,54 +89,38 @@ func (l Limits) orDefault() Limits {
 	return d
 }
 
-// Options say how a model is to be read.
+// Options say how to read a model.
 type Options struct {
 	Limits Limits
-	// Embedding names the tensor that Embed returns: an output, or any other
-	// tensor of the graph. Empty means "embedding" if there is one, else the
-	// input of the last Gemm or MatMul (what the classifier sees), else the
-	// only output.
+	// Embedding names the tensor that Embed returns: an output, or any other tensor of
+	// the graph. Empty means "embedding" if there is one, else the input of the last Gemm
+	// or MatMul (what the classifier sees), else the only output.
 	Embedding string
-	// Side is the height and width of the input where the model leaves them
-	// open; 0 means 224.
+	// Side is the height and width of the input if the model leaves them open; 0 means 224.
 	Side int
-	// Library is ONNX Runtime's library file; empty means as onnxruntime.Open
-	// says. Only LoadWith reads it.
+	// Library is ONNX Runtime's library file; see onnxruntime.Open for the default. Only
+	// LoadWith uses it.
 	Library string
 }
 
-// about is what every runtime knows of a file.
-type about struct {
+// fileInfo is what every runtime knows fileInfo a file.
+type fileInfo struct {
 	digest        [sha256.Size]byte
 	metadata      map[string]string
 	height, width int
 }
 
-func newAbout(data []byte, proto *modelProto, image *value) about {
-	return about{sha256.Sum256(data), proto.metadata, image.shape[2], image.shape[3]}
+func newAbout(data []byte, proto *modelProto, image *value) fileInfo {
+	return fileInfo{sha256.Sum256(data), proto.metadata, image.shape[2], image.shape[3]}
 }
 
-// A Model is a network ready to run in plain Go. It may be used by many
-// goroutines.
+// A Model is a network ready to run in plain Go. It is safe for concurrent use.
 type Model struct {
-	about
+	fileInfo
 	plan      *plan
 	outputs   []*value
 	embedding *value
 	scratch   sync.Pool
-}
-
-// Open reads a model file, to run in plain Go.
-func Open(path string, options Options) (*Model, error) {
-	data, err := readFile(path, options.Limits)
-	if err != nil {
-		return nil, err
-	}
-	m, err := Load(data, options)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return m, nil
 }
 
 func readFile(path string, limits Limits) ([]byte, error) {
@@ -151,28 +132,16 @@ func readFile(path string, limits Limits) ([]byte, error) {
 	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("reading network %s: %w: not a regular file", path, cpar.ErrInput)
 	}
-	return readAll(f, limits)
-}
-
-// readAll reads one byte more than is accepted, for check to see.
-func readAll(r io.Reader, limits Limits) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limits.orDefault().FileBytes+1))
+	// Read one byte beyond the limit, for check to notice.
+	data, err := io.ReadAll(io.LimitReader(f, limits.orDefault().FileBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading network: %w: %w", cpar.ErrInput, err)
 	}
 	return data, nil
 }
 
-// Read is Load on all that r gives.
-func Read(r io.Reader, options Options) (*Model, error) {
-	data, err := readAll(r, options.Limits)
-	if err != nil {
-		return nil, err
-	}
-	return Load(data, options)
-}
-
-// Load reads an ONNX file's bytes, to run in plain Go. It keeps none of them.
+// Load reads an ONNX file's bytes, which it does not keep, to run in plain Go. Errors
+// wrap cpar.ErrInput.
 func Load(data []byte, options Options) (*Model, error) {
 	m, err := load(data, options)
 	if err != nil {
@@ -182,18 +151,18 @@ func Load(data []byte, options Options) (*Model, error) {
 }
 
 func errLoading(err error) error {
-	if errors.Is(err, cpar.ErrInput) { // as those of package onnxruntime
+	if errors.Is(err, cpar.ErrInput) { // such as those of package onnxruntime
 		return fmt.Errorf("loading network: %w", err)
 	}
 	return fmt.Errorf("loading network: %w: %w", cpar.ErrInput, err)
 }
 
-// unsupported is the error of what plain Go alone does not do.
+// unsupported is an error that concerns only plain Go.
 func unsupported(format string, args ...any) error {
 	return hint.Add(fmt.Errorf(format, args...), "if you trust the file, ONNX Runtime may be able to run it: install that or name its library in %s, and ask for the runtime %s", onnxruntime.Variable, ONNXRuntime)
 }
 
-// check holds a file and the options against the limits, and returns those.
+// check checks a file and the options against the limits, which it returns.
 func (o Options) check(data []byte) (Limits, error) {
 	limits := o.Limits.orDefault()
 	if int64(len(data)) > limits.FileBytes {
@@ -228,24 +197,24 @@ func load(data []byte, options Options) (*Model, error) {
 	if err := b.compile(proto.graph, options.Embedding); err != nil {
 		return nil, err
 	}
-	m := &Model{about: newAbout(data, proto, b.image), outputs: b.outputs, embedding: b.embedding}
+	m := &Model{fileInfo: newAbout(data, proto, b.image), outputs: b.outputs, embedding: b.embedding}
 	if m.plan, err = newPlan(b); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-// Digest is the SHA-256 of the model file.
-func (a *about) Digest() [sha256.Size]byte { return a.digest }
+// Digest returns the SHA-256 of the model file.
+func (a *fileInfo) Digest() [sha256.Size]byte { return a.digest }
 
 // String names the model by its digest.
-func (a *about) String() string { return "network " + hex.EncodeToString(a.digest[:8]) }
+func (a *fileInfo) String() string { return "network " + hex.EncodeToString(a.digest[:8]) }
 
 // Size returns the height and width of the image that the network takes.
-func (a *about) Size() (height, width int) { return a.height, a.width }
+func (a *fileInfo) Size() (height, width int) { return a.height, a.width }
 
 // Metadata returns a copy of the file's metadata.
-func (a *about) Metadata() map[string]string { return maps.Clone(a.metadata) }
+func (a *fileInfo) Metadata() map[string]string { return maps.Clone(a.metadata) }
 
 // Runtime returns Go.
 func (m *Model) Runtime() string { return Go }
@@ -267,8 +236,8 @@ func (m *Model) Outputs() map[string][]int {
 	return shapes
 }
 
-// Run computes every output for one image, 3·H·W values in the order of
-// channel, row, column. The caller owns what it gets.
+// Run computes every output for one image, 3·H·W values in the order channel, row,
+// column. The caller owns the results. Errors wrap cpar.ErrInput.
 func (m *Model) Run(image []float32) (map[string][]float32, error) {
 	results, err := m.run(image, m.outputs, false)
 	if err != nil {
@@ -281,7 +250,7 @@ func (m *Model) Run(image []float32) (map[string][]float32, error) {
 	return named, nil
 }
 
-// Embed computes the embedding of one image (see Run) and nothing beyond it.
+// Embed computes only the embedding of one image (see Run).
 func (m *Model) Embed(image []float32) ([]float32, error) {
 	results, err := m.run(image, []*value{m.embedding}, true)
 	if err != nil {
@@ -290,11 +259,10 @@ func (m *Model) Embed(image []float32) ([]float32, error) {
 	return results[0], nil
 }
 
-var errNotFinite = errors.New("the network gave a value that is not a finite number; check its preprocessing, or the file")
+var errNotFinite = errors.New("the network computed a value that is not a finite number; check its preprocessing, or the file")
 
-// checkImage refuses an image of the wrong size or with a value that is not
-// finite.
-func (a *about) checkImage(image []float32) error {
+// checkImage refuses an image of the wrong size or with non-finite values.
+func (a *fileInfo) checkImage(image []float32) error {
 	if len(image) != 3*a.height*a.width {
 		return fmt.Errorf("running network: %w: an image of %d values, the network takes 3×%d×%d", cpar.ErrInput, len(image), a.height, a.width)
 	}

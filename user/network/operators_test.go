@@ -83,7 +83,7 @@ func TestConv(t *testing.T) {
 		{4, 5, 60, 1, 3, 2, 1, 2, [4]int{1, 0, 2, 1}},   // windows, many channels
 		{4, 5, 60, 3, 3, 2, 1, 2, [4]int{1, 0, 2, 1}},   // windows, many channels, groups
 		{40, 60, 70, 1, 5, 5, 1, 1, [4]int{2, 2, 2, 2}}, // more than one block
-		{40, 60, 4, 1, 3, 3, 1, 1, [4]int{1, 1, 1, 1}},  // the same by additions
+		{40, 60, 4, 1, 3, 3, 1, 1, [4]int{1, 1, 1, 1}},  // the same, by additions
 		{17, 14, 6, 3, 7, 7, 2, 1, [4]int{3, 3, 2, 3}},  // scalar products, groups
 		{9, 11, 3, 3, 3, 3, 1, 1, [4]int{1, 1, 1, 1}},   // depthwise
 		{9, 11, 3, 3, 3, 3, 2, 2, [4]int{0, 0, 1, 1}},
@@ -108,8 +108,7 @@ func TestConv(t *testing.T) {
 	}
 }
 
-// TestAutoPad: an odd pad goes to the end with SAME_UPPER, to the start with
-// SAME_LOWER.
+// TestAutoPad: an odd pad goes to the end with SAME_UPPER, to the start with SAME_LOWER.
 func TestAutoPad(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	x, w := randomFloats(rng, 3*6*6), randomFloats(rng, 2*3*3*3)
@@ -120,8 +119,8 @@ func TestAutoPad(t *testing.T) {
 	}
 }
 
-// TestFolded: what is folded into a convolution, plain, many channels or depthwise,
-// gives what it gives by itself; and nothing is folded that others read.
+// TestFolded: operators folded into a convolution (plain, many channels or depthwise)
+// give the same as separately, and nothing is folded that others read.
 func TestFolded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, outC := range []int64{3, 30} {
@@ -154,7 +153,7 @@ func TestFolded(t *testing.T) {
 				t.Errorf("%d steps, nothing was folded", len(m.plan.steps))
 			}
 			near(t, runs(t, f, x), want)
-			// With the normalised values wanted too, the clipping has to stand alone.
+			// If the normalised values are wanted too, the clipping must be separate.
 			m, err = Load(f.output("n").bytes(), Options{Embedding: "c"})
 			if err != nil {
 				t.Fatal(err)
@@ -361,8 +360,8 @@ func TestShapes(t *testing.T) {
 	near(t, runs(t, newFile(13, 2, 4).node("Softmax", []string{"image"}, "y", nil).output("y"), x), want)
 }
 
-// TestSlots: tensors that live at the same time do not share memory. Random
-// graphs of additions and clippings, against maps of vectors.
+// TestSlots: tensors that are live at the same time do not share memory. Random graphs of
+// additions and clippings, against maps of vectors.
 func TestSlots(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	for range 60 {

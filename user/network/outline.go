@@ -6,21 +6,20 @@ import (
 	"slices"
 )
 
-// An outline is what a file says of itself without its weights: enough to
-// choose the embedding, and to see that the file names no other. ONNX Runtime
-// runs operators and element types that compile does not know, so a decoder of
-// an outline passes over what it does not need, but looks into all of it that
-// can hold a tensor.
+// An outline is a file's structure without its weights: enough to choose the embedding,
+// and to check that the file names no other file. ONNX Runtime supports operators and
+// element types unknown to compile, so the outline decoder skips what it does not need,
+// but looks into everything that can hold a tensor.
 
-// maxDepth bounds graphs within graphs: the branches of If, the body of Loop.
+// maxDepth bounds nested graphs: the branches of If, the body of Loop.
 const maxDepth = 16
 
-// An outline is a file that another runtime is to run.
+// An outline describes a file that another runtime is to run.
 type outline struct {
-	about
+	fileInfo
 	image     *value
 	embedding string
-	isOutput  bool // whether the embedding is an output of the graph as it is
+	isOutput  bool // whether the embedding is already an output of the graph
 }
 
 func readOutline(data []byte, options Options) (*outline, error) {
@@ -48,17 +47,16 @@ func readOutline(data []byte, options Options) (*outline, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &outline{about: newAbout(data, proto, b.image), image: b.image, embedding: name}
+	o := &outline{fileInfo: newAbout(data, proto, b.image), image: b.image, embedding: name}
 	for _, out := range proto.graph.outputs {
 		o.isOutput = o.isOutput || out.name == name
 	}
 	return o, nil
 }
 
-// withOutput returns a file in which name is an output of the graph too. A
-// message given twice is merged, lists one behind the other
-// (protobuf.dev/programming-guides/encoding, "last one wins"), so a second
-// graph of nothing but that output does it.
+// withOutput returns a file in which name is also an output of the graph. Repeated
+// messages are merged, with lists concatenated (protobuf.dev/programming-guides/encoding,
+// "last one wins"), so appending a second graph with only that output is enough.
 func withOutput(data []byte, name string) []byte {
 	inner := appendField(nil, 1, []byte(name)) // ValueInfoProto.name; its type is inferred
 	graph := appendField(nil, 12, inner)       // GraphProto.output
@@ -67,11 +65,11 @@ func withOutput(data []byte, name string) []byte {
 	return appendField(whole, 7, graph) // ModelProto.graph
 }
 
-var errOtherFile = errors.New("its data lie in another file; save the model as one file")
+var errOtherFile = errors.New("its data are in another file; save the model as one file")
 
-// outlineTensor reads the name of a tensor and passes over its data. ONNX
-// Runtime would read external_data from the disk, or from any address of this
-// process's memory that it names.
+// outlineTensor reads the name of a tensor and skips its data. ONNX Runtime would read
+// external_data from the disk, or from any address of this process's memory that it
+// names.
 func (d *decoder) outlineTensor(b []byte, t *tensorProto) error {
 	var elem, size int64
 	var dims []int64
@@ -105,9 +103,9 @@ func (d *decoder) outlineTensor(b []byte, t *tensorProto) error {
 	return d.checkBytes()
 }
 
-// checkEmpty refuses a constant without elements where an operator has no use
-// for one. ONNX Runtime, up to 1.22 at least, takes the bounds of a Clip from
-// nowhere then, and ends the process.
+// checkEmpty refuses constants without elements for operators that have no use for one.
+// In that case ONNX Runtime, up to 1.22 at least, reads the bounds of a Clip from nowhere
+// and crashes.
 func (d *decoder) checkEmpty() error {
 	for _, n := range d.all {
 		if n.op == "Constant" && n.empty {
@@ -129,16 +127,15 @@ func (d *decoder) checkEmpty() error {
 	return nil
 }
 
-// mayTakeEmpty are the operators that files give constants without elements:
-// the region of a resizing, a list of no axes, the shape of a scalar.
+// mayTakeEmpty are the operators that real files use with empty constants: the region of
+// a resize, a list of no axes, the shape of a scalar.
 var mayTakeEmpty = map[string]bool{
 	"Resize": true, "Upsample": true, "Reshape": true, "Expand": true, "ConstantOfShape": true, "Concat": true,
 	"Squeeze": true, "Unsqueeze": true, "ReduceMean": true, "ReduceSum": true, "ReduceMax": true, "Identity": true, "Dropout": true,
 	"If": true, "Loop": true,
 }
 
-// mustBePositive are the attributes by which ONNX Runtime divides without a
-// look at them, and ends the process.
+// mustBePositive are attributes by which ONNX Runtime divides without checking them, and crashes.
 var mustBePositive = map[string]bool{
 	"strides": true, "dilations": true, "kernel_shape": true, "group": true, "num_groups": true,
 	"blocksize": true, "upscale_factor": true,
@@ -163,7 +160,7 @@ func (d *decoder) outlineAttribute(b []byte, n *nodeProto) error {
 		case 6, 11: // g, graphs
 			n.hasGraph = true
 			return message(f, "graph", func(b []byte) error { return d.graph(b, &graphProto{}) })
-		case 8: // ints: of some operators a long list, but not of images
+		case 8: // ints: a long list for some operators, but not for those on images
 			a.ints, err = f.repeatedInts(a.ints, maxInts)
 		case 20:
 			a.kind, err = int64(f.bits), f.want(wireVarint)
@@ -176,7 +173,7 @@ func (d *decoder) outlineAttribute(b []byte, n *nodeProto) error {
 		return err
 	}
 	if a.kind == kindInt || a.kind == 0 && len(a.ints) == 0 {
-		a.ints = append(a.ints, a.i) // 0 where it is left out
+		a.ints = append(a.ints, a.i) // 0 if it is left out
 	}
 	for _, v := range a.ints {
 		if v < 1 {
@@ -186,8 +183,7 @@ func (d *decoder) outlineAttribute(b []byte, n *nodeProto) error {
 	return nil
 }
 
-// outlineSparse reads a SparseTensorProto: its values have the name of the
-// whole.
+// outlineSparse reads a SparseTensorProto: its values carry the name of the whole.
 func (d *decoder) outlineSparse(b []byte, g *graphProto) error {
 	return eachField(b, func(f field) error {
 		switch f.number {

@@ -10,8 +10,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// branching is a file with an If on a constant, in one branch of which a
-// constant has the given data: fields of TensorProto.
+// branching is a file with an If on a constant; a constant in one branch has the given
+// data: fields of TensorProto.
 func branching(data proto) *file {
 	tensor := append(proto{}.varint(1, 1).varint(2, elemFloat), data...)
 	constant := proto{}.text(2, "k").text(4, "Constant").bytes(5, proto{}.text(1, "value").varint(20, kindTensor).bytes(5, tensor))
@@ -28,12 +28,12 @@ func branching(data proto) *file {
 	return f
 }
 
-// outside says that a tensor's data are the file weights.bin.
+// outside says that a tensor's data are in the file weights.bin.
 func outside() proto {
 	return proto{}.bytes(13, proto{}.text(1, "location").text(2, "weights.bin")).varint(14, 1)
 }
 
-// TestBranches: graphs within graphs are read by an outline and run.
+// TestBranches: nested graphs are read by an outline, and run.
 func TestBranches(t *testing.T) {
 	f := branching(proto{}.bytes(9, binary.LittleEndian.AppendUint32(nil, math.Float32bits(5))))
 	if _, err := Load(f.bytes(), Options{}); err == nil || !strings.Contains(hint.Of(err), "ONNX Runtime") {
@@ -48,8 +48,8 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// TestNoOtherFile: a model that names another file is refused for every
-// runtime, wherever in it that is said, though the file is there to be read.
+// TestNoOtherFile: a model that names another file is refused for every runtime, wherever
+// the name appears, even if the file exists.
 func TestNoOtherFile(t *testing.T) {
 	path := os.Getenv("CPAR_ONNXRUNTIME")
 	t.Chdir(t.TempDir())
@@ -73,7 +73,7 @@ func TestNoOtherFile(t *testing.T) {
 		"initializer": initializer.bytes(), "a location alone": located.bytes(), "a name alone": named.bytes(),
 		"a segment": segment.bytes(), "tensors of an attribute": list.bytes(), "a sparse attribute": sparse.bytes(),
 		"a branch": branching(outside()).bytes(),
-		// Messages given twice are merged.
+		// Repeated messages are merged.
 		"a tensor in two parts": func() []byte {
 			f := node()
 			f.nodes[0] = f.nodes[0].bytes(5, proto{}.text(1, "value").varint(20, kindTensor).
@@ -105,8 +105,8 @@ func TestNoOtherFile(t *testing.T) {
 	}
 }
 
-// TestEmptyConstants: one that ends a process in ONNX Runtime 1.22 is refused,
-// one that files have is not.
+// TestEmptyConstants: an empty constant that crashes ONNX Runtime 1.22 is refused; one
+// that real files use is not.
 func TestEmptyConstants(t *testing.T) {
 	empty := proto{}.varint(1, 0).varint(2, elemFloat)
 	clip := func() *file {
@@ -136,7 +136,7 @@ func TestZeroAttributes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// Left out, it is 0.
+	// If left out, it is 0.
 	f := newFile(13, 6, 6).floats("w", make([]float32, 27), 1, 3, 3, 3).node("Conv", []string{"image", "w"}, "y", nil).output("y")
 	f.nodes[0] = f.nodes[0].bytes(5, proto{}.text(1, "group").varint(20, kindInt))
 	if _, err := readOutline(f.bytes(), Options{}); err == nil || !strings.Contains(err.Error(), "group holds 0") {
@@ -144,7 +144,7 @@ func TestZeroAttributes(t *testing.T) {
 	}
 }
 
-// TestDeepGraphs: graphs within graphs end somewhere.
+// TestDeepGraphs: the nesting of graphs is limited.
 func TestDeepGraphs(t *testing.T) {
 	inner := proto{}
 	for range 200 {
@@ -156,7 +156,7 @@ func TestDeepGraphs(t *testing.T) {
 	}
 }
 
-// TestOutlineLimits: what an outline can see is held against the limits.
+// TestOutlineLimits: whatever an outline can see is checked against the limits.
 func TestOutlineLimits(t *testing.T) {
 	data := smallFile().bytes()
 	for why, options := range map[string]Options{

@@ -12,8 +12,8 @@ import (
 	"cpar/user/picture"
 )
 
-// TestPhotos goes the whole way from JPEG files to the names of classes:
-// colours swapped, rows mixed up or values out of range would not find tigers.
+// TestPhotos goes all the way from JPEG files to class names: swapped colours, wrong rows
+// or values out of range would not find tigers.
 func TestPhotos(t *testing.T) {
 	m := loadMobileNet(t)
 	p, ok, err := m.Preprocessing()
@@ -46,8 +46,7 @@ func TestPhotos(t *testing.T) {
 	}
 }
 
-// photosOf yields the first photos of Corel-5k with a keyword, by name and as
-// the input of a network.
+// photosOf yields the first photos of Corel-5k with a keyword, by name and as network input.
 func photosOf(t *testing.T, p Preprocessing, keyword string, most int) iter.Seq2[string, []float32] {
 	t.Helper()
 	manifest := oracle.Path(t, "data/corel5k/manifest.csv")
@@ -62,7 +61,7 @@ func photosOf(t *testing.T, p Preprocessing, keyword string, most int) iter.Seq2
 	}
 	return func(yield func(string, []float32) bool) {
 		found := 0
-		for _, r := range records[1:] { // below the heading
+		for _, r := range records[1:] { // after the heading
 			if found == most || !strings.Contains(strings.Join(r[1:], " "), keyword) {
 				continue
 			}

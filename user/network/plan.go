@@ -5,20 +5,19 @@ import (
 	"slices"
 )
 
-// A plan is the steps with a place in memory for each tensor. Tensors that are
-// not needed at the same time share a slot.
+// A plan is the list of steps with a memory slot for each tensor. Tensors that are not
+// needed at the same time share a slot.
 type plan struct {
 	steps   []*step
 	slots   []int // elements
 	scratch int   // elements
 }
 
-// newPlan drops the steps that nothing wanted needs and assigns slots.
+// newPlan drops unneeded steps and assigns slots.
 func newPlan(b *builder) (*plan, error) {
 	needed := map[*step]bool{}
-	var mark func(from []*value, visit func(*step) bool)
-	mark = func(from []*value, visit func(*step) bool) {
-		// A stack of our own: a graph may be ten thousand steps deep.
+	mark := func(from []*value, visit func(*step) bool) {
+		// Use an explicit stack: a graph may be ten thousand steps deep.
 		for stack := slices.Clone(from); len(stack) > 0; {
 			v := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
@@ -27,7 +26,7 @@ func newPlan(b *builder) (*plan, error) {
 			}
 		}
 	}
-	b.embedding.kept = true
+	b.embedding.retained = true
 	mark([]*value{b.embedding}, func(s *step) bool {
 		first := !s.forEmbedding
 		s.forEmbedding, needed[s] = true, true
@@ -56,8 +55,7 @@ func newPlan(b *builder) (*plan, error) {
 	return p, nil
 }
 
-// assign gives each tensor the free slot that fits best. A kept tensor's slot
-// is never free again.
+// assign gives each tensor the free slot that fits best. The slot of a retained tensor is never freed.
 func (p *plan) assign() {
 	for i, s := range p.steps {
 		s.out.last = i
@@ -68,7 +66,7 @@ func (p *plan) assign() {
 	var free []int
 	for i, s := range p.steps {
 		n := count(s.out.shape)
-		dies := func(v *value) bool { return v.made != nil && v.last == i && !v.kept }
+		dies := func(v *value) bool { return v.made != nil && v.last == i && !v.retained }
 		if s.inPlace && dies(s.in[0]) && count(s.in[0].shape) == n {
 			s.out.slot = s.in[0].slot
 		} else {
@@ -85,8 +83,8 @@ func (p *plan) assign() {
 	}
 }
 
-// take returns the smallest free slot of n elements, or else the largest one
-// grown to that, or else a new one.
+// take returns the smallest free slot of at least n elements, else the largest one, grown
+// to n, else a new one.
 func (p *plan) take(free *[]int, n int) int {
 	best := -1
 	for i, slot := range *free {
@@ -148,5 +146,5 @@ func (p *plan) run(a *arena, image []float32, forEmbedding bool) {
 		}
 		s.run(a.of(s.out, image), a.in, a.scratch[:s.scratch])
 	}
-	clear(a.in) // the image is the caller's
+	clear(a.in) // the image belongs to the caller
 }

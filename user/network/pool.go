@@ -14,7 +14,7 @@ func compileGlobalAverage(c *call) error {
 	return c.average(x, []int{1, x.shape[1], 1, 1})
 }
 
-// compileReduceMean takes the mean over rows and columns, another spelling of
+// compileReduceMean takes the mean over rows and columns: another form of
 // GlobalAveragePool. The axes are an attribute up to opset 17, then an input.
 func compileReduceMean(c *call) error {
 	x, err := c.images()
@@ -87,7 +87,7 @@ func compilePool(c *call) error {
 	if err != nil {
 		return err
 	}
-	// Writers set it without need; where it would add a window it is refused.
+	// Writers set it needlessly; it is refused only if it would add a window.
 	if ceil != 0 && ((w.inH+w.top+w.bottom-w.kh)%w.sh != 0 || (w.inW+w.left+w.right-w.kw)%w.sw != 0) {
 		return unsupported("ceil_mode is not supported")
 	}
@@ -97,7 +97,7 @@ func compilePool(c *call) error {
 	isMax := c.node.op == "MaxPool"
 	countPadding := int64(0)
 	if isMax {
-		_, err = c.intAttribute("storage_order", 0) // of the second output
+		_, err = c.intAttribute("storage_order", 0) // concerns only the second output
 	} else {
 		countPadding, err = c.intAttribute("count_include_pad", 0)
 	}
@@ -118,8 +118,8 @@ func compilePool(c *call) error {
 	return c.emit(s, []int{1, x.shape[1], w.outH, w.outW}, int64(x.shape[1])*int64(w.pixels())*int64(w.kh*w.kw))
 }
 
-// pool is the largest or the mean value of one window; padding counts in
-// neither unless asked for.
+// pool returns the largest or the mean value of one window; padding does not count unless
+// requested.
 func (w *window) pool(plane []float32, oy, ox int, isMax, countPadding bool) float32 {
 	y0, x0 := oy*w.sh-w.top, ox*w.sw-w.left
 	top, sum := float32(math.Inf(-1)), float32(0)

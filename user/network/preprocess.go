@@ -14,11 +14,11 @@ import (
 	"cpar"
 )
 
-// A Preprocessing says how a picture becomes the input of a network. A sample
-// v of 0 … 255 enters as (v·Scale − Mean) / Std of its channel.
+// A Preprocessing says how a picture becomes the input of a network. A sample v in 0 …
+// 255 enters as (v·Scale − Mean) / Std of its channel.
 //
-// It is read from a sidecar file, in which a preset may stand for all fields
-// and any field overrides the preset:
+// It is read from a sidecar file. A preset sets all fields there, and any field overrides
+// the preset:
 //
 //	{"preset": "imagenet", "size": 224, "resize": "crop", "shorter": 256,
 //	 "color": "RGB", "scale": 0.00392156862745098,
@@ -29,8 +29,8 @@ type Preprocessing struct {
 	Mean, Std     [3]float64 // in the order of Color
 	Color         Color
 	Resize        Resize
-	// Shorter is what the shorter side of the picture is resized to before the
-	// centre is cut out. Only of ResizeCrop.
+	// Shorter is the length to which the picture's shorter side is resized before the
+	// centre is cut out. Only for ResizeCrop.
 	Shorter int
 }
 
@@ -43,24 +43,24 @@ const (
 	BGR Color = "BGR"
 )
 
-// Resize is how a picture of another shape is brought to that of the network.
+// Resize says how a picture of another shape is adapted to the network's.
 type Resize string
 
-// The rules of resizing. Both are bilinear, over as many pixels as one pixel
-// of the result covers where the picture is reduced.
+// The rules of resizing. Both are bilinear; when the picture shrinks they average over
+// all source pixels that a result pixel covers.
 const (
 	ResizeWhole Resize = "whole" // the whole picture, aspect ratio ignored
 	ResizeCrop  Resize = "crop"  // shorter side to Shorter, then the centre
 )
 
-// Presets lists the names that Preset takes.
+// Presets lists the names that Preset accepts.
 func Presets() []string { return []string{"clip", "imagenet", "tensorflow"} }
 
-// Preset returns the preprocessing of a family of networks, for a side in
-// pixels.
+// Preset returns the preprocessing of a family of networks for a side in pixels. Errors
+// wrap cpar.ErrInput.
 //
 //	imagenet    torchvision: mean and deviation of ImageNet, centre of a picture a seventh larger
-//	tensorflow  Keras' MobileNet and its like: −1 … 1, the whole picture
+//	tensorflow  Keras' MobileNet and similar: −1 … 1, the whole picture
 //	clip        OpenAI's CLIP: its own mean and deviation, centre. Its bicubic resizing is bilinear here
 func Preset(name string, side int) (Preprocessing, error) {
 	p, err := preset(name, side)
@@ -88,7 +88,7 @@ func preset(name string, side int) (Preprocessing, error) {
 	return p, p.check()
 }
 
-// sidecar is the file. Pointers tell what it leaves out.
+// sidecar is the sidecar file. Nil pointers are fields left out.
 type sidecar struct {
 	Preset  string          `json:"preset,omitempty"`
 	Size    json.RawMessage `json:"size,omitempty"` // side, or [width, height]
@@ -119,8 +119,8 @@ func (n *numbers) UnmarshalJSON(b []byte) error {
 
 const maxSidecar = 64 << 10
 
-// ReadPreprocessing reads a sidecar file for a network that takes images of
-// height×width. Without a preset the whole picture enters as 0 … 1.
+// ReadPreprocessing reads a sidecar file for a network that takes images of height×width.
+// Without a preset the whole picture enters as 0 … 1. Errors wrap cpar.ErrInput.
 func ReadPreprocessing(r io.Reader, height, width int) (Preprocessing, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxSidecar+1))
 	if err == nil && len(data) > maxSidecar {
@@ -193,10 +193,10 @@ func parseSidecar(data []byte, height, width int) (Preprocessing, error) {
 	return p, p.check()
 }
 
-// Preprocessing returns what the file's metadata say: input_color, input_mean
-// and input_scale, where a sample v enters as (v − mean) / scale and the whole
-// picture is resized. ok is false if they are not there.
-func (a *about) Preprocessing() (p Preprocessing, ok bool, err error) {
+// Preprocessing returns the preprocessing in the file's metadata: input_color, input_mean
+// and input_scale, where a sample v enters as (v − mean) / scale and the whole picture is
+// resized. ok is false if there is none.
+func (a *fileInfo) Preprocessing() (p Preprocessing, ok bool, err error) {
 	mean, hasMean := a.metadata["input_mean"]
 	scale, hasScale := a.metadata["input_scale"]
 	if !hasMean && !hasScale {
@@ -221,8 +221,7 @@ func (a *about) Preprocessing() (p Preprocessing, ok bool, err error) {
 	return p, true, nil
 }
 
-// threeNumbers reads one number for all channels, or three between commas or
-// spaces.
+// threeNumbers reads one number for all channels, or three separated by commas or spaces.
 func threeNumbers(s string) (three [3]float64, err error) {
 	parts := strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(", ;[]()", r) })
 	if len(parts) == 1 {
@@ -256,7 +255,7 @@ func (p Preprocessing) check() error {
 		return fmt.Errorf("resize %.20q; it is whole or crop", string(p.Resize))
 	}
 	for c := range 3 {
-		// Whatever a sample is, its value must be a float32 of sensible size.
+		// For every sample, the result must be a float32 of sensible size.
 		ends := math.Abs(p.Mean[c]/p.Std[c]) + math.Abs(255*p.Scale/p.Std[c])
 		if !(ends < 1e9) || p.Scale == 0 {
 			return fmt.Errorf("scale %g, mean %g, std %g give no sensible values", p.Scale, p.Mean[c], p.Std[c])

@@ -50,7 +50,7 @@ func TestSidecar(t *testing.T) {
 	}
 }
 
-// TestMetadata: what the file says of itself, (v − mean) / scale.
+// TestMetadata: preprocessing from the file itself, (v − mean) / scale.
 func TestMetadata(t *testing.T) {
 	load := func(f *file) *Model {
 		m, err := Load(f.bytes(), Options{})
@@ -75,8 +75,8 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// naiveSample is one value of a picture resized to fullW×fullH: every pixel
-// weighed by the triangle around the sample's centre.
+// naiveSample is one value of a picture resized to fullW×fullH: every pixel weighted by
+// the triangle around the sample's centre.
 func naiveSample(rgb []byte, w, h, fullW, fullH, x, y, c int) float64 {
 	weight := func(n, full, at, k int) float64 {
 		scale := float64(n) / float64(full)

@@ -7,19 +7,19 @@ import (
 	"math"
 )
 
-// The messages of onnx.proto (github.com/onnx/onnx, onnx/onnx.proto), as much
-// of each as inference needs. The numbers in the switches are its field numbers.
+// The messages of onnx.proto (github.com/onnx/onnx, onnx/onnx.proto), as far as inference
+// needs them. The numbers in the switches are its field numbers.
 
-// What a file may hold beside Limits. Lists are bounded because an entry of two
-// bytes in the file takes fifty in memory.
+// What a file may contain, in addition to Limits. Lists are bounded because an entry of
+// two bytes in the file takes fifty in memory.
 const (
 	maxText       = 1 << 20 // bytes of a name or of a metadata value
 	maxNames      = 1 << 17 // inputs and outputs of all nodes together
 	maxTensors    = 1 << 16
-	maxAttributes = 32 // of one node
+	maxAttributes = 32 // per node
 	maxList       = 64 // entries of an attribute
 	maxRank       = 8
-	maxInts       = 1 << 16 // of one tensor: they serve as shapes alone, and a byte of the file takes eight
+	maxInts       = 1 << 16 // per tensor: they serve only as shapes, and a byte of the file takes eight in memory
 	maxMetadata   = 1000
 )
 
@@ -39,10 +39,10 @@ type nodeProto struct {
 	name, op, domain string
 	in, out          []string
 	attributes       []*attributeProto
-	hasGraph, empty  bool // told of an outline only: a graph or an empty tensor among the attributes
+	hasGraph, empty  bool // only in an outline: an attribute is a graph or an empty tensor
 }
 
-// label is how errors name a node.
+// label returns the name of a node for errors.
 func (n *nodeProto) label() string {
 	name := n.name
 	if name == "" && len(n.out) > 0 {
@@ -57,7 +57,7 @@ func (n *nodeProto) label() string {
 
 type attributeProto struct {
 	name   string
-	kind   int64 // AttributeProto.AttributeType; 0 where the file leaves it out
+	kind   int64 // AttributeProto.AttributeType; 0 if the file leaves it out
 	f      float32
 	i      int64
 	s      string
@@ -67,18 +67,17 @@ type attributeProto struct {
 	other  bool // graphs, lists of strings and the like
 }
 
-// A tensorProto holds floats or integers, whatever width the file had.
+// A tensorProto holds floats or integers, whatever their width in the file.
 type tensorProto struct {
 	name   string
 	dims   []int
 	floats []float32
 	ints   []int64
 	isInt  bool
-	empty  bool // told of an outline only
+	empty  bool // only in an outline
 }
 
-// A valueInfo is what a file says of a graph's input or output; a dimension
-// left open is -1.
+// A valueInfo is a file's description of a graph's input or output; an open dimension is -1.
 type valueInfo struct {
 	name     string
 	elem     int64
@@ -86,17 +85,16 @@ type valueInfo struct {
 	hasShape bool
 }
 
-// A decoder counts what a file asks for.
+// A decoder counts the resources that a file requests.
 type decoder struct {
 	limits  Limits
 	outline bool // see outline.go
-	depth   int  // of graphs within graphs
+	depth   int  // nesting depth of graphs
 	nodes   int
 	names   int
 	tensors int
-	bytes   int64 // of weights
-	// Of an outline only: every node of every graph, and the initializers that
-	// are empty.
+	bytes   int64 // bytes of weights
+	// Only in an outline: every node of every graph, and the empty initializers.
 	all   []*nodeProto
 	empty map[string]bool
 }
@@ -132,7 +130,7 @@ func (d *decoder) model(data []byte) (*modelProto, error) {
 	return m, nil
 }
 
-// message opens a nested message and says where an error lies.
+// message opens a nested message and adds its name to errors.
 func message(f field, what string, read func([]byte) error) error {
 	err := f.want(wireBytes)
 	if err == nil {
@@ -156,7 +154,7 @@ func (m *modelProto) readOpset(b []byte) error {
 		}
 		return err
 	})
-	// Other domains are harmless until a node uses one.
+	// Other domains are harmless unless a node uses one.
 	if domain == "" || domain == "ai.onnx" {
 		m.opset = version
 	}
@@ -289,7 +287,7 @@ func (d *decoder) attribute(b []byte, a *attributeProto) error {
 	})
 }
 
-// The element types of TensorProto that can be read.
+// The element types of TensorProto that are supported.
 const (
 	elemFloat   = 1
 	elemInt32   = 6
@@ -355,7 +353,7 @@ func (d *decoder) checkBytes() error {
 	return nil
 }
 
-// finish brings the data into floats or ints and holds them against the shape.
+// finish converts the data into floats or ints and checks them against the shape.
 func (t *tensorProto) finish(dims []int64, elem int64, raw []byte, hasRaw bool, limits Limits) error {
 	for _, n := range dims {
 		if n < 0 || n > int64(limits.Elements) {
@@ -419,7 +417,7 @@ func (t *tensorProto) readRaw(raw []byte, elem int64, n int) {
 	}
 }
 
-// halfFloat widens an IEEE 754 binary16; every one is a float32.
+// halfFloat widens an IEEE 754 binary16; float32 represents each exactly.
 func halfFloat(h uint16) float32 {
 	sign := float32(1)
 	if h&0x8000 != 0 {

@@ -9,10 +9,10 @@ import (
 
 // A Session is a network ready to run in ONNX Runtime.
 type Session struct {
-	about
+	fileInfo
 	session *onnxruntime.Session
 	library *onnxruntime.Library
-	name    string // of the embedding
+	name    string // name of the embedding
 	dim     int
 }
 
@@ -28,9 +28,8 @@ func newSession(library *onnxruntime.Library, o *outline, data []byte, options O
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{about: o.about, session: session, library: library, name: o.embedding}
-	// Its length may hang on sizes that the file leaves open, and on operators
-	// that are not known here: one image of zeros tells.
+	s := &Session{fileInfo: o.fileInfo, session: session, library: library, name: o.embedding}
+	// The length may depend on open sizes and unknown operators: run it once on an image of zeros.
 	embedding, err := session.Run(make([]float32, 3*s.height*s.width))
 	if s.dim = len(embedding); err == nil && (s.dim == 0 || s.dim > options.Limits.orDefault().Elements) {
 		err = fmt.Errorf("its embedding %.80q has %d elements; 1 to %d are accepted", s.name, s.dim, options.Limits.orDefault().Elements)
@@ -67,7 +66,7 @@ func (s *Session) Embedding() (name string, dim int) { return s.name, s.dim }
 func (s *Session) Runtime() string { return ONNXRuntime }
 
 // String names the model by its digest, and the library.
-func (s *Session) String() string { return s.about.String() + " in " + s.library.String() }
+func (s *Session) String() string { return s.fileInfo.String() + " in " + s.library.String() }
 
-// Close frees the network after the runs under way. Later ones fail.
+// Close frees the network after running calls. Later ones fail.
 func (s *Session) Close() error { return s.session.Close() }

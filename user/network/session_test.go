@@ -23,7 +23,7 @@ func withLibrary(t testing.TB) Options {
 	return Options{Library: library.Path(t)}
 }
 
-// openWith opens a file in one runtime, and sees to it that it is that one.
+// openWith opens a file and checks that it runs in the requested runtime.
 func openWith(t testing.TB, runtime, path string) Embedder {
 	t.Helper()
 	options := Options{}
@@ -50,7 +50,7 @@ func session(t *testing.T, f *file, options Options) *Session {
 	return e.(*Session)
 }
 
-// alike holds an embedding against that of the other runtime.
+// alike compares an embedding with that of the other runtime.
 func alike(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -66,8 +66,8 @@ func alike(t *testing.T, what string, got, want []float32) {
 	t.Logf("%s: off by %.1e at most", what, worst)
 }
 
-// TestRuntimes holds ONNX Runtime against the golden values and against plain
-// Go, on images and on photos.
+// TestRuntimes compares ONNX Runtime with the golden values and with plain Go, on images
+// and photos.
 func TestRuntimes(t *testing.T) {
 	path := oracle.Path(t, mobileNet)
 	inGo, inORT := openWith(t, Go, path), openWith(t, ONNXRuntime, path)
@@ -117,8 +117,8 @@ func TestRuntimes(t *testing.T) {
 	}
 }
 
-// TestSameEmbedding: both runtimes choose the same tensor, an output or not,
-// and give it the same values.
+// TestSameEmbedding: both runtimes choose the same tensor, an output or not, and give it
+// the same values.
 func TestSameEmbedding(t *testing.T) {
 	withLibrary(t)
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -203,7 +203,7 @@ func TestOtherOperators(t *testing.T) {
 	}
 }
 
-// TestSessionSizes: sides left open are what the caller says.
+// TestSessionSizes: open sides are set by the caller.
 func TestSessionSizes(t *testing.T) {
 	f := newFile(13, -1, -1).node("Relu", []string{"image"}, "y", nil).output("y", -1, 3, -1, -1)
 	s := session(t, f, Options{Side: 5})
@@ -215,7 +215,7 @@ func TestSessionSizes(t *testing.T) {
 	}
 }
 
-// TestSessionRefusals: errors of ONNX Runtime are errors of ours.
+// TestSessionRefusals: ONNX Runtime's errors become ours.
 func TestSessionRefusals(t *testing.T) {
 	options := withLibrary(t)
 	for why, f := range map[string]*file{
@@ -246,8 +246,8 @@ func TestSessionRefusals(t *testing.T) {
 	}
 }
 
-// TestSessionDamaged: whatever is wrong with a file, there is an answer or an
-// error, and the process lives.
+// TestSessionDamaged: whatever is wrong with a file, the result is an answer or an error,
+// and the process survives.
 func TestSessionDamaged(t *testing.T) {
 	options := withLibrary(t)
 	options.Limits = smallLimits
@@ -274,7 +274,7 @@ func TestSessionDamaged(t *testing.T) {
 	}
 	for n := range data {
 		try(data[:n])
-		// Past our own reading of the file, too.
+		// The same, bypassing our own reading of the file.
 		if s, err := l.Load(data[:n], "image", []int64{1, 3, 6, 6}, "y"); err == nil {
 			_, _ = s.Run(make([]float32, 3*6*6))
 			s.Close()
@@ -289,8 +289,7 @@ func TestSessionDamaged(t *testing.T) {
 	}
 }
 
-// TestSessionConcurrent: several goroutines run one session, and get the same
-// bits.
+// TestSessionConcurrent: several goroutines run one session and get the same bits.
 func TestSessionConcurrent(t *testing.T) {
 	s := session(t, smallRandomFile(), Options{})
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -326,8 +325,7 @@ func smallRandomFile() *file {
 		node("GlobalAveragePool", []string{"r"}, "y", nil).output("y")
 }
 
-// TestSessionClose: Close waits for runs, later runs fail, and it can be
-// called again.
+// TestSessionClose: Close waits for running calls, later ones fail, and closing again is fine.
 func TestSessionClose(t *testing.T) {
 	image := make([]float32, 3*6*6)
 	s := session(t, smallRandomFile(), Options{})

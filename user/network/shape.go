@@ -8,8 +8,7 @@ import (
 
 func copyKernel(out []float32, in [][]float32, _ []float32) { copy(out, in[0]) }
 
-// reshaped gives x another shape; in memory nothing moves where x is not
-// needed afterwards.
+// reshaped gives x another shape; nothing moves in memory if x is not needed afterwards.
 func (c *call) reshaped(x *value, shape []int) error {
 	return c.emit(&step{in: []*value{x}, run: copyKernel, inPlace: true}, shape, 0)
 }
@@ -89,7 +88,7 @@ func compileConcat(c *call) error {
 	shape := slices.Clone(first.shape)
 	shape[axis] = 0
 	s := &step{}
-	var runs []int // of each input, elements in a row of the axes from axis on
+	var runs []int // per input, consecutive elements from axis on
 	for i := range c.in {
 		v, err := c.input(i)
 		if err != nil {
@@ -119,7 +118,7 @@ func compileConcat(c *call) error {
 	return c.emit(s, shape, 0)
 }
 
-// compileIdentity is Identity, and Dropout, which does nothing after training.
+// compileIdentity implements Identity, and Dropout, which does nothing after training.
 func compileIdentity(c *call) error {
 	if c.node.op == "Dropout" {
 		delete(c.attributes, "ratio")

@@ -7,9 +7,9 @@ import (
 	"cpar"
 )
 
-// Tensor makes the input of a network, 3·Height·Width values by channel, row
-// and column, from an upright picture of 8-bit RGB, 3·width·height bytes row
-// by row (picture.Picture).
+// Tensor makes the input of a network, 3·Height·Width values by channel, row and column,
+// from an upright 8-bit RGB picture, 3·width·height bytes row by row (picture.Picture).
+// Errors wrap cpar.ErrInput.
 func (p Preprocessing) Tensor(rgb []byte, width, height int) ([]float32, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("preparing a picture: %w: %w", cpar.ErrInput, err)
@@ -17,10 +17,10 @@ func (p Preprocessing) Tensor(rgb []byte, width, height int) ([]float32, error) 
 	if width < 1 || height < 1 || height > math.MaxInt/3/width || len(rgb) != 3*width*height {
 		return nil, fmt.Errorf("preparing a picture: %w: %d bytes for %d×%d pixels", cpar.ErrInput, len(rgb), width, height)
 	}
-	fullW, fullH := p.Width, p.Height // of the whole picture, resized
+	fullW, fullH := p.Width, p.Height // size of the whole picture, resized
 	if p.Resize == ResizeCrop {
-		// As torchvision's Resize: the longer side is cut to whole pixels. A
-		// strip may be a million times as long as wide; int64 holds that.
+		// As in torchvision's Resize, the longer side is truncated to whole pixels. A
+		// strip may be a million times as long as wide; int64 can hold that.
 		if width <= height {
 			fullW, fullH = p.Shorter, int(int64(p.Shorter)*int64(height)/int64(width))
 		} else {
@@ -32,8 +32,8 @@ func (p Preprocessing) Tensor(rgb []byte, width, height int) ([]float32, error) 
 
 	out := make([]float32, 3*p.Width*p.Height)
 	sum := make([]float64, 3*p.Width)
-	// Neighbouring rows of the result read the same rows of the picture: the
-	// few that may come again are kept, by the row's number.
+	// Neighbouring rows of the result read the same rows of the picture: the few that may
+	// be needed again are kept by row number.
 	span := 2
 	for _, r := range rows {
 		span = max(span, len(r.weights))
@@ -70,18 +70,16 @@ func (p Preprocessing) Tensor(rgb []byte, width, height int) ([]float32, error) 
 	return out, nil
 }
 
-// A sampler is the source pixels of one pixel of the result; the weights sum
-// to 1.
+// A sampler is the source pixels of one result pixel; the weights sum to 1.
 type sampler struct {
 	first   int
 	weights []float64
 }
 
-// resampling is the bilinear filter along one axis: n pixels become full, of
-// which those from skip on are wanted. Pixel centres lie at halves. Where the
-// axis shrinks the triangle widens with it, as in Pillow, so that no pixel of
-// a large photo is overlooked; where it grows it is the plain interpolation of
-// OpenCV.
+// resampling is the bilinear filter along one axis: n pixels become full, of which
+// `wanted` from skip on are needed. Pixel centres are at halves. If the axis shrinks, the
+// triangle widens with it, as in Pillow, so that no pixel of a large photo is skipped; if
+// it grows, this is OpenCV's plain interpolation.
 func resampling(n, full, skip, wanted int) []sampler {
 	scale := float64(n) / float64(full)
 	reach := max(1, scale)

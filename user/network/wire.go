@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// The wire format of protocol buffers, as much of it as ONNX files use:
-// a message is a row of fields, each a number, a kind and a value.
+// The wire format of protocol buffers, as far as ONNX files use it: a message is a
+// sequence of fields, each a number, a kind and a value.
 const (
 	wireVarint  = 0
 	wireFixed64 = 1
@@ -18,14 +18,14 @@ const (
 
 const maxFieldNumber = 1<<29 - 1
 
-var errTruncated = errors.New("the file is cut short or damaged")
+var errTruncated = errors.New("the file is truncated or damaged")
 
 // A field is one field of a message. bytes points into the file.
 type field struct {
 	number int
 	kind   int
-	bits   uint64 // of a varint, fixed32 or fixed64
-	bytes  []byte // of a length-delimited field
+	bits   uint64 // value of a varint, fixed32 or fixed64
+	bytes  []byte // value of a length-delimited field
 }
 
 // eachField calls f for every field of a message, in order.
@@ -36,7 +36,7 @@ func eachField(message []byte, f func(field) error) error {
 			return errTruncated
 		}
 		message = message[n:]
-		// Other parsers cut a larger number off, and would see another field.
+		// Other parsers truncate larger numbers, and would see another field.
 		if tag>>3 == 0 || tag>>3 > maxFieldNumber {
 			return fmt.Errorf("%w: field number %d", errTruncated, tag>>3)
 		}
@@ -80,7 +80,7 @@ func appendField(to []byte, number int, value []byte) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(value))), value...)
 }
 
-// want refuses a field of another kind than its number should have.
+// want refuses a field of the wrong kind for its number.
 func (f field) want(kind int) error {
 	if f.kind != kind {
 		return fmt.Errorf("%w: field %d is of kind %d", errTruncated, f.number, f.kind)
@@ -96,8 +96,7 @@ func (f field) text() (string, error) {
 	return string(f.bytes), f.want(wireBytes)
 }
 
-// repeatedInts appends what a field of repeated integers holds, packed or one
-// at a time, as long as there are at most limit of them.
+// repeatedInts appends the integers of a repeated field, packed or single, up to a total of limit.
 func (f field) repeatedInts(to []int64, limit int) ([]int64, error) {
 	if f.kind == wireVarint {
 		if len(to) >= limit {

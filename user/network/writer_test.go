@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// A small writer of ONNX files, so that tests can make any, sound or not.
+// A small writer of ONNX files, so that tests can make any file, valid or not.
 
 type proto []byte
 
@@ -26,7 +26,7 @@ func (p proto) float(number int, f float32) proto {
 	return binary.LittleEndian.AppendUint32(p, math.Float32bits(f))
 }
 
-// A file is a model in the making.
+// A file is a model being assembled.
 type file struct {
 	opset    int64
 	height   int64

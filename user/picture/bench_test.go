@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkDecode12MP decodes a phone's photo, 4000×3000, in cells and, for
-// comparison, without.
+// BenchmarkDecode12MP decodes a phone's photo, 4000×3000, in cells and, for comparison, without.
 func BenchmarkDecode12MP(b *testing.B) {
 	sample := tiled(scenery(1))
 	for name, j := range map[string]jpegRecipe{
@@ -34,8 +33,7 @@ func BenchmarkDecode12MP(b *testing.B) {
 	}
 }
 
-// tiled adds a sensor's noise and repeats 1024×1024 samples, which is quicker than
-// making new ones.
+// tiled adds sensor noise and repeats 1024×1024 samples, which is faster than generating new ones.
 func tiled(sample func(component, x, y int) float64) func(component, x, y int) float64 {
 	const side = 1024
 	rng := rand.New(rand.NewPCG(2, 5))

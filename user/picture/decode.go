@@ -21,35 +21,34 @@ import (
 	"cpar"
 )
 
-// Limits on what an image may ask of the machine. What a file claims is checked
-// against them before anything is allocated.
+// Limits on the resources that an image may use. The claims in a file are checked against
+// them before anything is allocated.
 const (
-	maxPixels    = 100 << 20 // of one image
+	maxPixels    = 100 << 20 // per image
 	maxSide      = 1 << 16   // JPEG's own limit
 	maxFileBytes = 1 << 30
-	maxDecoded   = 512 << 20 // bytes of decoded samples: 16-bit colour takes 8 a pixel
+	maxDecoded   = 512 << 20 // bytes of decoded samples: 16-bit colour takes 8 per pixel
 
-	// Beyond plainPixels an image must hold a byte for every pixelsPerByte
-	// pixels. A blank progressive JPEG of 4:2:0 comes to about 500, a blank
-	// PNG to 1000 (deflate's limit, at one byte a pixel); only files made to
-	// fill the memory go further.
+	// Beyond plainPixels an image must have a byte for every pixelsPerByte pixels. A
+	// blank progressive JPEG of 4:2:0 reaches about 500, a blank PNG 1000 (deflate's
+	// limit, at one byte per pixel); only files made to exhaust memory go further.
 	plainPixels   = 4 << 20
 	pixelsPerByte = 2048
 
-	// maxScans bounds the passes of a progressive JPEG: each costs a walk over
-	// all blocks however few bytes it has. Encoders write about ten.
+	// maxScans bounds the scans of a progressive JPEG: each costs a pass over all blocks
+	// however few bytes it has. Encoders write about ten.
 	maxScans = 500
 
-	// Pictures of hugePixels and more are decoded one at a time.
+	// Pictures of at least hugePixels are decoded one at a time.
 	hugePixels = 24 << 20
 )
 
-// huge is held while a huge picture is decoded: a hundred megapixels of
-// progressive JPEG take most of a gigabyte, however many goroutines there are.
+// huge is locked while a huge picture is decoded: a hundred megapixels of progressive
+// JPEG take most of a gigabyte, whatever the number of goroutines.
 var huge sync.Mutex
 
-// Decode reads a JPEG, PNG, GIF (its first frame), WebP, TIFF or BMP image.
-// What cannot be decoded is an error that wraps cpar.ErrInput, never a panic.
+// Decode reads a JPEG, PNG, GIF (its first frame), WebP, TIFF or BMP image. Anything else
+// is an error that wraps cpar.ErrInput, never a panic.
 func Decode(data []byte) (*Picture, error) {
 	c, claim, err := inspect(data)
 	if err != nil {
@@ -67,7 +66,7 @@ func Decode(data []byte) (*Picture, error) {
 	return upright(rowsOf(c.name, img), size.X, size.Y, readOrientation(c.name, data)), nil
 }
 
-// image decodes a file whose claim has been accepted.
+// image decodes a file whose claimed size has been accepted.
 func (c *codec) image(data []byte, claim image.Config) (image.Image, error) {
 	if cell := cellSide(claim.Width, claim.Height); c.name == "jpeg" && cell > 1 {
 		img, err := guard(func() (image.Image, error) { return decodeReduced(data, claim.Width, claim.Height, cell) })
@@ -79,7 +78,7 @@ func (c *codec) image(data []byte, claim image.Config) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Check again: a decoder may find another size than the header claimed.
+	// Check again: the decoder may find another size than the header claims.
 	b := img.Bounds()
 	return img, checkClaim(image.Config{ColorModel: img.ColorModel(), Width: b.Dx(), Height: b.Dy()}, len(data))
 }
@@ -90,7 +89,7 @@ type codec struct {
 	decode func(data []byte) (image.Image, error)
 }
 
-// sniff tells the format from the content: names and extensions lie.
+// sniff detects the format from the content, since names and extensions lie.
 func sniff(data []byte) (*codec, error) {
 	has := func(off int, magic string) bool {
 		return len(data) >= off+len(magic) && string(data[off:off+len(magic)]) == magic
@@ -125,7 +124,7 @@ func newCodec(name string, config func(io.Reader) (image.Config, error), decode 
 	}
 }
 
-// inspect reads the header only and refuses what asks for too much.
+// inspect reads only the header and refuses excessive claims.
 func inspect(data []byte) (*codec, image.Config, error) {
 	if len(data) > maxFileBytes {
 		return nil, image.Config{}, fmt.Errorf("decoding image: %w: %d bytes, more than the %d accepted", cpar.ErrInput, len(data), int64(maxFileBytes))
@@ -162,7 +161,7 @@ func checkClaim(cfg image.Config, size int) error {
 	return nil
 }
 
-// sampleBytes is what a decoded pixel takes at most.
+// sampleBytes is the most that a decoded pixel takes.
 func sampleBytes(m color.Model) int64 {
 	switch m {
 	case color.GrayModel, color.AlphaModel:
@@ -178,8 +177,7 @@ func sampleBytes(m color.Model) int64 {
 	return 4
 }
 
-// guard turns a decoder's panic into an error: the decoders are other people's
-// code and the files are other people's too.
+// guard turns a decoder's panic into an error: both decoders and files are other people's.
 func guard[T any](f func() (T, error)) (v T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -201,8 +199,8 @@ func (c *codec) failure(err error) error {
 	return fmt.Errorf("decoding %s image: %w: %w%s", c.name, cpar.ErrInput, err, hint)
 }
 
-// webpConfig looks into the frame as well as at the canvas: an extended header
-// may claim a canvas far smaller than the frame that will be allocated.
+// webpConfig checks the frame as well as the canvas: an extended header may claim a
+// canvas far smaller than the frame that will be allocated.
 func webpConfig(data []byte) (image.Config, error) {
 	cfg, err := webp.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -224,8 +222,8 @@ func webpConfig(data []byte) (image.Config, error) {
 	return cfg, nil
 }
 
-// jpegConfig also counts the scans. Their marker cannot occur in entropy-coded
-// data, so the count is an upper bound whatever else the file holds.
+// jpegConfig also counts the scans. Their marker cannot occur in entropy-coded data, so
+// the count is an upper bound, whatever else the file holds.
 func jpegConfig(data []byte) (image.Config, error) {
 	if n := bytes.Count(data, []byte{0xff, 0xda}); n > maxScans {
 		return image.Config{}, fmt.Errorf("it has %d scans, more than the %d accepted", n, maxScans)
@@ -233,8 +231,8 @@ func jpegConfig(data []byte) (image.Config, error) {
 	return jpeg.DecodeConfig(bytes.NewReader(data))
 }
 
-// jpegDecode takes four-component files without Adobe's marker to be CMYK, as
-// other programs do; image/jpeg refuses them, so it is given a marker.
+// jpegDecode treats four-component files without Adobe's marker as CMYK, as other
+// programs do. image/jpeg refuses them, so they are given a marker.
 func jpegDecode(data []byte) (image.Image, error) {
 	img, err := jpeg.Decode(bytes.NewReader(data))
 	if err != nil && strings.Contains(err.Error(), "APP14") {

@@ -63,7 +63,7 @@ func encodeJPEG(t testing.TB, m image.Image) []byte {
 	return b.Bytes()
 }
 
-// pngHeader is a PNG that claims w×h pixels and holds none.
+// pngHeader is a PNG that claims w×h pixels but has none.
 func pngHeader(w, h uint32) []byte {
 	b := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR")
 	b = binary.BigEndian.AppendUint32(b, w)
@@ -135,7 +135,7 @@ func TestReadFileRefuses(t *testing.T) {
 	}
 }
 
-// Every lossless way to store one picture gives the same pixels.
+// Every lossless encoding of one picture gives the same pixels.
 func TestFormatsAgree(t *testing.T) {
 	m := synthetic(33, 21)
 	want := decode(t, encodePNG(t, m)).RGB
@@ -203,7 +203,7 @@ func TestGreyPaletteAlpha(t *testing.T) {
 	if got := decode(t, asGIF.Bytes()).RGB; !bytes.Equal(got[:6], []byte{10, 20, 30, 200, 100, 0}) {
 		t.Errorf("gif: %v", got[:6])
 	}
-	// An index beyond the palette, as a damaged file may have, is white.
+	// An index beyond the palette, possible in a damaged file, is white.
 	pal.Pix[1], pal.Palette = 2, pal.Palette[:2]
 	row := make([]byte, 3*5)
 	rowsOf("bmp", pal)(0, row)
@@ -247,7 +247,7 @@ func TestReadOrientation(t *testing.T) {
 	if got := readOrientation("tiff", block); got != 6 {
 		t.Errorf("tiff: %d", got)
 	}
-	// Cut anywhere, a block means upright or what it says.
+	// Cut anywhere, a block means upright or its actual orientation.
 	for n := range block {
 		if got := tiffOrientation(block[:n]); got != 1 {
 			t.Errorf("cut at %d: %d", n, got)

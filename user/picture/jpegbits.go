@@ -2,8 +2,8 @@ package picture
 
 import "encoding/binary"
 
-// A bitReader reads the entropy-coded data of a scan. At a marker it stops and
-// gives zeros from there on; overrun tells whether any of them were used.
+// A bitReader reads the entropy-coded data of a scan. At a marker it stops and returns
+// zeros from there on; overrun reports whether any of them were used.
 type bitReader struct {
 	data []byte
 	pos  int
@@ -12,13 +12,13 @@ type bitReader struct {
 	pad  int // zeros appended to the data so far
 }
 
-// refill provides at least 57 bits, more than two symbols and their values take.
+// refill provides at least 57 bits, enough for two symbols and their values.
 func (r *bitReader) refill() {
 	if r.pos+8 <= len(r.data) {
 		v := binary.BigEndian.Uint64(r.data[r.pos:])
-		// Without a byte of 0xff (a zero byte in the complement) there is no
-		// stuffing and no marker, and whole bytes can be taken at once. The bits
-		// below them are read again next time, to the same values.
+		// Without a byte of 0xff (a zero byte in the complement) there is no stuffing and
+		// no marker, and whole bytes can be taken at once. The bits below them are read
+		// again next time, with the same values.
 		if c := ^v; (c-0x0101010101010101)&^c&0x8080808080808080 == 0 {
 			r.acc |= v >> r.n
 			taken := (64 - r.n) / 8
@@ -53,7 +53,7 @@ func (r *bitReader) endOfData() {
 
 func (r *bitReader) overrun() bool { return r.pad > r.n }
 
-// take consumes k bits, which must be there: 1 … 32 after refill.
+// take consumes k bits, 1 … 32, which refill must have provided.
 func (r *bitReader) take(k int) int32 {
 	v := int32(r.acc >> (64 - k))
 	r.acc <<= k
@@ -68,7 +68,7 @@ func (r *bitReader) bit() int32 {
 	return r.take(1)
 }
 
-// restart skips the restart marker with a number, which must come next.
+// restart skips the restart marker with this number, which must come next.
 func (r *bitReader) restart(number int) error {
 	if r.n-r.pad >= 8 || r.pos+2 > len(r.data) ||
 		r.data[r.pos] != 0xff || r.data[r.pos+1] != 0xd0+byte(number&7) {
@@ -93,14 +93,14 @@ type huffman struct {
 	offset [17]int32            // add to a code of a length for its index in values
 
 	// fast holds symbols of AC coefficients together with the coefficient:
-	// coefficient<<16 | zeros before it<<8 | bits in all, or 0 if they are too
-	// long. The end of a block counts as endRun zeros.
+	// coefficient<<16 | zeros before it<<8 | total bits, or 0 if they are too long. The
+	// end of a block counts as endRun zeros.
 	fast [1 << fastBits]int32
 }
 
 const endRun = 128
 
-// huffmanTables reads DHT. Look-up tables are built when a scan uses them.
+// huffmanTables reads DHT. Look-up tables are built when a scan first uses them.
 func (d *reducedJPEG) huffmanTables(body []byte) error {
 	for len(body) > 0 {
 		// A scan uses at most eight.
@@ -122,7 +122,7 @@ func (d *reducedJPEG) huffmanTables(body []byte) error {
 	return nil
 }
 
-// build builds the look-up tables. It is false if there are no codes or too many.
+// build builds the look-up tables. It reports false if there are no codes or too many.
 func (t *huffman) build() bool {
 	if t.built {
 		return true
@@ -172,7 +172,7 @@ func (t *huffman) fastEntry(acc uint64) int32 {
 	return value<<16 | run<<8 | int32(length+size)
 }
 
-// symbol decodes one symbol, of at most 16 bits, which must be there.
+// symbol decodes one symbol of at most 16 bits, which must be available.
 func (t *huffman) symbol(r *bitReader) (byte, bool) {
 	if e := t.lut[r.acc>>(64-lutBits)]; e != 0 {
 		r.acc <<= e & 255
@@ -191,7 +191,7 @@ func (t *huffman) symbol(r *bitReader) (byte, bool) {
 	return 0, false
 }
 
-// extend gives a value of `size` bits its sign (EXTEND in T.81, F.2.2.1).
+// extend applies the sign to a value of `size` bits (EXTEND in T.81, F.2.2.1).
 func extend(v int32, size int) int32 {
 	if v < 1<<(size-1) {
 		v += -1<<size + 1

@@ -9,12 +9,12 @@ import "math"
 //
 //	g(u)·cos((2j+1)uπ/2k),   g(u) = sin(muπ/16) / (m·sin(uπ/16)),
 //
-// a basis function of the transform of k points: of frequency u or, for u > k,
-// of the frequency that u is an alias of, with a sign. So each coefficient is
-// added, weighted, to one of k×k sums, and a transform of k points turns the sums
-// into cells. This is exact: the mean of what the transform of 8 points gives.
+// which is a basis function of the transform of k points: of frequency u or, for u > k,
+// of its alias frequency, with a sign. So each coefficient is added, weighted, to one of
+// k×k sums, and a transform of k points turns the sums into cells. This is exact: the
+// mean of the 8-point transform.
 
-// zigzag says where in a block the coefficients of a file go, in their order.
+// zigzag maps the order of coefficients in a file to places in a block.
 var zigzag = [64]int{
 	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5,
 	12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,
@@ -22,14 +22,14 @@ var zigzag = [64]int{
 	58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 }
 
-const foldBits = 13 // of fraction, in sums and in cosines
+const foldBits = 13 // fraction bits of sums and cosines
 
 // A folding says how the 64 coefficients of a block become kx×ky cells.
 type folding struct {
 	kx, ky int
 	ready  bool
-	// In zigzag order: the weight of a coefficient, times its quantisation step
-	// and with foldBits of fraction, and the place of the sum it is added to.
+	// In zigzag order: the weight of a coefficient times its quantisation step, with
+	// foldBits of fraction, and the index of the sum it is added to.
 	weight [64]int32
 	place  [64]uint8
 }
@@ -47,8 +47,7 @@ func (f *folding) prepare(steps *[64]int32) {
 	f.ready = true
 }
 
-// foldAxis returns the frequency that frequency u has among k cells, and its
-// weight there.
+// foldAxis returns the frequency that frequency u becomes among k cells, and its weight.
 func foldAxis(k, u int) (frequency int, weight float64) {
 	if u == 0 {
 		return 0, 1 / math.Sqrt(8)
@@ -64,9 +63,9 @@ func foldAxis(k, u int) (frequency int, weight float64) {
 		f, weight = 2*k-f, -weight
 	}
 	switch {
-	case f == k: // this cosine is zero in the middle of every cell
+	case f == k: // this cosine is zero at the centre of every cell
 		return 0, 0
-	case k == 2 && f == 1: // two points have one cosine, which goes into the weight
+	case k == 2 && f == 1: // two points have a single cosine, folded into the weight
 		weight *= math.Sqrt2 / 2
 	}
 	return f, weight
@@ -109,8 +108,8 @@ func foldedByte(v int64) byte {
 	return byte(min(max(v, 0), 255))
 }
 
-// foldCosines[i][f][j] is cos((2j+1)fπ/2k) in fixed point, for k of 4 and 8 and
-// the first half of the cells. In the second half the sign is the other for odd f.
+// foldCosines[i][f][j] is cos((2j+1)fπ/2k) in fixed point, for k of 4 and 8 and the first
+// half of the cells. In the second half odd f have the opposite sign.
 var foldCosines = func() (t [2][8][4]int64) {
 	for i, k := range [2]int{4, 8} {
 		for f := range k {
@@ -122,7 +121,7 @@ var foldCosines = func() (t [2][8][4]int64) {
 	return t
 }()
 
-// unfold is the inverse transform of k numbers, a stride apart.
+// unfold is the inverse transform of k numbers at a given stride.
 func unfold(k int, x []int64, stride int) {
 	const half = 1 << (foldBits - 1)
 	switch k {

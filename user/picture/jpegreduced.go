@@ -7,36 +7,34 @@ import (
 	"image"
 )
 
-// Large JPEGs at reduced size.
+// Decoding large JPEGs at reduced size.
 //
-// Features are averages over areas, in a phone's photo of some thirty by thirty
-// pixels, and networks look at small pictures too: decoding every pixel would
-// mostly be wasted. The mean over a cell of 2×2, 4×4 or 8×8 pixels is linear in
-// the coefficients of a block (jpegfold.go). So the coefficients are read as
-// usual, but the transform gives cells, and there are far fewer of those to
-// convert to RGB.
+// Features are averages over areas, some thirty by thirty pixels in a phone's photo, and
+// networks also use small pictures: decoding every pixel would mostly be wasted. The mean
+// over a cell of 2×2, 4×4 or 8×8 pixels is linear in the coefficients of a block
+// (jpegfold.go). So the coefficients are read as usual, but the transform produces cells,
+// and there are far fewer of those to convert to RGB.
 //
-// A cell is the mean of the pixels that full decoding gives, with three
-// differences: pixels that quantisation drove out of 0 … 255 are not clipped
-// before they are averaged; chroma is averaged as stored, before the triangle
-// filter; and colours are converted and rounded once per cell.
+// A cell is the mean of the fully decoded pixels, with three differences: pixels that
+// quantisation drove out of 0 … 255 are not clipped before averaging; chroma is averaged
+// as stored, before the triangle filter; and colours are converted and rounded once per
+// cell.
 //
-// This decoder knows what cameras and phones write: 8 bits, grey or YCbCr,
-// sequential or progressive, Huffman codes. It is strict: any file that it does
-// not know or that looks damaged goes to image/jpeg, which alone decides what is
-// refused.
+// This decoder supports what cameras and phones write: 8 bits, grey or YCbCr, sequential
+// or progressive, Huffman codes. It is strict: any file that it does not support or that
+// looks damaged goes to image/jpeg, which alone decides what to refuse.
 
 // errIrregular sends a file to image/jpeg.
 var errIrregular = errors.New("not a JPEG that can be decoded at reduced size")
 
-// The least sides of a reduced picture. They are three times what features are
-// computed at: 256 pixels on the longer side for colours, 128 on both for grey.
+// The smallest sides of a reduced picture: three times the size at which features are
+// computed, 256 pixels on the longer side for colours, 128 on both for grey.
 const (
 	reducedLonger  = 3 * 256
 	reducedShorter = 3 * 128
 )
 
-// cellSide is the side, in pixels, of the cells in which a JPEG of w×h pixels is
+// cellSide returns the side in pixels of the cells in which a JPEG of w×h pixels is
 // decoded: 1, 2, 4 or 8.
 func cellSide(w, h int) int {
 	for _, side := range [3]int{8, 4, 2} {
@@ -50,13 +48,13 @@ func cellSide(w, h int) int {
 // reducedJPEG is the state of one decoding.
 type reducedJPEG struct {
 	data []byte
-	pos  int // of the next segment
+	pos  int // start of the next segment
 
 	w, h, cell     int
 	baseline       bool
 	progressive    bool
 	jfif, adobeRGB bool
-	interval       int // MCUs between restart markers, 0 without
+	interval       int // MCUs between restart markers, 0 if there are none
 	components     []jpegComponent
 	mcusX, mcusY   int
 
@@ -66,11 +64,11 @@ type reducedJPEG struct {
 	scanned bool // a scan has been read
 
 	bits   bitReader
-	eobRun int // blocks that end without another symbol
+	eobRun int // blocks to come that end without another symbol
 }
 
-// decodeReduced decodes a JPEG whose header claims w×h pixels to an image with
-// one pixel for each cell of cell×cell.
+// decodeReduced decodes a JPEG whose header claims w×h pixels to an image with one pixel
+// per cell of cell×cell.
 func decodeReduced(data []byte, w, h, cell int) (image.Image, error) {
 	if len(data) < 2 || data[0] != 0xff || data[1] != 0xd8 {
 		return nil, errIrregular
@@ -117,8 +115,8 @@ func decodeReduced(data []byte, w, h, cell int) (image.Image, error) {
 	}
 }
 
-// segment returns the next marker and its body. Like image/jpeg it skips
-// anything between segments, and restart markers there.
+// segment returns the next marker and its body. Like image/jpeg it skips anything between
+// segments, including restart markers.
 func (d *reducedJPEG) segment() (marker byte, body []byte, err error) {
 	for {
 		i := bytes.IndexByte(d.data[d.pos:], 0xff)
@@ -157,7 +155,7 @@ func (d *reducedJPEG) segment() (marker byte, body []byte, err error) {
 }
 
 func (d *reducedJPEG) quantisation(body []byte) error {
-	if d.scanned { // the sums so far were made with the old steps
+	if d.scanned { // earlier sums used the old steps
 		return errIrregular
 	}
 	for len(body) > 0 {
@@ -180,22 +178,22 @@ func (d *reducedJPEG) quantisation(body []byte) error {
 	return nil
 }
 
-// A jpegComponent is luma or one of the chromas.
+// A jpegComponent is luma or one chroma component.
 type jpegComponent struct {
 	id, table        byte
 	h, v             int // blocks in an MCU, across and down
 	blocksX, blocksY int // in all MCUs
-	ownX, ownY       int // that hold pixels: a scan of one component has only these
+	ownX, ownY       int // blocks with pixels: a scan of one component has only these
 	fold             folding
 	plane            []byte // blocksY·ky rows of `stride` cells
 	stride           int
 
-	// known is the lowest bit read so far of each coefficient, −1 for none.
+	// known is the lowest bit read so far of each coefficient, −1 if none.
 	known [64]int8
 
-	// Of a progressive file, between scans:
+	// For a progressive file, between scans:
 	sums            []int32  // fold.size() for each block
-	coded, negative []uint64 // for each block, which coefficients are not zero, and which are below
+	coded, negative []uint64 // per block: which coefficients are not zero, and which are negative
 }
 
 // frame reads SOF.
@@ -235,7 +233,7 @@ func (d *reducedJPEG) frame(body []byte) error {
 		c := &d.components[i]
 		c.blocksX, c.blocksY = d.mcusX*c.h, d.mcusY*c.v
 		c.ownX, c.ownY = ceilDiv(ceilDiv(w*c.h, luma.h), 8), ceilDiv(ceilDiv(h*c.v, luma.v), 8)
-		// A subsampled block covers more cells, but has only eight samples a side.
+		// A subsampled block covers more cells, but has only eight samples per side.
 		c.fold.kx, c.fold.ky = min(8, 8*luma.h/c.h/d.cell), min(8, 8*luma.v/c.v/d.cell)
 		c.stride = c.blocksX * c.fold.kx
 	}
@@ -250,7 +248,7 @@ func (d *reducedJPEG) image() (image.Image, error) {
 		return nil, errIrregular
 	}
 	for i := range d.components {
-		if d.components[i].known[0] < 0 { // no scan held it
+		if d.components[i].known[0] < 0 { // missing from every scan
 			return nil, errIrregular
 		}
 	}

@@ -26,7 +26,7 @@ var (
 	yuv410 = [][2]int{{4, 2}, {1, 1}, {1, 1}}
 )
 
-// checkCells compares cells with means of what image/jpeg decodes.
+// checkCells compares cells with means of image/jpeg's pixels.
 func checkCells(t *testing.T, name string, data []byte) {
 	t.Helper()
 	full, err := jpeg.Decode(bytes.NewReader(data))
@@ -122,9 +122,8 @@ func TestCellsOfOthersFiles(t *testing.T) {
 	checkCells(t, "image/jpeg", b.Bytes())
 }
 
-// unclipped sets the quantisation steps of a file to 1, which takes the contrast
-// out of it: where pixels are clipped, the mean of pixels is not that of
-// coefficients.
+// unclipped sets the quantisation steps of a file to 1, which removes its contrast: if
+// pixels are clipped, their mean is not that of the coefficients.
 func unclipped(t *testing.T, data []byte) {
 	t.Helper()
 	for marker, body := range jpegSegments(data) {
@@ -148,7 +147,7 @@ func TestCellSide(t *testing.T) {
 	}
 }
 
-// A file that is cut or damaged is left to image/jpeg.
+// A truncated or damaged file is left to image/jpeg.
 func TestReducedRefuses(t *testing.T) {
 	for _, j := range []jpegRecipe{{}, {progressive: true}, {interval: 2}} {
 		j.w, j.h, j.step, j.sampling, j.sample = 100, 70, 4, yuv420, scenery(1)
@@ -158,8 +157,8 @@ func TestReducedRefuses(t *testing.T) {
 				t.Fatalf("cut at %d of %d: %v", cut, len(data), err)
 			}
 		}
-		// An end marker after half a scan does not make the file whole, but a
-		// progressive one may end after any scan.
+		// An end marker after half a scan does not complete the file, but a progressive
+		// file may end after any scan.
 		for cut := bytes.Index(data, []byte{0xff, 0xda}) + 14; cut < len(data)-3; cut += 7 {
 			ended := append(slices.Clone(data[:cut]), 0xff, 0xd9)
 			if _, err := decodeReduced(ended, j.w, j.h, 4); err == nil {
@@ -220,14 +219,14 @@ func TestReducedRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// Three codes of one bit, of which there are two.
+	// Three codes of one bit, where only two are possible.
 	h := huffman{counts: [16]byte{3}, values: []byte{1, 2, 3}}
 	if h.build() {
 		t.Error("three codes of one bit")
 	}
 }
 
-// Large files that are cut, or are not what they claim, through Decode.
+// Large files that are truncated, or not what they claim, through Decode.
 func TestLargeRefused(t *testing.T) {
 	for _, progressive := range []bool{false, true} {
 		j := jpegRecipe{w: 1536, h: 768, step: 20, sampling: yuv420, sample: scenery(1), progressive: progressive}
@@ -250,7 +249,7 @@ func TestLargeRefused(t *testing.T) {
 		if _, err := Decode(huge); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "65535x65535") {
 			t.Errorf("huge: %v", err)
 		}
-		// Steps that come twice: image/jpeg decodes the file.
+		// With repeated steps image/jpeg decodes the file.
 		table := data[bytes.Index(data, []byte{0xff, 0xdb}):][:69]
 		p, err := Decode(slices.Concat(data[:len(data)-2], table, data[len(data)-2:]))
 		if err != nil || p.Width != 1536 || p.Height != 768 {
@@ -259,7 +258,7 @@ func TestLargeRefused(t *testing.T) {
 	}
 }
 
-// A file that is decoded in cells is one that image/jpeg decodes, to the same size.
+// If a file is decoded in cells, image/jpeg decodes it too, to the same size.
 func FuzzReduced(f *testing.F) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "*.jpg"))
 	for _, path := range files {

@@ -64,13 +64,13 @@ type scanPart struct {
 type jpegScan struct {
 	d           *reducedJPEG
 	parts       []scanPart
-	first, last int // its coefficients
-	high, low   int // their bits: below `high` (all if it is 0) down to `low`
+	first, last int // coefficients of the scan
+	high, low   int // bits of the coefficients: below `high` (all if it is 0) down to `low`
 }
 
-// check checks a scan against the scans before it. Each bit of a coefficient must
-// come once, from the top down. That bounds the number of scans, and it allows
-// sums to be kept instead of coefficients.
+// check checks a scan against earlier ones. Each bit of a coefficient must come once,
+// from the top down. That bounds the number of scans, and allows keeping sums instead of
+// coefficients.
 func (s *jpegScan) check() error {
 	refining := s.high > 0
 	switch {
@@ -80,7 +80,7 @@ func (s *jpegScan) check() error {
 		refining && s.high != s.low+1:
 		return errIrregular
 	}
-	// Here image/jpeg counts MCUs in a way of its own: leave the file to it.
+	// image/jpeg counts MCUs in its own way here: leave the file to it.
 	if c := s.parts[0].c; s.d.interval > 0 && len(s.parts) == 1 && c.h*c.v > 1 {
 		return errIrregular
 	}
@@ -105,7 +105,7 @@ func (s *jpegScan) check() error {
 	return nil
 }
 
-// prepare allocates what a component needs when the first scan of it comes.
+// prepare allocates what a component needs, at its first scan.
 func (c *jpegComponent) prepare(d *reducedJPEG) error {
 	if c.fold.ready {
 		return nil
@@ -124,7 +124,7 @@ func (c *jpegComponent) prepare(d *reducedJPEG) error {
 	return nil
 }
 
-// run goes through the MCUs.
+// run goes through the MCUs of the scan.
 func (s *jpegScan) run() error {
 	d := s.d
 	single := len(s.parts) == 1
@@ -167,7 +167,7 @@ func (s *jpegScan) run() error {
 	return nil
 }
 
-// block reads a scan's part of a block. It is false if that makes no sense.
+// block reads a scan's part of a block. It reports false if the data make no sense.
 func (s *jpegScan) block(p *scanPart, bx, by int) bool {
 	c := p.c
 	if !s.d.progressive {
@@ -208,7 +208,7 @@ func (s *jpegScan) dcFirst(p *scanPart, sums []int32) bool {
 	return true
 }
 
-// acSequential takes most of the time of a file. So it keeps the reader's state in
+// acSequential takes most of the time for a file. So it keeps the reader's state in
 // registers, and looks up short codes together with their coefficients.
 func (s *jpegScan) acSequential(p *scanPart, sums *[64]int32) bool {
 	r, ac, fold := &s.d.bits, p.ac, &p.c.fold
@@ -297,7 +297,7 @@ func (s *jpegScan) acFirst(p *scanPart, sums []int32, coded, negative *uint64) b
 	return true
 }
 
-// endOfBand reads how many blocks have nothing more, this one included.
+// endOfBand reads how many blocks are finished, including this one.
 func (s *jpegScan) endOfBand(size int) {
 	s.d.eobRun = 1 << size
 	if size > 0 {

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// A jpegRecipe describes a JPEG of a kind that image/jpeg does not write. All its
-// codes have eight bits, so that a symbol is its own code.
+// A jpegRecipe describes a JPEG that image/jpeg does not write. All its codes have eight
+// bits, so that a symbol is its own code.
 type jpegRecipe struct {
 	w, h        int
 	sampling    [][2]int // of each component
@@ -115,7 +115,7 @@ func (j jpegRecipe) encode() []byte {
 	return append(w.out, 0xff, 0xd9)
 }
 
-// cosineTransform is the orthonormal transform of eight numbers, a stride apart.
+// cosineTransform is the orthonormal transform of eight numbers at a given stride.
 func cosineTransform(x []float64, stride int) {
 	var in [8]float64
 	for j := range in {
@@ -305,8 +305,8 @@ func (w *recipeWriter) refine(block *[64]int, first, last, low int) {
 	}
 }
 
-// scenery is a texture that an encoder treats like a photo's: noise in octaves,
-// each half as coarse and 0.65 times as strong as the one before.
+// scenery is a texture that an encoder treats like a photo: noise in octaves, each half
+// as coarse and 0.65 times as strong as the previous one.
 func scenery(seed uint64) func(component, x, y int) float64 {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	const side = 256 // of a tile of noise

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// OpenCV decoded the files of testdata to the PNGs of the same names: all chroma
-// layouts, CMYK with and without Adobe's marker, progressive, WebP. The limits are
-// for the mean difference, in levels of 256: other decoders round otherwise.
+// OpenCV decoded the files of testdata to the PNGs of the same names: all chroma layouts,
+// CMYK with and without Adobe's marker, progressive, WebP. The limits are for the mean
+// difference in levels of 256: other decoders round differently.
 func TestPixelsAgainstOpenCV(t *testing.T) {
 	for pattern, limit := range map[string]float64{
 		"ycbcr*.jpg": 0.4, "progressive.jpg": 0.1, "cmyk*.jpg": 1.2, "ycck.jpg": 1.2,

@@ -6,7 +6,7 @@ import (
 	"iter"
 )
 
-// orientation is EXIF's tag 0x0112: how the stored rows become upright.
+// orientation is EXIF's tag 0x0112: how to turn the stored rows upright.
 //
 //	1 as stored   2 mirrored left-right   3 turned by 180°   4 mirrored top-bottom
 //	5 transposed  6 turn 90° clockwise    7 transverse       8 turn 90° counter-clockwise
@@ -21,8 +21,8 @@ func (o orientation) reversesX() bool { return o == 2 || o == 3 || o == 7 || o =
 // reversesY reports whether stored rows run against their upright axis.
 func (o orientation) reversesY() bool { return o == 3 || o == 4 || o == 6 || o == 7 }
 
-// readOrientation finds the orientation of an image file. If the metadata is
-// missing or damaged the photo counts as upright: it is not refused for that.
+// readOrientation finds the orientation of an image file. If the metadata are missing or
+// damaged the photo counts as upright.
 func readOrientation(format string, data []byte) orientation {
 	var block []byte
 	switch format {
@@ -138,7 +138,7 @@ func tiffOrientation(b []byte) orientation {
 			continue
 		}
 		v := uint32(0)
-		switch order.Uint16(b[2:]) { // a short by the book, a long by some cameras
+		switch order.Uint16(b[2:]) { // a short by the standard, a long from some cameras
 		case 3:
 			v = uint32(order.Uint16(b[8:]))
 		case 4:

@@ -5,9 +5,9 @@
 //	                               │ JPEG, PNG, GIF, WebP, TIFF, BMP; large JPEGs at reduced size
 //	                               └ transparency over white, turned as EXIF says
 //
-// Image files come from anywhere, so everything in them is doubted: a file that
-// is damaged, or that claims more than the limits in decode.go allow, is an
-// error that wraps cpar.ErrInput.
+// Image files come from anywhere, so nothing in them is trusted: a file that is damaged,
+// or that claims more than the limits in decode.go allow, is an error that wraps
+// cpar.ErrInput.
 package picture
 
 import (
@@ -19,11 +19,10 @@ import (
 	"cpar"
 )
 
-// A Picture is a decoded image, upright.
+// A Picture is a decoded, upright image.
 type Picture struct {
-	// Width and Height are in pixels. A large JPEG is decoded at a half, a
-	// quarter or an eighth of its size (jpegreduced.go), and these are then the
-	// reduced ones.
+	// Width and Height are in pixels. A large JPEG is decoded at a half, a quarter or an
+	// eighth of its size (jpegreduced.go); these are then the reduced sides.
 	Width, Height int
 	// RGB holds 3·Width·Height bytes, row by row from the top left.
 	RGB []byte
@@ -32,7 +31,7 @@ type Picture struct {
 // Row returns the 3·Width bytes of row y, which p still owns.
 func (p *Picture) Row(y int) []byte { return p.RGB[3*p.Width*y:][:3*p.Width] }
 
-// Image returns a copy of p for packages that draw.
+// Image returns a copy of p as an image.RGBA, for drawing.
 func (p *Picture) Image() *image.RGBA {
 	m := image.NewRGBA(image.Rect(0, 0, p.Width, p.Height))
 	for i := range p.Width * p.Height {
@@ -42,8 +41,8 @@ func (p *Picture) Image() *image.RGBA {
 	return m
 }
 
-// ReadFile reads an image file. It looks at the size first, so that a path to
-// something that is no photo at all does not fill the memory.
+// ReadFile reads an image file. It checks the size first, so that a file that is no photo
+// cannot fill the memory. Errors wrap cpar.ErrInput.
 func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"image/draw"
 )
 
-// A rowReader writes row y of an image, as stored, as 8-bit sRGB over white.
+// A rowReader writes row y of a stored image as 8-bit sRGB over white.
 type rowReader func(y int, rgb []byte)
 
-// rowsOf returns the reader of a decoded image.
+// rowsOf returns a reader for a decoded image.
 func rowsOf(format string, img image.Image) rowReader {
 	switch m := img.(type) {
 	case *image.YCbCr:
@@ -26,7 +26,7 @@ func rowsOf(format string, img image.Image) rowReader {
 	line := image.NewRGBA(image.Rect(0, 0, b.Dx(), 1))
 	op := draw.Over
 	if m, ok := img.(interface{ Opaque() bool }); ok && m.Opaque() {
-		op = draw.Src // which is faster
+		op = draw.Src // this is faster
 	}
 	return func(y int, rgb []byte) {
 		if op == draw.Over {
@@ -40,8 +40,8 @@ func rowsOf(format string, img image.Image) rowReader {
 	}
 }
 
-// wholePalette fills a palette up with white: a damaged file may have indices
-// beyond its end, on which package image would panic.
+// wholePalette extends a palette with white: a damaged file may have indices beyond its
+// end, on which package image would panic.
 func wholePalette(m *image.Paletted) *image.Paletted {
 	whole := *m
 	whole.Palette = make(color.Palette, 256)

@@ -1,6 +1,6 @@
 package picture
 
-// upright reads w×h pixels, as they are stored, and turns them.
+// upright reads w×h pixels as stored, and turns them upright.
 func upright(read rowReader, w, h int, o orientation) *Picture {
 	p := &Picture{Width: w, Height: h, RGB: make([]byte, 3*w*h)}
 	if o == 1 {

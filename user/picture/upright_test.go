@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// Every orientation by its definition: pixels 012 345, as they are stored, and
-// where they belong.
+// Every orientation by definition: the pixels 012 345 as stored, and where they belong.
 func TestUpright(t *testing.T) {
 	stored := func(y int, rgb []byte) {
 		for x := range 3 {

@@ -2,10 +2,10 @@ package picture
 
 import "image"
 
-// Chroma planes are often half as wide or high as luma. They are interpolated
-// with a triangle filter, three parts of the nearer sample and one of the
-// farther, as libjpeg and OpenCV do. Package image repeats samples instead,
-// which moves the hsv histograms of photos by up to 0.1 in L1.
+// Chroma planes are often half as wide or high as luma. They are interpolated with a
+// triangle filter, three parts of the nearer sample to one of the farther, as in libjpeg
+// and OpenCV. Package image repeats samples instead, which changes the hsv histograms of
+// photos by up to 0.1 in L1.
 
 // A convertRow turns a row of luma and full-width chroma into RGB.
 type convertRow func(rgb, y, cb, cr []byte)
@@ -31,12 +31,12 @@ func yCbCrARows(m *image.NYCbCrA) rowReader {
 	}
 }
 
-// An upsampler brings rows of chroma to the width of luma.
+// An upsampler expands rows of chroma to the width of luma.
 type upsampler struct {
 	w            int     // luma columns
-	cw, ch       int     // chroma columns and rows that hold samples
+	cw, ch       int     // chroma columns and rows with samples
 	hx, vx       int     // luma columns and rows that a chroma sample covers
-	origin, step int     // of the chroma planes
+	origin, step int     // offset and stride of the chroma planes
 	sums         []int32 // a chroma row between two rows, times 4
 	cb, cr       []byte  // w rounded up to whole chroma samples
 }
@@ -70,14 +70,14 @@ func (u *upsampler) row(plane []byte, y int, out []byte) []byte {
 		return near
 	}
 	far := near
-	if u.vx == 2 { // the row above for even y, below for odd, if there is one
+	if u.vx == 2 { // for even y the row above, for odd y the row below, if any
 		far = plane[u.origin+min(max(cy-1+2*(y&1), 0), u.ch-1)*u.step:][:u.cw]
 	}
 	sums := u.sums
 	for x := range near {
 		sums[x] = 3*int32(near[x]) + int32(far[x])
 	}
-	if u.hx != 2 { // a sample that covers four columns is repeated
+	if u.hx != 2 { // samples that cover four columns are repeated
 		for x := range out {
 			out[x] = byte((sums[x/u.hx] + 2) >> 2)
 		}
@@ -87,7 +87,7 @@ func (u *upsampler) row(plane []byte, y int, out []byte) []byte {
 	left := sums[0]
 	for x, s := range sums {
 		right := sums[min(x+1, len(sums)-1)]
-		out[2*x] = byte((3*s + left + 8) >> 4)    // a half goes up in one column
+		out[2*x] = byte((3*s + left + 8) >> 4)    // halves are rounded up in one column
 		out[2*x+1] = byte((3*s + right + 7) >> 4) // and down in the next
 		left = s
 	}
@@ -111,8 +111,8 @@ func jpegRGB(rgb, y, cb, cr []byte) {
 	}
 }
 
-// videoRGB is the matrix of WebP, with libwebp's fractions. Its luma runs from 16
-// to 235, which package image does not know.
+// videoRGB is the matrix of WebP, with libwebp's constants. Its luma runs from 16 to 235,
+// which package image ignores.
 func videoRGB(rgb, y, cb, cr []byte) {
 	for x, luma := range y {
 		l := int32(luma) * 19077 >> 8

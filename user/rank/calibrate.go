@@ -9,27 +9,27 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Sample is a photo whose keywords are known, with its nearest among photos that
-// neither it nor, if it was learnt, the distance was learnt from.
+// Sample is a photo with known keywords and its nearest photos, which exclude the photo
+// itself and, if the distance was learnt, every photo that it was learnt from.
 type Sample struct {
-	Near  []Neighbour // at least as many as may vote; more than MostNeighbours are not used
+	Near  []Neighbour // at least as many as may vote; at most MostNeighbours are used
 	Truth []string
-	Fold  int // from 0; photos of one fold are measured together, as one test
+	Fold  int // from 0; photos of one fold are measured together as one test
 }
 
-// Quality is what a choice of parameters gave on the samples it was chosen by, the
-// mean of their folds. A mean over words depends on how many photos are asked: the
-// more there are, the more words of one or two photos it has.
+// Quality is the result of a choice of parameters on the samples it was chosen by, as the
+// mean of their folds. A mean over words depends on the number of test photos: the more
+// there are, the more words with only one or two photos.
 type Quality struct {
 	P     float64 `json:"P"`     // mean over words of precision, 0 … 1
 	R     float64 `json:"R"`     // mean over words of recall, 0 … 1
 	Nplus float64 `json:"Nplus"` // words recalled at least once
-	Words float64 `json:"words"` // words of the photos asked, over which the means are
-	ECE   float64 `json:"ece"`   // of all words of all neighbours, ten bins
+	Words float64 `json:"words"` // words of the test photos, over which P and R are means
+	ECE   float64 `json:"ece"`   // calibration error over all words of all neighbours, ten bins
 }
 
-// Merit is the harmonic mean of P and R, what parameters are chosen by: an
-// arithmetic mean would trade precision away for the easier recall.
+// Merit is the harmonic mean of P and R, by which parameters are chosen: an arithmetic
+// mean would trade precision for recall, which is easier.
 func (q Quality) Merit() float64 {
 	if q.P+q.R == 0 {
 		return 0
@@ -37,10 +37,10 @@ func (q Quality) Merit() float64 {
 	return 2 * q.P * q.R / (q.P + q.R)
 }
 
-// MostNeighbours is the most that Calibrate lets vote.
+// MostNeighbours is the greatest number of neighbours that Calibrate lets vote.
 const MostNeighbours = 80
 
-// mostRarity bounds the exponent of how loud a word is, here and in the encoding.
+// mostRarity bounds the exponent of loudness, here and in the encoding.
 const mostRarity = 2
 
 // What Calibrate chooses from.
@@ -50,14 +50,14 @@ var (
 	rarityChoices    = []float64{0, 0.25, 0.5, 0.7, 0.85, 1, 1.15, 1.3, 1.45, 1.6, 1.8, mostRarity}
 )
 
-// nearlyBest is how much of the best merit is good enough for fewer neighbours: a
-// reply is shorter with them, and a search of part of the records misses less.
+// nearlyBest is the share of the best merit that is good enough for fewer neighbours:
+// they make replies shorter, and a partial search misses less.
 const nearlyBest = 0.995
 
-// Calibrate chooses the parameters that annotate the samples best with keep
-// keywords each and fits the probabilities. collection is the keywords of every
-// photo that will be searched. A fixed number of neighbours may be asked for;
-// 0 chooses it too.
+// Calibrate chooses the parameters that annotate the samples best with keep keywords
+// each, and fits the probabilities. collection has the keywords of every photo that will
+// be searched. neighbours fixes the number of neighbours; 0 chooses it too. Errors wrap
+// cpar.ErrInput.
 func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
 	if len(samples) == 0 || len(collection) == 0 || keep < 1 || neighbours < 0 || neighbours > MostNeighbours {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w: %d samples, %d photos, %d keywords, %d neighbours",
@@ -77,7 +77,7 @@ func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*
 		}
 	}
 	n := c.number(samples)
-	// Every pair of neighbours and decay on a core of its own.
+	// Every pair of neighbours and decay on its own core.
 	grid := make([][]Quality, len(ks)*len(decayChoices))
 	parallel.For(len(grid), func(i int) {
 		voted := n.vote(ks[i/len(decayChoices)], decayChoices[i%len(decayChoices)])
@@ -86,7 +86,7 @@ func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*
 			grid[i] = append(grid[i], n.measure(voted, loud, rarity, keep))
 		}
 	})
-	// The best of every number of neighbours. Of equals the lesser correction.
+	// The best of every number of neighbours; of equals, the one with the smaller correction.
 	best := make([]Quality, len(ks))
 	at := make([][2]int, len(ks))
 	most := 0.0
@@ -103,7 +103,7 @@ func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*
 	quality := best[chosen]
 	c.neighbours, c.decay, c.rarity = ks[chosen], decayChoices[at[chosen][0]], rarityChoices[at[chosen][1]]
 	voted := n.vote(c.neighbours, c.decay)
-	c.listen(n, voted)
+	c.setLoudness(n, voted)
 	var x [][curveTerms]float64
 	var y []bool
 	for i, list := range voted {
@@ -128,12 +128,12 @@ func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*
 	return c, quality, nil
 }
 
-// numbered are the samples with words as numbers, so that a grid of a few
-// hundred parameters takes seconds.
+// numbered holds the samples with words as numbers, so that a grid of a few hundred
+// parameters takes seconds.
 type numbered struct {
 	names []string
 	dis   [][]float64
-	words [][][]int // of every sample's neighbours
+	words [][][]int // words of every sample's neighbours
 	truth [][]int
 	folds [][]int   // the samples of every fold
 	share []float64 // of every word
@@ -142,7 +142,7 @@ type numbered struct {
 func (c *Calibrated) number(samples []Sample) *numbered {
 	n := &numbered{}
 	number := map[string]int{}
-	// The same slice of strings is in many neighbours' places: numbered once.
+	// Many neighbours share one slice of strings: number it once.
 	type key struct {
 		at  *string
 		len int
@@ -195,7 +195,7 @@ type voted struct {
 	vote float64
 }
 
-// vote is what the k nearest of every sample say, in order of first occurrence.
+// vote counts the votes of the k nearest of every sample, in order of first occurrence.
 func (n *numbered) vote(k int, decay float64) [][]voted {
 	out := make([][]voted, len(n.dis))
 	place := make([]int, len(n.share))
@@ -219,8 +219,8 @@ func (n *numbered) vote(k int, decay float64) [][]voted {
 	return out
 }
 
-// measure annotates every sample with its keep best words; folds without samples
-// do not count. loud is λ of every word for every fold.
+// measure annotates every sample with its keep best words; empty folds do not count. loud
+// is λ of every word for every fold.
 func (n *numbered) measure(votes [][]voted, loud [][]float64, rarity float64, keep int) Quality {
 	due := make([]float64, len(n.share))
 	hit, said, real := make([]int, len(due)), make([]int, len(due)), make([]int, len(due))
@@ -237,7 +237,7 @@ func (n *numbered) measure(votes [][]voted, loud [][]float64, rarity float64, ke
 		clear(said)
 		clear(real)
 		for _, s := range fold {
-			for _, v := range best(votes[s], due, keep) {
+			for _, v := range topWords(votes[s], due, keep) {
 				said[v.word]++
 				if slices.Contains(n.truth[s], v.word) {
 					hit[v.word]++
@@ -255,13 +255,13 @@ func (n *numbered) measure(votes [][]voted, loud [][]float64, rarity float64, ke
 	return mean
 }
 
-// best are the keep words of greatest vote times due, in the order of Keywords.
-func best(list []voted, due []float64, keep int) []voted {
+// topWords returns the keep words of greatest vote times due, in the order of Keywords.
+func topWords(list []voted, due []float64, keep int) []voted {
 	top := make([]voted, 0, min(keep, len(list))+1)
 	for _, v := range list {
 		v.vote *= due[v.word]
 		at := len(top)
-		for at > 0 && top[at-1].vote < v.vote { // after equals: stable
+		for at > 0 && top[at-1].vote < v.vote { // after equal votes: stable
 			at--
 		}
 		if at < keep {
@@ -292,11 +292,11 @@ func meanOfWords(hit, said, real []int) Quality {
 	return q
 }
 
-// pull holds the curve to finite coefficients where right and wrong can be
-// told apart completely; it is the weight of one prediction or so.
+// pull keeps the curve's coefficients finite if right and wrong are perfectly separable;
+// it has the weight of about one prediction.
 const pull = 1e-2
 
-// logistic is the regression of y on x by Newton's method with halved steps.
+// logistic fits the regression of y on x by Newton's method with step halving.
 func logistic(x [][curveTerms]float64, y []bool) [curveTerms]float64 {
 	loss := func(c [curveTerms]float64) float64 {
 		sum := pull / 2 * dot(c, c)
@@ -354,7 +354,7 @@ func logistic(x [][curveTerms]float64, y []bool) [curveTerms]float64 {
 	return c
 }
 
-// solve is h⁻¹g for a positive definite h, by elimination.
+// solve returns h⁻¹g for a positive definite h, by elimination.
 func solve(h [curveTerms][curveTerms]float64, g [curveTerms]float64) [curveTerms]float64 {
 	for i := range g {
 		for j := i + 1; j < curveTerms; j++ {

@@ -15,8 +15,8 @@ import (
 	"cpar"
 )
 
-// synthetic is samples of a world where the truth is a random part of what a photo's
-// kind has, and neighbours are of the same kind the more often the nearer.
+// synthetic makes samples of a world where a photo's keywords are a random part of its
+// kind's, and nearer neighbours are more often of the same kind.
 func synthetic(n int, seed uint64) (samples []Sample, collection [][]string) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	kind := func() int { return int(20 * math.Pow(rng.Float64(), 2)) } // some are rare
@@ -41,7 +41,7 @@ func synthetic(n int, seed uint64) (samples []Sample, collection [][]string) {
 			if rng.Float64() < clear*math.Exp(-float64(i)/30) {
 				of = k
 			}
-			s.Near = append(s.Near, Neighbour{dis, words(of)})
+			s.Near = append(s.Near, Neighbour{Dis: dis, Keywords: words(of)})
 		}
 		samples, collection = append(samples, s), append(collection, s.Truth)
 	}
@@ -57,8 +57,7 @@ func calibrated(t testing.TB, samples []Sample, collection [][]string) (*Calibra
 	return c, q
 }
 
-// What is said with a probability is true as often, on photos other than those that
-// the ranker was calibrated on.
+// Probabilities match frequencies, on photos other than those that the ranker was calibrated on.
 func TestProbabilitiesMeanWhatTheySay(t *testing.T) {
 	samples, collection := synthetic(3000, 1)
 	c, q := calibrated(t, samples[:1500], collection)
@@ -87,8 +86,7 @@ func TestProbabilitiesMeanWhatTheySay(t *testing.T) {
 	}
 }
 
-// quality is the twin of measure: the mean of recall and precision word by word
-// of what Keywords says.
+// quality is the twin of measure: recall and precision of Keywords, averaged word by word.
 func quality(c *Calibrated, samples []Sample, keep int) Quality {
 	var mean Quality
 	for fold := range 2 {
@@ -100,7 +98,7 @@ func quality(c *Calibrated, samples []Sample, keep int) Quality {
 	return mean
 }
 
-// heard is c with how loud words are by other samples, computed plainly.
+// heard is c with loudness from other samples, computed plainly.
 func heard(c *Calibrated, samples []Sample) *Calibrated {
 	plain := *c
 	plain.rarity = 0 // weights are votes
@@ -175,7 +173,7 @@ func TestCalibrateMeasuresItsKeywords(t *testing.T) {
 	if math.Abs(q.P-want.P) > 1e-9 || math.Abs(q.R-want.R) > 1e-9 || q.Nplus != want.Nplus || q.Words != want.Words {
 		t.Errorf("%+v, want %+v", q, want)
 	}
-	// Nearly the best of its grid, the fields' own neighbours in it included.
+	// Nearly the best of its grid, also with other numbers of neighbours.
 	for _, other := range []Calibrated{{neighbours: 5}, {neighbours: 80}, {neighbours: 10, decay: 4, rarity: 0.5}} {
 		other.photos, other.words = c.photos, c.words
 		if o := quality(&other, samples, 5); nearlyBest*o.Merit() > q.Merit()+1e-12 {
@@ -200,7 +198,7 @@ func TestCalibratedByHand(t *testing.T) {
 	c := &Calibrated{neighbours: 2, decay: 1, rarity: 0.5, photos: 100, words: map[string]word{"sky": {25, 1}, "fox": {1, 1}},
 		trend: [2]float64{0, 1}, // λ is π
 		curve: [curveTerms]float64{0.5, 1, 0, 0, 0.25, 0}}
-	near := []Neighbour{{2, []string{"sky"}}, {1, []string{"fox", "sky", "fox"}}, {3, []string{"tree"}}, {math.NaN(), []string{"sun"}}}
+	near := []Neighbour{{Dis: 2, Keywords: []string{"sky"}}, {Dis: 1, Keywords: []string{"fox", "sky", "fox"}}, {Dis: 3, Keywords: []string{"tree"}}, {Dis: math.NaN(), Keywords: []string{"sun"}}}
 	got := c.Keywords(near, 9)
 	nearer := 1 / (1 + math.Exp(-0.5)) // exp(−½) and exp(−1)
 	if len(got) != 2 || got[0].Word != "fox" || math.Abs(got[0].Weight-nearer*10) > 1e-12 || math.Abs(got[1].Weight-2) > 1e-12 {
@@ -213,21 +211,21 @@ func TestCalibratedByHand(t *testing.T) {
 	if len(c.Keywords(near, -1)) != 0 || len(c.Keywords(near, 1)) != 1 || len(c.Keywords(nil, 5)) != 0 {
 		t.Error("other numbers of keywords")
 	}
-	// Only ratios of distances count.
-	far := []Neighbour{{2e9, []string{"sky"}}, {1e9, []string{"fox", "sky"}}}
+	// Only ratios of distances matter.
+	far := []Neighbour{{Dis: 2e9, Keywords: []string{"sky"}}, {Dis: 1e9, Keywords: []string{"fox", "sky"}}}
 	if again := c.Keywords(far, 9); math.Abs(again[0].Weight-got[0].Weight) > 1e-9 {
 		t.Errorf("in another unit: %+v", again)
 	}
-	for _, k := range c.Keywords([]Neighbour{{-1, []string{"a"}}, {0, []string{"b"}}}, 9) {
+	for _, k := range c.Keywords([]Neighbour{{Dis: -1, Keywords: []string{"a"}}, {Dis: 0, Keywords: []string{"b"}}}, 9) {
 		if math.Abs(k.Weight-5) > 1e-12 || !(k.Probability > 0 && k.Probability < 1) {
 			t.Errorf("at distance 0: %+v", k)
 		}
 	}
 }
 
-// A rare word with a third of the votes goes before a common one with two.
+// A rare word with a third of the votes precedes a common one with two.
 func TestRareWordsAreGivenTheirDue(t *testing.T) {
-	near := []Neighbour{{1, []string{"common"}}, {1, []string{"common"}}, {1, []string{"rare"}}}
+	near := []Neighbour{{Dis: 1, Keywords: []string{"common"}}, {Dis: 1, Keywords: []string{"common"}}, {Dis: 1, Keywords: []string{"rare"}}}
 	c := &Calibrated{neighbours: 3, photos: 1000, words: map[string]word{"common": {500, 1}, "rare": {5, 1}}, trend: [2]float64{0, 1}}
 	if got := c.Keywords(near, 1); got[0].Word != "common" {
 		t.Errorf("without: %v", got)
@@ -236,12 +234,12 @@ func TestRareWordsAreGivenTheirDue(t *testing.T) {
 	if got := c.Keywords(near, 1); got[0].Word != "rare" {
 		t.Errorf("with: %v", got)
 	}
-	// So does one whose votes are seldom loud, as common as it may be.
+	// So does a word whose votes are seldom loud, however common.
 	c.words["rare"] = word{500, 1e-2}
 	if got := c.Keywords(near, 1); got[0].Word != "rare" {
 		t.Errorf("lonely: %v", got)
 	}
-	// By probability nothing is given.
+	// By probability there is no such preference.
 	c.curve = [curveTerms]float64{0, 1}
 	if got := c.Probable(near, 1); got[0].Word != "common" {
 		t.Errorf("by probability: %v", got)
@@ -258,7 +256,7 @@ func TestLogisticFindsTheCurve(t *testing.T) {
 		y = append(y, rng.Float64() < sigmoid(dot(want, x[len(x)-1])))
 	}
 	got := logistic(x, y)
-	// The terms resemble one another, so coefficients may differ where curves do not.
+	// The terms are similar to each other, so coefficients may differ where curves do not.
 	for _, v := range []float64{0.05, 0.3, 0.6, 0.95} {
 		for _, share := range []float64{0.01, 0.1, 0.8} {
 			if a, b := sigmoid(dot(got, terms(v, share))), sigmoid(dot(want, terms(v, share))); math.Abs(a-b) > 0.02 {
@@ -266,7 +264,7 @@ func TestLogisticFindsTheCurve(t *testing.T) {
 			}
 		}
 	}
-	// At the optimum the mean probability is the share of right ones.
+	// At the optimum the mean probability equals the share of right answers.
 	sum, right := 0.0, 0.0
 	for i := range x {
 		sum += sigmoid(dot(got, x[i]))
@@ -277,7 +275,7 @@ func TestLogisticFindsTheCurve(t *testing.T) {
 	if math.Abs(sum-right) > 0.1 {
 		t.Errorf("%g said, %g found", sum, right)
 	}
-	// Told apart completely, or nothing at all: finite.
+	// Perfect separation, or nothing at all: finite.
 	for _, y := range [][]bool{{true, true}, {false, true}} {
 		for _, v := range logistic([][curveTerms]float64{terms(0.1, 0.5), terms(0.9, 0.5)}, y) {
 			if v-v != 0 {
@@ -287,7 +285,7 @@ func TestLogisticFindsTheCurve(t *testing.T) {
 	}
 }
 
-// A step, which no smooth curve follows, comes out as a step; and the line rises.
+// A step, which no smooth curve follows, comes out as a step, and the line rises.
 func TestStraighten(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	var p []float64
@@ -313,7 +311,7 @@ func TestStraighten(t *testing.T) {
 		}
 		before = now
 	}
-	for _, y := range []bool{false, true} { // nothing but one answer
+	for _, y := range []bool{false, true} { // only one kind of answer
 		if got := straightened(0.5, straighten([]float64{0.5, 0.5}, []bool{y, y})); !(got > 0 && got < 1) {
 			t.Errorf("%v gives %g", y, got)
 		}

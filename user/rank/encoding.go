@@ -9,7 +9,7 @@ import (
 	"cpar"
 )
 
-// The encoding of a Calibrated, words little-endian:
+// The encoding of a Calibrated, in little-endian words:
 //
 //	 0  magic "cpar.cal" (8 bytes)
 //	 8  version uint32 = 2
@@ -17,16 +17,16 @@ import (
 //	16  photos uint32, 1 to 2³¹ − 1
 //	20  words uint32
 //	24  decay, rarity, six coefficients of the curve, two of the trend of λ: float64 each
-//	104 knots uint32, 0 to 24; of each said, found: float64, both rising in (0, 1)
-//	 …  per word, in rising order of bytes: count uint32, 1 to photos; how much louder
-//	    than the trend, float32, 10⁻⁶ to 10⁶; length uint32, the bytes
+//	104 knots uint32, 0 to 24; for each: said, found: float64, both rising in (0, 1)
+//	 …  per word, in rising order of bytes: count uint32, 1 to photos; loudness relative
+//	    to the trend, float32, 10⁻⁶ to 10⁶; length uint32, the bytes
 //
-// There is one encoding of a ranker and nothing may follow it.
+// A ranker has one encoding, and nothing may follow it.
 const (
 	calMagic   = "cpar.cal"
 	calVersion = 2
 	calHeader  = 24 + 8*(2+curveTerms+2) + 4
-	// mostLouder bounds how far a word is from the trend.
+	// mostLouder bounds how far a word may be from the trend.
 	mostLouder = 1e6
 )
 
@@ -61,13 +61,14 @@ func (c *Calibrated) AppendBinary(data []byte) ([]byte, error) {
 // MarshalBinary is AppendBinary to a new slice.
 func (c *Calibrated) MarshalBinary() ([]byte, error) { return c.AppendBinary(nil) }
 
-// UnmarshalBinary decodes data, which it does not keep. On an error c is unchanged.
+// UnmarshalBinary decodes data without keeping it. On error c is unchanged. Errors wrap
+// cpar.ErrCorrupt or cpar.ErrVersion.
 func (c *Calibrated) UnmarshalBinary(data []byte) error {
 	corrupt := func(what string) error {
 		return fmt.Errorf("decoding a ranker: %w: %s", cpar.ErrCorrupt, what)
 	}
 	if len(data) < calHeader || string(data[:len(calMagic)]) != calMagic {
-		return corrupt("no such header")
+		return corrupt("wrong header")
 	}
 	field := func(i int) uint32 { return binary.LittleEndian.Uint32(data[len(calMagic)+4*i:]) }
 	if v := field(0); v != calVersion {
@@ -81,7 +82,7 @@ func (c *Calibrated) UnmarshalBinary(data []byte) error {
 	var values [2 + curveTerms + 2]float64
 	for i := range values {
 		values[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[24+8*i:]))
-		// 1000 is far from any fit, and keeps every weight finite.
+		// 1000 is far beyond any fit, and keeps every weight finite.
 		if !(math.Abs(values[i]) <= 1000) {
 			return corrupt(fmt.Sprintf("parameter %d is %v", i, values[i]))
 		}
@@ -100,7 +101,7 @@ func (c *Calibrated) UnmarshalBinary(data []byte) error {
 	for range knots {
 		k := knot{math.Float64frombits(binary.LittleEndian.Uint64(rest)), math.Float64frombits(binary.LittleEndian.Uint64(rest[8:]))}
 		if !(k.said > before.said && k.said < 1 && k.found > before.found && k.found < 1) {
-			return corrupt("a line that does not rise")
+			return corrupt("a line that is not rising")
 		}
 		out.line, before, rest = append(out.line, k), k, rest[16:]
 	}

@@ -2,11 +2,10 @@ package rank
 
 import "math"
 
-// How loud words are: λ_t = √(mean of v_t²) over photos, and its trend with π_t.
-// Where a word of the collection was heard of by none of the photos asked, the trend
-// speaks for it.
+// The loudness of words: λ_t = √(mean of v_t²) over photos, and its trend with π_t. The
+// trend stands in for a word that received no votes.
 
-// squares are Σ v² of every word over every fold, and over all.
+// squares returns Σ v² of every word for every fold, and over all folds.
 func (n *numbered) squares(votes [][]voted) (byFold [][]float64, all []float64) {
 	all = make([]float64, len(n.share))
 	for _, fold := range n.folds {
@@ -24,20 +23,19 @@ func (n *numbered) squares(votes [][]voted) (byFold [][]float64, all []float64) 
 	return byFold, all
 }
 
-// loudness is λ of every word by its sum of squares over so many photos, and the
-// trend.
+// loudness returns λ of every word from its sum of squares over a number of photos, and the trend.
 func (n *numbered) loudness(squares []float64, photos int) (loud []float64, trend [2]float64) {
 	loud = make([]float64, len(squares))
 	var sw, sx, sy, sxx, sxy float64
 	for w, sum := range squares {
-		// What is left of a difference of sums is nothing where it is tiny.
+		// A tiny difference of sums is only rounding.
 		if sum > 1e-12 && photos > 0 {
 			loud[w] = math.Sqrt(sum / float64(photos))
 			x, y := math.Log(n.share[w]), math.Log(loud[w])
 			sw, sx, sy, sxx, sxy = sw+1, sx+x, sy+y, sxx+x*x, sxy+x*y
 		}
 	}
-	// Least squares; with words of one share only, a level.
+	// Least squares; a constant if all words have the same share.
 	if d := sw*sxx - sx*sx; d > 1e-9*sw*sw {
 		trend[1] = (sw*sxy - sx*sy) / d
 	}
@@ -52,8 +50,8 @@ func (n *numbered) loudness(squares []float64, photos int) (loud []float64, tren
 	return loud, trend
 }
 
-// loudOutside is λ of every word for every fold, by the photos of the others: a
-// photo's own votes must not say how loud its words are. A single fold has no
+// loudOutside returns λ of every word for every fold, from the photos of the other folds:
+// a photo's own votes must not determine how loud its words are. A single fold has no
 // others.
 func (n *numbered) loudOutside(votes [][]voted) [][]float64 {
 	byFold, all := n.squares(votes)
@@ -78,14 +76,14 @@ func (n *numbered) loudOutside(votes [][]voted) [][]float64 {
 	return out
 }
 
-// listen gives c how loud words are.
-func (c *Calibrated) listen(n *numbered, votes [][]voted) {
+// setLoudness stores in c how loud words are.
+func (c *Calibrated) setLoudness(n *numbered, votes [][]voted) {
 	_, all := n.squares(votes)
 	loud, trend := n.loudness(all, len(votes))
 	c.trend = trend
 	for w, name := range n.names {
 		known, ok := c.words[name]
-		if !ok { // of a sample's truth, and in no photo of the collection
+		if !ok { // in a sample's truth but in no photo of the collection
 			continue
 		}
 		known.louder = float32(loud[w] / math.Exp(trend[0]+trend[1]*math.Log(n.share[w])))

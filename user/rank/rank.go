@@ -2,26 +2,24 @@
 //
 //	neighbours: distance Dis_I and keywords each ─▶ keywords, best first, with weights
 //
-// It is the last step of the paper: neighbour I of the k returned ones gets
-// the weight W_I = 1 − Dis_I/ΣDis, keyword t the weight W_t = Σ W_I over the
-// neighbours that have it, and the keywords of greatest weight annotate the
-// photo. Dis is D_L1 + D_KL in units of normalised features, at least 0.
+// It is the last step of the paper. Neighbour I of the k returned ones has the weight
+// W_I = 1 − Dis_I/ΣDis. Keyword t has the weight W_t = Σ W_I over the neighbours that
+// have it, and the keywords of greatest weight annotate the photo. Dis is D_L1 + D_KL in
+// units of normalised features, at least 0.
 //
 // # What the weights mean
 //
-// With n_t neighbours that have t and D_t the sum of their distances, W_t is
-// n_t − D_t/ΣDis. As D_t/ΣDis lies in [0, 1], a keyword of more neighbours
-// never weighs less than one of fewer: the number of neighbours ranks first,
-// nearness among equal numbers.
+// If n_t neighbours have t and the sum of their distances is D_t, then W_t is
+// n_t − D_t/ΣDis. Since D_t/ΣDis lies in [0, 1], a keyword with more neighbours never
+// weighs less than one with fewer: first by the number of neighbours, then by nearness.
 //
 // # Where it corrects the paper
 //
-// A single neighbour has weight 1, where the printed formula gives 1 − 1 = 0.
-// Neighbours that are all at distance 0 have weight 1 − 1/k each, the limit of
-// equal distances, where the printed formula is 0/0. The weights are not
-// invariant to a shift of the distances, so an unknown offset must be removed
-// before they are formed, and Dis is clamped at 0: distances from encrypted
-// scores come out slightly negative for photos that are nearly equal.
+// A single neighbour has weight 1, where the printed formula gives 1 − 1 = 0. Neighbours
+// that are all at distance 0 have weight 1 − 1/k each, the limit for equal distances,
+// where the printed formula is 0/0. The weights are not invariant to a shift of the
+// distances, so an unknown offset must be removed first, and Dis is clamped at 0:
+// distances from encrypted scores can be slightly negative for nearly equal photos.
 package rank
 
 import (
@@ -30,24 +28,27 @@ import (
 	"slices"
 )
 
-// Neighbour is one of the nearest annotated photos.
+// Neighbour is one of the nearest annotated photos: a decrypted record of a reply.
 type Neighbour struct {
-	Dis      float64  // distance to the new photo; below 0 counts as 0
-	Keywords []string // a word that occurs twice counts once
+	Record   uint32   `json:"record"`
+	Dis      float64  `json:"distance"` // to the new photo; below 0 counts as 0
+	Keywords []string `json:"keywords"` // repeated words count once
 }
 
-// Keyword is a word for the new photo. Weights lie in [0, k] for k neighbours.
+// Keyword is a keyword for the new photo.
 type Keyword struct {
-	Word   string  `json:"word"`
+	Word string `json:"word"`
+	// Weight orders the words; W_t lies in [0, k] for k neighbours.
 	Weight float64 `json:"weight"`
+	// Probability is in (0, 1), or 0 if the ranker has none.
+	Probability float64 `json:"probability,omitempty"`
 }
 
-// Keywords ranks the words of near by weight and returns the first n of them,
-// or all if there are fewer. Words of equal weight come in order of first
-// occurrence, nearest neighbour first; near may be in any order and is not
-// changed. A neighbour whose distance is NaN or infinite is left out, as though
-// it had not been returned: it says nothing, and would make every weight
-// say nothing.
+// Keywords ranks the words of near by weight and returns the first n, or all if there are
+// fewer. Words of equal weight are in order of first occurrence, nearest neighbour first;
+// near may be in any order and is not changed. A neighbour with a NaN or infinite
+// distance is ignored, as if it had not been returned: it would make every weight
+// meaningless.
 func Keywords(near []Neighbour, n int) []Keyword {
 	sorted := make([]Neighbour, 0, len(near))
 	for _, i := range near {
@@ -55,7 +56,7 @@ func Keywords(near []Neighbour, n int) []Keyword {
 			sorted = append(sorted, i)
 		}
 	}
-	// Stable: photos at equal distances stay in the order given.
+	// Stable: photos at equal distances keep their order.
 	slices.SortStableFunc(sorted, func(a, b Neighbour) int { return cmp.Compare(a.Dis, b.Dis) })
 	weights := neighbourWeights(sorted)
 
@@ -79,7 +80,7 @@ func Keywords(near []Neighbour, n int) []Keyword {
 	return words[:max(0, min(n, len(words)))]
 }
 
-// neighbourWeights is W_I of every neighbour.
+// neighbourWeights returns W_I of every neighbour.
 func neighbourWeights(near []Neighbour) []float64 {
 	weights := make([]float64, len(near))
 	if len(near) == 1 {

@@ -33,7 +33,7 @@ func annotate(near []Neighbour, keep int) []Keyword {
 	sort.SliceStable(order, func(a, b int) bool { return total[order[a]] > total[order[b]] })
 	var out []Keyword
 	for _, t := range order[:min(keep, len(order))] {
-		out = append(out, Keyword{t, total[t]})
+		out = append(out, Keyword{Word: t, Weight: total[t]})
 	}
 	return out
 }
@@ -68,15 +68,15 @@ func TestKeywordsEqualsReference(t *testing.T) {
 	}
 }
 
-// Figures that baseline.py's annotate gives for the same input.
+// Results of baseline.py's annotate for the same input.
 func TestKeywordsByHand(t *testing.T) {
 	near := []Neighbour{
-		{4, []string{"sky", "tree"}},
-		{1, []string{"sun", "sky"}}, // the nearest, though not first
-		{5, []string{"grass", "tree", "tree"}},
+		{Dis: 4, Keywords: []string{"sky", "tree"}},
+		{Dis: 1, Keywords: []string{"sun", "sky"}}, // the nearest, though not first
+		{Dis: 5, Keywords: []string{"grass", "tree", "tree"}},
 	}
 	got := Keywords(near, 3)
-	want := []Keyword{{"sky", 0.9 + 0.6}, {"tree", 0.6 + 0.5}, {"sun", 0.9}}
+	want := []Keyword{{Word: "sky", Weight: 0.9 + 0.6}, {Word: "tree", Weight: 0.6 + 0.5}, {Word: "sun", Weight: 0.9}}
 	for i := range want {
 		if got[i].Word != want[i].Word || math.Abs(got[i].Weight-want[i].Weight) > 1e-15 {
 			t.Errorf("place %d: %v, want %v", i, got[i], want[i])
@@ -88,14 +88,14 @@ func TestKeywordsByHand(t *testing.T) {
 }
 
 func TestTiesByFirstOccurrence(t *testing.T) {
-	near := []Neighbour{{2, []string{"d", "a"}}, {1, []string{"c", "b"}}, {2, []string{"e", "c"}}}
+	near := []Neighbour{{Dis: 2, Keywords: []string{"d", "a"}}, {Dis: 1, Keywords: []string{"c", "b"}}, {Dis: 2, Keywords: []string{"e", "c"}}}
 	if got := words(Keywords(near, 9)); !slices.Equal(got, []string{"c", "b", "d", "a", "e"}) {
 		t.Errorf("got %v", got)
 	}
 }
 
 func TestNumberOfKeywords(t *testing.T) {
-	near := []Neighbour{{1, []string{"a", "b"}}, {2, nil}}
+	near := []Neighbour{{Dis: 1, Keywords: []string{"a", "b"}}, {Dis: 2, Keywords: nil}}
 	for n, want := range map[int]int{-1: 0, 0: 0, 1: 1, 2: 2, 3: 2} {
 		if got := len(Keywords(near, n)); got != want {
 			t.Errorf("asking for %d gave %d", n, got)
@@ -107,10 +107,10 @@ func TestNumberOfKeywords(t *testing.T) {
 }
 
 func TestDistancesThatAreNoNumbers(t *testing.T) {
-	near := []Neighbour{{1, []string{"a"}}, {3, []string{"b"}}}
+	near := []Neighbour{{Dis: 1, Keywords: []string{"a"}}, {Dis: 3, Keywords: []string{"b"}}}
 	want := Keywords(near, 5)
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		with := append([]Neighbour{{bad, []string{"c", "b"}}}, near...)
+		with := append([]Neighbour{{Dis: bad, Keywords: []string{"c", "b"}}}, near...)
 		if got := Keywords(with, 5); !slices.Equal(got, want) {
 			t.Errorf("distance %v: %v, want %v", bad, got, want)
 		}
@@ -118,14 +118,13 @@ func TestDistancesThatAreNoNumbers(t *testing.T) {
 }
 
 func TestKeywordJSON(t *testing.T) {
-	got, err := json.Marshal(Keyword{"sky", 1.5})
+	got, err := json.Marshal(Keyword{Word: "sky", Weight: 1.5})
 	if err != nil || string(got) != `{"word":"sky","weight":1.5}` {
 		t.Errorf("%s, %v", got, err)
 	}
 }
 
-// The number of neighbours that have a word ranks first; see the package
-// comment.
+// The number of neighbours with a word ranks first; see the package comment.
 func TestCountsRankBeforeDistances(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
@@ -150,21 +149,20 @@ func TestCountsRankBeforeDistances(t *testing.T) {
 // Erratum: W = 1 − Dis/ΣDis is 0 for a single neighbour.
 func TestErratumSingleNeighbour(t *testing.T) {
 	for _, dis := range []float64{0, 0.3, 12} {
-		got := Keywords([]Neighbour{{dis, []string{"a", "b"}}}, 5)
-		if !slices.Equal(got, []Keyword{{"a", 1}, {"b", 1}}) {
+		got := Keywords([]Neighbour{{Dis: dis, Keywords: []string{"a", "b"}}}, 5)
+		if !slices.Equal(got, []Keyword{{Word: "a", Weight: 1}, {Word: "b", Weight: 1}}) {
 			t.Errorf("distance %g: %v", dis, got)
 		}
 	}
 }
 
-// Erratum: W is 0/0 when all distances are 0. The limit of equal distances is
-// 1 − 1/k.
+// Erratum: W is 0/0 if all distances are 0. The limit for equal distances is 1 − 1/k.
 func TestErratumAllDistancesZero(t *testing.T) {
 	near := func(dis float64) []Neighbour {
-		return []Neighbour{{dis, []string{"a"}}, {dis, []string{"b"}}, {dis, []string{"a"}}, {dis, []string{"a"}}}
+		return []Neighbour{{Dis: dis, Keywords: []string{"a"}}, {Dis: dis, Keywords: []string{"b"}}, {Dis: dis, Keywords: []string{"a"}}, {Dis: dis, Keywords: []string{"a"}}}
 	}
 	got, limit := Keywords(near(0), 5), Keywords(near(1e-9), 5)
-	if len(got) != 2 || got[0] != (Keyword{"a", 3 * 0.75}) || got[1] != (Keyword{"b", 0.75}) {
+	if len(got) != 2 || got[0] != (Keyword{Word: "a", Weight: 3 * 0.75}) || got[1] != (Keyword{Word: "b", Weight: 0.75}) {
 		t.Errorf("got %v", got)
 	}
 	for i := range got {
@@ -174,27 +172,27 @@ func TestErratumAllDistancesZero(t *testing.T) {
 	}
 }
 
-// Erratum: distances decrypted from noisy scores can be below 0, and then the
-// printed weights leave [0, 1] and ΣDis can vanish.
+// Erratum: distances decrypted from noisy scores can be negative; then the printed
+// weights leave [0, 1] and ΣDis can vanish.
 func TestErratumNegativeDistanceIsClamped(t *testing.T) {
-	near := []Neighbour{{-0.001, []string{"a"}}, {0.0005, []string{"b"}}, {0.0005, []string{"c"}}}
+	near := []Neighbour{{Dis: -0.001, Keywords: []string{"a"}}, {Dis: 0.0005, Keywords: []string{"b"}}, {Dis: 0.0005, Keywords: []string{"c"}}}
 	got := Keywords(near, 5) // printed: ΣDis = 0
-	if !slices.Equal(got, []Keyword{{"a", 1}, {"b", 0.5}, {"c", 0.5}}) {
+	if !slices.Equal(got, []Keyword{{Word: "a", Weight: 1}, {Word: "b", Weight: 0.5}, {Word: "c", Weight: 0.5}}) {
 		t.Errorf("got %v", got)
 	}
-	for _, k := range Keywords([]Neighbour{{-3, []string{"a"}}, {-2, []string{"b"}}, {-1, []string{"c"}}}, 3) {
+	for _, k := range Keywords([]Neighbour{{Dis: -3, Keywords: []string{"a"}}, {Dis: -2, Keywords: []string{"b"}}, {Dis: -1, Keywords: []string{"c"}}}, 3) {
 		if k.Weight < 0 || k.Weight > 1 {
 			t.Errorf("weight out of range: %v", k)
 		}
 	}
 }
 
-// Erratum: the weights are not shift-invariant, so scores may not stand in for
-// distances. Comp/r_s = Dis − r without the "+ r" ranks otherwise, clamped (here)
-// or not (printed).
+// Erratum: the weights are not shift-invariant, so scores cannot replace distances.
+// Comp/r_s = Dis − r without the "+ r" ranks differently, whether clamped (here) or not
+// (printed).
 func TestErratumWeightsAreNotShiftInvariant(t *testing.T) {
 	near := func(offset float64) []Neighbour {
-		return []Neighbour{{1 + offset, []string{"x"}}, {2 + offset, []string{"y"}}, {3 + offset, []string{"y"}}, {9 + offset, []string{"x"}}}
+		return []Neighbour{{Dis: 1 + offset, Keywords: []string{"x"}}, {Dis: 2 + offset, Keywords: []string{"y"}}, {Dis: 3 + offset, Keywords: []string{"y"}}, {Dis: 9 + offset, Keywords: []string{"x"}}}
 	}
 	want := []string{"y", "x"} // 2 − 5/15 against 2 − 10/15
 	if got := words(Keywords(near(0), 2)); !slices.Equal(got, want) {
@@ -207,8 +205,8 @@ func TestErratumWeightsAreNotShiftInvariant(t *testing.T) {
 	if got := words(annotate(near(-r), 2)); slices.Equal(got, want) { // annotate has no clamp
 		t.Error("an offset does not change the ranking of the printed weights")
 	}
-	// A positive offset, as the printed 2r + Σv² + Comp/r_s leaves, moves every
-	// weight towards 1 − 1/k.
+	// A positive offset, as the printed 2r + Σv² + Comp/r_s leaves, moves every weight
+	// towards 1 − 1/k.
 	if a, b := Keywords(near(0), 1)[0].Weight, Keywords(near(r), 1)[0].Weight; math.Abs(a-b) < 0.1 {
 		t.Errorf("weights %g and %g with and without an offset", a, b)
 	}

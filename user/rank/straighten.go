@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// mostKnots of the line that corrects the logistic curve: as many groups of
-// predictions as there are knots at most, each with the same number of words expected.
+// mostKnots bounds the knots of the line that corrects the logistic curve, and so the
+// groups of predictions. Each group has the same number of expected words.
 const mostKnots = 24
 
-// A knot says what was found where the curve says something.
+// A knot is a probability according to the curve and the share actually found.
 type knot struct{ said, found float64 }
 
-// straighten is the rising line through groups of predictions, by pooling adjacent
-// violators (Ayer and others, Annals of Mathematical Statistics 1955). It mends what a
-// curve of few terms cannot follow, such as a vote beyond which more votes say no more.
+// straighten returns the rising line through groups of predictions, by pooling adjacent
+// violators (Ayer and others, Annals of Mathematical Statistics 1955). It corrects what a
+// curve of few terms cannot follow, such as votes beyond which more votes add nothing.
 func straighten(p []float64, right []bool) []knot {
 	order := make([]int, len(p))
 	total := 0.0
@@ -34,11 +34,12 @@ func straighten(p []float64, right []bool) []knot {
 			now.found++
 		}
 		last := at == len(order)-1
-		// Equals stay together.
+		// Keep equal predictions together.
 		if !last && (now.said < total/mostKnots || p[order[at+1]] == p[i]) {
 			continue
 		}
-		// One more prediction that was right as often as said: never 0 or 1.
+		// Add one prediction that is right as often as predicted, so that the share is
+		// never 0 or 1.
 		now.found += now.said / now.count
 		now.said += now.said / now.count
 		now.count++
@@ -52,7 +53,7 @@ func straighten(p []float64, right []bool) []knot {
 	var line []knot
 	for _, g := range groups {
 		k := knot{g.said / g.count, g.found / g.count}
-		// Rounding of the quotients must not make the line fall or stand.
+		// Rounding of the quotients must not make the line fall or stay level.
 		if n := len(line); n == 0 || k.said > line[n-1].said && k.found > line[n-1].found {
 			line = append(line, k)
 		}
@@ -60,7 +61,7 @@ func straighten(p []float64, right []bool) []knot {
 	return line
 }
 
-// straightened is p on the line, which starts at 0 and is level behind the last knot.
+// straightened returns p corrected by the line, which starts at 0 and is level after the last knot.
 func straightened(p float64, line []knot) float64 {
 	var before knot
 	for _, k := range line {
@@ -76,5 +77,5 @@ func straightened(p float64, line []knot) float64 {
 	return inside(p)
 }
 
-// inside keeps a probability off 0 and 1.
+// inside keeps a probability away from 0 and 1.
 func inside(p float64) float64 { return min(max(p, 1e-12), math.Nextafter(1, 0)) }

@@ -12,9 +12,9 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// The functions of OrtApi that are used, as their index in that table of
-// pointers. The order is that of struct OrtApi in onnxruntime_c_api.h (counted
-// in the header of 1.22); a release only ever appends to it.
+// The functions of OrtApi used here, as indices into that table of pointers. The order is
+// that of struct OrtApi in onnxruntime_c_api.h (counted in the header of 1.22); releases
+// only ever append to it.
 const (
 	getErrorMessage                = 2
 	createEnv                      = 3
@@ -40,7 +40,7 @@ const (
 	releaseTensorTypeAndShapeInfo  = 99
 	releaseSessionOptions          = 100
 	addSessionConfigEntry          = 130
-	tableLength                    = 131 // as far as it is read
+	tableLength                    = 131 // length of the part that is read
 )
 
 // Values of the header's enumerations.
@@ -55,7 +55,7 @@ const (
 
 type functionTable [tableLength]uintptr
 
-// start asks a loaded library for its functions and makes the environment.
+// start gets a loaded library's functions and creates its environment.
 func start(name string, handle uintptr) (*Library, error) {
 	entry, err := symbol(handle, "OrtGetApiBase")
 	if err != nil || entry == 0 {
@@ -78,12 +78,12 @@ func start(name string, handle uintptr) (*Library, error) {
 	}
 	l.table = (*functionTable)(foreign(table))
 
-	// It would log to stderr; what matters comes as a status.
+	// It would log to stderr; errors are returned as a status.
 	id := []byte("cpar\x00")
 	if err := l.call(createEnv, logFatal, uintptr(unsafe.Pointer(&id[0])), uintptr(unsafe.Pointer(&l.env))); err != nil {
 		return nil, fmt.Errorf("making its environment: %w", err)
 	}
-	// Builds for Windows tell the system which models are run.
+	// Builds for Windows report to the system which models are run.
 	err = l.call(disableTelemetryEvents, l.env)
 	if err == nil {
 		err = l.call(createCPUMemoryInfo, arenaAllocator, memoryDefault, uintptr(unsafe.Pointer(&l.cpu)))
@@ -95,9 +95,9 @@ func start(name string, handle uintptr) (*Library, error) {
 	return l, nil
 }
 
-// call calls a function that returns an OrtStatus. An argument is a word, a
-// handle, or the address of a Go variable, converted in the call itself: the
-// directive keeps such variables alive, and in their place, until it returns.
+// call calls a function that returns an OrtStatus. An argument is a word, a handle, or
+// the address of a Go variable, converted in the call itself: the directive keeps such
+// variables alive and in place until it returns.
 //
 //go:uintptrescapes
 func (l *Library) call(function int, args ...uintptr) error {
@@ -111,14 +111,14 @@ func (l *Library) call(function int, args ...uintptr) error {
 	return err
 }
 
-// release frees what a handle stands for; 0 stands for nothing.
+// release frees the object of a handle; 0 means none.
 func (l *Library) release(function int, handle uintptr) {
 	if handle != 0 {
 		purego.SyscallN(l.table[function], handle)
 	}
 }
 
-// foreign is an address of memory that is not Go's, which nothing moves.
+// foreign converts an address outside Go's memory, where nothing moves.
 func foreign(address uintptr) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }

@@ -3,19 +3,18 @@
 //	libonnxruntime ─▶ Open ─▶ Library ─┐
 //	model.onnx, in memory ─────▶ Load ─┴▶ Session ─▶ Run ─▶ one tensor
 //
-// The library is loaded while the program runs, by purego, and only where a
-// user has it: nothing is linked. It is the C interface of
-// github.com/microsoft/onnxruntime, include/onnxruntime/core/session/onnxruntime_c_api.h.
-// Package network decides what is run and is what others use.
+// purego loads the library at run time, and only if the user has it: nothing is linked.
+// This is the C interface of github.com/microsoft/onnxruntime,
+// include/onnxruntime/core/session/onnxruntime_c_api.h. Package network decides what to
+// run, and is the package for others to use.
 //
-// A library is code: it may do all that this program may, and is as trusted.
-// It parses the model itself. What it finds wrong it reports, and Load or Run
-// returns; but it is a large program in C++, and a fault in it ends this one.
+// A library is code: it can do everything that this program can, so it must be trusted as
+// much. It parses the model itself. It reports the errors it finds, and Load or Run
+// returns them; but it is a large C++ program, and a fault in it ends this process.
 //
-// Builds for other systems than Linux, macOS and Windows on amd64 and arm64
-// cannot load it, nor can those with the tag `static`: purego makes a Linux
-// program ask for the system's dynamic linker and C library, and the tag keeps
-// it free of both.
+// Builds for systems other than Linux, macOS and Windows on amd64 and arm64 cannot load
+// it, nor can builds with tag `static`: purego makes a Linux program need the system's
+// dynamic linker and C library, and the tag avoids both.
 package onnxruntime
 
 import (
@@ -32,24 +31,23 @@ import (
 	"cpar/internal/untrusted"
 )
 
-// Variable is the environment variable that names the library file where the
-// caller of Open does not.
+// Variable is the environment variable for the library file, used if the caller of Open names none.
 const Variable = "CPAR_ONNXRUNTIME"
 
-// ErrNotFound is wrapped by the error of Open where nobody named a library and
-// none is installed under a usual name.
+// ErrNotFound is wrapped by Open's error if no library is named and none is installed
+// under a usual name.
 var ErrNotFound = errors.New("ONNX Runtime is not installed")
 
 const (
-	// apiVersion is what is asked of the library: that of release 1.17. Later
+	// apiVersion is the version requested from the library: that of release 1.17. Later
 	// releases offer it too.
 	apiVersion = 17
 
 	adviceInstall = "install ONNX Runtime 1.17 or newer, or name its library file in " + Variable
 )
 
-// A Library is ONNX Runtime, loaded. It stays until the program ends, as do
-// threads and memory of its own. Many goroutines may use it.
+// A Library is ONNX Runtime, loaded. It stays until the program ends, with its own
+// threads and memory. It is safe for concurrent use.
 type Library struct {
 	path    string
 	version string
@@ -58,16 +56,16 @@ type Library struct {
 	cpu     uintptr // OrtMemoryInfo of plain memory
 }
 
-// opened are the libraries by the name they were loaded by: ONNX Runtime has
-// one environment in a process.
+// opened has the libraries by the name under which they were loaded: ONNX Runtime has one
+// environment per process.
 var opened = struct {
 	sync.Mutex
 	byName map[string]*Library
 }{byName: map[string]*Library{}}
 
-// Open loads the library file at path; if that is empty the one that the
-// environment variable CPAR_ONNXRUNTIME names; if there is none, one that is
-// installed under a usual name. Opening the same again returns the same.
+// Open loads the library file at path; if path is empty, the one named by the environment
+// variable CPAR_ONNXRUNTIME; if that is unset, one installed under a usual name. Opening
+// the same file again returns the same Library. Errors wrap cpar.ErrInput.
 func Open(path string) (*Library, error) {
 	named := path
 	if named == "" {
@@ -114,13 +112,13 @@ func findUsual(names []string) (*Library, error) {
 	return nil, hint.Add(fmt.Errorf("%w (%s)", ErrNotFound, strings.Join(reasons, "; ")), adviceInstall)
 }
 
-// open makes a Library of what has been loaded by that name. It closes the
-// handle of what is not ONNX Runtime.
+// open returns the Library for what has been loaded by that name. It closes the handle if
+// this is not ONNX Runtime.
 func open(name string, handle uintptr) (*Library, error) {
 	opened.Lock()
 	defer opened.Unlock()
 	if l := opened.byName[name]; l != nil {
-		closeLibrary(handle) // counted by the system; ours remains
+		closeLibrary(handle) // the system counts handles; ours remains
 		return l, nil
 	}
 	l, err := start(name, handle)
@@ -132,7 +130,7 @@ func open(name string, handle uintptr) (*Library, error) {
 	return l, nil
 }
 
-// checkVersion refuses a release that does not offer apiVersion.
+// checkVersion refuses a release without apiVersion.
 func checkVersion(version string) error {
 	parts := strings.Split(version, ".")
 	if len(parts) >= 2 {

@@ -62,7 +62,7 @@ func TestNoLibrary(t *testing.T) {
 	}
 }
 
-// TestAnotherLibrary: a library of the system is no ONNX Runtime.
+// TestAnotherLibrary: a system library is not ONNX Runtime.
 func TestAnotherLibrary(t *testing.T) {
 	name := map[string]string{"linux": "libc.so.6", "darwin": "/usr/lib/libSystem.B.dylib", "windows": "kernel32.dll"}[runtime.GOOS]
 	handle, err := loadLibrary(name)
@@ -94,7 +94,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestDamaged: what is no model comes back as an error, whatever reads it.
+// TestDamaged: whatever is not a model returns an error.
 func TestDamaged(t *testing.T) {
 	l, err := Open(library.Path(t))
 	if err != nil {
@@ -112,7 +112,7 @@ func TestDamaged(t *testing.T) {
 		"an operator, alone": {0x08, 0x07, 0x3a, 0x08, 0x0a, 0x06, 0x12, 0x01, 'y', 0x22, 0x01, 'X', 0x42, 0x02, 0x10, 0x0d},
 	} {
 		if s, err := l.Load(data, "image", shape, "y"); err == nil {
-			// An empty graph is a session, but has nothing to run.
+			// An empty graph is a valid session, but there is nothing to run.
 			if _, err = s.Run(make([]float32, 12)); err == nil {
 				t.Errorf("%s: accepted", name)
 			}

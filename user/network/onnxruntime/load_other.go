@@ -4,7 +4,7 @@ package onnxruntime
 
 import "errors"
 
-// This build loads no library: see the package comment.
+// This build cannot load libraries: see the package comment.
 
 var errBuild = errors.New("this build of the program cannot load libraries")
 

@@ -8,10 +8,9 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// usualNames are what is tried where nobody names a file. On Linux the loader
-// looks in the system's folders and those of LD_LIBRARY_PATH. That of macOS
-// would look in the working directory too, where anything may lie, and not in
-// Homebrew's folders: there they are named.
+// usualNames are tried if no file is named. On Linux the loader searches the system's
+// folders and those of LD_LIBRARY_PATH. On macOS it would also search the working
+// directory, where anything may lie, but not Homebrew's folders: so these are named.
 func usualNames() []string {
 	if runtime.GOOS == "darwin" {
 		return []string{"/opt/homebrew/lib/libonnxruntime.dylib", "/usr/local/lib/libonnxruntime.dylib"}
@@ -20,7 +19,7 @@ func usualNames() []string {
 }
 
 func loadLibrary(name string) (uintptr, error) {
-	// The reason of a failure is kept by thread.
+	// The reason for a failure is kept per thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)

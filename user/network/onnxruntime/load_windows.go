@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// usualNames are what is tried where nobody names a file: beside the program,
-// then in the system's folder, where Windows has a release of its own.
+// usualNames are tried if no file is named: beside the program, then in the system's
+// folder, where Windows has its own release.
 func usualNames() []string { return []string{"onnxruntime.dll"} }
 
-// loadLibrary never looks in the working directory, where anything may lie.
-// The libraries that a named file needs may lie beside it.
+// loadLibrary never searches the working directory, where anything may lie. Libraries
+// that a named file needs may lie beside it.
 func loadLibrary(name string) (uintptr, error) {
 	flags := uintptr(windows.LOAD_LIBRARY_SEARCH_DEFAULT_DIRS)
 	if filepath.IsAbs(name) {

@@ -10,19 +10,19 @@ import (
 	"unsafe"
 )
 
-// sessionConfig are entries of onnxruntime_session_options_config_keys.h. The
-// library would otherwise take bytes that look like its own format for that,
-// past all that has been checked in them as an ONNX file.
+// sessionConfig are entries of onnxruntime_session_options_config_keys.h. Otherwise the
+// library would accept bytes that look like its own format, bypassing all checks made on
+// an ONNX file.
 var sessionConfig = [][2]string{{"session.load_model_format", "ONNX"}}
 
-// load makes an OrtSession of a file's bytes.
+// load creates an OrtSession from a file's bytes.
 func (l *Library) load(data []byte) (uintptr, error) {
 	var options uintptr
 	if err := l.call(createSessionOptions, uintptr(unsafe.Pointer(&options))); err != nil {
 		return 0, err
 	}
 	defer l.release(releaseSessionOptions, options)
-	// One core an image: the caller shares images among cores.
+	// One core per image: the caller distributes images over cores.
 	for function, value := range map[int]uintptr{
 		setIntraOpNumThreads: 1, setInterOpNumThreads: 1,
 		setSessionExecutionMode: sequential, setSessionLogSeverityLevel: logFatal,
@@ -44,11 +44,11 @@ func (l *Library) load(data []byte) (uintptr, error) {
 
 func (l *Library) free(session uintptr) { l.release(releaseSession, session) }
 
-// run is called with s.mu held and an input as long as its shape says.
+// run must be called with s.mu held and an input of the length given by its shape.
 func (s *Session) run(input []float32) ([]float32, error) {
 	l := s.library
-	// The tensor of the input lies over our memory until it is released, and
-	// the names are read through addresses that the compiler does not see.
+	// The input tensor refers to our memory until it is released, and the names are read
+	// through addresses that the compiler does not see.
 	var pinned runtime.Pinner
 	defer pinned.Unpin()
 	pinned.Pin(&input[0])

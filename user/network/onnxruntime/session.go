@@ -11,24 +11,23 @@ import (
 	"cpar"
 )
 
-// A Session is a model ready to run, from one input tensor to one output
-// tensor, both of float32. Many goroutines may use it; each run takes one
-// core.
+// A Session is a model ready to run, from one input tensor to one output tensor, both
+// float32. It is safe for concurrent use; each run takes one core.
 type Session struct {
 	library *Library
 	input   []byte // name, ending in 0
 	output  []byte
-	shape   []int64 // of the input
+	shape   []int64 // shape of the input
 	cleanup runtime.Cleanup
 
 	mu     sync.RWMutex // held for reading by a run, for writing by Close
 	handle uintptr      // OrtSession; 0 once it is closed
 }
 
-// Load makes a session from an ONNX file's bytes, of which it keeps none. input
-// and output name tensors of the graph; shape is that of the input, fixed here
-// where the file leaves it open. The caller has seen to it that data names no
-// other file: ONNX Runtime would read it.
+// Load creates a session from an ONNX file's bytes, which it does not keep. input and
+// output name tensors of the graph; shape is that of the input, fixed here if the file
+// leaves it open. The caller must ensure that data names no other file: ONNX Runtime
+// would read it. Errors wrap cpar.ErrInput.
 func (l *Library) Load(data []byte, input string, shape []int64, output string) (*Session, error) {
 	handle, err := l.newSession(data, input, shape, output)
 	if err != nil {
@@ -38,7 +37,7 @@ func (l *Library) Load(data []byte, input string, shape []int64, output string) 
 		library: l, handle: handle, shape: slices.Clone(shape),
 		input: append([]byte(input), 0), output: append([]byte(output), 0),
 	}
-	// For a session that is forgotten without Close.
+	// For a session dropped without Close.
 	s.cleanup = runtime.AddCleanup(s, l.free, handle)
 	return s, nil
 }
@@ -60,8 +59,8 @@ func (l *Library) newSession(data []byte, input string, shape []int64, output st
 	return l.load(data)
 }
 
-// Run computes the output of an input, in row-major order. The caller owns
-// what it gets, however many elements that are.
+// Run computes the output for an input, in row-major order. The caller owns the result,
+// whatever its length. Errors wrap cpar.ErrInput.
 func (s *Session) Run(input []float32) ([]float32, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -86,8 +85,8 @@ func (s *Session) checked(input []float32) ([]float32, error) {
 	return s.run(input)
 }
 
-// Close frees the session when the runs under way have ended. Later runs
-// fail. Closing again does nothing.
+// Close frees the session when running calls have ended. Later calls of Run fail. Closing
+// again does nothing.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

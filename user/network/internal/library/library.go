@@ -1,8 +1,8 @@
 // Package library finds ONNX Runtime for tests.
 //
-// A test that needs it skips where CPAR_ONNXRUNTIME names no library; with
-// CPAR_ONNXRUNTIME_TEST=required in the environment, as in CI, it fails
-// instead, so that a skip cannot pass for a success there.
+// A test that needs it skips if CPAR_ONNXRUNTIME names no library. With
+// CPAR_ONNXRUNTIME_TEST=required in the environment, as in CI, it fails instead, so that
+// a skip cannot pass for a success.
 package library
 
 import (
