@@ -1,0 +1,283 @@
+package device
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cpar"
+	"cpar/cparhttp"
+	"cpar/user"
+	"cpar/user/feature"
+	"cpar/user/picture"
+	"cpar/user/rank"
+)
+
+// A Photo is a photo to be annotated: its name for messages, and where its features
+// come from.
+type Photo struct {
+	Name     string
+	Features func(*user.Owner) (*feature.Vectors, error)
+}
+
+// File is the photo in a file.
+func File(path string) Photo {
+	return Photo{path, func(o *user.Owner) (*feature.Vectors, error) {
+		data, err := picture.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		return o.Features(data)
+	}}
+}
+
+// Extracted is a photo whose features were extracted before.
+func Extracted(name string, f *feature.Vectors) Photo {
+	return Photo{name, func(*user.Owner) (*feature.Vectors, error) { return f, nil }}
+}
+
+// A Walk says how photos are annotated.
+type Walk struct {
+	// Params makes the search of an index; nil for Owner.DefaultParams. It is called
+	// again when the index has changed.
+	Params  func(*Index) (cpar.Params, error)
+	Ranking user.Ranking
+	// Sending, if not nil, is told of every request before it is sent; number counts
+	// the photos.
+	Sending func(number int, q *cpar.Request) error
+	// Done, if not nil, is told of photos in their order, some at a time.
+	Done func([]Annotated)
+}
+
+// Annotated is one photo at the end of its way, or what went wrong with it.
+type Annotated struct {
+	Photo    string
+	Keywords []rank.Keyword
+	Near     []rank.Neighbour // nearest first
+	Err      error
+	Sent     int // bytes
+	Received int
+	Visited  uint32 // records scored
+	Touched  uint64 // bytes of ciphertext read to score them
+	Took     Took
+	// Pending is what was kept of the request.
+	Pending *user.Pending
+}
+
+// Took is how long each step took. Answer is, of several requests that were sent
+// together, this one's share.
+type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
+
+// batchPhotos is how many photos are asked about at once: the cloud then reads its
+// memory once for all of them where it scans, and the wait for a reply is one.
+const batchPhotos = 16
+
+// manyRecords is how many records are scored for photos asked about at once where
+// every request is a pass over all of them: about two seconds' worth.
+const manyRecords = 1_000_000
+
+// batch is how many photos are asked about at once.
+func (x *Index) batch() int {
+	if len(x.Needs(x.Manifest)) == 0 {
+		return batchPhotos
+	}
+	return max(1, min(batchPhotos, manyRecords/int(max(1, x.Manifest.Records))))
+}
+
+// Annotate takes photos the whole way:
+//
+//	photo ─▶ features ─▶ vector ─▶ request ║─▶ scores ─▶ reply ║─▶ keywords
+//	         the owner's machine           ║     the cloud     ║  the owner's machine
+//
+// An error of its own is the cloud's or the person's, not a photo's; what was done
+// until then is returned with it.
+func (x *Index) Annotate(ctx context.Context, photos []Photo, w Walk) ([]Annotated, error) {
+	var all []Annotated
+	for len(all) < len(photos) {
+		group := photos[len(all):min(len(all)+x.batch(), len(photos))]
+		some, err := x.annotate(ctx, group, len(all), w)
+		all = append(all, some...)
+		if w.Done != nil {
+			w.Done(some)
+		}
+		if err != nil {
+			return all, err // the next photos would fare no better
+		}
+	}
+	return all, nil
+}
+
+// tries is how often photos are asked about while somebody updates the index.
+const tries = 3
+
+// annotate takes some photos the whole way; number counts from the first photo of the walk.
+//
+// What is held at home, to read replies with, belongs to one state of the index. So
+// the cloud is asked afterwards whether another device has updated the index
+// meanwhile; then the new state is fetched and everything asked anew, with new
+// requests. What the cloud is asked depends on its manifest alone, never on whether
+// a reply could be read: one that it has altered must not be answered by another
+// behaviour.
+func (x *Index) annotate(ctx context.Context, photos []Photo, number int, w Walk) ([]Annotated, error) {
+	all, err := x.once(ctx, photos, number, w)
+	if x.home == nil || !x.Scheme().CloudSearches() || len(x.Needs(x.Manifest)) == 0 {
+		return all, err
+	}
+	for range tries - 1 {
+		moved, e := x.follow(ctx)
+		if e != nil {
+			return all, cmp.Or(err, e)
+		}
+		if !moved {
+			break
+		}
+		next, e := x.once(ctx, photos, number, w)
+		if e != nil && len(next) < len(all) {
+			return all, e
+		}
+		for i := range min(len(next), len(all)) {
+			next[i].Sent += all[i].Sent
+			next[i].Received += all[i].Received
+		}
+		all, err = next, e
+	}
+	return all, err
+}
+
+// follow reports whether the index at the cloud is in another state than the one
+// that was opened, and opens that.
+func (x *Index) follow(ctx context.Context) (moved bool, err error) {
+	m, err := x.home.cloud.Manifest(ctx, x.Manifest.ID)
+	if err != nil || digestOf(m) == digestOf(x.Manifest) {
+		// A cloud that cannot say it will not answer the next request either.
+		return false, nil
+	}
+	return true, x.open(ctx, x.Manifest.ID)
+}
+
+// once asks about photos in the state of the index that is open. What is returned
+// beside an error are the photos that were done with.
+func (x *Index) once(ctx context.Context, photos []Photo, number int, w Walk) ([]Annotated, error) {
+	params := x.DefaultParams()
+	if w.Params != nil {
+		var err error
+		if params, err = w.Params(x); err != nil {
+			return nil, err
+		}
+	}
+	all := make([]asking, len(photos))
+	var asked []*asking
+	for i, photo := range photos {
+		all[i].Photo = photo.Name
+		all[i].Err = x.prepare(&all[i], photo, params, number+i, w)
+		if all[i].Err == nil && all[i].request != nil {
+			asked = append(asked, &all[i])
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	err := x.ask(ctx, asked)
+	var done []Annotated
+	for i := range all {
+		a := &all[i]
+		if a.Err == nil && a.request != nil && a.reply == nil {
+			continue // an error ended the asking
+		}
+		if a.Err == nil {
+			a.Err = x.read(a, w.Ranking)
+		}
+		if a.Err != nil {
+			a.Err = fmt.Errorf("%s: %w", a.Photo, a.Err)
+		}
+		done = append(done, a.Annotated)
+	}
+	return done, err
+}
+
+// asking is one photo on its way.
+type asking struct {
+	Annotated
+	request *cpar.Request // nil where nothing is asked
+	reply   *cpar.Reply
+}
+
+// prepare makes the request of a photo.
+func (x *Index) prepare(a *asking, photo Photo, params cpar.Params, number int, w Walk) error {
+	begun := time.Now()
+	lap := func(to *time.Duration) {
+		*to = time.Since(begun)
+		begun = time.Now()
+	}
+	features, err := photo.Features(x.Owner)
+	if err != nil {
+		return err
+	}
+	lap(&a.Took.Features)
+	v, err := x.Vector(features)
+	if err != nil {
+		return err
+	}
+	lap(&a.Took.Vector)
+	if a.Pending, a.request, err = x.RequestVector(v, params); err != nil {
+		return err
+	}
+	lap(&a.Took.Request)
+	if a.request != nil && w.Sending != nil {
+		return w.Sending(number, a.request)
+	}
+	return nil
+}
+
+// ask gets the replies. Where the cloud refuses several requests at once, because
+// it does not know how or because one of them is bad, each is asked alone.
+func (x *Index) ask(ctx context.Context, all []*asking) error {
+	if len(all) > 1 && !x.alone {
+		requests := make([]*cpar.Request, len(all))
+		for i, a := range all {
+			requests[i] = a.request
+		}
+		begun := time.Now()
+		replies, stats, err := x.answers.AnnotateBatch(ctx, requests)
+		switch {
+		case err == nil:
+			share := time.Since(begun) / time.Duration(len(all))
+			for i, a := range all {
+				a.reply, a.Took.Answer = replies[i], share
+				a.Sent, a.Received = stats[i].Sent, stats[i].Received
+			}
+			return nil
+		case errors.Is(err, cpar.ErrCloud) || ctx.Err() != nil:
+			return err
+		}
+		x.alone = errors.Is(err, cparhttp.ErrNotFound)
+	}
+	for _, a := range all {
+		begun := time.Now()
+		reply, stats, err := x.answers.Annotate(ctx, a.request)
+		if errors.Is(err, cpar.ErrCloud) || err != nil && ctx.Err() != nil {
+			return err
+		}
+		a.reply, a.Err, a.Took.Answer = reply, err, time.Since(begun)
+		a.Sent, a.Received = stats.Sent, stats.Received
+	}
+	return nil
+}
+
+// read decrypts a reply and ranks its keywords. A reply that is refused is the
+// failure of this photo: the others are asked about all the same, so that the cloud
+// does not learn of it.
+func (x *Index) read(a *asking, ranking user.Ranking) (err error) {
+	begun := time.Now()
+	a.Visited = x.Manifest.Records // where the reply need not say
+	if a.reply != nil && a.reply.Visited > 0 {
+		a.Visited, a.Touched = a.reply.Visited, a.reply.Touched
+	}
+	if a.Near, err = a.Pending.Neighbours(a.reply); err == nil {
+		a.Keywords, err = x.Rank(a.Near, ranking)
+	}
+	a.Took.Read = time.Since(begun)
+	return err
+}

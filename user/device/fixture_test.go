@@ -1,0 +1,205 @@
+package device
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"cpar"
+	"cpar/cloud"
+	"cpar/cloud/api"
+	"cpar/cloud/store"
+	"cpar/cparhttp"
+	"cpar/internal/scene"
+	"cpar/user"
+	"cpar/user/dataset"
+)
+
+// A world is a folder of painted photos, devices, and clouds at their addresses.
+type world struct {
+	t      *testing.T
+	dir    string
+	images []user.Image
+	photos []string // files of the images
+}
+
+func newWorld(t *testing.T, photos int) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir()}
+	var items []dataset.Item
+	for i := range photos {
+		jpg, words, err := scene.RenderJPEG(5, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(w.dir, string(rune('a'+i))+".jpg")
+		if err := os.WriteFile(path, jpg, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.photos = append(w.photos, path)
+		items = append(items, dataset.Item{Name: filepath.Base(path), Path: path, Keywords: words})
+	}
+	var err error
+	if w.images, _, err = user.ReadImages(t.Context(), items, user.ReadOptions{Strict: true}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *world) device(name string) *Device {
+	return &Device{State: filepath.Join(w.dir, name, "state"), Cache: filepath.Join(w.dir, name, "cache")}
+}
+
+// build makes an index on a device.
+func (w *world) build(d *Device, key *user.Key, name string, o user.Options) string {
+	w.t.Helper()
+	folder := filepath.Join(w.dir, name)
+	b, err := user.Setup(w.t.Context(), key, w.images, o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := b.Encrypt(w.t.Context(), folder); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := d.Made(key, folder, nil); err != nil {
+		w.t.Fatal(err)
+	}
+	return folder
+}
+
+// A site is a cloud at an address of its own, which notes what it is asked.
+type site struct {
+	*cparhttp.Client
+	w      *world
+	data   string
+	server *httptest.Server
+	// alter, if not nil, changes the body of an answer to /annotate.
+	alter func(number int, body []byte)
+
+	mu      sync.Mutex
+	asked   []string // method and path of every request, digests shortened
+	answers int
+}
+
+// cloud starts a cloud over a data folder.
+func (w *world) cloud(data string) *site {
+	w.t.Helper()
+	c, err := cloud.New(data, store.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	h, err := api.New(c.Store, c, api.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s := &site{w: w, data: data}
+	s.server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { s.serve(h, rw, r) }))
+	w.t.Cleanup(func() { s.server.Close(); c.Close() })
+	s.Client = w.client(s.server.URL)
+	return s
+}
+
+func (w *world) client(url string) *cparhttp.Client {
+	w.t.Helper()
+	c, err := cparhttp.New(url, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+func (s *site) serve(h http.Handler, rw http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.asked = append(s.asked, r.Method+" "+r.URL.Path)
+	asking := strings.Contains(r.URL.Path, "/annotate")
+	if asking {
+		s.answers++
+	}
+	number, alter := s.answers, s.alter
+	s.mu.Unlock()
+	if !asking || alter == nil {
+		h.ServeHTTP(rw, r)
+		return
+	}
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, r)
+	body := rec.Body.Bytes()
+	alter(number, body)
+	for k, v := range rec.Header() {
+		rw.Header()[k] = v
+	}
+	rw.WriteHeader(rec.Code)
+	rw.Write(body)
+}
+
+// sent is how many questions about photos have come.
+func (s *site) sent() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answers
+}
+
+// log is what was asked since the last call.
+func (s *site) log() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := slices.Clone(s.asked)
+	s.asked = nil
+	return out
+}
+
+// before is a cloud whose folder is a copy of s as it is now.
+func (s *site) before() *site {
+	s.w.t.Helper()
+	to := filepath.Join(s.w.t.TempDir(), "data")
+	if err := os.CopyFS(to, os.DirFS(s.data)); err != nil {
+		s.w.t.Fatal(err)
+	}
+	return s.w.cloud(to)
+}
+
+func (w *world) push(d *Device, c *site, folder string, o PushOptions) *cpar.Manifest {
+	w.t.Helper()
+	m, err := d.Push(w.t.Context(), c.Client, folder, o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return m
+}
+
+// update adds a photo to an index, as cpar add does.
+func (w *world) update(d *Device, key *user.Key, folder string) {
+	w.t.Helper()
+	_, before, err := d.ToUpdate(key, folder)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := user.Add(w.t.Context(), key, folder, w.images[:1], nil); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := d.Made(key, folder, before); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// annotate asks about the first photo.
+func (w *world) annotate(d *Device, cloud Cloud, key *user.Key, id cpar.IndexID) error {
+	w.t.Helper()
+	x, err := d.Open(w.t.Context(), cloud, key, OpenOptions{Index: id})
+	if err != nil {
+		return err
+	}
+	all, err := x.Annotate(w.t.Context(), []Photo{File(w.photos[0])}, Walk{Ranking: user.Ranking{Most: 3}})
+	if err == nil {
+		err = all[0].Err
+	}
+	if err == nil && len(all[0].Keywords) == 0 {
+		w.t.Errorf("no keywords: %+v", all[0])
+	}
+	return err
+}

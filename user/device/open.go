@@ -1,0 +1,271 @@
+package device
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"cpar"
+	"cpar/cparhttp"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+	"cpar/internal/progress"
+	"cpar/user"
+)
+
+// An Answerer answers requests.
+type Answerer interface {
+	Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, cparhttp.Stats, error)
+	AnnotateBatch(ctx context.Context, requests []*cpar.Request) ([]*cpar.Reply, []cparhttp.Stats, error)
+}
+
+// A Cloud is where indexes lie; a *cparhttp.Client is one.
+type Cloud interface {
+	Answerer
+	List(ctx context.Context) ([]cparhttp.IndexInfo, error)
+	Manifest(ctx context.Context, id cpar.IndexID) (*cpar.Manifest, error)
+	Segment(ctx context.Context, id cpar.IndexID, s cpar.Segment, w io.Writer) error
+	URL() string
+}
+
+// OpenOptions say which index at a cloud is opened, and how.
+type OpenOptions struct {
+	// Index is the one that the person named; zero where none was.
+	Index cpar.IndexID
+	// Ready, if not nil, may refuse the index before anything large is fetched.
+	Ready    func(*user.Owner) error
+	Progress progress.Func
+}
+
+// An Index is one at a cloud, opened on this device in the state that the cloud
+// has. It is for one goroutine.
+type Index struct {
+	*user.Owner
+	Manifest *cpar.Manifest
+	// Fetched is how many bytes had to be fetched.
+	Fetched uint64
+
+	answers Answerer
+	// alone is set when the cloud does not take several requests at once.
+	alone bool
+	home  *home // nil for an index that was opened by hand
+}
+
+// home is where an index was opened, and how.
+type home struct {
+	device *Device
+	cloud  Cloud
+	key    *user.Key
+	opt    OpenOptions
+}
+
+// Opened is an index that was opened by hand, with all that it needs at home: it is
+// not held against what was seen.
+func Opened(answers Answerer, o *user.Owner, m *cpar.Manifest) *Index {
+	return &Index{Owner: o, Manifest: m, answers: answers}
+}
+
+// Open opens an index at a cloud with the key alone, fetches what is needed at home,
+// and keeps copies. It refuses (ErrCloud) what the cloud must not offer: an older
+// state than was seen, another index than the one in use unless it is named, and a
+// scheme that shows the cloud distances unless it is named; and a scheme that the
+// key does not allow (ErrInput). Nothing that depends on a photo has been sent then.
+func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenOptions) (*Index, error) {
+	id := opt.Index
+	if id == (cpar.IndexID{}) {
+		var err error
+		if id, err = d.choose(ctx, cloud, key); err != nil {
+			return nil, err
+		}
+	}
+	x := &Index{answers: cloud, home: &home{d, cloud, key, opt}}
+	return x, x.open(ctx, id)
+}
+
+// choose finds the index to open where none was named: the one in use if the cloud
+// lists it, else the only one there.
+func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpar.IndexID, err error) {
+	list, err := cloud.List(ctx)
+	if err != nil {
+		return id, err
+	}
+	used, ok, err := d.InUse(key)
+	if err != nil {
+		return id, err
+	}
+	for _, x := range list {
+		if ok && x.ID == used.ID {
+			return x.ID, nil
+		}
+	}
+	switch {
+	case len(list) == 1:
+		return list[0].ID, nil
+	case len(list) == 0:
+		return id, hint.Add(fmt.Errorf("%w: the cloud at %s has no index", cpar.ErrInput, cloud.URL()), "push one with: cpar push INDEX --cloud %s", cloud.URL())
+	}
+	return id, hint.Add(fmt.Errorf("%w: the cloud at %s has %d indexes", cpar.ErrInput, cloud.URL(), len(list)), "choose one with --index, for example --index %v", list[0].ID)
+}
+
+// open opens index id as the cloud has it now.
+func (x *Index) open(ctx context.Context, id cpar.IndexID) error {
+	o, m, fetched, err := x.home.open(ctx, id)
+	if err == nil {
+		x.Owner, x.Manifest = o, m
+	}
+	x.Fetched += fetched
+	return err
+}
+
+// open fetches what is needed of index id. A segment that is gone may have been
+// replaced by an update since the manifest was fetched: then all is done once more,
+// which tells the cloud nothing of what will be asked.
+func (h *home) open(ctx context.Context, id cpar.IndexID) (o *user.Owner, m *cpar.Manifest, fetched uint64, err error) {
+	for range 2 {
+		var n uint64
+		o, m, n, err = h.openOnce(ctx, id)
+		if fetched += n; !errors.Is(err, cparhttp.ErrNotFound) {
+			break
+		}
+	}
+	return o, m, fetched, err
+}
+
+func (h *home) openOnce(ctx context.Context, id cpar.IndexID) (o *user.Owner, m *cpar.Manifest, fetched uint64, err error) {
+	if m, err = h.cloud.Manifest(ctx, id); err != nil {
+		return nil, nil, 0, err
+	}
+	if o, err = h.ledger(ctx, m); err != nil {
+		return nil, nil, 0, err
+	}
+	if err := h.device.see(h.key, o, h.opt.Index == id); err != nil {
+		return nil, nil, 0, fmt.Errorf("opening index %v: %w", id, err)
+	}
+	if h.opt.Ready != nil {
+		if err := h.opt.Ready(o); err != nil {
+			return nil, nil, 0, err
+		}
+	}
+	fetched, err = h.hold(ctx, o, m)
+	return o, m, fetched, err
+}
+
+// maxLedgerBytes bounds a ledger: one of PCA-8 has 20 MB, and the largest list of
+// keywords adds 8.
+const maxLedgerBytes = 64 << 20
+
+// ledger opens the owner's side with the ledger, which lies at the cloud and which
+// only the key opens. A copy is kept, encrypted as it is.
+func (h *home) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, error) {
+	s, ok := m.Segment(cpar.SegmentLedger)
+	if !ok || s.Bytes > maxLedgerBytes {
+		return nil, fmt.Errorf("opening index %v: %w: it has no ledger, or one of %d bytes", m.ID, cpar.ErrCorrupt, s.Bytes)
+	}
+	path := h.device.cached("ledgers", m.ID.String())
+	encrypted, fresh, err := h.fetch(ctx, m.ID, s, path, func(int) {})
+	if err != nil {
+		return nil, err
+	}
+	o, err := user.Open(h.key, m, encrypted)
+	if err != nil {
+		return nil, hint.Add(err, "pass the key file it was built with")
+	}
+	// Kept only now that the key has shown whose it is, one an index: a cloud must
+	// not fill this machine. A copy that cannot be written costs another download,
+	// nothing else.
+	if fresh {
+		keep(path, encrypted)
+	}
+	return o, nil
+}
+
+// hold gives an owner what must be at home: from the cache, or else from the cloud.
+// It returns how many bytes were fetched.
+func (h *home) hold(ctx context.Context, o *user.Owner, m *cpar.Manifest) (fetched uint64, err error) {
+	needs := o.Needs(m)
+	var total uint64
+	for _, s := range needs {
+		total += s.Bytes
+	}
+	segments, fresh := map[cpar.Digest][]byte{}, []cpar.Digest{}
+	done := uint64(0)
+	for _, s := range needs {
+		b, isFresh, err := h.fetch(ctx, m.ID, s, h.device.cached("held", m.ID.String(), s.Digest.String()), func(n int) {
+			done += uint64(n)
+			h.opt.Progress.Report("fetch, kB", int(done/1000), int(total/1000))
+		})
+		if err != nil {
+			return fetched, err
+		}
+		if segments[s.Digest] = b; isFresh {
+			fresh = append(fresh, s.Digest)
+			fetched += s.Bytes
+		}
+	}
+	if len(needs) == 0 {
+		return 0, nil
+	}
+	if err := o.Hold(m, segments); err != nil {
+		return fetched, err
+	}
+	for _, digest := range fresh {
+		keep(h.device.cached("held", m.ID.String(), digest.String()), segments[digest])
+	}
+	h.device.dropOthers(m.ID, segments)
+	return fetched, nil
+}
+
+// fetch gets a segment from the cache, or else from the cloud, where it tells of
+// every piece.
+func (h *home) fetch(ctx context.Context, id cpar.IndexID, s cpar.Segment, cached string, tell func(n int)) (b []byte, fresh bool, err error) {
+	if cached != "" {
+		if b, err := os.ReadFile(cached); err == nil && uint64(len(b)) == s.Bytes && sha256.Sum256(b) == s.Digest {
+			return b, false, nil
+		}
+	}
+	var buffer bytes.Buffer
+	err = h.cloud.Segment(ctx, id, s, &counting{&buffer, tell})
+	return buffer.Bytes(), true, err
+}
+
+// keep writes a copy into the cache.
+func keep(path string, b []byte) {
+	if path != "" && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
+		_ = durable.WriteFile(path, b, 0o600)
+	}
+}
+
+// dropOthers removes the segments that an update has made useless.
+func (d *Device) dropOthers(id cpar.IndexID, keep map[cpar.Digest][]byte) {
+	folder := d.cached("held", id.String())
+	entries, _ := os.ReadDir(folder)
+	for _, e := range entries {
+		if digest, err := cpar.ParseDigest(e.Name()); err == nil && keep[digest] == nil {
+			_ = os.Remove(filepath.Join(folder, e.Name()))
+		}
+	}
+}
+
+// forget drops what is kept of an index that another has taken the place of.
+func (d *Device) forget(id cpar.IndexID) {
+	if d.Cache != "" {
+		_ = os.RemoveAll(d.cached("held", id.String()))
+		_ = os.Remove(d.cached("ledgers", id.String()))
+	}
+}
+
+type counting struct {
+	io.Writer
+	wrote func(n int)
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.wrote(n)
+	return n, err
+}

@@ -1,0 +1,350 @@
+package device
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/user"
+)
+
+var none cpar.IndexID
+
+// refused checks that a cloud was not believed, that the hint says something that
+// contains want, and that no photo was asked about.
+func (w *world) refused(what string, err error, c *site, sent int, want string) {
+	w.t.Helper()
+	if !errors.Is(err, cpar.ErrCloud) || !strings.Contains(hint.Of(err), want) {
+		w.t.Errorf("%s: %v; hint %q", what, err, hint.Of(err))
+	}
+	if c.sent() != sent {
+		w.t.Errorf("%s: %d requests went out", what, c.sent()-sent)
+	}
+}
+
+// TestWeakerIndexIsRefused: an index that shows distances is not asked because a
+// cloud offers it, however the device is made to forget, and under whatever name of
+// the cloud and passphrase of the key.
+func TestWeakerIndexIsRefused(t *testing.T) {
+	w := newWorld(t, 8)
+	d, key := w.device("one"), user.NewKey(cpar.SchemeCAPIA)
+	weak := w.build(d, key, "weak", user.Options{Scheme: cpar.SchemeCAPIA})
+	strong := w.build(d, key, "strong", user.Options{})
+	old := w.cloud(t.TempDir())
+	id := w.push(d, old, weak, PushOptions{}).ID
+	now := w.cloud(t.TempDir())
+	m := w.push(d, now, strong, PushOptions{})
+	if err := w.annotate(d, now, key, m.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.refused("as it is", w.annotate(d, old, key, none), old, 0, "--index")
+	if err := os.RemoveAll(d.Cache); err != nil {
+		t.Fatal(err)
+	}
+	w.refused("with a clean cache", w.annotate(d, old, key, none), old, 0, "--index")
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(old.URL(), "http://"))
+	w.refused("under another name", w.annotate(d, w.client("http://localhost:"+port), key, none), old, 0, "--index")
+
+	// The same key from a file with another passphrase, and one without.
+	for name, pass := range map[string]string{"open": "", "closed": "a passphrase"} {
+		path := filepath.Join(w.dir, name)
+		if err := key.WriteFile(path, pass); err != nil {
+			t.Fatal(err)
+		}
+		again, err := d.Key(path, func() (string, error) { return pass, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.refused("with the key from file "+name, w.annotate(d, old, again, none), old, 0, "--index")
+	}
+	// A device that has seen nothing asks no weak index that was not named either.
+	w.refused("at first sight", w.annotate(w.device("two"), old, key, none), old, 0, "--index")
+	// Named, it is asked, each time it is named.
+	if err := w.annotate(d, old, key, id); err != nil || old.sent() != 1 {
+		t.Errorf("named: %v, %d requests", err, old.sent())
+	}
+	w.refused("once named", w.annotate(d, old, key, none), old, 1, "--index")
+	// A key that does not allow it asks none.
+	if err := w.annotate(d, old, key.Restricted(user.DefaultPolicy()), id); !errors.Is(err, cpar.ErrInput) || old.sent() != 1 {
+		t.Errorf("not allowed: %v, %d requests", err, old.sent())
+	}
+}
+
+// TestRollbackIsNoticed: what this device has pushed it has seen, whether or not it
+// has asked about a photo since; and so has a device that only asked.
+func TestRollbackIsNoticed(t *testing.T) {
+	w := newWorld(t, 8)
+	for _, scheme := range []cpar.Scheme{cpar.SchemeSealed, cpar.SchemeLocal} {
+		d, key := w.device(scheme.String()), user.NewKey()
+		folder := w.build(d, key, scheme.String()+".index", user.Options{Scheme: scheme})
+		c := w.cloud(t.TempDir())
+		w.push(d, c, folder, PushOptions{})
+		if err := w.annotate(d, c, key, none); err != nil {
+			t.Fatal(err)
+		}
+		before := c.before()
+		w.update(d, key, folder)
+		w.push(d, c, folder, PushOptions{})
+		w.refused(scheme.String()+": after a push", w.annotate(d, before, key, none), before, 0, "old state")
+		if err := w.annotate(d, c, key, none); err != nil {
+			t.Errorf("%v: the new state: %v", scheme, err)
+		}
+		second := w.device(scheme.String() + " second")
+		if err := w.annotate(second, c, key, none); err != nil {
+			t.Fatal(err)
+		}
+		w.refused(scheme.String()+": another device", w.annotate(second, before, key, none), before, 0, "old state")
+		// Another state of the same generation is no better.
+		fork := filepath.Join(w.dir, scheme.String()+" fork")
+		if err := os.CopyFS(fork, os.DirFS(folder)); err != nil {
+			t.Fatal(err)
+		}
+		w.update(d, key, folder)
+		w.push(d, c, folder, PushOptions{})
+		third := w.device(scheme.String() + " third")
+		w.update(third, key, fork)
+		w.push(third, before, fork, PushOptions{Force: true})
+		w.refused(scheme.String()+": a fork", w.annotate(d, before, key, none), before, 0, "two devices")
+	}
+}
+
+// TestAnotherIndexIsRefused: of several indexes of one key the one in use is asked,
+// and no other unless it is named, which retires the first.
+func TestAnotherIndexIsRefused(t *testing.T) {
+	w := newWorld(t, 8)
+	d, key := w.device("one"), user.NewKey()
+	first := w.build(d, key, "first", user.Options{Scheme: cpar.SchemeLocal})
+	second := w.build(d, key, "second", user.Options{})
+	both := w.cloud(t.TempDir())
+	a := w.push(d, both, first, PushOptions{}).ID
+	if err := w.annotate(d, both, key, none); err != nil {
+		t.Fatal(err)
+	}
+	b := w.push(d, both, second, PushOptions{}).ID
+	if err := w.annotate(d, both, key, none); err != nil {
+		t.Errorf("the one in use, beside another: %v", err)
+	}
+	other := w.cloud(t.TempDir())
+	w.push(d, other, second, PushOptions{})
+	w.refused("another alone", w.annotate(d, other, key, none), other, 0, "--index "+b.String())
+	if err := w.annotate(d, other, key, b); err != nil {
+		t.Errorf("named: %v", err)
+	}
+	if err := w.annotate(d, other, key, none); err != nil {
+		t.Errorf("named once: %v", err)
+	}
+	alone := w.cloud(t.TempDir())
+	w.push(d, alone, first, PushOptions{})
+	w.refused("the one that was retired", w.annotate(d, alone, key, none), alone, 0, "--index "+a.String())
+	// Another key's indexes are another matter.
+	if err := w.annotate(d, both, user.NewKey(), a); !errors.Is(err, cpar.ErrKey) {
+		t.Errorf("another key: %v", err)
+	}
+}
+
+// TestCompactedIndexIsFollowed: it is the index of before in a newer state.
+func TestCompactedIndexIsFollowed(t *testing.T) {
+	w := newWorld(t, 8)
+	d, key := w.device("one"), user.NewKey()
+	folder := w.build(d, key, "index", user.Options{})
+	c := w.cloud(t.TempDir())
+	old := w.push(d, c, folder, PushOptions{}).ID
+	second := w.device("two")
+	if err := w.annotate(second, c, key, none); err != nil {
+		t.Fatal(err)
+	}
+	before := c.before()
+	_, m, err := d.ToUpdate(key, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := user.Compact(t.Context(), key, folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Made(key, folder, m); err != nil {
+		t.Fatal(err)
+	}
+	w.push(d, c, folder, PushOptions{Replaces: old})
+	for name, dev := range map[string]*Device{"one": d, "two": second} {
+		if err := w.annotate(dev, c, key, none); err != nil {
+			t.Errorf("device %s: %v", name, err)
+		}
+		w.refused("device "+name, w.annotate(dev, before, key, none), before, 0, "compacted")
+	}
+}
+
+// TestRefusalCannotBeSeen: whether a reply is believed or refused, the cloud is asked
+// the same, the others' photos too, and nobody is told to do what it could see.
+func TestRefusalCannotBeSeen(t *testing.T) {
+	w := newWorld(t, 8)
+	d, key := w.device("one"), user.NewKey()
+	folder := w.build(d, key, "index", user.Options{})
+	c := w.cloud(t.TempDir())
+	w.push(d, c, folder, PushOptions{})
+	var photos []Photo
+	for range 3 {
+		for _, path := range w.photos {
+			photos = append(photos, File(path))
+		}
+	}
+	walk := func(photos []Photo) (log []string, failed []error) {
+		t.Helper()
+		x, err := d.Open(t.Context(), c, key, OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := x.Annotate(t.Context(), photos, Walk{Ranking: user.Ranking{Most: 3}})
+		if err != nil || len(all) != len(photos) {
+			t.Fatalf("%d photos, %v", len(all), err)
+		}
+		for _, a := range all {
+			if a.Err != nil {
+				failed = append(failed, a.Err)
+			}
+		}
+		return c.log(), failed
+	}
+	if _, failed := walk(photos); len(failed) > 0 { // fetches what is needed
+		t.Fatal(failed)
+	}
+	for _, some := range [][]Photo{photos, photos[:1]} {
+		honest, _ := walk(some)
+		for name, alter := range map[string]func(int, []byte){
+			"the first answer": func(n int, b []byte) {
+				if n == 1 {
+					b[len(b)-9] ^= 0x10
+				}
+			},
+			"every answer": func(_ int, b []byte) { b[len(b)-9] ^= 0x10 },
+		} {
+			c.mu.Lock()
+			c.alter, c.answers = alter, 0
+			c.mu.Unlock()
+			log, failed := walk(some)
+			if len(failed) == 0 {
+				t.Errorf("%s altered: nothing was noticed", name)
+			}
+			if !slices.Equal(log, honest) {
+				t.Errorf("%s altered: the cloud saw\n%v, and with nothing altered\n%v", name, log, honest)
+			}
+			for _, err := range failed {
+				checkProvokesNothing(t, err)
+			}
+			c.mu.Lock()
+			c.alter = nil
+			c.mu.Unlock()
+		}
+	}
+}
+
+// checkProvokesNothing: what a person would do about the error must not be something
+// that the cloud sees.
+func checkProvokesNothing(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, cpar.ErrCloud) {
+		t.Error(err)
+	}
+	for _, word := range []string{"push", "again", "build"} {
+		if strings.Contains(hint.Of(err)+err.Error(), word) {
+			t.Errorf("it provokes a reaction: %v; hint %q", err, hint.Of(err))
+		}
+	}
+}
+
+// TestCard: what one device has seen another takes over.
+func TestCard(t *testing.T) {
+	w := newWorld(t, 8)
+	d, key := w.device("one"), user.NewKey()
+	folder := w.build(d, key, "index", user.Options{})
+	c := w.cloud(t.TempDir())
+	w.push(d, c, folder, PushOptions{})
+	before := c.before()
+	w.update(d, key, folder)
+	w.push(d, c, folder, PushOptions{})
+	s, ok, err := d.InUse(key)
+	if err != nil || !ok || s.Generation != 2 {
+		t.Fatalf("%+v, %v, %v", s, ok, err)
+	}
+	card, err := ParseCard(s.Card())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Without the card an old state is first sight; SECURITY.md says so.
+	if err := w.annotate(w.device("trusting"), before, key, none); err != nil {
+		t.Errorf("at first sight: %v", err)
+	}
+	second := w.device("two")
+	if err := second.Take(key, card); err != nil {
+		t.Fatal(err)
+	}
+	w.refused("with the card", w.annotate(second, before, key, none), before, 1, "old state")
+	if err := w.annotate(second, c, key, none); err != nil {
+		t.Errorf("the state of the card: %v", err)
+	}
+	old := card
+	old.Generation--
+	if err := second.Take(key, old); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("an older card: %v", err)
+	}
+	for _, bad := range []string{"", "x", s.Card() + " ", s.Card()[1:], strings.Replace(s.Card(), "@2:", "@02:", 1), strings.Replace(s.Card(), "@2:", "@0:", 1), strings.ToUpper(s.Card())} {
+		if _, err := ParseCard(bad); !errors.Is(err, cpar.ErrInput) || hint.Of(err) == "" {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// TestPolicyIsNotWidened by an older copy of the key file.
+func TestPolicyIsNotWidened(t *testing.T) {
+	w := newWorld(t, 1)
+	d := w.device("one")
+	allowing := user.NewKey(cpar.SchemeCPAR, cpar.SchemeCAPIA)
+	path, copied := filepath.Join(w.dir, "key"), filepath.Join(w.dir, "copy")
+	for _, p := range []string{path, copied} {
+		if err := allowing.WriteFile(p, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	policy := func(d *Device, path string) user.Policy {
+		t.Helper()
+		key, err := d.Key(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key.Policy()
+	}
+	if p := policy(d, path); p != allowing.Policy() {
+		t.Errorf("at first sight: %v", p)
+	}
+	if _, err := d.SetPolicy(path, nil, user.DefaultPolicy()); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{path, copied} {
+		if p := policy(d, file); p != user.DefaultPolicy() {
+			t.Errorf("narrowed, from %s: %v", filepath.Base(file), p)
+		}
+	}
+	if p := policy(w.device("other"), copied); p != allowing.Policy() {
+		t.Errorf("a device that has seen nothing: %v", p)
+	}
+	// Narrowed elsewhere, and brought here in the file.
+	third := w.device("third")
+	policy(third, copied)
+	if p := policy(third, path); p != user.DefaultPolicy() {
+		t.Errorf("narrowed elsewhere: %v", p)
+	}
+	if p := policy(third, copied); p != user.DefaultPolicy() {
+		t.Errorf("widened by an older copy: %v", p)
+	}
+	if _, err := third.SetPolicy(copied, nil, allowing.Policy()); err != nil {
+		t.Fatal(err)
+	}
+	if p := policy(third, copied); p != allowing.Policy() {
+		t.Errorf("widened on purpose: %v", p)
+	}
+}

@@ -1,0 +1,46 @@
+package tune
+
+import (
+	"context"
+
+	"cpar/user"
+)
+
+// An Order says what Build decides.
+type Order struct {
+	user.Options
+	// Suited takes the profile that suits the collection by a rule
+	// (user.SuitedProfile), TryProfiles the one that Tune recommends.
+	Suited, TryProfiles bool
+	// TryScheme takes the scheme and structure that Choose measures to be best.
+	TryScheme bool
+	Tune      Options
+}
+
+// Decided is what Build has decided, and why; nil where nothing was tried.
+type Decided struct {
+	Tuning *Tuning
+	Choice *Choice
+}
+
+// Build sets an index up, and decides before what it is asked to decide.
+func Build(ctx context.Context, key *user.Key, images []user.Image, o Order) (*user.Builder, Decided, error) {
+	var d Decided
+	var err error
+	if o.Suited {
+		o.Profile = user.SuitedProfile(images)
+	}
+	if o.TryProfiles {
+		if d.Tuning, err = Tune(ctx, images, o.Tune); err != nil {
+			return nil, d, err
+		}
+		o.Options = d.Tuning.Apply(o.Options)
+	}
+	if o.TryScheme {
+		b, choice, err := Choose(ctx, key, images, o.Options)
+		d.Choice = choice
+		return b, d, err
+	}
+	b, err := user.Setup(ctx, key, images, o.Options)
+	return b, d, err
+}

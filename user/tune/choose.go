@@ -1,0 +1,200 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"cpar"
+	"cpar/internal/figures"
+	"cpar/kdforest"
+	"cpar/user"
+	"cpar/user/profile"
+	"cpar/user/rank"
+)
+
+// A Choice says which scheme and structure a collection is best served by, and
+// why.
+type Choice struct {
+	Scheme string `json:"scheme"`
+	Search string `json:"search,omitempty"`
+	// Measured on so many photos, on one core of this machine.
+	Photos   int        `json:"photos"`
+	Measured []Measured `json:"measured"`
+	Reason   string     `json:"reason"`
+}
+
+// Measured is one search of the collection in the clear: the same integers,
+// read in the same order as the cloud reads them, by the same kernels.
+type Measured struct {
+	Search string  `json:"search"`
+	MS     float64 `json:"ms"`
+	// Recall is the share of the scan's ten nearest that AP-10 finds.
+	Recall float64 `json:"recall_at_10"`
+}
+
+const (
+	// chooseFrom bounds the photos that Choose measures: a scan of more is
+	// slower in proportion, and what the others find grows slowly.
+	chooseFrom = 20000
+	// fastEnough: a scan that takes no longer is exact and shows less, and
+	// nobody would notice that something else is faster.
+	fastEnough = 5 * time.Millisecond
+	// worthIt is how many times faster than a scan a search must be, and
+	// findsEnough how much it must find.
+	worthIt     = 2
+	findsEnough = 0.8
+	chooseAsked = 60
+	// neighbours is how many count, besides the record that is asked about.
+	neighbours = rank.PaperNeighbours
+)
+
+// Choose sets up an index of the scheme and structure that measure best for the
+// collection: a scan where a scan is fast enough, else the faster of forest and
+// inverted file, as far as the key allows these schemes. opt.Scheme, Trees and Lists
+// are chosen, the rest is kept. For profiles of short vectors, and where the key
+// allows neither, it is user.DefaultScheme, since cpar and capia do not hide short
+// vectors (SECURITY.md).
+func Choose(ctx context.Context, key *user.Key, images []user.Image, opt user.Options) (*user.Builder, *Choice, error) {
+	kind := opt.Profile
+	if opt.Fitted != nil {
+		kind = opt.Fitted.Profile.Kind()
+	}
+	allowed := key.Policy().Allows(cpar.SchemeCPAR) && key.Policy().Allows(cpar.SchemeCAPIA)
+	if kind != profile.Paper || !allowed {
+		opt.Scheme = user.DefaultScheme
+		reason := fmt.Sprintf("vectors of profile %v are too short for schemes cpar and capia to hide, and short enough for %v to be fast", kind, opt.Scheme)
+		if kind == profile.Paper {
+			reason = "the key does not allow schemes cpar and capia, which show the cloud distances"
+		}
+		b, err := user.Setup(ctx, key, images, opt)
+		return b, &Choice{Scheme: opt.Scheme.String(), Photos: len(images), Measured: []Measured{}, Reason: reason}, err
+	}
+	both := opt
+	both.Scheme, both.Trees, both.Lists = cpar.SchemeCPAR, max(0, opt.Trees), max(0, opt.Lists)
+	b, err := user.Setup(ctx, key, images[:min(len(images), chooseFrom)], both)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := measure(ctx, b, min(len(images), chooseFrom), opt.Progress)
+	if err != nil {
+		return nil, nil, fmt.Errorf("choosing a scheme: %w", err)
+	}
+	c.decide(len(images))
+	if len(images) <= chooseFrom {
+		both.Fitted = b.Fitted() // to all images
+	}
+	b, err = user.Setup(ctx, key, images, c.apply(both))
+	return b, c, err
+}
+
+// apply is opt, which has both structures, with the scheme and structure chosen.
+func (c *Choice) apply(opt user.Options) user.Options {
+	opt.Scheme, _ = cpar.ParseScheme(c.Scheme)
+	if c.Search == cpar.SearchIVF.String() {
+		opt.Trees = user.None
+	} else {
+		opt.Lists = user.None
+	}
+	return opt
+}
+
+// decide chooses for a collection of n photos, c.Photos of which were measured.
+func (c *Choice) decide(n int) {
+	scan := c.Measured[0]
+	of := fmt.Sprintf("of %d photos", n)
+	if n > c.Photos {
+		of = fmt.Sprintf("of %d of the %d photos", c.Photos, n)
+	}
+	c.Scheme = cpar.SchemeCAPIA.String()
+	if ms := scan.MS * float64(n) / float64(c.Photos); ms <= float64(fastEnough.Milliseconds()) {
+		c.Reason = fmt.Sprintf("a scan %s takes %.1f ms here on one core: it is exact, shows the cloud less than a forest or lists, and is fast enough", of, ms)
+		return
+	}
+	best := slices.MinFunc(c.Measured[1:], func(a, b Measured) int {
+		return cmp.Or(cmp.Compare(b.enough(), a.enough()), cmp.Compare(a.MS, b.MS))
+	})
+	switch {
+	case best.enough() == 0:
+		c.Reason = fmt.Sprintf("a scan %s takes %.1f ms here; at AP-10 neither forest nor lists find %.0f %% of its ten nearest", of, scan.MS, 100*findsEnough)
+	case best.MS*worthIt > scan.MS:
+		c.Reason = fmt.Sprintf("a scan %s takes %.1f ms here, and search %s takes %.1f: too little is gained to show the cloud more", of, scan.MS, best.Search, best.MS)
+	default:
+		c.Scheme, c.Search = cpar.SchemeCPAR.String(), best.Search
+		c.Reason = fmt.Sprintf("a scan %s takes %.1f ms here; at AP-10 search %s takes %.1f ms and finds %.0f %% of its ten nearest", of, scan.MS, best.Search, best.MS, 100*best.Recall)
+	}
+}
+
+// enough is 1 for a search that finds enough.
+func (m Measured) enough() int {
+	if m.Recall >= findsEnough {
+		return 1
+	}
+	return 0
+}
+
+// measure asks for some of the n records themselves by every search, in the clear.
+func measure(ctx context.Context, b *user.Builder, n int, progress user.Progress) (*Choice, error) {
+	twin, err := b.Twin()
+	if err != nil {
+		return nil, err
+	}
+	l := uint16(neighbours + 1)
+	searches := []cpar.Params{
+		{Scheme: cpar.SchemeCAPIA, L: l, Approx: 1000},
+		{Scheme: cpar.SchemeCPAR, L: l, Approx: 100, Search: cpar.SearchByRank},
+		{Scheme: cpar.SchemeCPAR, L: l, Approx: 100, Search: cpar.SearchIVF},
+	}
+	c := &Choice{Photos: n, Measured: []Measured{{Search: "scan"}, {Search: cpar.SearchByRank.String()}, {Search: cpar.SearchIVF.String()}}}
+	times := make([][]float64, len(searches))
+	asked := min(n, chooseAsked)
+	for i := range asked {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		progress.Report("measure", i, asked)
+		record := i * n / asked
+		var truth []kdforest.Hit
+		for j, p := range searches {
+			pending, _, err := b.RequestVector(b.Vectors()[record], p)
+			if err != nil {
+				return nil, err
+			}
+			begun := time.Now()
+			hits, err := twin.Search(pending, nil)
+			if err != nil {
+				return nil, err
+			}
+			times[j] = append(times[j], time.Since(begun).Seconds()*1e3)
+			if j == 0 {
+				truth = hits
+			}
+			c.Measured[j].Recall += share(hits, truth, uint32(record)) / float64(asked)
+		}
+	}
+	for j := range c.Measured {
+		c.Measured[j].MS = figures.Median(times[j])
+	}
+	progress.Report("measure", asked, asked)
+	return c, nil
+}
+
+// share is how much of the truth was found, without the record itself.
+func share(hits, truth []kdforest.Hit, itself uint32) float64 {
+	found, all := 0, 0
+	for _, t := range truth {
+		if t.Record == itself {
+			continue
+		}
+		all++
+		if slices.ContainsFunc(hits, func(h kdforest.Hit) bool { return h.Record == t.Record }) {
+			found++
+		}
+	}
+	if all == 0 {
+		return 1
+	}
+	return float64(found) / float64(all)
+}

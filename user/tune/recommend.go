@@ -1,0 +1,110 @@
+package tune
+
+import (
+	"fmt"
+
+	"cpar/user/profile"
+	"cpar/user/rank"
+)
+
+const (
+	// tooFew photos say nothing certain of a profile.
+	tooFew = 100
+	// muchSlower: an owner's photo that takes so many times longer is dearer,
+	// whatever else is saved.
+	muchSlower = 1.5
+)
+
+// decide recommends a row. Of a profile the ranker that it has by default counts,
+// unless the other is better by more than noise. Of the profiles the one of the
+// greatest harmonic mean of P and R is the best; of those that are within noise of
+// it the cheapest is recommended: the one of the smallest index among those that
+// take an owner no more than muchSlower times as long as the fastest.
+func (t *Tuning) decide() {
+	t.Recommended.Profile, t.Recommended.Ranker = profile.Paper, rank.KindPaper
+	if t.Photos < tooFew {
+		t.Reason = fmt.Sprintf("%d photos are too few to tell profiles apart: %d are the least", t.Photos, tooFew)
+		return
+	}
+	var champions []*Row
+	for _, kind := range profile.Kinds() {
+		if row := t.champion(kind); row != nil {
+			champions = append(champions, row)
+		}
+	}
+	best := champions[0]
+	for _, row := range champions {
+		if row.Merit() > best.Merit() {
+			best = row
+		}
+	}
+	if best.Merit() == 0 {
+		t.Reason = "no profile found any photo's keywords: they seem to have nothing to do with what the photos look like"
+		return
+	}
+	var asGood []*Row
+	for _, row := range champions {
+		if row == best || rank.WithinNoise(&row.Validation, &best.Validation, false) {
+			asGood = append(asGood, row)
+		}
+	}
+	chosen := cheapest(asGood)
+	t.Recommended.Profile, t.Recommended.Ranker = chosen.Profile, chosen.Ranker
+	t.Reason = t.because(chosen, best, champions)
+}
+
+// champion is the row of a profile that stands for it, nil if it was left out.
+func (t *Tuning) champion(kind profile.Kind) *Row {
+	usual := kind.Ranker(rank.KindDefault)
+	other := rank.KindPaper
+	if usual == rank.KindPaper {
+		other = rank.KindCalibrated
+	}
+	a, b := t.row(kind, usual), t.row(kind, other)
+	if a == nil || b == nil || b.Merit() <= a.Merit() || rank.WithinNoise(&a.Validation, &b.Validation, true) {
+		return a
+	}
+	return b
+}
+
+// cheapest is the row of the smallest index among those that are not much slower
+// than the fastest.
+func cheapest(rows []*Row) *Row {
+	fastest := rows[0].OwnerMS
+	for _, row := range rows {
+		fastest = min(fastest, row.OwnerMS)
+	}
+	var chosen *Row
+	for _, row := range rows {
+		if row.OwnerMS <= muchSlower*fastest && (chosen == nil || row.IndexBytes.CAPIA < chosen.IndexBytes.CAPIA) {
+			chosen = row
+		}
+	}
+	return chosen
+}
+
+// because says in one sentence what spoke for a row.
+func (t *Tuning) because(chosen, best *Row, all []*Row) string {
+	mean := func(row *Row) string { return fmt.Sprintf("%.1f %%", 100*row.Merit()) }
+	name := func(row *Row) string { return fmt.Sprintf("%v (ranker %v)", row.Profile, row.Ranker) }
+	if chosen != best {
+		what := fmt.Sprintf("its index is smaller (%.1f MB, not %.1f)", megabytes(chosen), megabytes(best))
+		if chosen.OwnerMS*muchSlower < best.OwnerMS {
+			what = fmt.Sprintf("a photo costs you less (%.0f ms, not %.0f)", chosen.OwnerMS, best.OwnerMS)
+		}
+		return fmt.Sprintf("profile %s is as good as %s within the noise of folds (harmonic mean of P and R %s and %s, ±%.1f), and %s",
+			name(chosen), name(best), mean(chosen), mean(best), 200*rank.StandardError(&chosen.Validation, &best.Validation, false), what)
+	}
+	others := ""
+	for _, row := range all {
+		if row != chosen {
+			others += fmt.Sprintf(", %s %s", name(row), mean(row))
+		}
+	}
+	if others == "" {
+		return fmt.Sprintf("only profile %v could be tried", chosen.Profile)
+	}
+	return fmt.Sprintf("profile %s finds most: harmonic mean of P and R %s; %s", name(chosen), mean(chosen), others[2:])
+}
+
+func megabytes(row *Row) float64 { return float64(row.IndexBytes.CAPIA) / 1e6 }

@@ -1,0 +1,243 @@
+// Package tune finds out what suits a collection: which profile and ranker (Tune),
+// and which search of scheme cpar (Choose). It needs no cloud.
+//
+//	Tune    collection ─▶ a row for each profile and ranker, one recommended
+//	Choose  key + collection ─▶ an index of the scheme that measures best
+package tune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/user"
+	"cpar/user/dataset"
+	"cpar/user/feature"
+	"cpar/user/internal/compared"
+	"cpar/user/internal/index"
+	"cpar/user/internal/seed"
+	"cpar/user/network"
+	"cpar/user/profile"
+	"cpar/user/rank"
+)
+
+// Options say what Tune tries. The zero value will do.
+type Options struct {
+	// PCA is X of PCA-X in profile `paper`; 0 means 32.
+	PCA int
+	// Items are photos that the owner's milliseconds are measured on; a few are
+	// read. Without any these are not measured.
+	Items []dataset.Item
+	// Network computed the images' embeddings. Its cost is measured with it.
+	Network  *network.Encoder
+	Progress user.Progress
+}
+
+// A Tuning is what each profile and ranker would give on a collection.
+type Tuning struct {
+	Photos int `json:"photos"` // of the collection
+	// Rows are by profile and ranker, in the order of their constants.
+	Rows []Row `json:"rows"`
+	// LeftOut are profiles that the collection is no use for, and why.
+	LeftOut     []LeftOut `json:"left_out"`
+	Recommended struct {
+		Profile profile.Kind `json:"profile"`
+		Ranker  rank.Kind    `json:"ranker"`
+	} `json:"recommended"`
+	Reason string `json:"reason"`
+
+	// fits are the profiles tried, fitted, with calibrated rankers.
+	fits map[profile.Kind]*profile.Fitted
+}
+
+// A Row is one profile with one ranker.
+type Row struct {
+	Profile    profile.Kind `json:"profile"`
+	Ranker     rank.Kind    `json:"ranker"`
+	Neighbours int          `json:"neighbours"`
+	Dim        int          `json:"dim"` // profile.Profile.Dimensions
+	rank.Validation
+	// OwnerMS is what one photo costs the owner before it is encrypted: decoding,
+	// features, embedding and projection, on one core; 0 if not measured.
+	OwnerMS float64 `json:"owner_ms,omitempty"`
+	// IndexBytes are the sizes of an index of the collection.
+	IndexBytes IndexBytes `json:"index_bytes"`
+	// CloudMS is what the cloud of scheme capia takes to scan the collection for one
+	// photo, on one core of this machine; cpar takes less, sealed more.
+	CloudMS float64 `json:"cloud_ms"`
+}
+
+// IndexBytes are the sizes of an index by scheme.
+type IndexBytes struct {
+	CAPIA  uint64 `json:"capia"`
+	Sealed uint64 `json:"sealed"`
+}
+
+// LeftOut is a profile that was not tried to the end.
+type LeftOut struct {
+	Profile profile.Kind `json:"profile"`
+	Reason  string       `json:"reason"`
+}
+
+// At most tuneMost photos are asked, fewer where there are so many that asking
+// reads more than tuneReads records.
+const tuneMost, tuneLeast, tuneReads = 4000, 500, 100_000_000
+
+// Tune finds out by cross-validation on a collection alone what each profile and
+// ranker would give, measures what they cost, and recommends one. Profile
+// `network` is tried where the images have embeddings. It needs no key and writes
+// nothing. A collection without keywords, or of one image, is refused (ErrInput).
+func Tune(ctx context.Context, images []user.Image, opt Options) (*Tuning, error) {
+	some := false
+	for _, im := range images {
+		some = some || len(im.Keywords) > 0
+	}
+	const how = "profiles are compared by how well photos find each other's keywords"
+	switch {
+	case len(images) < 2:
+		return nil, hint.Add(fmt.Errorf("tuning: %w: a collection of one photo, or none", cpar.ErrInput), how)
+	case !some:
+		return nil, hint.Add(fmt.Errorf("tuning: %w: none of the photos has a keyword", cpar.ErrInput), how)
+	}
+	t := &Tuning{Photos: len(images), LeftOut: []LeftOut{}, fits: map[profile.Kind]*profile.Fitted{}}
+	photos := readSome(opt.Items)
+	extract, err := timePhotos(ctx, photos, feature.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("tuning: %w", err)
+	}
+	for _, kind := range profile.Kinds() {
+		if kind == profile.Network && images[0].Vectors.Embedding == nil {
+			continue
+		}
+		r := &trial{kind: kind, images: images, photos: photos, extract: extract, opt: opt}
+		rows, err := r.run(ctx)
+		switch {
+		case err == nil:
+			t.Rows, t.fits[kind] = append(t.Rows, rows...), r.fit
+		case ctx.Err() != nil || kind == profile.Paper || !errors.Is(err, cpar.ErrInput):
+			return nil, fmt.Errorf("tuning: profile %v: %w", kind, err)
+		default:
+			t.LeftOut = append(t.LeftOut, LeftOut{kind, err.Error()})
+		}
+	}
+	t.decide()
+	return t, nil
+}
+
+// Apply is opt with the profile and ranker that are recommended, as Tune has
+// fitted them, to the same images.
+func (t *Tuning) Apply(opt user.Options) user.Options {
+	fit := *t.fits[t.Recommended.Profile]
+	fit.Validation, fit.Samples = &t.row(t.Recommended.Profile, t.Recommended.Ranker).Validation, nil
+	opt.Profile, opt.Ranker, opt.Fitted = t.Recommended.Profile, t.Recommended.Ranker, &fit
+	return opt
+}
+
+func (t *Tuning) row(p profile.Kind, r rank.Kind) *Row {
+	for i := range t.Rows {
+		if t.Rows[i].Profile == p && t.Rows[i].Ranker == r {
+			return &t.Rows[i]
+		}
+	}
+	return nil
+}
+
+// A trial is one profile being tried.
+type trial struct {
+	kind    profile.Kind
+	images  []user.Image
+	photos  [][]byte
+	extract float64 // timePhotos without a network
+	opt     Options
+	fit     *profile.Fitted
+	// projector makes z, as the owner does for every photo.
+	projector profile.Projector
+}
+
+func (r *trial) progress(stage string, done, total int) {
+	r.opt.Progress.Report(r.kind.String()+": "+stage, done, total)
+}
+
+func (r *trial) run(ctx context.Context) ([]Row, error) {
+	if err := r.fitAndAsk(ctx); err != nil {
+		return nil, err
+	}
+	row := Row{Profile: r.kind, Dim: r.fit.Profile.Dimensions()}
+	var err error
+	if row.OwnerMS, err = r.timeOwner(ctx); err != nil {
+		return nil, err
+	}
+	if row.CloudMS, err = timeScan(ctx, len(r.images), r.fit.Profile.Layout()); err != nil {
+		return nil, err
+	}
+	var rows []Row
+	for i, kind := range []rank.Kind{rank.KindPaper, rank.KindCalibrated} {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		r.progress("rankers", i, 2)
+		v, err := rank.CrossValidate(r.fit.Samples, user.Keywords(r.images), kind, user.CalibrateKeep)
+		if err != nil {
+			return nil, err
+		}
+		var ranker rank.Ranker = rank.Weights{}
+		if kind == rank.KindCalibrated {
+			ranker = r.fit.Ranker
+		}
+		row.Ranker, row.Validation, row.Neighbours = kind, *v, ranker.Neighbours()
+		if row.IndexBytes, err = r.indexBytes(ranker); err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	r.progress("rankers", 2, 2)
+	return rows, nil
+}
+
+// indexBytes are the sizes of the index that Encrypt would write.
+func (r *trial) indexBytes(ranker rank.Ranker) (size IndexBytes, err error) {
+	keywords := user.Keywords(r.images)
+	if size.CAPIA, err = user.IndexBytes(cpar.SchemeCAPIA, r.fit.Profile, ranker, keywords); err == nil {
+		size.Sealed, err = user.IndexBytes(cpar.SchemeSealed, r.fit.Profile, ranker, keywords)
+	}
+	return size, err
+}
+
+// fitAndAsk fits the profile, asks some of the photos for their nearest others and
+// calibrates a ranker.
+func (r *trial) fitAndAsk(ctx context.Context) (err error) {
+	features := make([]*feature.Vectors, len(r.images))
+	for i, im := range r.images {
+		features[i] = im.Vectors
+	}
+	asked := min(tuneMost, max(tuneLeast, tuneReads/len(r.images)))
+	keywords := user.Keywords(r.images)
+	r.fit, err = profile.Fit(ctx, r.kind, features, keywords, profile.Options{PCA: r.opt.PCA, Asked: asked, Progress: r.progress})
+	if err != nil {
+		return err
+	}
+	c := &index.Collection{Keywords: keywords}
+	if c.Vectors, err = r.fit.Profile.Vectors(features); err != nil {
+		return err
+	}
+	if r.fit.Profile, err = r.fit.Profile.For(c.Vectors); err != nil {
+		return err
+	}
+	// Distances of profile paper need a secret projection: one that is forgotten.
+	if r.projector, err = r.fit.Profile.Projector(seed.Forgotten()); err != nil {
+		return err
+	}
+	if r.fit.Samples != nil {
+		return nil
+	}
+	if c.Z, err = r.projector.ProjectAll(c.Vectors); err != nil {
+		return err
+	}
+	if r.fit.Samples, err = compared.Samples(ctx, r.fit.Profile.Layout(), c, asked, r.progress); err != nil {
+		return err
+	}
+	r.fit.Ranker, _, err = rank.Calibrate(r.fit.Samples, keywords, user.CalibrateKeep, 0)
+	return err
+}
