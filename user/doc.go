@@ -1,18 +1,23 @@
-// Package user is the owner's side: it holds the key and the plaintext.
+// Package user is the owner's side: it holds the key and has seen the photos.
 //
-//	Setup, Encrypt   a collection ─▶ an encrypted index, pushed to the cloud
-//	Open             key + index  ─▶ Owner
-//	Request          a photo      ─▶ Pending (kept) + cpar.Request (sent)
-//	Pending.Keywords cpar.Reply   ─▶ ranked keywords
-//	Hold, Nearest    an index of scheme local ─▶ neighbours, at home
-//	Add, Remove, Compact  an index of scheme sealed or local ─▶ its next state
+//	Setup, Encrypt    a collection ─▶ Builder ─▶ a folder: the encrypted index
+//	Open              a key, an index's ledger ─▶ Owner
+//	Owner.Request     a photo ─▶ Pending (kept) + cpar.Request (sent; nil if searched at home)
+//	Pending.Neighbours  cpar.Reply ─▶ the nearest photos with their keywords
+//	Owner.Rank        neighbours ─▶ keywords, best first
+//	Add, Remove, Compact  an index in a folder ─▶ its next state
 //
-// annotate.go is the whole walk on one screen. The parts, each a package:
-// dataset (importers), feature (photo to seven vectors), pca, vector
-// (normalised levels), embed (unary map and Johnson–Lindenstrauss
-// projection), combined (the one vector that carries both distances, and the
-// noise budget), ive (integer vector encryption), ope (order), rank (W_t);
-// pl1c and pklc are the paper's constructions as tools of their own.
+// The whole walk, from files over HTTP to keywords, is device.Index.Annotate. The
+// schemes are the rows of one table, in scheme.go.
+//
+// Around it lie, on the way of a photo: dataset (importers), picture (files to pixels),
+// feature (pixels to seven vectors) and network (to an embedding), profile (those to
+// one vector), device (what this device has seen of which cloud, and the walk), rank
+// (neighbours to keywords). For profile `paper`: pca, vector, embed. For
+// schemes cpar and capia: combined (one vector for both distances, and the noise
+// budget), ive (integer vector encryption), ope (order), cluster. tune measures
+// profiles and schemes on a collection; learn fits what is learnt. pl1c, pklc and
+// distance are the paper's constructions as it prints them, for tests and measurements.
 //
 // Everything secret derives from one 32-byte seed and the index's random id.
 // Nothing of this package or below is linked into the cloud; the wall test of

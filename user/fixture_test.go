@@ -1,51 +1,179 @@
 package user
 
 import (
-	"fmt"
-	"math/rand/v2"
+	"bytes"
+	"context"
+	"path/filepath"
+	"testing"
 
-	"cpar/user/feature"
+	"cpar"
+	visible "cpar/cloud/score"
+	"cpar/cloud/sealed"
+	"cpar/cloud/search"
+	"cpar/internal/indexdir"
+	"cpar/user/internal/made"
+	"cpar/user/profile"
+	"cpar/user/rank"
 )
 
-// madeImages returns n images of a few kinds, as features: photographs are not
-// needed to test what comes after them.
-func madeImages(n int, seed uint64) []Image {
-	rng := rand.New(rand.NewPCG(seed, 7))
-	images := make([]Image, n)
-	for i := range images {
-		images[i] = Image{Vectors: madeVectors(rng, i%4), Keywords: []string{fmt.Sprintf("kind %d", i%4), fmt.Sprintf("word %d", i%7)}}
+// testKey is a key that allows every scheme.
+func testKey() *Key { return NewKey(cpar.Schemes()...) }
+
+func madeImages(n int, seed uint64) []Image   { return images(made.Photos(n, seed)) }
+func madeEmbedded(n int, seed uint64) []Image { return images(made.Embedded(n, seed)) }
+
+func images(photos []made.Photo) (out []Image) {
+	for _, p := range photos {
+		out = append(out, Image(p))
 	}
-	return images
+	return out
 }
 
-func madeVectors(rng *rand.Rand, kind int) *feature.Vectors {
-	histogram := func() []float32 {
-		h := make([]float32, 48)
-		sum := float32(0)
-		for i := range h {
-			h[i] = rng.Float32() * rng.Float32()
-			if i%4 == kind {
-				h[i] += 1
-			}
-			sum += h[i]
-		}
-		for i := range h {
-			h[i] /= sum
-		}
-		return h
+// learntProfiles are the profiles of squared L2 with images for each.
+var learntProfiles = map[profile.Kind]func(n int, seed uint64) []Image{profile.Learned: madeImages, profile.Network: madeEmbedded}
+
+// growing are the schemes whose indexes can be updated.
+var growing = []cpar.Scheme{cpar.SchemeSealed, cpar.SchemeLocal}
+
+// small is an index that is made quickly.
+func small(s cpar.Scheme) Options { return Options{Scheme: s, PCA: 128, Trees: 2, Lists: 3} }
+
+func setUp(t testing.TB, key *Key, images []Image, opt Options) *Builder {
+	t.Helper()
+	b, err := Setup(context.Background(), key, images, opt)
+	if err != nil {
+		t.Fatal(err)
 	}
-	fill := func(n int, f func(i int) float32) []float32 {
-		v := make([]float32, n)
-		for i := range v {
-			v[i] = f(i)
+	return b
+}
+
+// build builds an index in a folder of its own.
+func build(t testing.TB, key *Key, images []Image, opt Options) (*Builder, string) {
+	t.Helper()
+	b, folder := setUp(t, key, images, opt), filepath.Join(t.TempDir(), "index")
+	if _, err := b.Encrypt(context.Background(), folder); err != nil {
+		t.Fatal(err)
+	}
+	return b, folder
+}
+
+// opened is an index in a folder as a second device sees it.
+type opened struct {
+	*Owner
+	folder   string
+	manifest *cpar.Manifest
+	segments map[cpar.Digest][]byte // of the whole index
+	t        testing.TB
+}
+
+// held opens the index in folder with the key alone and holds what it needs.
+func held(t testing.TB, key *Key, folder string) *opened {
+	t.Helper()
+	x := look(t, key, folder)
+	if err := x.Hold(x.manifest, x.segments); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// look is held without Hold.
+func look(t testing.TB, key *Key, folder string) *opened {
+	t.Helper()
+	m, err := indexdir.ReadManifest(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &opened{folder: folder, manifest: m, segments: map[cpar.Digest][]byte{}, t: t}
+	for _, s := range m.Segments {
+		if x.segments[s.Digest], err = readSegment(folder, s); err != nil {
+			t.Fatal(err)
 		}
-		return v
 	}
-	return &feature.Vectors{
-		RGB: histogram(), HSV: histogram(), Lab: histogram(),
-		Gabor:  fill(256, func(i int) float32 { return rng.Float32() + float32(i%4*kind) }),
-		GaborQ: fill(256, func(int) float32 { return float32(rng.IntN(8)) }),
-		Haar:   fill(4096, func(i int) float32 { return rng.Float32() * float32(1+(i+kind)%5) }),
-		HaarQ:  fill(4096, func(int) float32 { return float32(rng.IntN(3) - 1) }),
+	if x.Owner, err = Open(key, m, x.segment(cpar.SegmentLedger)); err != nil {
+		t.Fatal(err)
 	}
+	return x
+}
+
+func (x *opened) segment(k cpar.SegmentKind) []byte {
+	s, _ := x.manifest.Segment(k)
+	return x.segments[s.Digest]
+}
+
+// answer is what an honest cloud replies, nil where nothing is asked.
+func (x *opened) answer(q *cpar.Request) *cpar.Reply {
+	x.t.Helper()
+	if q == nil {
+		return nil
+	}
+	b, err := q.MarshalBinary()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if q, err = cpar.DecodeRequest(b); err != nil {
+		x.t.Fatal(err)
+	}
+	var segments [][]byte
+	for _, s := range x.manifest.Segments {
+		segments = append(segments, x.segments[s.Digest])
+	}
+	var reply *cpar.Reply
+	if x.manifest.Scheme.Scored() {
+		c, err := visible.Load(x.manifest, segments)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		reply, err = search.Annotate(c, q)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		return reply
+	}
+	c, err := sealed.Load(x.manifest, segments)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	replies, err := c.Annotate(context.Background(), 1, []*cpar.Request{q})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return replies[0]
+}
+
+// params ask for l records and look at all.
+func (x *opened) params(l int) cpar.Params {
+	return cpar.Params{Scheme: x.manifest.Scheme, L: uint16(l), Approx: 1000}
+}
+
+// nearest are the l records nearest to a photo, in whichever scheme.
+func (x *opened) nearest(photo Image, l int) []rank.Neighbour {
+	x.t.Helper()
+	pending, q, err := x.Request(photo.Vectors, x.params(l))
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	near, err := pending.Neighbours(x.answer(q))
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return near
+}
+
+// sharesRun is whether 16 bytes of a, at a multiple of 4, stand anywhere at a multiple
+// of 4 in b. The headers of messages repeat: magic, kind, version and index id, and
+// small numbers.
+func (x *opened) sharesRun(a, b []byte) bool {
+	seen := map[[16]byte]bool{}
+	for at := 0; at+16 <= len(a); at += 4 {
+		seen[[16]byte(a[at:])] = true
+	}
+	id := x.ID()
+	for at := 0; at+16 <= len(b); at += 4 {
+		run := b[at : at+16]
+		header := bytes.Contains(run, []byte("CPAR")) || bytes.Contains(run, id[:8]) || bytes.Contains(run, id[8:]) || bytes.Contains(run, make([]byte, 7))
+		if seen[[16]byte(run)] && !header {
+			return true
+		}
+	}
+	return false
 }

@@ -1,177 +1,116 @@
 package user
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
-	"filippo.io/age"
-	"filippo.io/age/armor"
-
 	"cpar"
-	"cpar/internal/durable"
+	"cpar/internal/hint"
 	"cpar/user/internal/seed"
 )
 
 // A Key is everything secret that an owner has: one 32-byte seed, from which
-// the keys of every index are derived with labels (package seed). It prints
-// as "cpar key (redacted)" whatever the verb.
+// the keys of every index are derived with labels (package seed), and the schemes
+// that may be used with it. It prints as "cpar key (redacted)" whatever the verb.
 type Key struct {
 	seed.Redacted
 	secret seed.Secret
+	allows Policy
 }
 
-// keyPrefix starts the line of a key file that holds the seed.
-const keyPrefix = "CPAR-SECRET-KEY-1 "
-
-// NewKey draws a key.
-func NewKey() *Key {
-	k := new(Key)
+// NewKey draws a key. Schemes that show the cloud distances must be allowed by
+// name (DefaultPolicy).
+func NewKey(allow ...cpar.Scheme) *Key {
+	k := &Key{allows: DefaultPolicy().With(allow...)}
 	rand.Read(k.secret[:]) // never fails: crypto/rand ends the program instead
 	return k
 }
 
-// derive returns the 32-byte secret of one purpose of one index. The random
-// index id enters every derivation, so no two indexes share a secret.
-func (k *Key) derive(purpose string, id cpar.IndexID) seed.Secret {
-	return seed.Derive(k.secret, purpose, id[:])
+// Fingerprint names the key, whatever file it lies in and under whatever
+// passphrase, and tells nothing else about it.
+func (k *Key) Fingerprint() string {
+	f := k.secret.Derive("fingerprint")
+	return hex.EncodeToString(f[:16])
 }
 
-// WriteFile writes k to a new file that only its owner may read. With a
-// passphrase the file is encrypted with it (age, scrypt). An existing file is
-// never overwritten: a lost key loses every index made with it.
-func (k *Key) WriteFile(path, passphrase string) error {
-	text := []byte("# cpar key: whoever holds it can read every index made with it; keep a copy in a safe place\n" +
-		keyPrefix + hex.EncodeToString(k.secret[:]) + "\n")
-	if passphrase != "" {
-		var err error
-		if text, err = encryptWithPassphrase(text, passphrase, scryptWork); err != nil {
-			return fmt.Errorf("encrypting the key: %w", err)
+// Policy are the schemes that may be used with the key.
+func (k *Key) Policy() Policy { return k.allows }
+
+// Restricted is the key with a policy no wider than p, as this device knows it.
+func (k *Key) Restricted(p Policy) *Key { return &Key{secret: k.secret, allows: k.allows & p} }
+
+// A Policy is the schemes that may ever be used with a key. It is asked wherever an
+// index is built or opened, so that a cloud cannot have an owner ask in a scheme
+// that shows it more.
+type Policy uint16 // a bit for each scheme
+
+// DefaultPolicy are the schemes under which the cloud reads no distance.
+func DefaultPolicy() (p Policy) {
+	for _, s := range cpar.Schemes() {
+		if Hides(s) {
+			p = p.With(s)
 		}
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("writing key file %s: %w: it exists, and a key is never overwritten; move it away or choose another name", path, cpar.ErrInput)
-	}
-	if err != nil {
-		return fmt.Errorf("writing key file: %w: %w", cpar.ErrStorage, err)
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = durable.OS.SyncDir(filepath.Dir(path))
-	}
-	if err != nil {
-		os.Remove(path) // half a key would only mislead
-		return fmt.Errorf("writing key file: %w: %w", cpar.ErrStorage, err)
-	}
-	return nil
+	return p
 }
 
-// scryptWork is age's own default, about a second: a key file is opened once
-// a command.
-const scryptWork = 18
-
-func encryptWithPassphrase(text []byte, passphrase string, work int) ([]byte, error) {
-	to, err := age.NewScryptRecipient(passphrase)
-	if err != nil {
-		return nil, err
-	}
-	to.SetWorkFactor(work)
-	var out bytes.Buffer
-	armored := armor.NewWriter(&out)
-	w, err := age.Encrypt(armored, to)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(text); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(w.Close(), armored.Close()); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
-}
-
-// maxKeyFile bounds what is read of a file said to be a key.
-const maxKeyFile = 1 << 16
-
-// ReadKeyFile reads a key. passphrase is asked only for an encrypted file.
-func ReadKeyFile(path string, passphrase func() (string, error)) (*Key, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading key file %s: %w: there is no such file; make a key with: cpar init --key %s", path, cpar.ErrKey, path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading key file: %w: %w", cpar.ErrKey, err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
-	if err != nil {
-		return nil, fmt.Errorf("reading key file: %w: %w", cpar.ErrKey, err)
-	}
-	k, err := parseKey(text, passphrase)
-	if err != nil {
-		return nil, fmt.Errorf("reading key file %s: %w", path, err)
-	}
-	return k, nil
-}
-
-func parseKey(text []byte, passphrase func() (string, error)) (*Key, error) {
-	if bytes.HasPrefix(bytes.TrimSpace(text), []byte(armor.Header)) {
-		pass, err := passphrase()
+// ParsePolicy reads names of schemes between commas or spaces.
+func ParsePolicy(names string) (p Policy, err error) {
+	for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ',' || r == ' ' }) {
+		s, err := cpar.ParseScheme(name)
 		if err != nil {
-			return nil, fmt.Errorf("%w: the key is protected by a passphrase: %w", cpar.ErrKey, err)
+			return 0, err
 		}
-		if text, err = decryptWithPassphrase(text, pass); err != nil {
-			return nil, err
-		}
+		p = p.With(s)
 	}
-	for line := range strings.Lines(string(text)) {
-		digits, ok := strings.CutPrefix(strings.TrimSpace(line), keyPrefix)
-		if !ok {
-			continue
-		}
-		k := new(Key)
-		// The digits stay out of the error.
-		if n, err := hex.Decode(k.secret[:], []byte(digits[:min(len(digits), 64)])); err != nil || n != 32 || len(digits) != 64 {
-			return nil, fmt.Errorf("%w: the key line is damaged; use a copy of the file", cpar.ErrKey)
-		}
-		return k, nil
-	}
-	return nil, fmt.Errorf("%w: it holds no cpar key", cpar.ErrKey)
+	return p, nil
 }
 
-func decryptWithPassphrase(text []byte, pass string) ([]byte, error) {
-	who, err := age.NewScryptIdentity(pass)
-	if err != nil {
-		return nil, fmt.Errorf("%w: the passphrase is empty", cpar.ErrKey)
+func (p Policy) String() string {
+	var names []string
+	for _, s := range p.Schemes() {
+		names = append(names, s.String())
 	}
-	// A hostile file could ask for hours of work.
-	who.SetMaxWorkFactor(22)
-	r, err := age.Decrypt(armor.NewReader(bytes.NewReader(text)), who)
-	var wrong *age.NoIdentityMatchError
-	if errors.As(err, &wrong) {
-		return nil, fmt.Errorf("%w: the passphrase does not fit", cpar.ErrKey)
+	return strings.Join(names, ", ")
+}
+
+// MarshalText writes a policy in JSON as String does.
+func (p Policy) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText is ParsePolicy.
+func (p *Policy) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePolicy(string(text))
+	return err
+}
+
+// Allows reports whether a scheme may be used.
+func (p Policy) Allows(s cpar.Scheme) bool { return p>>s&1 == 1 }
+
+// Schemes lists the schemes that are allowed.
+func (p Policy) Schemes() (list []cpar.Scheme) {
+	for _, s := range cpar.Schemes() {
+		if p.Allows(s) {
+			list = append(list, s)
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: the encrypted key is damaged: %w", cpar.ErrKey, err)
+	return list
+}
+
+// With is p and more schemes.
+func (p Policy) With(schemes ...cpar.Scheme) Policy {
+	for _, s := range schemes {
+		p |= 1 << s
 	}
-	out, err := io.ReadAll(io.LimitReader(r, maxKeyFile))
-	if err != nil {
-		return nil, fmt.Errorf("%w: the encrypted key is damaged: %w", cpar.ErrKey, err)
+	return p
+}
+
+// Check refuses a scheme that the key does not allow (ErrInput).
+func (k *Key) Check(s cpar.Scheme) error {
+	if k.allows.Allows(s) {
+		return nil
 	}
-	return out, nil
+	return hint.Add(fmt.Errorf("%w: the key does not allow scheme %v, which shows the cloud distances; it allows %v", cpar.ErrInput, s, k.allows),
+		"if you know what that means (SECURITY.md): cpar key allow %v", s)
 }

@@ -1,161 +1,202 @@
 package user
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/user/combined"
-	"cpar/user/embed"
+	"cpar/internal/wire"
 	"cpar/user/feature"
-	"cpar/user/internal/keyword"
+	"cpar/user/internal/index"
 	"cpar/user/internal/seed"
-	"cpar/user/ive"
+	"cpar/user/network"
+	"cpar/user/profile"
 	"cpar/user/vector"
 )
 
-// An Owner is a key opened for one index: it makes requests to the index and
-// reads the replies. It is safe for concurrent use and prints as redacted.
+// An Owner is a key opened for one state of one index: it makes requests to the
+// index and reads the replies. It is safe for concurrent use and prints as redacted.
 type Owner struct {
 	seed.Redacted
-	key     *Key
-	profile *profile
-	budget  *combined.Budget
-	// coder makes z of vectors; projection is the secret Johnson–Lindenstrauss
-	// map of profile `paper`, nil in the others.
-	coder      coder
-	projection *embed.Projection
-	sealer     *keyword.Sealer
-	// fields is SF, the coordinates that planes cut, and planeLimit how far in
-	// all a request may lie from their centres.
-	fields     []int
-	planeLimit int64
-	order      orderEncoder
-	// vectors and planes hold 8·m² bytes each: made when first needed.
-	vectors func() (*ive.Key, error)
-	planes  func() (*planeKey, error)
-	// network is what Use gave; nil until then.
-	network atomic.Pointer[Network]
-	// exact is the side of schemes sealed and local; nil for the others.
-	exact *exactOwner
+	ledger *ledger
+	index  *index.Index
+	scheme scheme
+	// manifest is what a manifest of the index says but its segments.
+	manifest cpar.Manifest
+	// network is what Use gave.
+	network atomic.Pointer[network.Encoder]
 }
 
-// planeKey encrypts split planes and the requests for them.
-type planeKey struct {
-	seed.Redacted
-	*ive.Key
-	budget *combined.PlaneBudget
+// newOwner puts together what setting up, opening and updating have made.
+func newOwner(l *ledger, x *index.Index, s scheme) *Owner {
+	o := &Owner{ledger: l, index: x, scheme: s, manifest: cpar.Manifest{ID: l.id, Scheme: l.scheme, Records: uint32(l.records)}}
+	s.Describe(&o.manifest)
+	return o
 }
 
-// Open opens an index with its key. sealed is the index's profile segment;
-// one with another digest than the manifest's is refused (ErrCorrupt). A key of another index is refused (ErrKey).
-func Open(key *Key, m *cpar.Manifest, sealed []byte) (*Owner, error) {
-	if s, ok := m.Segment(cpar.SegmentLedger); !ok || s.Digest != sha256.Sum256(sealed) {
-		return nil, hint.Add(fmt.Errorf("opening index %v: %w: the profile is not the one that its manifest names", m.ID, cpar.ErrCorrupt),
-			"it is of another index, or of another state of this one; fetch manifest and profile again")
-	}
-	p, err := openProfile(sealed, key.derive("profile", m.ID), m.ID)
+// Open opens an index with its key. ledger is the index's ledger segment, encrypted;
+// one with another digest than the manifest's is refused (ErrCorrupt), and so are a
+// key of another index (ErrKey) and a scheme that the key does not allow (ErrInput).
+func Open(key *Key, m *cpar.Manifest, ledger []byte) (*Owner, error) {
+	o, err := open(key, m, ledger, rand.Reader)
 	if err != nil {
-		return nil, err
-	}
-	o, err := newOwner(key, p)
-	if err != nil {
-		return nil, fmt.Errorf("opening index %v: %w", m.ID, err)
-	}
-	if m.Records != p.records || int(m.Dim) != o.dim() || m.Trees != p.trees || int(m.Fields) != len(o.fields) || m.Lists != p.lists {
-		return nil, fmt.Errorf("opening index %v: %w: its profile is of %d records and %d words, its manifest says %d and %d", m.ID, cpar.ErrCorrupt, p.records, o.dim(), m.Records, m.Dim)
-	}
-	if err := o.checkContents(m); err != nil {
 		return nil, fmt.Errorf("opening index %v: %w", m.ID, err)
 	}
 	return o, nil
 }
 
-// dim is the number of coordinates of a record.
-func (o *Owner) dim() int {
-	if o.exact != nil {
-		return o.exact.dim()
+func open(key *Key, m *cpar.Manifest, encrypted []byte, random io.Reader) (*Owner, error) {
+	if s, ok := m.Segment(cpar.SegmentLedger); !ok || s.Digest != sha256.Sum256(encrypted) {
+		return nil, hint.Add(fmt.Errorf("%w: the ledger is not the one that its manifest names", cpar.ErrCorrupt),
+			"it belongs to another index, or to another state of this one; fetch manifest and ledger again")
 	}
-	return o.budget.Dim()
-}
-
-func newOwner(key *Key, p *profile) (*Owner, error) {
-	if err := p.validate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", cpar.ErrCorrupt, err)
-	}
-	o := &Owner{key: key, profile: p, fields: p.fields()}
-	shape := p.front.shape()
-	var err error
-	if o.budget, err = combined.ForShape(shape.plain); err != nil {
-		return nil, err
-	}
-	if o.budget, err = o.budget.Hide(seed.New(key.derive("offset", p.id))); err != nil {
-		return nil, err
-	}
-	if f, ok := p.front.(*paperFront); ok {
-		if o.projection, err = embed.New(key.derive("projection", p.origin()), shape.levels, vector.Beta, shape.plain.JL, f.baselines); err != nil {
-			return nil, err
-		}
-		o.coder = walkCoder{o.projection}
-	} else {
-		o.coder = roundCoder{shape.plain.JL}
-	}
-	if p.exact != nil {
-		if o.exact, err = newExactOwner(key, p); err != nil {
-			return nil, err
-		}
-	}
-	if o.sealer, err = keyword.NewSealer(key.derive("keywords", p.id), p.id, p.dict); err != nil {
-		return nil, err
-	}
-	if o.order, err = newOrderEncoder(key, p, o.fields); err != nil {
-		return nil, err
-	}
-	o.vectors = sync.OnceValues(func() (*ive.Key, error) {
-		return ive.NewKey(key.derive("vectors", p.id), o.budget.Cipher())
-	})
-	if len(o.fields) == 0 {
-		return o, nil
-	}
-	budget, err := combined.NewPlanes(widenLevels(p.centres), vector.Beta)
+	plain, err := decryptLedger(encrypted, key, m.ID)
 	if err != nil {
 		return nil, err
 	}
-	o.planeLimit = budget.Limit()
-	o.planes = sync.OnceValues(func() (*planeKey, error) {
-		k, err := ive.NewKey(key.derive("planes", p.id), budget.Cipher())
-		return &planeKey{Key: k, budget: budget}, err
-	})
-	return o, nil
+	r := wire.NewReader(plain, cpar.ErrCorrupt)
+	l, err := readLedger(r)
+	if err != nil {
+		return nil, fmt.Errorf("reading ledger: %w", err)
+	}
+	if err := key.Check(l.scheme); err != nil {
+		return nil, err
+	}
+	x, err := l.index(key, random)
+	if err != nil {
+		return nil, err
+	}
+	s, err := schemes[l.scheme].open(x, r)
+	if err == nil {
+		err = r.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ledger: %w", err)
+	}
+	o := newOwner(l, x, s)
+	return o, o.checkManifest(m)
 }
 
-// The paper's α and γ: m̂ = α·m·log_γ(β+1).
-const (
-	Alpha = 1
-	Gamma = 100
-)
+// checkManifest refuses a manifest that describes another index than the ledger, or
+// names other segments: the cloud mixes states of an index.
+func (o *Owner) checkManifest(m *cpar.Manifest) error {
+	d := &o.manifest
+	switch {
+	case m.ID != d.ID || m.Scheme != d.Scheme || m.Records != d.Records || m.Dim != d.Dim || m.Shift != d.Shift ||
+		m.Trees != d.Trees || m.Fields != d.Fields || m.Lists != d.Lists:
+		return fmt.Errorf("%w: its ledger describes %d records and %d coordinates, its manifest %d and %d", cpar.ErrCorrupt, d.Records, d.Dim, m.Records, m.Dim)
+	case contentsOf(m) != o.ledger.contents:
+		return fmt.Errorf("%w: its ledger vouches for other segments than its manifest names", cpar.ErrCorrupt)
+	}
+	return nil
+}
 
 // ID names the index that o is open for.
-func (o *Owner) ID() cpar.IndexID { return o.profile.id }
+func (o *Owner) ID() cpar.IndexID { return o.ledger.id }
 
 // Origin names the index that the projection is derived with: ID, but for an
-// index that Compact made. Indexes of one key and one origin hold vectors of one
-// projection.
-func (o *Owner) Origin() cpar.IndexID { return o.profile.origin() }
+// index that Compact made. Indexes of one key and one origin are states of one
+// index.
+func (o *Owner) Origin() cpar.IndexID { return o.ledger.origin }
+
+// Scheme is the scheme of the index, as the ledger says it, which a cloud cannot
+// alter.
+func (o *Owner) Scheme() cpar.Scheme { return o.ledger.scheme }
+
+// Generation counts the states of an index from 1. It goes on through Compact.
+func (o *Owner) Generation() uint64 { return o.ledger.generation }
+
+// State tells apart the states of an index, also two of one generation, as two
+// updates of one backup make: it is the SHA-256 of the digest of all segments but
+// the ledger and of the generation. The ledger vouches for both.
+func (o *Owner) State() [sha256.Size]byte { return o.ledger.state() }
+
+// Records is the number of records that can be found.
+func (o *Owner) Records() int { return o.scheme.Live() }
 
 // Words returns the keywords that the collection uses, sorted.
-func (o *Owner) Words() []string { return o.profile.dict.Words() }
+func (o *Owner) Words() []string { return o.ledger.dict.Words() }
 
-// Vector returns the plaintext vector of a photo under the index's profile.
-func (o *Owner) Vector(f *feature.Vectors) (*vector.Vector, error) { return o.profile.front.vector(f) }
+// Profile is the profile that the index was built with.
+func (o *Owner) Profile() profile.Profile { return o.ledger.profile }
 
-func widenLevels(levels []uint16) []int {
-	out := make([]int, len(levels))
-	for i, l := range levels {
-		out[i] = int(l)
+// Projector makes the integers that are encrypted; for profile `paper` it is a
+// secret.
+func (o *Owner) Projector() profile.Projector { return o.index.Projector }
+
+// Needs are the segments of m that must be held at home before a photo can be
+// annotated. They are fetched whole, once for each state, whatever is asked.
+func (o *Owner) Needs(m *cpar.Manifest) []cpar.Segment {
+	var out []cpar.Segment
+	for _, s := range m.Segments {
+		if o.scheme.Needs(s.Kind) {
+			out = append(out, s)
+		}
 	}
 	return out
 }
+
+// Hold takes the segments that Needs names, by digest, decrypts what is needed of
+// them and keeps it.
+func (o *Owner) Hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
+	if err := o.hold(m, segments); err != nil {
+		return fmt.Errorf("holding index %v: %w", o.ID(), err)
+	}
+	return nil
+}
+
+func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
+	if err := o.checkManifest(m); err != nil {
+		return err
+	}
+	held := map[cpar.SegmentKind][][]byte{}
+	for _, s := range o.Needs(m) {
+		b, ok := segments[s.Digest]
+		switch {
+		case !ok:
+			return fmt.Errorf("%w: segment %v %.8v… was not fetched", cpar.ErrInput, s.Kind, s.Digest)
+		case sha256.Sum256(b) != s.Digest:
+			return fmt.Errorf("%w: segment %v has other bytes than its digest says", cpar.ErrCorrupt, s.Kind)
+		}
+		held[s.Kind] = append(held[s.Kind], b)
+	}
+	return o.scheme.Hold(held)
+}
+
+// Use gives the owner the image network that the index was built with. Another one
+// is refused (ErrInput), and so is none where the profile needs one. With other
+// profiles nothing is needed and nothing kept.
+func (o *Owner) Use(n *network.Encoder) error {
+	want, needed := o.ledger.profile.Network()
+	switch {
+	case !needed:
+		return nil
+	case n == nil:
+		return fmt.Errorf("opening index %v: %w", o.ID(), profile.NoNetwork())
+	case n.Digest() != want:
+		return fmt.Errorf("opening index %v: %w", o.ID(), profile.OtherNetwork(want, n.Digest()))
+	}
+	o.network.Store(n)
+	return nil
+}
+
+var extractors = sync.Pool{New: func() any { return feature.NewExtractor() }}
+
+// Features decodes a photo and computes what the index's profile needs of it.
+func (o *Owner) Features(photo []byte) (*feature.Vectors, error) {
+	var opts feature.Options
+	if n := o.network.Load(); n != nil {
+		opts.Network = n
+	}
+	e := extractors.Get().(*feature.Extractor)
+	defer extractors.Put(e)
+	return e.Photo(photo, opts)
+}
+
+// Vector returns the plaintext vector of a photo under the index's profile.
+func (o *Owner) Vector(f *feature.Vectors) (*vector.Vector, error) { return o.ledger.profile.Vector(f) }

@@ -1,7 +1,6 @@
 package user
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -16,8 +15,11 @@ import (
 	"cpar/internal/durable"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
-	"cpar/internal/lattice"
+	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
+	"cpar/user/internal/rows"
+	"cpar/user/internal/seed"
+	"cpar/user/rank"
 )
 
 // An Update says what became of an index. The folder holds the new state, which
@@ -29,11 +31,10 @@ type Update struct {
 	Records int `json:"records"`
 	Added   int `json:"added"`
 	Removed int `json:"removed"`
-	// Missing are the places, among the images given to Remove, of those that no
-	// record that could be found was of.
+	// Missing are the indices of images given to Remove that match no live record.
 	Missing []int `json:"missing"`
-	// Clamped is of the records that Add added those whose vector was moved
-	// towards the baseline so that no score can wrap; 0 for photographs.
+	// Clamped counts the added records whose vector was moved towards the baseline
+	// so that no score can wrap; 0 for photographs.
 	Clamped int `json:"clamped"`
 	// Bytes were written: segments that the state before did not have.
 	Bytes uint64 `json:"bytes"`
@@ -42,62 +43,87 @@ type Update struct {
 // Add puts more images into the index of scheme sealed or local in folder, with
 // the bases, baselines and projection that it was built with. The records that
 // are there stay as they are, byte for byte; the new ones come in groups or
-// blocks of their own, in random order; keywords, hints and profile are encrypted
+// blocks of their own, in random order; keywords, hints and ledger are encrypted
 // anew.
-//
-// Nothing that is drawn depends on what the folder holds, so that adding to a
-// restored backup never uses a seed, a nonce or noise again.
 func Add(ctx context.Context, key *Key, folder string, images []Image, progress Progress) (*Update, error) {
-	return update(folder, indexdir.Options{}, "adding to index", func(s *state) error { return s.add(ctx, key, images, progress) })
+	return update(key, folder, "adding to index", updateOptions{progress: progress}, func(s *state) error { return s.add(ctx, images) })
 }
 
 // Remove takes those records out of the index of scheme sealed or local in folder
 // whose vector is that of one of the images, keywords of the images aside. Which
 // keywords they had is erased at once: their blocks are empty from then on. Until
 // Compact their vectors stay, encrypted, and are passed over by the owner, and
-// their words stay in the profile's dictionary, encrypted too, which Owner.Words
+// their words stay in the ledger's dictionary, encrypted too, which Owner.Words
 // lists; the cloud is not told which records they are. Update.Missing
 // names the images without such a record; where that is all of them, nothing is
 // written and Removed is 0.
 func Remove(ctx context.Context, key *Key, folder string, images []Image) (*Update, error) {
-	return update(folder, indexdir.Options{}, "removing from index", func(s *state) error { return s.remove(ctx, key, images) })
+	return update(key, folder, "removing from index", updateOptions{}, func(s *state) error { return s.remove(ctx, images) })
+}
+
+// Compact makes a new index, with a new id, of what was not removed from the one
+// of scheme sealed or local in folder, and puts it in its place. Records are
+// decrypted with the key, shuffled and encrypted under secrets of the new id;
+// words that no record has any more go. The vectors stay those of the projection
+// that they were made with. An index at the cloud under the old id is the
+// caller's to delete, once the new one is there.
+func Compact(ctx context.Context, key *Key, folder string) (*Update, error) {
+	return update(key, folder, "compacting index", updateOptions{}, func(s *state) error { return s.compact(ctx) })
+}
+
+// updateOptions are what updates have in common.
+type updateOptions struct {
+	progress Progress
+	// testOnlyFS stands for the disk, testOnlyRand for crypto/rand. Never set outside
+	// tests.
+	testOnlyFS   durable.FS
+	testOnlyRand io.Reader
 }
 
 // state is an index in a folder that is being updated.
 type state struct {
+	key    *Key
 	folder string
-	dir    *indexdir.Writer
-	// old is the state before, next that after; next is nil where nothing was
-	// to be done.
+	random io.Reader
+	writer *index.Writer
+	// old is the state before, owner its owner, rows the owner's scheme.
 	old      *cpar.Manifest
 	owner    *Owner
+	rows     *rows.Index
 	keywords [][]string // of every record
-	next     *exactWriter
-	done     Update
+	// next is the owner of the state after; nil where nothing was to be done.
+	next *Owner
+	done Update
 }
 
 // update locks a folder, lets work write a new state and reports it.
-func update(folder string, opt indexdir.Options, what string, work func(*state) error) (*Update, error) {
-	fail := func(err error) (*Update, error) { return nil, fmt.Errorf("%s in %s: %w", what, folder, err) }
+func update(key *Key, folder, what string, o updateOptions, work func(*state) error) (*Update, error) {
 	if _, err := indexdir.ReadManifest(folder); err != nil { // Create would make the folder
 		return nil, err
 	}
-	dir, err := indexdir.Create(folder, opt)
+	fail := func(err error) (*Update, error) { return nil, fmt.Errorf("%s in %s: %w", what, folder, err) }
+	dir, err := indexdir.Create(folder, indexdir.Options{FS: o.testOnlyFS})
 	if err != nil {
 		return fail(err)
 	}
 	defer dir.Close()
-	s := &state{folder: folder, dir: dir, done: Update{Missing: []int{}}}
+	s := &state{key: key, folder: folder, random: o.testOnlyRand, writer: &index.Writer{Dir: dir, Progress: o.progress}, done: Update{Missing: []int{}}}
+	if s.random == nil {
+		s.random = rand.Reader
+	}
 	if s.old, err = indexdir.ReadManifest(folder); err != nil {
 		return nil, err
+	}
+	if err := s.open(); err != nil {
+		return fail(err)
 	}
 	if err := work(s); err != nil {
 		return fail(err)
 	}
 	owner := s.owner
 	if s.next != nil {
-		owner = s.next.Owner
-		for _, x := range s.next.manifest.Segments {
+		owner = s.next
+		for _, x := range s.writer.Manifest.Segments {
 			if !slices.Contains(s.old.Segments, x) {
 				s.done.Bytes += x.Bytes
 			}
@@ -108,169 +134,149 @@ func update(folder string, opt indexdir.Options, what string, work func(*state) 
 }
 
 // open opens the index and everything of it that an update writes again.
-func (s *state) open(key *Key) error {
-	profile, _ := s.old.Segment(cpar.SegmentLedger)
-	b, err := readSegment(s.folder, profile)
+func (s *state) open() error {
+	ledger, _ := s.old.Segment(cpar.SegmentLedger)
+	b, err := readSegment(s.folder, ledger)
 	if err != nil {
 		return err
 	}
-	if s.owner, err = Open(key, s.old, b); err != nil {
+	if s.owner, err = open(s.key, s.old, b, s.random); err != nil {
 		return err
 	}
-	if s.owner.exact == nil {
-		return hint.Add(fmt.Errorf("%w: an index of scheme %v cannot be updated", cpar.ErrInput, s.old.Scheme), "build it again, or as one of scheme sealed")
+	var ok bool
+	if s.rows, ok = s.owner.scheme.(*rows.Index); !ok {
+		return hint.Add(fmt.Errorf("%w: an index of scheme %v is made in one go", cpar.ErrInput, s.old.Scheme), "build it again, or as one of scheme %v", DefaultScheme)
 	}
-	segment, _ := s.old.Segment(cpar.SegmentKeywords)
-	table, err := readSegment(s.folder, segment)
-	if err != nil {
-		return err
-	}
-	s.keywords = make([][]string, s.old.Records)
-	for i := range s.keywords {
-		if s.keywords[i], err = s.owner.sealer.Open(uint32(i), keywordBlock(table, uint32(i))); err != nil {
+	taken := map[cpar.SegmentKind][][]byte{}
+	for _, x := range s.owner.Needs(s.old) {
+		if x.Kind == cpar.SegmentVectors {
+			continue // they stay as they are
+		}
+		if b, err = readSegment(s.folder, x); err != nil {
 			return err
 		}
+		taken[x.Kind] = append(taken[x.Kind], b)
 	}
-	return nil
+	if err := s.rows.Take(taken); err != nil {
+		return err
+	}
+	s.keywords, err = s.rows.KeywordsOf()
+	return err
 }
 
-// begin makes a writer of the next state of the same index: with the segments of
-// vectors that are there and a copy of the profile.
-func (s *state) begin(key *Key, change func(p *profile) error) error {
-	p := *s.owner.profile
-	exact := *p.exact
-	exact.removed = bytes.Clone(exact.removed)
-	exact.check.vector = slices.Clone(exact.check.vector)
-	exact.generation++
-	p.exact = &exact
-	if err := change(&p); err != nil {
+// vectorSegments are the vectors of the state before.
+func (s *state) vectorSegments() (list []cpar.Segment, bytes uint64) {
+	for _, x := range s.old.Segments {
+		if x.Kind == cpar.SegmentVectors {
+			list = append(list, x)
+			bytes += x.Bytes
+		}
+	}
+	return list, bytes
+}
+
+// write writes the next state: a ledger that change makes of this one's, and what
+// begin makes of its index.
+func (s *state) write(ctx context.Context, change func(l *ledger) error, begin func(x *index.Index) (*rows.Builder, error)) error {
+	l := *s.owner.ledger
+	l.generation++
+	if err := change(&l); err != nil {
 		return err
 	}
-	if err := p.checkNonces(); err != nil {
+	if err := l.checkNonces(); err != nil {
 		return err
 	}
-	owner, err := newOwner(key, &p)
+	x, err := l.index(s.key, s.random)
 	if err != nil {
 		return err
 	}
-	m := *s.old
-	m.Records, m.Segments = p.records, nil
-	w := &exactWriter{Owner: owner, dir: s.dir, manifest: &m, rand: rand.Reader, first: int(s.old.Records)}
-	for _, x := range s.old.Segments {
-		switch {
-		case x.Kind == cpar.SegmentVectors:
-			m.Segments = append(m.Segments, x)
-			if m.Scheme == cpar.SchemeLocal {
-				w.firstBlock += int(x.Bytes) / owner.exact.blocks.bytes()
-			}
-		case x.Kind == cpar.SegmentHints:
-			b, err := readSegment(s.folder, x)
-			if err != nil {
-				return err
-			}
-			if w.hints, err = s.owner.openHints(b); err != nil {
-				return err
-			}
-		}
+	b, err := begin(x)
+	if err != nil {
+		return err
 	}
-	s.next = w
+	m := &cpar.Manifest{ID: l.id, Scheme: l.scheme, Records: uint32(l.records)}
+	if l.id == s.old.ID {
+		m.Segments, _ = s.vectorSegments()
+	}
+	s.writer.Manifest = m
+	next := newOwner(&l, x, b)
+	if err := next.write(ctx, s.writer, b); err != nil {
+		return err
+	}
+	s.next = next
 	return nil
 }
 
-func (s *state) add(ctx context.Context, key *Key, images []Image, progress Progress) error {
+// recount gives the ledger's ranker the keywords of all records.
+func (l *ledger) recount(keywords [][]string) {
+	if c, ok := l.ranker.(*rank.Calibrated); ok {
+		l.ranker = c.Recounted(keywords)
+	}
+}
+
+func (s *state) add(ctx context.Context, images []Image) error {
 	if len(images) == 0 || len(images) > cpar.MaxRecords-int(s.old.Records) {
 		return fmt.Errorf("%w: %d images for an index of %d records", cpar.ErrInput, len(images), s.old.Records)
 	}
-	if err := s.open(key); err != nil {
+	if err := checkKeywords(images); err != nil {
 		return err
 	}
-	images = slices.Clone(images)
-	Shuffle(images)
-	for i, im := range images {
-		if err := checkKeywords(im.Keywords); err != nil {
-			return fmt.Errorf("image %d: %w", i, err)
-		}
-		s.keywords = append(s.keywords, im.Keywords)
+	shuffled := make([]Image, len(images))
+	for i, from := range s.order(len(images)) {
+		shuffled[i] = images[from]
 	}
-	news, err := s.owner.quantised(ctx, images, progress)
+	v, err := vectors(ctx, s.owner.Profile(), shuffled, s.writer.Progress)
 	if err != nil {
 		return err
 	}
-	err = s.begin(key, func(p *profile) (err error) {
-		p.records += uint32(len(images))
-		p.exact.removed = append(p.exact.removed, make([]byte, bitmapSize(p.records)-len(p.exact.removed))...)
-		// Words of old stay, so that no number of a word tells what was added.
-		if p.ranker != nil {
-			p.ranker = p.ranker.Recounted(s.keywords)
-		}
-		p.dict, err = keyword.NewDictionary(append(s.keywords[:len(s.keywords):len(s.keywords)], p.dict.Words()))
-		return err
-	})
+	added, clamped, err := s.rows.Lay(v)
 	if err != nil {
 		return err
 	}
-	s.next.progress = progress
-	s.done.Added, s.done.Clamped = len(images), news.clipped
-	return s.next.write(ctx, news.source(), s.keywords)
+	s.keywords = append(s.keywords, Keywords(shuffled)...)
+	s.done.Added, s.done.Clamped = len(images), clamped
+	return s.write(ctx, func(l *ledger) (err error) {
+		l.records += len(images)
+		l.recount(s.keywords)
+		// Old words stay, so that no number of a word tells what was added.
+		l.dict, err = keyword.NewDictionary(append(s.keywords[:len(s.keywords):len(s.keywords)], l.dict.Words()))
+		return err
+	}, func(x *index.Index) (*rows.Builder, error) { return s.grown(x, added, nil), nil })
 }
 
-// quantised lays images out as records of the index.
-func (o *Owner) quantised(ctx context.Context, images []Image, progress Progress) (*plainRecords, error) {
-	vectors, err := o.profile.vectors(ctx, images, progress)
-	if err != nil {
-		return nil, err
-	}
-	out := &plainRecords{dim: o.dim()}
-	for i, v := range vectors {
-		z, err := o.coder.embed(v)
-		if err != nil {
-			return nil, fmt.Errorf("image %d: %w", i, err)
-		}
-		row, addend, clipped, err := o.exact.record(z, v.KL)
-		if err != nil {
-			return nil, fmt.Errorf("image %d: %w", i, err)
-		}
-		if clipped {
-			out.clipped++
-		}
-		out.add(row, addend)
-	}
-	return out, nil
+// order draws an order of n.
+func (s *state) order(n int) []int {
+	return seed.New(s.owner.index.Fresh("order", s.owner.State())).Perm(n)
 }
 
-// source is what an exactWriter encrypts.
-func (r *plainRecords) source() records {
-	return records{count: r.count(), at: func(i int) ([]int32, int64, error) { return r.row(i), r.addends[i], nil }}
-}
-
-func (s *state) remove(ctx context.Context, key *Key, images []Image) error {
+func (s *state) remove(ctx context.Context, images []Image) error {
 	if len(images) == 0 {
 		return fmt.Errorf("%w: no image to remove", cpar.ErrInput)
 	}
-	if err := s.open(key); err != nil {
-		return err
-	}
-	wanted, err := s.owner.quantised(ctx, images, nil)
+	v, err := vectors(ctx, s.owner.Profile(), images, nil)
 	if err != nil {
 		return err
 	}
-	matched := map[string]bool{} // by vector of an image: whether a record has it
-	for i := range wanted.count() {
-		matched[rowKey(wanted.row(i))] = false
+	wanted, _, err := s.rows.Lay(v)
+	if err != nil {
+		return err
+	}
+	matched := map[string]bool{} // by row of an image: whether a record has it
+	for i := range wanted.Len() {
+		matched[rowKey(wanted.At(i))] = false
 	}
 	var found []int
-	err = s.eachRecord(ctx, func(i int, row []int32, _ int64) {
-		key := rowKey(row)
-		if _, ok := matched[key]; ok && !s.owner.profile.exact.isRemoved(i) {
+	if err := s.each(ctx, func(record int, row []int16, addend int64, removed bool) {
+		key := rowKey(row, addend)
+		if _, ok := matched[key]; ok && !removed {
 			matched[key] = true
-			found = append(found, i)
+			found = append(found, record)
 		}
-	})
-	if err != nil {
+	}); err != nil {
 		return err
 	}
-	for i := range wanted.count() {
-		if !matched[rowKey(wanted.row(i))] {
+	for i := range wanted.Len() {
+		if !matched[rowKey(wanted.At(i))] {
 			s.done.Missing = append(s.done.Missing, i)
 		}
 	}
@@ -280,86 +286,61 @@ func (s *state) remove(ctx context.Context, key *Key, images []Image) error {
 	case len(found) == s.owner.Records():
 		return hint.Add(fmt.Errorf("%w: nothing would be left of the index", cpar.ErrInput), "delete the index instead")
 	}
-	if err := s.begin(key, func(p *profile) error {
-		for _, i := range found {
-			p.exact.remove(i)
-			s.keywords[i] = nil
+	for _, i := range found {
+		s.keywords[i] = nil
+	}
+	s.done.Removed = len(found)
+	return s.write(ctx, func(*ledger) error { return nil }, func(x *index.Index) (*rows.Builder, error) { return s.grown(x, nil, found), nil })
+}
+
+func (s *state) compact(ctx context.Context) error {
+	var kept []int
+	all := rows.New(int(s.old.Dim))
+	if err := s.each(ctx, func(record int, row []int16, addend int64, removed bool) {
+		if !removed {
+			all.Add(row, addend)
+			kept = append(kept, record)
 		}
-		return nil
 	}); err != nil {
 		return err
 	}
-	s.done.Removed = len(found)
-	return s.next.write(ctx, records{}, s.keywords)
+	s.done.Removed = int(s.old.Records) - len(kept)
+	order, keywords := s.order(len(kept)), make([][]string, len(kept))
+	for i, from := range order {
+		keywords[i] = s.keywords[kept[from]]
+	}
+	return s.write(ctx, func(l *ledger) (err error) {
+		drawn := s.owner.index.Fresh("index", s.owner.State())
+		copy(l.id[:], drawn[:])
+		l.records, l.begun = len(kept), l.generation
+		l.recount(keywords)
+		l.dict, err = keyword.NewDictionary(keywords)
+		return err
+	}, func(x *index.Index) (*rows.Builder, error) { return s.rows.Again(x, all, order, keywords) })
 }
 
-// rowKey is a vector as a key of a map.
-func rowKey(row []int32) string {
+// grown begins the next state of the same index.
+func (s *state) grown(x *index.Index, add *rows.Rows, removed []int) *rows.Builder {
+	_, bytes := s.vectorSegments()
+	if add == nil {
+		add = rows.New(int(s.old.Dim))
+	}
+	return s.rows.Next(x, rows.Change{Add: add, Removed: removed, Keywords: s.keywords, VectorBytes: bytes})
+}
+
+// each decrypts every record of the state before.
+func (s *state) each(ctx context.Context, each func(record int, row []int16, addend int64, removed bool)) error {
+	segments, _ := s.vectorSegments()
+	return s.rows.Each(ctx, segments, func(x cpar.Segment) ([]byte, error) { return readSegment(s.folder, x) }, each)
+}
+
+// rowKey is a row as a key of a map. Its addend follows from it.
+func rowKey(row []int16, _ int64) string {
 	b := make([]byte, 0, 2*len(row))
 	for _, x := range row {
 		b = binary.LittleEndian.AppendUint16(b, uint16(x))
 	}
 	return string(b)
-}
-
-// eachRecord decrypts every record of the state before, removed ones too.
-func (s *state) eachRecord(ctx context.Context, each func(i int, row []int32, addend int64)) error {
-	i := 0
-	local := &plainRecords{dim: s.owner.dim()}
-	for _, x := range s.old.Segments {
-		if x.Kind != cpar.SegmentVectors {
-			continue
-		}
-		b, err := readSegment(s.folder, x)
-		if err != nil {
-			return err
-		}
-		if s.old.Scheme == cpar.SchemeLocal {
-			local.rows, local.addends = local.rows[:0], local.addends[:0]
-			if err := s.owner.exact.blocks.openAll(local, b); err != nil {
-				return err
-			}
-			for k := range local.count() {
-				each(i, local.row(k), local.addends[k])
-				i++
-			}
-			continue
-		}
-		if i, err = s.owner.eachInGroups(ctx, b, i, each); err != nil {
-			return err
-		}
-	}
-	if i != int(s.old.Records) {
-		return fmt.Errorf("%w: %d records in it, its manifest names %d", cpar.ErrCorrupt, i, s.old.Records)
-	}
-	return nil
-}
-
-// eachInGroups decrypts the groups of a segment, the first record of which is
-// number i, and returns the number after the last.
-func (o *Owner) eachInGroups(ctx context.Context, b []byte, i int, each func(i int, row []int32, addend int64)) (int, error) {
-	cipher, err := o.exact.cipher()
-	if err != nil {
-		return i, err
-	}
-	for size := o.exact.params.GroupSize(); len(b) > 0; b = b[min(size, len(b)):] {
-		if err := ctx.Err(); err != nil {
-			return i, err
-		}
-		g, err := lattice.DecodeGroup(o.exact.params, b[:min(size, len(b))])
-		if err != nil {
-			return i, err
-		}
-		rows, addends, err := cipher.Decrypt(g)
-		if err != nil {
-			return i, err
-		}
-		for k, row := range rows {
-			each(i, row, addends[k])
-			i++
-		}
-	}
-	return i, nil
 }
 
 // readSegment reads one segment of the index in folder and checks its digest.

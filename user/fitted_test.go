@@ -7,21 +7,24 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/user/profile"
+	"cpar/user/rank"
 	"cpar/user/vector"
 )
 
-// An index like another has its profile and its ranker, whatever it is an index of,
-// and nothing is fitted again.
-func TestLikeTakesWhatWasFitted(t *testing.T) {
+// An index that is given what was fitted for another has its profile and its
+// ranker, whatever photos it is an index of, and nothing is fitted again.
+func TestFittedIsTakenOver(t *testing.T) {
 	some, other := madeImages(90, 1), madeImages(60, 2)
-	for _, kind := range []ProfileKind{ProfilePaper, ProfileLearned} {
-		first, err := Setup(t.Context(), NewKey(), some, Options{Profile: kind, Ranker: RankerCalibrated, PCA: 128})
+	for _, kind := range []profile.Kind{profile.Paper, profile.Learned} {
+		first, err := Setup(t.Context(), testKey(), some, Options{Profile: kind, Ranker: rank.KindCalibrated, PCA: 128})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var before []uint16
-		if f, ok := first.profile.front.(*paperFront); ok {
-			before = slices.Clone(f.baselines)
+		paper, ok := first.Profile().(*profile.ByPaper)
+		if ok {
+			before = slices.Clone(paper.Baselines())
 		}
 		var mu sync.Mutex
 		var stages []string
@@ -31,12 +34,12 @@ func TestLikeTakesWhatWasFitted(t *testing.T) {
 			stages = append(stages, stage)
 		}
 		for _, scheme := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeSealed} {
-			b, err := Setup(t.Context(), NewKey(), other, Options{Scheme: scheme, Like: first, Progress: progress})
+			b, err := Setup(t.Context(), testKey(), other, Options{Scheme: scheme, Fitted: first.Fitted(), Ranker: rank.KindCalibrated, Progress: progress})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b.Profile() != kind || b.Ranker() != RankerCalibrated || b.profile.ranker != first.profile.ranker || b.ID() == first.ID() {
-				t.Errorf("profile %v, ranker %v, index %v like one of %v, %v", b.Profile(), b.Ranker(), b.ID(), kind, first.ID())
+			if b.Profile().Kind() != kind || b.Ranker() != first.Ranker() || b.ID() == first.ID() {
+				t.Errorf("profile %v, ranker %v, index %v like one of %v, %v", b.Profile().Kind(), b.Ranker().Kind(), b.ID(), kind, first.ID())
 			}
 			vectors := func(o *Owner) (out []*vector.Vector) {
 				for _, im := range other[:5] {
@@ -60,8 +63,8 @@ func TestLikeTakesWhatWasFitted(t *testing.T) {
 		if !slices.Contains(stages, "vectors") {
 			t.Errorf("profile %v: stages %v", kind, stages)
 		}
-		// Baselines are of the images indexed: those of the first stay.
-		if f, ok := first.profile.front.(*paperFront); ok && !slices.Equal(f.baselines, before) {
+		// Baselines follow from the images indexed: those of the first stay.
+		if ok && !slices.Equal(paper.Baselines(), before) {
 			t.Error("an index like another changed the other's baselines")
 		}
 	}

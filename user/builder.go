@@ -1,0 +1,132 @@
+package user
+
+import (
+	"context"
+	"fmt"
+
+	"cpar"
+	"cpar/internal/indexdir"
+	"cpar/kdforest"
+	"cpar/user/internal/compared"
+	"cpar/user/internal/index"
+	"cpar/user/internal/rows"
+	"cpar/user/profile"
+	"cpar/user/rank"
+	"cpar/user/vector"
+)
+
+// A Builder is an owner who still has the collection in the clear, set up and
+// ready to be encrypted.
+type Builder struct {
+	*Owner
+	opt        Options
+	plain      plain
+	collection *index.Collection
+	// encrypted is set by the first Encrypt.
+	encrypted bool
+	// Validation is what the profile and its ranker gave on photos of the
+	// collection; nil for profile `paper` with its own ranker, which learn nothing
+	// from keywords, and where the photos are too few.
+	Validation *rank.Validation
+}
+
+// Image is the index, in the images given to Setup, of the one behind a record.
+func (b *Builder) Image(record uint32) int { return b.collection.Images[record] }
+
+// Vectors are the plaintext vectors of the records.
+func (b *Builder) Vectors() []*vector.Vector { return b.collection.Vectors }
+
+// Clamped counts the records whose vector was moved towards the baseline so that no
+// score can wrap; 0 for photographs.
+func (b *Builder) Clamped() int { return b.plain.Clamped() }
+
+// Fitted is the profile and the ranker of the index, for another one.
+func (b *Builder) Fitted() *profile.Fitted {
+	fit := &profile.Fitted{Profile: b.ledger.profile, Validation: b.Validation}
+	fit.Ranker, _ = b.ledger.ranker.(*rank.Calibrated)
+	return fit
+}
+
+// Encrypt writes the encrypted index to folder and activates it in one step;
+// an index that the folder held before stays whole until then. Everything
+// random in it is fresh: building twice gives two indexes with nothing in
+// common.
+//
+// A Builder encrypts once: its keys belong to one index id, and one vector
+// encrypted twice under one key shows S⁻¹ times a difference of noise. Whoever
+// wants another index sets another one up.
+func (b *Builder) Encrypt(ctx context.Context, folder string) (*cpar.Manifest, error) {
+	return b.encrypt(ctx, folder, indexdir.Options{})
+}
+
+func (b *Builder) encrypt(ctx context.Context, folder string, dir indexdir.Options) (*cpar.Manifest, error) {
+	if b.encrypted {
+		return nil, fmt.Errorf("encrypting the index: %w: index %v was encrypted before; set up a new one", cpar.ErrInput, b.ID())
+	}
+	b.encrypted = true
+	d, err := indexdir.Create(folder, dir)
+	if err != nil {
+		return nil, fmt.Errorf("encrypting the index: %w", err)
+	}
+	defer d.Close()
+	w := &index.Writer{Dir: d, Progress: b.opt.Progress, Manifest: &cpar.Manifest{ID: b.ID(), Scheme: b.Scheme(), Records: uint32(b.ledger.records)}}
+	if err := b.write(ctx, w, b.plain); err != nil {
+		return nil, fmt.Errorf("encrypting the index: %w", err)
+	}
+	return w.Manifest, nil
+}
+
+// write writes and activates a state of an index: the scheme's segments, then the
+// ledger, which vouches for them.
+func (o *Owner) write(ctx context.Context, w *index.Writer, s building) error {
+	if err := s.Write(ctx, w); err != nil {
+		return err
+	}
+	o.ledger.contents = contentsOf(w.Manifest)
+	encrypted, err := encryptLedger(o.ledger, o.index, s)
+	if err != nil {
+		return err
+	}
+	if err := w.Bytes(cpar.SegmentLedger, encrypted); err != nil {
+		return err
+	}
+	w.Sort()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return w.Dir.Activate(w.Manifest)
+}
+
+// Twin lays the collection out in the clear.
+func (b *Builder) Twin() (*Twin, error) {
+	t, err := b.plain.Twin()
+	return &Twin{t}, err
+}
+
+// A Twin is an index in the clear, which the encrypted search is held against. It
+// never leaves the owner.
+type Twin struct{ twin index.Twin }
+
+// Search answers a request in the clear as the cloud answers it encrypted. trace, if
+// not nil, is told of every visit.
+func (t *Twin) Search(pending *Pending, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
+	return t.twin.Search(pending.reading, trace)
+}
+
+// The twins of the schemes, for what only one of them can tell.
+type (
+	ComparedTwin = compared.Twin
+	RowsTwin     = rows.Twin
+)
+
+// Compared is the twin of an index of scheme cpar or capia.
+func (t *Twin) Compared() (c *ComparedTwin, ok bool) {
+	c, ok = t.twin.(*ComparedTwin)
+	return c, ok
+}
+
+// Rows is the twin of an index of scheme sealed or local.
+func (t *Twin) Rows() (r *RowsTwin, ok bool) {
+	r, ok = t.twin.(*RowsTwin)
+	return r, ok
+}

@@ -1,0 +1,208 @@
+package user_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log"
+	"os"
+
+	"cpar"
+	"cpar/cloud/score"
+	"cpar/cloud/sealed"
+	"cpar/cloud/search"
+	"cpar/internal/indexdir"
+	"cpar/user"
+	"cpar/user/feature"
+	"cpar/user/profile"
+)
+
+// collection is two dozen photos of beaches and forests, as their features. A program
+// that has files reads them with user.ReadImages.
+func collection() (images []user.Image) {
+	for i := range 24 {
+		words := []string{"beach", "sea"}
+		if i%2 == 1 {
+			words = []string{"forest", "tree"}
+		}
+		images = append(images, user.Image{Vectors: photo(i%2, i), Keywords: words})
+	}
+	return images
+}
+
+// photo makes up the features of one photo of a kind.
+func photo(kind, number int) *feature.Vectors {
+	v := feature.New()
+	for _, b := range feature.Blocks() {
+		values, sum := b.Of(v), float32(0)
+		for i := range values {
+			if i%2 == kind {
+				values[i] = 1 + float32((number*31+i*17)%97)/200
+			}
+			sum += values[i]
+		}
+		for i := range values {
+			if b.Kind == feature.Histogram {
+				values[i] /= sum
+			}
+		}
+	}
+	return v
+}
+
+// encrypted sets up an index and lays it open as the cloud finds it: its manifest and
+// its segments. The folder is what would be pushed.
+func encrypted(key *user.Key, o user.Options) (*user.Builder, *indexdir.Index) {
+	b, err := user.Setup(context.Background(), key, collection(), o)
+	check(err)
+	folder, err := os.MkdirTemp("", "example")
+	check(err)
+	defer os.RemoveAll(folder)
+	_, err = b.Encrypt(context.Background(), folder)
+	check(err)
+	files, err := indexdir.Open(folder)
+	check(err)
+	return b, files
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// hold gives an owner what must be at home before a photo can be asked about.
+func hold(o *user.Owner, files *indexdir.Index) {
+	held := map[cpar.Digest][]byte{}
+	for i, s := range files.Manifest().Segments {
+		held[s.Digest] = files.Segments()[i]
+	}
+	check(o.Hold(files.Manifest(), held))
+}
+
+// Scheme sealed, the default: the cloud computes a number for every photo and reads
+// none of them.
+func Example_sealed() {
+	key := user.NewKey()
+	_, files := encrypted(key, user.Options{})
+	defer files.Release()
+
+	// Another device has the key, and fetches the rest.
+	owner, err := user.Open(key, files.Manifest(), files.Segment(cpar.SegmentLedger))
+	check(err)
+	hold(owner, files)
+	pending, request, err := owner.Request(photo(0, 100), owner.DefaultParams())
+	check(err)
+
+	// The cloud has neither key nor photo.
+	cloud, err := sealed.Load(files.Manifest(), files.Segments())
+	check(err)
+	replies, err := cloud.Annotate(context.Background(), 1, []*cpar.Request{request})
+	check(err)
+
+	near, err := pending.Neighbours(replies[0])
+	check(err)
+	keywords, err := owner.Rank(near, user.Ranking{Most: 2})
+	check(err)
+	fmt.Println(keywords[0].Word, keywords[1].Word)
+	// Output: beach sea
+}
+
+// Scheme local: the owner fetches the whole index, encrypted, and asks the cloud
+// nothing.
+func Example_local() {
+	key := user.NewKey()
+	_, files := encrypted(key, user.Options{Scheme: cpar.SchemeLocal})
+	defer files.Release()
+	owner, err := user.Open(key, files.Manifest(), files.Segment(cpar.SegmentLedger))
+	check(err)
+	hold(owner, files)
+	pending, request, err := owner.Request(photo(1, 100), owner.DefaultParams())
+	check(err)
+	near, err := pending.Neighbours(nil)
+	check(err)
+	keywords, err := owner.Rank(near, user.Ranking{Most: 2})
+	check(err)
+	fmt.Println("sent:", request != nil)
+	fmt.Println(keywords[0].Word, keywords[1].Word)
+	// Output:
+	// sent: false
+	// forest tree
+}
+
+// Scheme cpar, the paper's: the cloud searches an encrypted forest. A key must allow
+// it, since the cloud sees how near the photos are.
+func Example_cpar() {
+	key := user.NewKey(cpar.SchemeCPAR)
+	b, files := encrypted(key, user.Options{Scheme: cpar.SchemeCPAR, Trees: 4, Lists: user.None})
+	defer files.Release()
+	p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: 5, Approx: 500} // visits half of the photos
+	pending, request, err := b.Request(photo(0, 100), p)
+	check(err)
+
+	cloud, err := score.Load(files.Manifest(), files.Segments())
+	check(err)
+	reply, err := search.Annotate(cloud, request)
+	check(err)
+
+	near, err := pending.Neighbours(reply)
+	check(err)
+	fmt.Println(len(near), "neighbours of", reply.Visited, "visited, the nearest:", near[0].Keywords)
+	// Output: 5 neighbours of 12 visited, the nearest: [beach sea]
+}
+
+// Scheme capia, the paper's baseline: the cloud scores every photo. Its twin does the
+// same in the clear, and finds the same.
+func Example_capia() {
+	key := user.NewKey(cpar.SchemeCAPIA)
+	b, files := encrypted(key, user.Options{Scheme: cpar.SchemeCAPIA})
+	defer files.Release()
+	pending, request, err := b.Request(photo(1, 100), b.DefaultParams())
+	check(err)
+
+	cloud, err := score.Load(files.Manifest(), files.Segments())
+	check(err)
+	reply, err := search.Annotate(cloud, request)
+	check(err)
+
+	twin, err := b.Twin()
+	check(err)
+	hits, err := twin.Search(pending, nil)
+	check(err)
+	fmt.Println("the same nearest record:", reply.Matches[0].Record == hits[0].Record)
+	// Output: the same nearest record: true
+}
+
+// A key says which schemes may ever be used with it.
+func ExampleNewKey() {
+	_, err := user.Setup(context.Background(), user.NewKey(), collection(), user.Options{Scheme: cpar.SchemeCAPIA})
+	fmt.Println(err)
+	fmt.Println(user.NewKey(cpar.SchemeCAPIA).Policy())
+	// Output:
+	// setting up an index: unusable input: the key does not allow scheme capia, which shows the cloud distances; it allows sealed, local
+	// capia, sealed, local
+}
+
+// A feature of one's own: whatever describes a photo in numbers can stand in the place
+// of an image network's embedding. Profile `network` learns from the keywords which
+// directions of it matter.
+func Example_customFeature() {
+	describe := func(kind int) *feature.Embedding {
+		e := &feature.Embedding{Network: sha256.Sum256([]byte("brightness by hour, version 1")), Values: make([]float32, 24)}
+		for hour := range e.Values {
+			e.Values[hour] = float32((hour*5)%7) / 10
+			if hour%2 == kind {
+				e.Values[hour]++
+			}
+		}
+		return e
+	}
+	images := collection()
+	for i := range images {
+		images[i].Vectors.Embedding = describe(i % 2)
+	}
+	b, err := user.Setup(context.Background(), user.NewKey(), images, user.Options{Scheme: cpar.SchemeLocal, Profile: profile.Network})
+	check(err)
+	fmt.Println("profile", b.Profile().Kind(), "ranks by", b.Ranker().Kind(), "keywords")
+	// Output: profile network ranks by calibrated keywords
+}

@@ -1,0 +1,241 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"cpar"
+	"cpar/internal/wire"
+	"cpar/user/internal/made"
+	"cpar/user/profile"
+)
+
+// TestBuildsShareNothing: two indexes of one collection under one key have no
+// ciphertext in common.
+func TestBuildsShareNothing(t *testing.T) {
+	for _, scheme := range cpar.Schemes() {
+		key, images := testKey(), madeImages(10, 2)
+		_, one := build(t, key, images, small(scheme))
+		_, other := build(t, key, images, small(scheme))
+		apart(t, fmt.Sprint(scheme), look(t, key, one), look(t, key, other))
+	}
+}
+
+// apart checks that no ciphertext of one index, or of one state of it, stands in
+// another, but for those that stay on purpose.
+func apart(t *testing.T, name string, a, b *opened, stay ...cpar.Segment) {
+	t.Helper()
+	for _, s := range a.manifest.Segments {
+		switch s.Kind {
+		case cpar.SegmentForest, cpar.SegmentLists, cpar.SegmentParams:
+			continue // shapes, in the clear
+		}
+		if slices.Contains(stay, s) {
+			continue
+		}
+		for _, o := range b.manifest.Segments {
+			if o.Kind == s.Kind && !slices.Contains(stay, o) && a.sharesRun(a.segments[s.Digest], b.segments[o.Digest]) {
+				t.Errorf("%s: 16 bytes of %v are in both", name, s.Kind)
+			}
+		}
+	}
+}
+
+// TestShapeTellsNothing: two indexes of equal shape over different photos with
+// different words have equal lengths everywhere, and so have requests, which do not
+// show how many neighbours are wanted.
+func TestShapeTellsNothing(t *testing.T) {
+	for _, scheme := range growing {
+		key := testKey()
+		others := madeImages(40, 5)
+		for i := range others {
+			others[i].Keywords = append(others[i].Keywords, fmt.Sprintf("a longer word, number %d", i))
+		}
+		_, one := build(t, key, madeImages(40, 1), small(scheme))
+		_, other := build(t, key, others, small(scheme))
+		a, b := held(t, key, one), held(t, key, other)
+		if len(a.manifest.Segments) != len(b.manifest.Segments) {
+			t.Fatalf("%v: %d and %d segments", scheme, len(a.manifest.Segments), len(b.manifest.Segments))
+		}
+		for i, s := range a.manifest.Segments {
+			if o := b.manifest.Segments[i]; s.Kind != o.Kind || s.Bytes != o.Bytes {
+				t.Errorf("%v: segments %v of %d and %v of %d bytes", scheme, s.Kind, s.Bytes, o.Kind, o.Bytes)
+			}
+		}
+		apart(t, fmt.Sprint(scheme), a, b)
+		photo := madeImages(1, 9)[0].Vectors
+		var sent [][]byte
+		for _, l := range []int{1, 1000} {
+			_, q, err := a.Request(photo, a.params(l))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if q == nil {
+				continue // nothing is sent, which tells nothing
+			}
+			if q.Params != (cpar.Params{Scheme: scheme}) {
+				t.Errorf("the request shows %+v", q.Params)
+			}
+			enc, err := q.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent = append(sent, enc)
+		}
+		if (len(sent) == 0) == scheme.CloudSearches() {
+			t.Errorf("%v: %d requests were sent", scheme, len(sent))
+		}
+		if len(sent) > 0 && (len(sent[0]) != len(sent[1]) || a.sharesRun(sent[0], sent[1])) {
+			t.Error("two requests differ in length or share 16 bytes")
+		}
+	}
+}
+
+// TestIndexesAreHedged: where random numbers repeat, as in a machine that was cloned,
+// indexes of collections that differ in anything, or that are built in another way,
+// have neither id nor ciphertext in common.
+func TestIndexesAreHedged(t *testing.T) {
+	key := testKey()
+	stuck := func(images []Image, opt Options) *opened {
+		t.Helper()
+		opt.testOnlyRand = made.Stuck{}
+		_, folder := build(t, key, images, opt)
+		return look(t, key, folder)
+	}
+	images := madeImages(20, 2)
+	photo, word, order := slices.Clone(images), slices.Clone(images), slices.Clone(images)
+	photo[7].Vectors = madeImages(1, 8)[0].Vectors
+	word[7].Keywords = []string{"kind 0"}
+	order[3], order[4] = order[4], order[3]
+	for _, scheme := range cpar.Schemes() {
+		opt := small(scheme)
+		first := stuck(images, opt)
+		if again := stuck(images, opt); again.ID() != first.ID() || again.State() != first.State() {
+			t.Errorf("%v: the random numbers do not repeat: this test tests nothing", scheme)
+		}
+		others := map[string]*opened{
+			"another photo": stuck(photo, opt), "another word": stuck(word, opt), "another order": stuck(order, opt), "an image less": stuck(images[:19], opt),
+		}
+		for _, other := range cpar.Schemes() {
+			if other != scheme {
+				others[fmt.Sprint("as ", other)] = stuck(images, small(other))
+			}
+		}
+		with := func(name string, change func(o *Options)) {
+			o := opt
+			change(&o)
+			others[name] = stuck(images, o)
+		}
+		switch scheme {
+		case cpar.SchemeCPAR:
+			with("more trees", func(o *Options) { o.Trees++ })
+			with("more lists", func(o *Options) { o.Lists++ })
+			with("other planes", func(o *Options) { o.Split = SplitOriginal })
+			with("at nodes", func(o *Options) { o.Place = cpar.PlaceNode })
+			with("other order ciphertexts", func(o *Options) { o.Order = OrderOPE })
+		case cpar.SchemeSealed:
+			with("wider blocks", func(o *Options) { o.Block = 256 })
+		}
+		with("by learning", func(o *Options) { o.Profile = profile.Learned })
+		for name, other := range others {
+			if other.ID() == first.ID() {
+				t.Errorf("%v, %s: the index has the same id", scheme, name)
+			}
+			apart(t, fmt.Sprintf("%v, %s", scheme, name), first, other)
+		}
+	}
+}
+
+// TestUpdatesAreHedged: where random numbers repeat, two states made of one share no
+// ciphertext: neither those that hold other photos or words, nor those that hold the
+// same in another generation.
+func TestUpdatesAreHedged(t *testing.T) {
+	ctx := context.Background()
+	for _, scheme := range growing {
+		key, images := testKey(), madeImages(5, 2)
+		images[4].Keywords = nil // to remove it changes no keyword
+		opt := small(scheme)
+		opt.testOnlyRand = made.Stuck{}
+		_, folder := build(t, key, images, opt)
+		before := look(t, key, folder)
+		after := func(works ...func(s *state) error) *opened {
+			t.Helper()
+			fork := copyFolder(t, folder)
+			for _, work := range works {
+				if _, err := update(key, fork, "testing", updateOptions{testOnlyRand: made.Stuck{}}, work); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return look(t, key, fork)
+		}
+		one, other, word := madeImages(1, 8), madeImages(1, 9), madeImages(1, 8)
+		word[0].Keywords = []string{"kind 1", "word 1"}
+		add := func(images []Image) func(s *state) error {
+			return func(s *state) error { return s.add(ctx, slices.Clone(images)) }
+		}
+		remove := func(s *state) error { return s.remove(ctx, images[4:]) }
+		compact := func(s *state) error { return s.compact(ctx) }
+
+		a := after(add(one))
+		if again := after(add(one)); again.State() != a.State() {
+			t.Errorf("%v: the random numbers do not repeat: this test tests nothing", scheme)
+		}
+		stay := before.of(cpar.SegmentVectors)
+		apart(t, fmt.Sprint(scheme, ", another photo"), a, after(add(other)), append(stay, a.of(cpar.SegmentKeywords)...)...)
+		apart(t, fmt.Sprint(scheme, ", a generation later"), a, after(remove, add(one)), stay...)
+		apart(t, fmt.Sprint(scheme, ", nothing but a generation"), before, after(remove), stay...)
+		apart(t, fmt.Sprint(scheme, ", compacted"), a, after(compact))
+		apart(t, fmt.Sprint(scheme, ", compacted of two states"), after(add(one), compact), after(add(other), compact))
+		// The same photo with other words is the same vector.
+		apart(t, fmt.Sprint(scheme, ", other words"), a, after(add(word)), a.of(cpar.SegmentVectors, cpar.SegmentHints)...)
+	}
+}
+
+// of are the segments of some kinds.
+func (x *opened) of(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
+	for _, s := range x.manifest.Segments {
+		if slices.Contains(kinds, s.Kind) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// TestRequestsAreHedged: where random numbers repeat, requests for different photos
+// have nothing in common, and neither have those of two devices with other indexes.
+func TestRequestsAreHedged(t *testing.T) {
+	for _, scheme := range cpar.Schemes() {
+		if !scheme.CloudSearches() {
+			continue
+		}
+		key := testKey()
+		_, folder := build(t, key, madeImages(20, 2), small(scheme))
+		x := held(t, key, folder)
+		ask := func(photo Image) []byte {
+			t.Helper()
+			// Each is another device, whose random numbers begin alike.
+			o, err := open(key, x.manifest, x.segment(cpar.SegmentLedger), made.Stuck{})
+			if err == nil {
+				err = o.Hold(x.manifest, x.segments)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, q, err := o.Request(photo.Vectors, o.DefaultParams())
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Without order ciphertexts, which are equal for equal levels by definition.
+			return wire.AppendWords(q.Opaque, q.Vector)
+		}
+		a, again, b := ask(madeImages(1, 8)[0]), ask(madeImages(1, 8)[0]), ask(madeImages(1, 9)[0])
+		if !slices.Equal(a, again) || len(a) == 0 {
+			t.Errorf("%v: the random numbers do not repeat: this test tests nothing", scheme)
+		}
+		if x.sharesRun(a, b) {
+			t.Errorf("%v: requests for two photos share 16 bytes", scheme)
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package user
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cpar"
+)
+
+// saying gives a passphrase and counts how often it was asked for.
+func saying(s string, asked *int) func() (string, error) {
+	return func() (string, error) { *asked++; return s, nil }
+}
+
+// encryptedText is the file of a key under a passphrase, with little work.
+func encryptedText(t *testing.T, key *Key, passphrase string) []byte {
+	t.Helper()
+	plain, err := key.text("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := encryptWithPassphrase(plain, passphrase, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func writeText(t *testing.T, text []byte, mode os.FileMode) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(path, text, mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestKeyFile(t *testing.T) {
+	key := NewKey(cpar.SchemeCAPIA)
+	open := filepath.Join(t.TempDir(), "open")
+	if err := key.WriteFile(open, ""); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(open); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if err := key.WriteFile(open, ""); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("overwriting: %v", err)
+	}
+	text := encryptedText(t, key, "open sesame")
+	if bytes.Contains(text, []byte("capia")) {
+		t.Error("an encrypted key file shows its policy")
+	}
+	asked := 0
+	for name, path := range map[string]string{"open": open, "encrypted": writeText(t, text, 0o600)} {
+		got, err := ReadKeyFile(path, saying("open sesame", &asked))
+		if err != nil || *got != *key || got.Fingerprint() != key.Fingerprint() {
+			t.Errorf("%s: read another key, or %v", name, err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked for a passphrase %d times, want once, for the encrypted file", asked)
+	}
+	damaged := append(bytes.Clone(text[:len(text)/2]), text[len(text)/2+9:]...)
+	digits := hex.EncodeToString(key.secret[:])
+	for name, c := range map[string]struct {
+		text []byte
+		pass string
+	}{
+		"wrong passphrase": {text, "open barley"},
+		"empty passphrase": {text, ""},
+		"damaged":          {damaged, "open sesame"},
+		"empty file":       {nil, ""},
+		"no key":           {[]byte("hello\n"), ""},
+		"half a key":       {[]byte(keyLine + " " + "abcd\n"), ""},
+		"not hexadecimal":  {[]byte(keyLine + " " + strings.Repeat("zz", 32) + "\n"), ""},
+		"too long":         {[]byte(keyLine + " " + strings.Repeat("ab", 40) + "\n"), ""},
+		"no seed":          {[]byte(keyLine + " " + "\n"), ""},
+		"a policy alone":   {[]byte(allowsLine + " " + "sealed\n"), ""},
+		"two seeds":        {[]byte(keyLine + " " + digits + "\n" + keyLine + " " + digits + "\n"), ""},
+	} {
+		_, err := ReadKeyFile(writeText(t, c.text, 0o600), saying(c.pass, &asked))
+		if !errors.Is(err, cpar.ErrKey) {
+			t.Errorf("%s: %v, want ErrKey", name, err)
+		}
+		if err != nil && strings.Contains(err.Error(), digits[:8]) {
+			t.Errorf("%s: the error tells the seed: %v", name, err)
+		}
+	}
+	if _, err := ReadKeyFile(filepath.Join(t.TempDir(), "absent"), nil); !errors.Is(err, cpar.ErrKey) {
+		t.Errorf("absent: %v", err)
+	}
+}
+
+// TestKeyFilePolicy: a file without a policy has the default, one with a policy that
+// one, whatever it is; and what might be a policy and cannot be read is refused.
+func TestKeyFilePolicy(t *testing.T) {
+	seed := keyLine + " " + strings.Repeat("ab", 32) + "\n"
+	for name, c := range map[string]struct {
+		text string
+		want Policy
+	}{
+		"none":              {seed, DefaultPolicy()},
+		"remarks":           {"# cpar key\n\n" + seed + "kept in the safe since 2024\n", DefaultPolicy()},
+		"one more":          {seed + "CPAR-ALLOWS-1 cpar sealed local\n", DefaultPolicy().With(cpar.SchemeCPAR)},
+		"before the seed":   {"CPAR-ALLOWS-1 capia\r\n" + seed, Policy(0).With(cpar.SchemeCAPIA)},
+		"with commas":       {seed + "  CPAR-ALLOWS-1 local, sealed  ", DefaultPolicy()},
+		"less than default": {seed + "CPAR-ALLOWS-1 local\n", Policy(0).With(cpar.SchemeLocal)},
+		"nothing":           {seed + "CPAR-ALLOWS-1 \n", 0},
+		"nothing, no space": {seed + "CPAR-ALLOWS-1", 0},
+	} {
+		key, err := ReadKeyFile(writeText(t, []byte(c.text), 0o600), nil)
+		if err != nil || key.Policy() != c.want {
+			t.Errorf("%s: %v allows %q, want %q", name, err, policyOf(key), c.want)
+		}
+	}
+	for name, text := range map[string]string{
+		"no such scheme":       seed + "CPAR-ALLOWS-1 sealed plain\n",
+		"a policy twice":       seed + "CPAR-ALLOWS-1 sealed\nCPAR-ALLOWS-1 sealed cpar\n",
+		"a later version":      seed + "CPAR-ALLOWS-2 nothing\n",
+		"another line of ours": seed + "CPAR-DENIES-1 local\n",
+		"run together":         seed + "CPAR-ALLOWS-1local\n",
+	} {
+		if key, err := ReadKeyFile(writeText(t, []byte(text), 0o600), nil); !errors.Is(err, cpar.ErrKey) {
+			t.Errorf("%s: %v, allows %q", name, err, policyOf(key))
+		}
+	}
+	for p := range Policy(1 << 5) {
+		key := NewKey()
+		key.allows = p & testKey().Policy()
+		text, err := key.text("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ReadKeyFile(writeText(t, text, 0o600), nil); err != nil || got.Policy() != key.allows {
+			t.Errorf("%q is read as %q, %v", key.allows, policyOf(got), err)
+		}
+	}
+}
+
+func policyOf(k *Key) Policy {
+	if k == nil {
+		return 0
+	}
+	return k.Policy()
+}
+
+// TestSetPolicy: the same seed under the same passphrase, in a file that is replaced
+// whole or not at all.
+func TestSetPolicy(t *testing.T) {
+	key := NewKey()
+	all := testKey().Policy()
+	for name, passphrase := range map[string]string{"open": "", "encrypted": "open sesame"} {
+		text, err := key.text("")
+		policies := []Policy{all, 0, DefaultPolicy()}
+		if passphrase != "" {
+			text, policies = encryptedText(t, key, passphrase), policies[:1] // each takes seconds
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := writeText(t, text, 0o600)
+		asked := 0
+		for _, p := range policies {
+			got, err := SetPolicy(path, saying(passphrase, &asked), p)
+			if err != nil || got.Policy() != p || got.secret != key.secret {
+				t.Fatalf("%s: %v", name, err)
+			}
+			now, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if encrypted := bytes.HasPrefix(now, []byte("-----BEGIN AGE")); encrypted != (passphrase != "") {
+				t.Errorf("%s: encrypted afterwards: %v", name, encrypted)
+			}
+			again, err := ReadKeyFile(path, saying(passphrase, &asked))
+			if err != nil || *again != *got || again.Fingerprint() != key.Fingerprint() {
+				t.Errorf("%s: read again: %q, %v", name, policyOf(again), err)
+			}
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("%s: mode %v, %v", name, info.Mode(), err)
+			}
+		}
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Nothing is lost when it cannot be done.
+		if passphrase != "" {
+			if _, err := SetPolicy(path, saying("open barley", &asked), all); !errors.Is(err, cpar.ErrKey) {
+				t.Errorf("%s, a wrong passphrase: %v", name, err)
+			}
+		}
+		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
+			t.Errorf("%s: what was refused changed the file: %v", name, err)
+		}
+		entries, err := os.ReadDir(filepath.Dir(path))
+		if err != nil || len(entries) != 1 {
+			t.Errorf("%s: left beside the key: %v, %v", name, entries, err)
+		}
+	}
+	if _, err := SetPolicy(filepath.Join(t.TempDir(), "absent"), nil, all); !errors.Is(err, cpar.ErrKey) {
+		t.Errorf("absent: %v", err)
+	}
+}
+
+// TestSetPolicyNarrowsTheFile: whoever could read the file cannot do so more than
+// before, and nobody else can.
+func TestSetPolicyNarrowsTheFile(t *testing.T) {
+	text, err := NewKey().text("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := writeText(t, text, 0o644)
+	if _, err := SetPolicy(path, nil, DefaultPolicy()); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+// TestSetPolicyReplacesTheFile: the old one is not written to, so that no moment is
+// without a whole key.
+func TestSetPolicyReplacesTheFile(t *testing.T) {
+	text, err := NewKey().text("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := writeText(t, text, 0o600)
+	old := path + ".old"
+	if err := os.Link(path, old); err != nil {
+		t.Skip("no links here: ", err)
+	}
+	if _, err := SetPolicy(path, nil, testKey().Policy()); err != nil {
+		t.Fatal(err)
+	}
+	if was, err := os.ReadFile(old); err != nil || !bytes.Equal(was, text) {
+		t.Errorf("the old file was written to: %v", err)
+	}
+	if now, err := os.ReadFile(path); err != nil || bytes.Equal(now, text) {
+		t.Errorf("the new file has the old policy: %v", err)
+	}
+}

@@ -1,0 +1,250 @@
+package user
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/bits"
+	"unicode/utf8"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/wire"
+	"cpar/user/feature"
+	"cpar/user/internal/box"
+	"cpar/user/internal/index"
+	"cpar/user/internal/keyword"
+	"cpar/user/internal/seed"
+	"cpar/user/profile"
+	"cpar/user/rank"
+)
+
+// A ledger is what the owner must know of an index to ask it about a photo. Much of
+// it was learnt from private photos and keywords, so it never crosses the wall
+// unencrypted. It is stored, encrypted, with the index: a second device needs the
+// key only.
+type ledger struct {
+	id cpar.IndexID
+	// origin is the index whose projection the records were made with: id, but for
+	// an index that Compact made.
+	origin  cpar.IndexID
+	scheme  cpar.Scheme
+	records int
+	// generation grows by one with every update; begun is the generation that the
+	// id began with. Every id has its own keys.
+	generation, begun uint64
+	// contents is the digest of all segments but the ledger: whoever can decrypt
+	// the ledger knows that they belong together.
+	contents [sha256.Size]byte
+	profile  profile.Profile
+	ranker   rank.Ranker
+	dict     *keyword.Dictionary
+}
+
+const (
+	ledgerMagic = "CPAR"
+	ledgerKind  = 'P'
+	// ledgerVersion is the version of the encoding that docs/FORMAT.md draws.
+	ledgerVersion = 5
+)
+
+// paddedWords is what the keyword list and the ranker are filled up to a multiple
+// of: the length of the ledger tells the cloud nothing about words.
+const paddedWords = 1 << 16
+
+func wordPadding(words int) int { return (paddedWords - words%paddedWords) % paddedWords }
+
+// appendBinary appends the canonical encoding of l; own is the scheme's.
+func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
+	le := binary.LittleEndian
+	b = append(b, ledgerMagic...)
+	b = append(b, ledgerKind, 0)
+	b = le.AppendUint16(b, ledgerVersion)
+	b = append(b, l.id[:]...)
+	b = append(b, l.origin[:]...)
+	b = append(b, byte(l.scheme))
+	b = le.AppendUint32(b, uint32(l.records))
+	b = le.AppendUint64(b, l.generation)
+	b = le.AppendUint64(b, l.begun)
+	b = append(b, l.contents[:]...)
+	b = le.AppendUint16(b, feature.Version)
+	b, err := profile.Append(b, l.profile)
+	if err != nil {
+		return nil, fmt.Errorf("writing ledger: %w", err)
+	}
+	if b, err = l.appendWords(b); err != nil {
+		return nil, fmt.Errorf("writing ledger: %w", err)
+	}
+	if b, err = own.AppendBinary(b); err != nil {
+		return nil, fmt.Errorf("writing ledger: %w", err)
+	}
+	return b, nil
+}
+
+// appendWords appends keywords and ranker, padded.
+func (l *ledger) appendWords(b []byte) (_ []byte, err error) {
+	start, words := len(b), l.dict.Words()
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(words)))
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(w)))
+		b = append(b, w...)
+	}
+	if c, ok := l.ranker.(*rank.Calibrated); ok {
+		b, err = wire.AppendEncoded(b, c)
+	} else {
+		b = binary.LittleEndian.AppendUint32(b, 0)
+	}
+	return append(b, make([]byte, wordPadding(len(b)-start))...), err
+}
+
+// readLedger reads a ledger up to the scheme's own part, which r is left at.
+func readLedger(r *wire.Reader) (*ledger, error) {
+	if m := r.Bytes(4, "magic"); string(m) != ledgerMagic {
+		r.Fail("this is not a ledger")
+	}
+	kind, zero, version := r.U8("kind"), r.U8("reserved byte"), r.U16("version")
+	if r.Err() == nil && version != ledgerVersion {
+		return nil, hint.Add(fmt.Errorf("%w: it has version %d, this program speaks version %d", cpar.ErrVersion, version, ledgerVersion), rebuild)
+	}
+	if kind != ledgerKind || zero != 0 {
+		r.Fail("this is not a ledger")
+	}
+	l := new(ledger)
+	copy(l.id[:], r.Bytes(len(l.id), "index id"))
+	copy(l.origin[:], r.Bytes(len(l.origin), "origin"))
+	l.scheme = cpar.Scheme(r.U8("scheme"))
+	l.records = int(r.U32("records"))
+	l.generation, l.begun = r.U64("generation"), r.U64("first generation")
+	copy(l.contents[:], r.Bytes(len(l.contents), "digest of contents"))
+	features := r.U16("version of features")
+	switch _, known := schemes[l.scheme]; {
+	case r.Err() != nil:
+		return nil, r.Err()
+	case features != feature.Version:
+		return nil, hint.Add(fmt.Errorf("%w: its photos were looked at as version %d does, this program looks as version %d", cpar.ErrVersion, features, feature.Version), rebuild)
+	case !known || l.records < 1 || l.records > cpar.MaxRecords || l.begun == 0 || l.generation < l.begun:
+		r.Fail("scheme %d, %d records, generation %d since %d", l.scheme, l.records, l.generation, l.begun)
+		return nil, r.Err()
+	}
+	var err error
+	if l.profile, err = profile.Read(r); err != nil {
+		return nil, err
+	}
+	if err := l.profile.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: profile %v: %w", cpar.ErrCorrupt, l.profile.Kind(), err)
+	}
+	return l, l.readWords(r)
+}
+
+// rebuild is what to do with an index of another version.
+const rebuild = "build the index again with this program (cpar build COLLECTION --out FOLDER.index), and push it"
+
+func (l *ledger) readWords(r *wire.Reader) error {
+	words, size := make([]string, r.Count(2, "words")), 4
+	for i := range words {
+		words[i] = string(r.Bytes(int(r.U16("word length")), "word"))
+		if !utf8.ValidString(words[i]) {
+			r.Fail("word %d is not UTF-8", i)
+		}
+		size += 2 + len(words[i])
+	}
+	ranker := r.Bytes(r.Count(1, "bytes of a ranker"), "ranker")
+	size += 4 + len(ranker)
+	for _, x := range r.Bytes(wordPadding(size), "padding") {
+		if x != 0 {
+			r.Fail("the padding is not zero")
+		}
+	}
+	if r.Err() != nil {
+		return r.Err()
+	}
+	l.ranker = rank.Weights{}
+	if len(ranker) > 0 {
+		c := new(rank.Calibrated)
+		if err := c.UnmarshalBinary(ranker); err != nil {
+			return err
+		}
+		l.ranker = c
+	}
+	var err error
+	l.dict, err = keyword.FromWords(words)
+	return err
+}
+
+// index is what the scheme builds on. random is crypto/rand.Reader outside tests.
+func (l *ledger) index(key *Key, random io.Reader) (*index.Index, error) {
+	projector, err := l.profile.Projector(seed.Derive(key.secret, "projection", l.origin[:]))
+	if err != nil {
+		return nil, err
+	}
+	x := &index.Index{
+		ID: l.id, Scheme: l.scheme, Records: l.records, Generation: l.generation,
+		Profile: l.profile, Projector: projector, Key: key.secret,
+	}
+	x.Source = seed.NewSource(x.Secret("fresh"), random)
+	x.Keywords = keyword.NewCipher(x.Secret("keywords"), l.id, l.dict)
+	return x, nil
+}
+
+// encryptLedger encrypts a ledger, bound to the index.
+func encryptLedger(l *ledger, x *index.Index, own scheme) ([]byte, error) {
+	plain, err := l.appendBinary(nil, own)
+	if err != nil {
+		return nil, err
+	}
+	nonce := seed.New(x.Fresh("ledger", sha256.Sum256(plain)))
+	return box.New(x.Secret("profile")).Seal(nil, nonce, plain, ledgerBinding(l.id)), nil
+}
+
+// decryptLedger is the inverse of encryptLedger. The segment's digest has been
+// checked before, so what does not decrypt was encrypted with another key.
+func decryptLedger(encrypted []byte, key *Key, id cpar.IndexID) ([]byte, error) {
+	plain, err := box.New(seed.Derive(key.secret, "profile", id[:])).Open(encrypted, ledgerBinding(id))
+	if err != nil {
+		return nil, fmt.Errorf("%w: the index was built with another key", cpar.ErrKey)
+	}
+	return plain, nil
+}
+
+// The names of secret and binding are older than the name of the ledger.
+func ledgerBinding(id cpar.IndexID) []byte { return append([]byte("cpar/v1/profile"), id[:]...) }
+
+// contentsOf is the digest of what a manifest says but for its ledger.
+func contentsOf(m *cpar.Manifest) [sha256.Size]byte {
+	b := append([]byte("cpar/v1/contents"), m.ID[:]...)
+	b = append(b, byte(m.Scheme))
+	for _, x := range []uint32{m.Records, m.Dim, m.KeywordBytes} {
+		b = binary.LittleEndian.AppendUint32(b, x)
+	}
+	for _, s := range m.Segments {
+		if s.Kind == cpar.SegmentLedger {
+			continue
+		}
+		b = append(b, byte(s.Kind))
+		b = binary.LittleEndian.AppendUint64(b, s.Bytes)
+		b = append(b, s.Digest[:]...)
+	}
+	return sha256.Sum256(b)
+}
+
+// state tells apart the states of an index, also two of one generation, as two
+// updates of one backup make.
+func (l *ledger) state() [sha256.Size]byte {
+	b := append([]byte("cpar/v1/owner state"), l.contents[:]...)
+	return sha256.Sum256(binary.LittleEndian.AppendUint64(b, l.generation))
+}
+
+// checkNonces refuses a state in which keys could have been used up. Every update
+// encrypts the keywords of all records under the key of the index id, so with
+// records never growing fewer the blocks so far are at most records times
+// generations of the id. What was encrypted in copies restored from a backup is
+// not known here. The other keys serve one message a generation, or one a record.
+func (l *ledger) checkNonces() error {
+	hi, blocks := bits.Mul64(uint64(l.records), l.generation-l.begun+1)
+	if hi == 0 && blocks <= box.MaxMessages {
+		return nil
+	}
+	return hint.Add(fmt.Errorf("%w: %d records in generation %d since %d have used up the key of their keywords", cpar.ErrInput, l.records, l.generation, l.begun),
+		"compact the index first: that gives it new keys")
+}

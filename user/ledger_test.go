@@ -1,0 +1,280 @@
+package user
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/wire"
+	"cpar/user/feature"
+	"cpar/user/internal/box"
+	"cpar/user/internal/index"
+	"cpar/user/internal/seed"
+	"cpar/user/profile"
+	"cpar/user/rank"
+)
+
+// Where the parts of a ledger lie; FORMAT.md draws it.
+const (
+	versionAt    = 6
+	schemeAt     = 40
+	recordsAt    = 41
+	generationAt = 45
+	begunAt      = 53
+	featuresAt   = 93
+	profileAt    = 95
+)
+
+// openPlain opens a ledger that was decrypted.
+func openPlain(key *Key, plain []byte) (l *ledger, s scheme, err error) {
+	r := wire.NewReader(plain, cpar.ErrCorrupt)
+	if l, err = readLedger(r); err != nil {
+		return nil, nil, err
+	}
+	var x *index.Index
+	if x, err = l.index(key, rand.NewChaCha8([32]byte{})); err == nil {
+		s, err = schemes[l.scheme].open(x, r)
+	}
+	if err == nil {
+		err = r.Close()
+	}
+	return l, s, err
+}
+
+// TestLedgerIsKept: of every scheme, profile and ranker.
+func TestLedgerIsKept(t *testing.T) {
+	key := testKey()
+	check := func(images []Image, opt Options) {
+		t.Helper()
+		b := setUp(t, key, images, opt)
+		b.ledger.generation, b.ledger.begun, b.ledger.contents = 7, 3, [32]byte{5}
+		plain, err := b.ledger.appendBinary(nil, b.plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, s, err := openPlain(key, plain)
+		if err != nil {
+			t.Fatalf("%v, %v: %v", opt.Scheme, opt.Profile, err)
+		}
+		if again, err := l.appendBinary(nil, s); err != nil || !bytes.Equal(again, plain) {
+			t.Errorf("%v, %v: read, then written otherwise: %v", opt.Scheme, opt.Profile, err)
+		}
+		if l.id != b.ID() || l.origin != b.ID() || l.scheme != opt.Scheme || l.records != len(images) || l.generation != 7 || l.begun != 3 || l.contents != [32]byte{5} ||
+			l.profile.Kind() != opt.Profile || l.ranker.Kind() != b.Ranker().Kind() || !slices.Equal(l.dict.Words(), b.Words()) {
+			t.Errorf("%v, %v: read as %+v", opt.Scheme, opt.Profile, l)
+		}
+		for cut := 0; cut < len(plain); cut += 1 + len(plain)/97 {
+			if _, _, err := openPlain(key, plain[:cut]); !errors.Is(err, cpar.ErrCorrupt) {
+				t.Fatalf("%v, %v cut to %d of %d bytes: %v", opt.Scheme, opt.Profile, cut, len(plain), err)
+			}
+		}
+		// The padding ends where the scheme's own part begins.
+		common, err := b.ledger.appendBinary(nil, nothing{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain[len(common)-1] = 1
+		if _, _, err := openPlain(key, plain); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%v, %v with padding that is not zero: %v", opt.Scheme, opt.Profile, err)
+		}
+	}
+	for _, scheme := range cpar.Schemes() {
+		check(madeImages(11, 1), small(scheme))
+	}
+	for kind, images := range learntProfiles {
+		check(images(30, 1), Options{Scheme: cpar.SchemeSealed, Profile: kind})
+	}
+	check(madeImages(60, 1), Options{Scheme: cpar.SchemeCAPIA, PCA: 128, Ranker: rank.KindCalibrated})
+}
+
+// TestLedgerTellsNothingByItsLength: of words.
+func TestLedgerTellsNothingByItsLength(t *testing.T) {
+	few := madeImages(10, 1)
+	many := madeImages(10, 1)
+	for i := range many {
+		many[i].Keywords = append(slices.Clone(many[i].Keywords), strings.Repeat("a longer word, number ", 5)+string(rune('a'+i)))
+	}
+	size := func(images []Image) int {
+		b := setUp(t, testKey(), images, small(cpar.SchemeSealed))
+		plain, err := b.ledger.appendBinary(nil, b.plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(plain)
+	}
+	if a, b := size(few), size(many); a != b {
+		t.Errorf("ledgers of %d and %d bytes", a, b)
+	}
+}
+
+// resealed is an index whose ledger was altered by whoever has the key: another
+// version of this program, say.
+func resealed(t *testing.T, key *Key, x *opened, spoil func(plain []byte)) (*cpar.Manifest, []byte) {
+	t.Helper()
+	plain, err := decryptLedger(x.segment(cpar.SegmentLedger), key, x.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoil(plain)
+	encrypted := box.New(x.index.Secret("profile")).Seal(nil, seed.New(seed.Secret{3}), plain, ledgerBinding(x.ID()))
+	m := *x.manifest
+	m.Segments = slices.Clone(m.Segments)
+	for i, s := range m.Segments {
+		if s.Kind == cpar.SegmentLedger {
+			m.Segments[i].Digest, m.Segments[i].Bytes = sha256.Sum256(encrypted), uint64(len(encrypted))
+		}
+	}
+	return &m, encrypted
+}
+
+// TestOtherVersionsAreRefused, with the command that builds the index again: other
+// ledgers, and photos that were looked at in another way, with which every distance
+// would be a little wrong and nothing would say so.
+func TestOtherVersionsAreRefused(t *testing.T) {
+	for _, scheme := range cpar.Schemes() {
+		key := testKey()
+		_, folder := build(t, key, madeImages(3, 1), small(scheme))
+		x := look(t, key, folder)
+		le := binary.LittleEndian
+		for name, c := range map[string]struct {
+			at        int
+			now, then uint16
+		}{
+			"the ledger before":   {versionAt, ledgerVersion, ledgerVersion - 1},
+			"the ledger to come":  {versionAt, ledgerVersion, ledgerVersion + 1},
+			"features as before":  {featuresAt, feature.Version, feature.Version - 1},
+			"features as to come": {featuresAt, feature.Version, feature.Version + 1},
+		} {
+			m, ledger := resealed(t, key, x, func(plain []byte) {
+				if got := le.Uint16(plain[c.at:]); got != c.now {
+					t.Fatalf("%s: version %d at byte %d", name, got, c.at)
+				}
+				le.PutUint16(plain[c.at:], c.then)
+			})
+			_, err := Open(key, m, ledger)
+			if !errors.Is(err, cpar.ErrVersion) || !strings.Contains(hint.Of(err), "cpar build") {
+				t.Errorf("%v, %s: %v; hint %q", scheme, name, err, hint.Of(err))
+			}
+		}
+		// A ledger of another version may be another thing altogether.
+		m, ledger := resealed(t, key, x, func(plain []byte) {
+			clear(plain[8:])
+			le.PutUint16(plain[versionAt:], ledgerVersion+1)
+		})
+		if _, err := Open(key, m, ledger); !errors.Is(err, cpar.ErrVersion) {
+			t.Errorf("%v, another thing: %v", scheme, err)
+		}
+		m, ledger = resealed(t, key, x, func([]byte) {})
+		if _, err := Open(key, m, ledger); err != nil {
+			t.Errorf("%v, as it was: %v", scheme, err)
+		}
+	}
+}
+
+// TestDamagedLedgersAreRefused, though the key is right.
+func TestDamagedLedgersAreRefused(t *testing.T) {
+	key := testKey()
+	_, folder := build(t, key, madeImages(3, 1), small(cpar.SchemeSealed))
+	x := look(t, key, folder)
+	for name, spoil := range map[string]func(plain []byte){
+		"no ledger":                func(b []byte) { b[0] = 'X' },
+		"of another kind":          func(b []byte) { b[4]++ },
+		"a reserved byte":          func(b []byte) { b[5] = 1 },
+		"another index":            func(b []byte) { b[8]++ },
+		"no such scheme":           func(b []byte) { b[schemeAt] = 99 },
+		"another scheme":           func(b []byte) { b[schemeAt] = byte(cpar.SchemeLocal) },
+		"no record":                func(b []byte) { clear(b[recordsAt:generationAt]) },
+		"too many records":         func(b []byte) { b[recordsAt+3] = 0xff },
+		"no generation":            func(b []byte) { clear(b[generationAt:begunAt]) },
+		"begun at nothing":         func(b []byte) { clear(b[begunAt : begunAt+8]) },
+		"begun after it":           func(b []byte) { b[begunAt] = 2 },
+		"other contents":           func(b []byte) { b[begunAt+8]++ },
+		"no such profile":          func(b []byte) { b[profileAt] = 9 },
+		"another profile":          func(b []byte) { b[profileAt] = byte(profile.Learned) },
+		"a PCA that is none":       func(b []byte) { b[profileAt+1]++ },
+		"a word that is not UTF-8": func(b []byte) { b[bytes.Index(b, []byte("kind 0"))] = 0xff },
+		"words out of order":       func(b []byte) { b[bytes.Index(b, []byte("kind 0"))] = 'z' },
+	} {
+		m, ledger := resealed(t, key, x, spoil)
+		if _, err := Open(key, m, ledger); !errors.Is(err, cpar.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestStateNamesContentsAndGeneration.
+func TestStateNamesContentsAndGeneration(t *testing.T) {
+	seen := map[[32]byte]bool{}
+	for _, l := range []ledger{{generation: 1}, {generation: 2}, {generation: 1, contents: [32]byte{1}}, {generation: 2, contents: [32]byte{1}}} {
+		if seen[l.state()] {
+			t.Errorf("%+v has the state of another", l)
+		}
+		seen[l.state()] = true
+		l.begun, l.records = 9, 5
+		if !seen[l.state()] {
+			t.Error("the state tells of more than contents and generation")
+		}
+	}
+}
+
+// TestNoncesAreCounted: nothing wraps in the count.
+func TestNoncesAreCounted(t *testing.T) {
+	l := &ledger{records: cpar.MaxRecords, generation: math.MaxUint64, begun: 1}
+	if err := l.checkNonces(); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("2²⁷ records 2⁶⁴ times: %v", err)
+	}
+	l.generation = 32
+	if err := l.checkNonces(); err != nil {
+		t.Errorf("2³² blocks: %v", err)
+	}
+	if l.generation++; l.checkNonces() == nil {
+		t.Error("more than 2³² blocks")
+	}
+	if l.begun++; l.checkNonces() != nil {
+		t.Error("2³² blocks of an id that began later")
+	}
+}
+
+func FuzzLedger(f *testing.F) {
+	key := testKey()
+	add := func(images []Image, opt Options) {
+		b, err := Setup(context.Background(), key, images, opt)
+		if err != nil {
+			f.Fatal(err)
+		}
+		enc, err := b.ledger.appendBinary(nil, b.plain)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(enc)
+		f.Add(enc[:140])
+	}
+	for _, scheme := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeSealed, cpar.SchemeLocal} {
+		add(madeImages(6, 2), Options{Scheme: scheme, PCA: 128, Trees: 1})
+	}
+	for kind, images := range learntProfiles {
+		add(images(20, 2), Options{Scheme: cpar.SchemeCAPIA, Profile: kind})
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l, s, err := openPlain(key, data)
+		if err != nil {
+			if !errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrVersion) && !errors.Is(err, cpar.ErrInput) {
+				t.Errorf("%v is of no kind", err)
+			}
+			return
+		}
+		again, err := l.appendBinary(nil, s)
+		if err != nil || !bytes.Equal(again, data) {
+			t.Errorf("decoded, then encoded otherwise: %v", err)
+		}
+	})
+}

@@ -1,0 +1,130 @@
+package user
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"math/bits"
+	"slices"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/user/internal/compared"
+	"cpar/user/internal/rows"
+	"cpar/user/profile"
+	"cpar/user/rank"
+)
+
+// None, as a number of trees or lists, leaves that structure out.
+const None = compared.None
+
+// Where the planes of a forest lie, and what order ciphertexts are.
+type (
+	Split = compared.Split
+	Order = compared.Order
+)
+
+// The split spaces and the order schemes. The paper's are SplitOriginal and OrderOPE.
+const (
+	SplitPCA, SplitOriginal = compared.SplitPCA, compared.SplitOriginal
+	OrderRank, OrderOPE     = compared.OrderRank, compared.OrderOPE
+)
+
+// ParseSplit inverts Split.String, ParseOrder inverts Order.String.
+var (
+	ParseSplit = compared.ParseSplit
+	ParseOrder = compared.ParseOrder
+)
+
+// Options say how an index is built. The zero value is DefaultScheme and profile
+// `paper` with its own ranker. An index of scheme cpar has by default ten
+// trees split along principal components with records in their leaves, dense
+// ranks, and an inverted file: the best that was measured. The paper's own
+// forest is SplitOriginal with cpar.PlaceNode.
+type Options struct {
+	Scheme  cpar.Scheme
+	Profile profile.Kind
+	// Ranker is what keywords are ranked by.
+	Ranker rank.Kind
+	// PCA is X of PCA-X in profile `paper`; 0 means 32.
+	PCA int
+	// Fitted takes a profile and ranker that were fitted before, instead of fitting
+	// them to these images; Profile and Ranker are then taken from it. Indexes
+	// that share one are not of collections that know nothing of each other.
+	Fitted *profile.Fitted
+
+	// Trees of the forest of scheme cpar: 0 means ten, None no forest.
+	Trees int
+	// Split is the space of the forest's planes, Place where records are.
+	Split Split
+	Place cpar.Place
+	Order Order
+	// Lists of the inverted file of scheme cpar: 0 means cluster.DefaultLists, None
+	// no inverted file.
+	Lists int
+	// Block is the block width of scheme sealed: a power of two from 32 to 256. With
+	// profile `paper` it is wide enough that a request keeps cpar.MaxRequestBytes
+	// (64 at PCA-16 to PCA-128, 128 at PCA-8). 0 means 128 there, and 32 with others.
+	Block    int
+	Progress Progress
+
+	// testOnlyRand replaces crypto/rand, so that a test can pin the bytes of
+	// an index. Never set outside tests.
+	testOnlyRand io.Reader
+}
+
+func (o Options) withDefaults() (Options, error) {
+	o.Scheme, o.PCA, o.Trees = cmp.Or(o.Scheme, DefaultScheme), cmp.Or(o.PCA, profile.DefaultPCA), cmp.Or(o.Trees, 10)
+	if o.Fitted != nil {
+		o.Profile = o.Fitted.Profile.Kind()
+	}
+	if o.testOnlyRand == nil {
+		o.testOnlyRand = rand.Reader
+	}
+	row, known := schemes[o.Scheme]
+	switch {
+	case !known:
+		return o, fmt.Errorf("%w: %v is not a scheme", cpar.ErrInput, o.Scheme)
+	case !slices.Contains(profile.PCAFactors, o.PCA):
+		return o, fmt.Errorf("%w: PCA-%d; choose one of %v", cpar.ErrInput, o.PCA, profile.PCAFactors)
+	case o.Trees < None || o.Trees > 64:
+		return o, fmt.Errorf("%w: %d trees; 1 to 64 are possible", cpar.ErrInput, o.Trees)
+	case o.Lists < None:
+		return o, fmt.Errorf("%w: %d lists", cpar.ErrInput, o.Lists)
+	case o.Split > SplitOriginal || o.Place > cpar.PlaceNode || o.Order > OrderOPE:
+		return o, fmt.Errorf("%w: %v, %v, %v", cpar.ErrInput, o.Split, o.Place, o.Order)
+	case !o.Profile.Valid() || !o.Ranker.Valid():
+		return o, fmt.Errorf("%w: %v, %v", cpar.ErrInput, o.Profile, o.Ranker)
+	}
+	return o, row.check(o)
+}
+
+const minBlock, maxBlock = 32, 256
+
+// checkBlock refuses a block width whose requests would be larger than a cloud
+// takes: the index could be built and never be asked.
+func checkBlock(o Options) error {
+	if o.Block == 0 {
+		return nil
+	}
+	if o.Block < minBlock || o.Block > maxBlock || bits.OnesCount(uint(o.Block)) != 1 {
+		return hint.Add(fmt.Errorf("%w: blocks of %d", cpar.ErrInput, o.Block), "take a power of two from %d to %d", minBlock, maxBlock)
+	}
+	if o.Profile != profile.Paper {
+		return nil // a few blocks, whatever their width
+	}
+	q := rows.NewQuantiser(profile.PaperLayout(o.PCA))
+	least := 0
+	for block := o.Block; block <= maxBlock && least == 0; block *= 2 {
+		// Narrow blocks make requests large, and scores less certain.
+		if p, err := q.Lattice(block); err == nil && p.RequestSize() <= cpar.MaxRequestBytes {
+			least = block
+		}
+	}
+	if least == o.Block {
+		return nil
+	}
+	return hint.Add(fmt.Errorf("%w: at PCA-%d and blocks of %d a score could be wrong, or a request would have more than the %d bytes that a cloud takes", cpar.ErrInput, o.PCA, o.Block, cpar.MaxRequestBytes),
+		"take blocks of %d", least)
+}

@@ -1,0 +1,79 @@
+package user
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"cpar"
+	"cpar/user/profile"
+	"cpar/user/rank"
+)
+
+// TestRankings: probabilities where there are some, and refusals where not.
+func TestRankings(t *testing.T) {
+	near := []rank.Neighbour{{Dis: 0.1, Keywords: []string{"kind 1", "word 1"}}, {Dis: 0.3, Keywords: []string{"kind 1"}}, {Dis: 0.5, Keywords: []string{"word 2"}}}
+	plain := setUp(t, testKey(), madeImages(80, 1), small(cpar.SchemeSealed))
+	// What is learnt and calibrated does not depend on the key, as it does where a
+	// secret projection has distances of its own: so few photos differ with it.
+	key := testKey()
+	calibrated, folder := build(t, key, madeImages(80, 1), Options{Profile: profile.Learned, Ranker: rank.KindCalibrated})
+	weighted := setUp(t, testKey(), madeImages(80, 1), Options{Profile: profile.Learned, Ranker: rank.KindPaper})
+	if plain.Ranker().Kind() != rank.KindPaper || calibrated.Ranker().Kind() != rank.KindCalibrated || weighted.Ranker().Kind() != rank.KindPaper || plain.Ranker().Neighbours() != 10 {
+		t.Fatal("an index has another ranker than was asked for")
+	}
+	if p := calibrated.DefaultParams(); int(p.L) != calibrated.Ranker().Neighbours() {
+		t.Errorf("%d neighbours are asked for, the ranker wants %d", p.L, calibrated.Ranker().Neighbours())
+	}
+	got, err := plain.Rank(near, Ranking{Most: 2})
+	want := rank.Keywords(near, 2)
+	if err != nil || len(got) != 2 || got[0] != want[0] || got[0].Probability != 0 {
+		t.Errorf("W_t: %v, %v; want %v", got, err, want)
+	}
+	o := look(t, key, folder)
+	all, err := o.Rank(near, Ranking{Most: 9})
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	least, most := all[0].Probability, all[0].Probability
+	for _, k := range all {
+		least, most = min(least, k.Probability), max(most, k.Probability)
+	}
+	if !(least > 0 && most < 1 && least < most) {
+		t.Errorf("probabilities from %g to %g", least, most)
+	}
+	if some, err := o.Rank(near, Ranking{Most: 9, MinProbability: most}); err != nil || len(some) != 1 || some[0].Probability != most {
+		t.Errorf("above %g: %v, %v", most, some, err)
+	}
+	if none, err := o.Rank(near, Ranking{Most: 9, MinProbability: 1}); err != nil || len(none) != 0 {
+		t.Errorf("above 1: %v, %v", none, err)
+	}
+	byProbability := func(a, b rank.Keyword) int { return cmp.Compare(b.Probability, a.Probability) }
+	byWeight := func(a, b rank.Keyword) int { return cmp.Compare(b.Weight, a.Weight) }
+	rare, err := o.Rank(near, Ranking{Most: 9, Rare: true})
+	if err != nil || len(rare) != 3 || !slices.IsSortedFunc(rare, byWeight) || !slices.IsSortedFunc(all, byProbability) {
+		t.Errorf("in order of probability %v, rare words first %v, %v", all, rare, err)
+	}
+	if own, err := o.Rank(near, Ranking{Most: 2, Ranker: rank.KindPaper}); err != nil || own[0].Weight != want[0].Weight {
+		t.Errorf("the paper's, asked for: %v, %v", own, err)
+	}
+	for name, err := range map[string]error{
+		"none":            o.CheckRanking(Ranking{}),
+		"a probability":   o.CheckRanking(Ranking{Most: 1, MinProbability: 1.5}),
+		"not a number":    o.CheckRanking(Ranking{Most: 1, MinProbability: math.NaN()}),
+		"no such ranker":  o.CheckRanking(Ranking{Most: 1, Ranker: 9}),
+		"no calibration":  plain.CheckRanking(Ranking{Most: 1, Ranker: rank.KindCalibrated}),
+		"no rare words":   plain.CheckRanking(Ranking{Most: 1, Rare: true}),
+		"no probability":  plain.CheckRanking(Ranking{Most: 1, MinProbability: 0.5}),
+		"none of weights": o.CheckRanking(Ranking{Most: 1, MinProbability: 0.5, Ranker: rank.KindPaper}),
+	} {
+		if !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got, err := o.Rank(near, Ranking{}); !errors.Is(err, cpar.ErrInput) || got != nil {
+		t.Errorf("ranked by what is refused: %v, %v", got, err)
+	}
+}

@@ -1,0 +1,121 @@
+package user
+
+import (
+	"context"
+	"fmt"
+
+	"cpar"
+	"cpar/internal/wire"
+	"cpar/user/combined"
+	"cpar/user/internal/compared"
+	"cpar/user/internal/index"
+	"cpar/user/internal/local"
+	"cpar/user/internal/rows"
+	"cpar/user/internal/sealed"
+	"cpar/user/vector"
+)
+
+// A scheme is the owner's side of one index: how a vector is asked about, and how
+// neighbours come of the reply. All that this package knows of a scheme is this
+// interface and its row of the table below.
+type scheme interface {
+	// Describe enters into a manifest what it says of the index but its segments.
+	Describe(m *cpar.Manifest)
+	// AppendBinary appends the scheme's own part of the ledger.
+	AppendBinary(b []byte) ([]byte, error)
+	// Live is the number of records that can be found.
+	Live() int
+	// Needs says which segments must be held at home before a photo can be asked
+	// about, Hold takes all of them.
+	Needs(k cpar.SegmentKind) bool
+	Hold(segments map[cpar.SegmentKind][][]byte) error
+	// Request makes what is kept of a request and what is sent, nil where nothing is.
+	Request(v *vector.Vector, p cpar.Params) (index.Reading, *cpar.Request, error)
+}
+
+// A building is an index, or the next state of one, that is not written yet.
+type building interface {
+	scheme
+	// Write encrypts, and enters the segments into the writer's manifest.
+	Write(ctx context.Context, w *index.Writer) error
+	// Clamped counts the new records whose vectors were shortened.
+	Clamped() int
+}
+
+// A plain building knows its collection in the clear.
+type plain interface {
+	building
+	Twin() (index.Twin, error)
+}
+
+// A row is what is known of one scheme.
+type row struct {
+	// hides: the cloud reads no distance. Such schemes need no permission.
+	hides bool
+	// grows: records can be added and removed later.
+	grows bool
+	// check refuses options before the long work.
+	check func(o Options) error
+	// setUp begins an index of a collection, open one from its bytes in the ledger.
+	setUp func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (plain, error)
+	open  func(x *index.Index, r *wire.Reader) (scheme, error)
+	// bytes is the size of n records without trees and lists: all but their keywords
+	// and the common part of the ledger.
+	bytes func(layout combined.Params, n int) (uint64, error)
+}
+
+// DefaultScheme is the one that Options take where none is named.
+const DefaultScheme = cpar.SchemeSealed
+
+var schemes = map[cpar.Scheme]row{
+	cpar.SchemeCPAR: comparing(func(o Options) (compared.Options, error) {
+		if o.Trees == None && o.Lists == None {
+			return compared.Options{}, fmt.Errorf("%w: scheme cpar needs trees or lists; capia is the scheme without either", cpar.ErrInput)
+		}
+		return compared.Options{Trees: o.Trees, Lists: o.Lists, Split: o.Split, Place: o.Place, Order: o.Order}, nil
+	}),
+	cpar.SchemeCAPIA: comparing(func(Options) (compared.Options, error) {
+		return compared.Options{Trees: None, Lists: None}, nil
+	}),
+	cpar.SchemeSealed: hidden(sealed.Rows, checkBlock),
+	cpar.SchemeLocal:  hidden(local.Rows, func(Options) error { return nil }),
+}
+
+// comparing is the row of a scheme of package compared.
+func comparing(options func(Options) (compared.Options, error)) row {
+	return row{
+		check: func(o Options) error {
+			_, err := options(o)
+			return err
+		},
+		setUp: func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (plain, error) {
+			opt, err := options(o)
+			if err != nil {
+				return nil, err
+			}
+			return compared.SetUp(ctx, x, c, opt, o.Progress)
+		},
+		open:  func(x *index.Index, r *wire.Reader) (scheme, error) { return compared.Open(x, r) },
+		bytes: compared.Bytes,
+	}
+}
+
+// hidden is the row of a scheme of package rows.
+func hidden(k rows.Kind, check func(Options) error) row {
+	return row{
+		hides: true,
+		grows: true,
+		check: check,
+		setUp: func(_ context.Context, x *index.Index, c *index.Collection, o Options) (plain, error) {
+			return k.SetUp(x, c, o.Block)
+		},
+		open:  func(x *index.Index, r *wire.Reader) (scheme, error) { return k.Open(x, r) },
+		bytes: k.Bytes,
+	}
+}
+
+// Updatable reports whether an index of a scheme can be added to and removed from.
+func Updatable(s cpar.Scheme) bool { return schemes[s].grows }
+
+// Hides reports whether the cloud reads no distance under a scheme.
+func Hides(s cpar.Scheme) bool { return schemes[s].hides }

@@ -1,0 +1,281 @@
+package user
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir"
+	"cpar/user/feature"
+	"cpar/user/profile"
+	"cpar/user/rank"
+)
+
+// TestPinnedIndex pins every byte of a small index made with a fixed seed:
+// whoever changes the format, a derivation or a distance has to say so here
+// and in cpar.Version. Pinned on amd64; another processor may round the PCA
+// otherwise.
+func TestPinnedIndex(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the bytes are pinned for amd64")
+	}
+	key := testKey()
+	copy(key.secret[:], "a fixed key for this test only..")
+	for name, want := range map[cpar.Scheme]string{
+		cpar.SchemeCPAR:   "9ea3e150aa1e8862",
+		cpar.SchemeCAPIA:  "f03a53273e819e4c",
+		cpar.SchemeSealed: "7bd08869f22f439c",
+		cpar.SchemeLocal:  "a66051bdfdf84c7e",
+	} {
+		_, folder := build(t, key, madeImages(30, 1), Options{Scheme: name, testOnlyRand: rand.NewChaCha8([32]byte{1})})
+		m, err := indexdir.ReadManifest(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := m.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The manifest names every segment by its digest.
+		sum := sha256.Sum256(b)
+		if got := hex.EncodeToString(sum[:8]); got != want {
+			t.Errorf("%v: the index has digest %s, pinned is %s", name, got, want)
+		}
+	}
+}
+
+// TestSetupDrawsTheOrder: no caller can forget to.
+func TestSetupDrawsTheOrder(t *testing.T) {
+	images := madeImages(50, 1)
+	for i := range images {
+		images[i].Keywords = []string{fmt.Sprint("image ", i)}
+	}
+	for _, scheme := range cpar.Schemes() {
+		moved := 0
+		for range 3 {
+			b := setUp(t, testKey(), images, Options{Scheme: scheme, PCA: 128, Trees: 1, Lists: None})
+			seen := map[int]bool{}
+			for i := range images {
+				image := b.Image(uint32(i))
+				seen[image] = true
+				if image != i {
+					moved++
+				}
+				if b.collection.Keywords[i][0] != images[image].Keywords[0] {
+					t.Fatalf("%v: record %d has the keywords of another image", scheme, i)
+				}
+				v, err := b.Vector(images[image].Vectors)
+				if err != nil || !slices.Equal(v.Levels, b.Vectors()[i].Levels) {
+					t.Fatalf("%v: record %d has the vector of another image", scheme, i)
+				}
+			}
+			if len(seen) != len(images) {
+				t.Fatalf("%v: %d of %d images are left", scheme, len(seen), len(images))
+			}
+		}
+		if moved < 100 {
+			t.Errorf("%v: %d of 150 records are not in the order of the images", scheme, moved)
+		}
+	}
+}
+
+// TestSmallCollections of every scheme can be built and asked.
+func TestSmallCollections(t *testing.T) {
+	one := madeImages(1, 1)
+	for name, images := range map[string][]Image{"one image": one, "identical images": slices.Repeat(one, 25), "two": madeImages(2, 1)} {
+		for _, scheme := range cpar.Schemes() {
+			key := testKey()
+			_, folder := build(t, key, images, small(scheme))
+			x := held(t, key, folder)
+			if near := x.nearest(images[0], 30); len(near) != len(images) || x.manifest.Records != uint32(len(images)) || near[0].Dis > 0.025 {
+				t.Errorf("%v, %s: found %v", scheme, name, near)
+			}
+		}
+	}
+	if _, err := Setup(context.Background(), testKey(), nil, Options{}); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("no image: %v", err)
+	}
+}
+
+func TestOldIndexStaysWhole(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "index")
+	b := setUp(t, testKey(), madeImages(30, 2), small(cpar.SchemeCPAR))
+	first, err := b.Encrypt(context.Background(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Encrypt(context.Background(), folder); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("encrypted twice under one id: %v", err)
+	}
+	stopped, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, scheme := range cpar.Schemes() {
+		if _, err := setUp(t, testKey(), madeImages(30, 2), small(scheme)).Encrypt(stopped, folder); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, stopped: %v", scheme, err)
+		}
+	}
+	x, err := indexdir.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Release()
+	if fmt.Sprint(x.Manifest()) != fmt.Sprint(first) {
+		t.Error("the index is not the first one")
+	}
+}
+
+// TestFarPhotosAreClamped: photos unlike all others are moved towards the
+// baseline, on both sides, and nothing wraps.
+func TestFarPhotosAreClamped(t *testing.T) {
+	flat := func(at int) *feature.Vectors {
+		v := *madeImages(1, 1)[0].Vectors
+		for _, part := range []*[]float32{&v.RGB, &v.HSV, &v.Gabor, &v.GaborQ} {
+			one := make([]float32, len(*part))
+			one[at] = 1
+			*part = one
+		}
+		v.Haar, v.HaarQ = make([]float32, feature.HaarDim), make([]float32, feature.HaarDim)
+		v.Haar[at], v.HaarQ[at] = 1000, 1
+		return &v
+	}
+	var images []Image
+	for i := range 30 {
+		at := 0
+		if i >= 18 {
+			at = 1 + i%3
+		}
+		images = append(images, Image{Vectors: flat(at), Keywords: []string{fmt.Sprint("at ", at)}})
+	}
+	for _, scheme := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeSealed} {
+		key := testKey()
+		b, folder := build(t, key, images, Options{Scheme: scheme})
+		if b.Clamped() == 0 {
+			t.Errorf("%v: no record was clamped", scheme)
+		}
+		x := held(t, key, folder)
+		for at := range 10 {
+			near := x.nearest(Image{Vectors: flat(at)}, 30)
+			if len(near) != 30 || !slices.IsSortedFunc(near, func(a, b rank.Neighbour) int { return int(min(max(1e3*(a.Dis-b.Dis), -1), 1)) }) {
+				t.Errorf("%v, request at %d: %v", scheme, at, near)
+			}
+			// As far off as it is, a photo is nearest to its like.
+			if at < 4 && near[0].Keywords[0] != fmt.Sprint("at ", at) {
+				t.Errorf("%v: nearest to a photo at %d is %v", scheme, at, near[0])
+			}
+		}
+	}
+}
+
+func TestKeywordsThatCouldNotBeReadAgain(t *testing.T) {
+	many := make([]string, 32)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	for name, words := range map[string][]string{
+		"not UTF-8": {"a\xff"}, "empty": {""}, "too long": {strings.Repeat("a", 70000)}, "32 of them": many,
+	} {
+		images := madeImages(3, 1)
+		images[1].Keywords = words
+		if _, err := Setup(context.Background(), testKey(), images, Options{}); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%s: %v, want ErrInput", name, err)
+		}
+	}
+}
+
+// TestSetupChecksFirst: what cannot be built is refused before anything is computed.
+func TestSetupChecksFirst(t *testing.T) {
+	worked := func(string, int, int) { t.Error("work was done") }
+	key := NewKey()
+	for name, opt := range map[string]Options{
+		"a scheme that the key does not allow": {Scheme: cpar.SchemeCAPIA},
+		"blocks that cannot be asked":          {Block: 32},
+		"no such profile":                      {Profile: 7},
+	} {
+		opt.Progress = worked
+		if _, err := Setup(t.Context(), key, madeImages(3, 1), opt); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Setup(t.Context(), key, madeImages(3, 1), Options{Scheme: cpar.SchemeCAPIA}); !strings.Contains(hint.Of(err), "cpar key allow capia") {
+		t.Errorf("hint %q", hint.Of(err))
+	}
+}
+
+// TestValidationOfBuilders: what is learnt from keywords says how well.
+func TestValidationOfBuilders(t *testing.T) {
+	images := madeImages(60, 5)
+	for _, c := range []struct {
+		opt  Options
+		want bool
+	}{
+		{Options{}, false},
+		{Options{Ranker: rank.KindCalibrated}, true},
+		{Options{Profile: profile.Learned}, true},
+		{Options{Profile: profile.Learned, Ranker: rank.KindPaper}, true},
+	} {
+		c.opt.Scheme, c.opt.PCA = cpar.SchemeCAPIA, 128
+		b := setUp(t, testKey(), images, c.opt)
+		if v := b.Validation; (v != nil) != c.want || v != nil && (v.Photos != 60 || !(v.P > 0)) {
+			t.Errorf("%v, %v: %+v", c.opt.Profile, c.opt.Ranker, v)
+		}
+	}
+}
+
+// TestIndexBytes: the sizes that are foretold are those that Encrypt writes.
+func TestIndexBytes(t *testing.T) {
+	images := madeImages(40, 5)
+	for _, kind := range []profile.Kind{profile.Paper, profile.Learned} {
+		for _, scheme := range cpar.Schemes() {
+			if scheme == cpar.SchemeCPAR {
+				continue // forest and lists come on top
+			}
+			b, folder := build(t, testKey(), images, Options{Scheme: scheme, Profile: kind, PCA: 128})
+			m, err := indexdir.ReadManifest(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := IndexBytes(scheme, b.Profile(), b.Ranker(), Keywords(images))
+			if err != nil || got != m.Bytes() {
+				t.Errorf("%v, %v: %d bytes foretold, %d written; %v", scheme, kind, got, m.Bytes(), err)
+			}
+		}
+	}
+}
+
+// TestSuitedProfile: by the network if all images have embeddings, else by keywords if
+// enough have some, else the paper's.
+func TestSuitedProfile(t *testing.T) {
+	mixed := madeEmbedded(120, 1)
+	mixed[119].Vectors.Embedding = nil
+	bare := madeImages(120, 1)
+	for i := range bare[:21] {
+		bare[i].Keywords = nil
+	}
+	for name, c := range map[string]struct {
+		images []Image
+		want   profile.Kind
+	}{
+		"no image":                   {nil, profile.Paper},
+		"embeddings":                 {madeEmbedded(3, 1), profile.Network},
+		"not all with embeddings":    {mixed, profile.Learned},
+		"a hundred with keywords":    {madeImages(100, 1), profile.Learned},
+		"99 with keywords, 21 bare":  {bare, profile.Paper},
+		"few, with keywords":         {madeImages(99, 1), profile.Paper},
+		"a hundred of 120":           {append(madeImages(1, 2), bare...), profile.Learned},
+		"embeddings without keyword": {[]Image{{Vectors: madeEmbedded(1, 1)[0].Vectors}}, profile.Network},
+	} {
+		if got := SuitedProfile(c.images); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
