@@ -1,0 +1,82 @@
+package reveal
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"cpar"
+	"cpar/internal/lattice"
+)
+
+func localSegment(p *Part, x index, s cpar.Segment, _ []byte) error {
+	m := x.manifest
+	p.What = fmt.Sprintf("vectors of %d coordinates in %d blocks of at most %d records (AES-256-GCM)", m.Dim, s.Bytes/cpar.LocalBlockBytes(m.Dim), cpar.LocalBlockRecords)
+	p.Learns = "about how many records there are and how many coordinates each has; it never receives a request for one of them"
+	return nil
+}
+
+func sealedSegment(p *Part, x index, s cpar.Segment, _ []byte) error {
+	params, err := x.sealedParams()
+	if err != nil {
+		return err
+	}
+	switch s.Kind {
+	case cpar.SegmentVectors:
+		p.What = fmt.Sprintf("vectors of %d coordinates in %d groups of at most %d records (ring-LWE)", x.manifest.Dim, s.Bytes/uint64(params.GroupSize()), params.Records())
+		p.Learns = "how many records there are, how many coordinates each has, and in which groups they were added; no vector, and no distance to any request"
+	case cpar.SegmentParams:
+		p.What = fmt.Sprintf("the constants of the scheme: %d coordinates, blocks of %d, scores modulo 2^%d", params.Dim, params.Block, params.LogT)
+		p.Learns = "these constants, which are the same for every collection"
+	case cpar.SegmentHints:
+		p.What = "what the owner needs to read replies (AES-256-GCM)"
+		p.Learns = "nothing: its length follows from the number of groups"
+	}
+	return nil
+}
+
+// sealedParams returns the public constants of an index of scheme sealed.
+func (x index) sealedParams() (p lattice.Params, err error) {
+	for i, s := range x.manifest.Segments {
+		if s.Kind == cpar.SegmentParams {
+			return lattice.DecodeParams(x.segments[i])
+		}
+	}
+	return p, fmt.Errorf("%w: the index has no parameters", cpar.ErrCorrupt)
+}
+
+// sealedRequest describes a header of 24 bytes, a random number, and words of the ring.
+// Only the index knows how many words there must be; this checks that they are whole
+// polynomials.
+func sealedRequest(q *cpar.Request, _ []byte) ([]Part, error) {
+	const head = 24 + lattice.NumberSize
+	words := len(q.Opaque) - head
+	if words <= 0 || words%(8*lattice.N) != 0 {
+		return nil, fmt.Errorf("reading sealed request: %w: %d bytes", cpar.ErrCorrupt, len(q.Opaque))
+	}
+	return []Part{
+		{What: fmt.Sprintf("the header and a random number of %d bytes", lattice.NumberSize), Bytes: head, Start: start(q.Opaque),
+			Learns: "which index is asked, and when; not how many records are wanted"},
+		{What: fmt.Sprintf("the encrypted vector, %d polynomials of %d words (ring-LWE)", words/8/lattice.N, lattice.N),
+			Bytes: uint64(words), Start: start(q.Opaque[head:]),
+			Learns: "nothing: every request has its own secret, so one for the same photo looks like any other"},
+	}, nil
+}
+
+// sealedReply describes a header, the request's number, the state of the index, a
+// count, and packed scores.
+func sealedReply(a *cpar.Reply, _ []byte) ([]Part, error) {
+	const head = 24 + lattice.NumberSize + len(lattice.State{})
+	if len(a.Opaque) < head+8 {
+		return nil, fmt.Errorf("reading sealed reply: %w: %d bytes", cpar.ErrCorrupt, len(a.Opaque))
+	}
+	n, bytes := int(binary.LittleEndian.Uint32(a.Opaque[head:])), len(a.Opaque)-head-8
+	if n > 8*bytes || n == 0 {
+		return nil, fmt.Errorf("reading sealed reply: %w: %d scores in %d bytes", cpar.ErrCorrupt, n, bytes)
+	}
+	return []Part{
+		{What: "the header, the request's number and the state of the index", Bytes: uint64(head + 8), Start: start(a.Opaque),
+			Learns: "which request it answers"},
+		{What: fmt.Sprintf("an encrypted score for each of %d records", n), Bytes: uint64(bytes), Start: start(a.Opaque[head+8:]),
+			Learns: "the cloud made them, and can read none: it does not know which records are near"},
+	}, nil
+}

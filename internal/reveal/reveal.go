@@ -1,0 +1,121 @@
+// Package reveal says in plain words what a cloud sees of an index, a request or a reply,
+// and what it can learn from it. SECURITY.md has the details.
+package reveal
+
+import (
+	"fmt"
+
+	"cpar"
+)
+
+// A Part is one thing that a cloud sees.
+type Part struct {
+	What  string `json:"what"`
+	Bytes uint64 `json:"bytes"`
+	// Learns says what the cloud can infer from it.
+	Learns string `json:"learns"`
+	// Start holds the first bytes, in hexadecimal.
+	Start string `json:"start,omitempty"`
+}
+
+// words are the descriptions for one scheme.
+type words struct {
+	// segment describes a segment that not every index has; x is the whole index.
+	segment func(p *Part, x index, s cpar.Segment, b []byte) error
+	request func(q *cpar.Request, encoded []byte) ([]Part, error)
+	reply   func(a *cpar.Reply, encoded []byte) ([]Part, error)
+	// protects is shown when an index is built; protectsShort is for the vectors of
+	// profiles learned and network.
+	protects, protectsShort string
+	// learnt says what the cloud has learnt about a photo after a request for it.
+	learnt func(records, nearest int) string
+}
+
+type index struct {
+	manifest *cpar.Manifest
+	segments [][]byte
+}
+
+var schemes = map[cpar.Scheme]words{
+	cpar.SchemeCPAR: {comparedSegment, comparedRequest, comparedReply, protectsVisible, protectsNothing,
+		func(records, nearest int) string {
+			return fmt.Sprintf("how near each of %d records is, if it scores them all, which %d are nearest, on which side of every plane the picture lies: it recognises a picture", records, nearest)
+		}},
+	cpar.SchemeCAPIA: {comparedSegment, comparedRequest, comparedReply, protectsVisible, protectsNothing,
+		func(records, nearest int) string {
+			return fmt.Sprintf("how near each of %d records is, and which %d are nearest: it recognises a picture", records, nearest)
+		}},
+	cpar.SchemeSealed: {sealedSegment, sealedRequest, sealedReply, protectsSealed, protectsSealed,
+		func(records, _ int) string {
+			return fmt.Sprintf("that a request came: it made %d numbers and could read none", records)
+		}},
+	cpar.SchemeLocal: {localSegment, nil, nil, protectsLocal, protectsLocal,
+		func(int, int) string { return "that the index was fetched; it received no request" }},
+}
+
+// Protects says what a scheme protects, for the build of an index. short means that the
+// vectors are those of profiles learned and network.
+func Protects(s cpar.Scheme, short bool) string {
+	if short {
+		return schemes[s].protectsShort
+	}
+	return schemes[s].protects
+}
+
+const protectsSealed = `note: scheme sealed hides photos, keywords, requests and all distances from the cloud,
+which learns how many photos there are, when you search, and when and how much you
+update; it does not hide what you publish of the results. See SECURITY.md.`
+
+const protectsLocal = `note: scheme local hides all but how many photos there are and when you fetch or
+update them: the cloud keeps the index and receives no requests. See SECURITY.md.`
+
+const protectsVisible = `note: schemes cpar and capia protect a private collection from a cloud that knows
+none of it and cannot guess it, and no more: the cloud sees how near photos are to
+each request. A cloud that knows some of your photos can learn about the others, and
+one that guesses a public collection can match it. See SECURITY.md.`
+
+const protectsNothing = `note: with profiles learned and network, schemes cpar and capia are for measuring only.
+Vectors so short can be read from the encrypted index by lattice reduction, with
+nothing else known: whoever copies it learns which of your photos are alike. Build
+with --scheme sealed or local, which hide them. See SECURITY.md.`
+
+// Learnt says what a cloud has learnt about one photo after a request for it, having
+// scored this many records and returned this many as nearest.
+func Learnt(s cpar.Scheme, records, nearest int) string { return schemes[s].learnt(records, nearest) }
+
+// Index describes every segment of an index.
+func Index(m *cpar.Manifest, segments [][]byte) ([]Part, error) {
+	parts := make([]Part, len(m.Segments))
+	for i, s := range m.Segments {
+		p := &parts[i]
+		*p = Part{Bytes: s.Bytes, Start: start(segments[i])}
+		switch s.Kind {
+		case cpar.SegmentKeywords:
+			p.What = fmt.Sprintf("keywords of %d records, %d bytes each (AES-256-GCM)", m.Records, m.KeywordBytes)
+			p.Learns = "nothing: every block has the same length"
+		case cpar.SegmentLedger:
+			p.What = "the owner's ledger: profile, keyword list and whatever else requests need (AES-256-GCM)"
+			p.Learns = "its length, which tells the profile and grows with the list of keywords by 64 KiB at a time"
+		default:
+			if err := schemes[m.Scheme].segment(p, index{m, segments}, s, segments[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return parts, nil
+}
+
+// Request describes a request and its encoding.
+func Request(q *cpar.Request, encoded []byte) ([]Part, error) {
+	return schemes[q.Params.Scheme].request(q, encoded)
+}
+
+// Reply describes a reply and its encoding.
+func Reply(a *cpar.Reply, encoded []byte) ([]Part, error) {
+	if s, ok := a.Scheme(); ok {
+		return schemes[s].reply(a, encoded)
+	}
+	return comparedReply(a, encoded)
+}
+
+func start(b []byte) string { return fmt.Sprintf("% x", b[:min(len(b), 16)]) }
