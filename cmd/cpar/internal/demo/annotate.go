@@ -3,15 +3,12 @@ package demo
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
-	"time"
 
 	"cpar"
 	"cpar/user"
-	"cpar/user/feature"
+	"cpar/user/device"
 	"cpar/user/rank"
-	"cpar/user/vector"
 )
 
 // A search is a way to ask. Of all searches the times and the agreement are
@@ -49,6 +46,7 @@ type Photo struct {
 
 	path    string
 	request []byte  // of the first search, as it was sent
+	sealed  []byte  // of scheme sealed
 	picture picture // for the page
 }
 
@@ -57,19 +55,13 @@ type Answer struct {
 	Search   string    `json:"search"`
 	Keywords []Keyword `json:"keywords"`
 	// Nearest are the records that the cloud returned, nearest first.
-	Nearest  []user.Neighbour `json:"nearest"`
+	Nearest  []rank.Neighbour `json:"nearest"`
 	Sent     int              `json:"bytes_sent"`
 	Received int              `json:"bytes_received"`
 	Visited  uint32           `json:"records_visited"`
 
-	features, makeRequest, roundTrip, selection time.Duration
-	samePlaces, places                          int
-}
-
-// A Keyword is one that was found, and whether a person gave it too.
-type Keyword struct {
-	rank.Keyword
-	Correct bool `json:"correct"`
+	took               device.Took
+	samePlaces, places int
 }
 
 // An Agreement says how often the encrypted search puts the same record in the
@@ -82,7 +74,6 @@ type Agreement struct {
 
 // annotate asks for every new picture in every way.
 func (s *session) annotate(ctx context.Context) error {
-	extractor := feature.NewExtractor()
 	total := len(s.asked) * len(searches)
 	_, err := s.step(func() string {
 		return fmt.Sprintf("annotate %d new pictures over HTTP, %d ways each", len(s.asked), len(searches))
@@ -90,9 +81,9 @@ func (s *session) annotate(ctx context.Context) error {
 		for i, it := range s.asked {
 			p := Photo{Name: it.Name, Title: it.title, Truth: it.Keywords, path: it.Path}
 			for j, how := range searches {
-				a, err := s.ask(ctx, extractor, &p, how)
+				a, err := s.answer(ctx, &p, it, how)
 				if err != nil {
-					return fmt.Errorf("annotating %s with %s: %w", it.Name, how.name, err)
+					return fmt.Errorf("annotating with %s: %w", how.name, err)
 				}
 				p.Answers = append(p.Answers, *a)
 				s.tell("annotate", i*len(searches)+j+1, total)
@@ -101,97 +92,64 @@ func (s *session) annotate(ctx context.Context) error {
 		}
 		return nil
 	})
+	s.agree()
+	return err
+}
+
+// agree sums up how often the encrypted searches and those in the clear agree.
+func (s *session) agree() {
 	for i, how := range searches {
+		if !how.params.Scheme.CloudSearches() {
+			continue // searched in the clear, at home: there is nothing to compare
+		}
 		g := Agreement{Search: how.name}
 		for _, p := range s.result.Photos {
 			g.Same += p.Answers[i].samePlaces
 			g.Places += p.Answers[i].places
 		}
-		if g.Places == 0 {
-			continue // local: there is nothing to compare it with
-		}
 		s.result.Agreement = append(s.result.Agreement, g)
 	}
-	return err
 }
 
-// ask is the walk of one photo, with a stopwatch at every corner.
-func (s *session) ask(ctx context.Context, extractor *feature.Extractor, photo *Photo, how search) (*Answer, error) {
-	file, err := os.ReadFile(photo.path)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+// ask takes one photo the whole way and keeps a copy of the request, nil where
+// nothing is sent.
+func (s *session) ask(ctx context.Context, x *indexed, it item, p cpar.Params) (a *device.Annotated, sent []byte, err error) {
+	all, err := x.opened.Annotate(ctx, []device.Photo{device.File(it.Path)}, device.Walk{
+		Params:  func(*device.Index) (cpar.Params, error) { return p, nil },
+		Ranking: user.Ranking{Most: s.Keywords},
+		Sending: func(_ int, q *cpar.Request) (err error) {
+			if sent, err = q.MarshalBinary(); err == nil {
+				s.sent = append(s.sent, sent)
+			}
+			return err
+		},
+	})
+	if err == nil {
+		a, err = &all[0], all[0].Err
 	}
-	a := &Answer{Search: how.name}
-	start := time.Now()
-	lap := func(to *time.Duration) {
-		*to = time.Since(start)
-		start = time.Now()
-	}
-	features, err := extractor.Photo(file, feature.Options{})
-	if err != nil {
-		return nil, err
-	}
-	lap(&a.features)
+	return a, sent, err
+}
+
+// answer asks about a photo in one way, and in the same way in the clear.
+func (s *session) answer(ctx context.Context, photo *Photo, it item, how search) (*Answer, error) {
 	x := s.indexes[indexOf(how.params.Scheme)]
-	var pending *user.Pending
-	if how.params.Scheme == cpar.SchemeLocal {
-		a.Nearest, err = x.owner.Nearest(features, neighbours)
-		a.Visited = x.manifest.Records
-	} else {
-		pending, err = s.askCloud(ctx, x, photo, a, features, how.params, lap)
-	}
+	got, sent, err := s.ask(ctx, x, it, how.params)
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range user.RankKeywords(a.Nearest, s.Keywords) {
-		a.Keywords = append(a.Keywords, Keyword{w, slices.Contains(photo.Truth, w.Word)})
-	}
-	lap(&a.selection)
-	v, err := x.builder.Vector(features)
-	if err != nil {
-		return nil, err
-	}
-	return a, x.compare(a, v, pending)
-}
-
-// askCloud sends a request and decrypts the reply.
-func (s *session) askCloud(ctx context.Context, x *indexed, photo *Photo, a *Answer, features *feature.Vectors, p cpar.Params, lap func(*time.Duration)) (*user.Pending, error) {
-	pending, request, err := x.owner.Request(features, p)
-	if err != nil {
-		return nil, err
-	}
-	lap(&a.makeRequest)
-	reply, stats, err := s.client.Annotate(ctx, request)
-	if err != nil {
-		return nil, err
-	}
-	lap(&a.roundTrip)
-	if a.Nearest, err = pending.Neighbours(reply); err != nil {
-		return nil, err
-	}
-	a.Sent, a.Received, a.Visited = stats.Sent, stats.Received, reply.Visited
-	if p.Scheme == cpar.SchemeSealed {
-		a.Visited = x.manifest.Records
-	}
-	bytes, err := request.MarshalBinary()
-	if err != nil {
-		return nil, err
-	}
-	s.sent = append(s.sent, bytes)
 	if photo.request == nil {
-		photo.request = bytes
+		photo.request = sent
 	}
-	return pending, nil
-}
-
-// compare counts the places that the twin in the clear fills alike.
-func (x *indexed) compare(a *Answer, v *vector.Vector, pending *user.Pending) error {
-	if pending == nil {
-		return nil // a search in the clear is all that it is
+	if how.params.Scheme == cpar.SchemeSealed {
+		photo.sealed = sent
 	}
-	hits, err := x.twin.Search(v, pending, nil)
+	a := &Answer{
+		Search: how.name, Keywords: marked(got.Keywords, it.Keywords), Nearest: got.Near,
+		Sent: got.Sent, Received: got.Received, Visited: got.Visited, took: got.Took,
+	}
+	hits, err := x.twin.Search(got.Pending, nil)
 	if err != nil {
-		return fmt.Errorf("searching in the clear: %w", err)
+		return nil, fmt.Errorf("searching in the clear: %w", err)
 	}
 	a.places = len(hits)
 	for i, h := range hits {
@@ -199,5 +157,5 @@ func (x *indexed) compare(a *Answer, v *vector.Vector, pending *user.Pending) er
 			a.samePlaces++
 		}
 	}
-	return nil
+	return a, nil
 }

@@ -12,6 +12,7 @@ import (
 	"cpar/user"
 	"cpar/user/dataset"
 	"cpar/user/feature"
+	"cpar/user/network"
 )
 
 // An item is one picture with its keywords and features.
@@ -98,8 +99,8 @@ func spread[T any](list []T, n int) []T {
 }
 
 // extract returns the items whose features could be extracted, in order.
-func (s *session) extract(ctx context.Context, items []dataset.Item, network *user.Network) ([]item, error) {
-	images, skipped, err := user.ReadImages(ctx, items, user.BuildOptions{Options: user.Options{Progress: s.tell}, Cache: s.Cache, Network: network})
+func (s *session) extract(ctx context.Context, items []dataset.Item, encoder *network.Encoder) ([]item, error) {
+	images, skipped, err := user.ReadImages(ctx, items, user.ReadOptions{Cache: s.Cache, Network: encoder, Progress: s.tell})
 	if err != nil {
 		return nil, err
 	}

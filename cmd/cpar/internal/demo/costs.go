@@ -27,7 +27,7 @@ func (s *session) compareCosts() {
 	encrypt := s.clock.took("encrypt")
 	whole := ms(s.took.setup + s.took.encrypt)
 	median := s.result.median
-	roundTrip := func(a *Answer) time.Duration { return a.roundTrip }
+	roundTrip := func(a *Answer) time.Duration { return a.took.Answer }
 	first := &s.result.Photos[0]
 	p := paper.Values()
 	planes, order := p.Number("plane_encrypt"), p.Number("ope")
@@ -35,20 +35,20 @@ func (s *session) compareCosts() {
 	request.printed += " (" + p.Parts() + ")"
 	share := forest.value / float64(p.Records)
 	s.result.Costs = []Cost{
-		beside("features of a photo", "ms", median(0, func(a *Answer) time.Duration { return a.features }), theirs{}),
+		beside("features of a photo", "ms", median(0, func(a *Answer) time.Duration { return a.took.Features }), theirs{}),
 		beside("forest construction", "ms", ms(s.clock.took("forest")), stated(p.Number("forest_build"))),
 		beside("vector encryption, a record", "ms", ms(encrypt)/n, stated(p.Number("vector_encrypt"))),
 		beside("planes, order, keywords, a record", "ms", ms(s.took.encrypt-encrypt)/n,
 			theirs{stated(planes).value + stated(order).value, paper.Digits(planes.Value) + " + " + order.Text()}),
 		beside("whole encrypted forest", "ms", whole, forest),
 		beside("… a record", "ms", whole/n, theirs{share, fmt.Sprintf("%.0f ms, computed", share)}),
-		beside("request generation", "ms", median(0, func(a *Answer) time.Duration { return a.makeRequest }), stated(p.Number("request_time"))),
+		beside("request generation", "ms", median(0, func(a *Answer) time.Duration { return a.took.Vector + a.took.Request }), stated(p.Number("request_time"))),
 		beside("cloud search, capia", "ms", median(place("capia"), roundTrip), stated(p.CostOfCapia())),
 		beside("cloud search, cpar AP-100", "ms", median(place("cpar AP-100"), roundTrip), stated(p.CostAt(100))),
 		beside("cloud search, cpar AP-10", "ms", median(0, roundTrip), theirs{}),
 		beside("cloud search, cpar AP-2.5", "ms", median(place("cpar AP-2.5"), roundTrip), stated(p.CostAt(2.5))),
 		beside("cloud search, lists AP-10", "ms", median(place("lists AP-10"), roundTrip), theirs{}),
-		beside("final selection of keywords", "ms", median(0, func(a *Answer) time.Duration { return a.selection }), stated(p.Number("selection"))),
+		beside("final selection of keywords", "ms", median(0, func(a *Answer) time.Duration { return a.took.Read }), stated(p.Number("selection"))),
 		beside("request, sent", "B", float64(first.Answers[0].Sent), request),
 		beside("reply, received", "B", float64(first.Answers[0].Received), stated(p.Number("reply_bytes"))),
 	}

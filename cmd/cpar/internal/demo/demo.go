@@ -3,9 +3,9 @@
 //	collection ─▶ features ─▶ forest ─▶ encrypted indexes ─▶ push ║ cloud process
 //	new pictures ─▶ requests ║─▶ replies ║─▶ keywords, beside the truth
 //
-// Of the collection there are indexes of scheme cpar, which serves capia too, of
-// scheme sealed and of scheme local, all of profile `paper`; and, where it is one
-// of photographs, one of scheme cpar for every other profile.
+// It encrypts the collection under scheme cpar, which serves capia too, under
+// sealed and under local, all with profile `paper`; and a collection of photographs
+// once more under scheme cpar for every other profile.
 // The cloud is a process of its own with a clean environment, which gets
 // nothing but a folder and what is sent over HTTP. What comes out is a Result:
 // what each profile finds for photos that were held out, keywords with weights,
@@ -24,8 +24,10 @@ import (
 	"cpar"
 	"cpar/cparhttp"
 	"cpar/internal/hint"
+	"cpar/internal/progress"
 	"cpar/user"
 	"cpar/user/feature"
+	"cpar/user/network"
 )
 
 const (
@@ -47,7 +49,7 @@ type Options struct {
 	// where 0.
 	Photos int
 	// Network adds profile `network`; nil for none.
-	Network *user.Network
+	Network *network.Encoder
 	// Cache keeps the features of Data between runs; nil for none.
 	Cache *feature.Cache
 	// Keep is a folder, new or empty, that keeps key, index, the cloud's data
@@ -57,7 +59,7 @@ type Options struct {
 	Keywords int
 	// Progress is told how far a stage has come, Step what was done and how
 	// long it took. Both may be nil.
-	Progress user.Progress
+	Progress progress.Func
 	Step     func(what string, took time.Duration)
 }
 
@@ -76,7 +78,7 @@ type Result struct {
 	Profiles []Profile `json:"profiles"`
 	HeldOut  []HeldOut `json:"held_out"`
 	LeftOut  []LeftOut `json:"left_out"`
-	// Photos are those of HeldOut that were asked about with every scheme.
+	// Photos are those of HeldOut that the cloud was asked about in every way.
 	Photos []Photo `json:"photos"`
 	Costs  []Cost  `json:"costs"`
 	// Agreement is the share of places that hold the same record encrypted
@@ -101,11 +103,11 @@ type session struct {
 
 	records []item // what is indexed
 	held    []item // the new pictures
-	asked   []item // those of them that are shown
+	asked   []item // the ones among them that are shown
 	key     *user.Key
 	indexes map[cpar.Scheme]*indexed
-	// profiles are indexes of scheme cpar; the first is that of indexes.
-	profiles []profiled
+	// profiles are the indexes of scheme cpar; the first stands in indexes, too.
+	profiles []*indexed
 	cloud    *cloudProcess
 	took     times
 	client   *cparhttp.Client

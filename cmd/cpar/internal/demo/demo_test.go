@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"cpar/user"
 	"cpar/user/dataset"
 	"cpar/user/rank"
 )
@@ -138,9 +137,9 @@ func TestPicturesAreScaledAndUpright(t *testing.T) {
 func TestPageEscapes(t *testing.T) {
 	evil := `<script>alert("x")</script>`
 	said := func(profile string) Suggestion {
-		return *newSuggestion(profile, []rank.Scored{{Word: evil}, {Word: "wrong"}}, []string{evil, "missed", "late"})
+		return *newSuggestion(profile, []rank.Keyword{{Word: evil}, {Word: "wrong"}}, []string{evil, "missed", "late"})
 	}
-	answer := Answer{Search: "cpar AP-10", Keywords: []Keyword{{rank.Keyword{Word: evil, Weight: 1}, true}}, Nearest: []user.Neighbour{{Keywords: []string{evil}}}}
+	answer := Answer{Search: "cpar AP-10", Keywords: []Keyword{{rank.Keyword{Word: evil, Weight: 1}, true}}, Nearest: []rank.Neighbour{{Keywords: []string{evil}}}}
 	r := &Result{Collection: evil, Photos: []Photo{{Name: evil, Title: evil, Truth: []string{evil, "missed"}, Answers: []Answer{answer, answer, answer}}},
 		HeldOut:  []HeldOut{{Name: evil, Truth: []string{evil, "missed", "late"}, Suggestions: []Suggestion{said("paper"), said("learned")}}},
 		Profiles: []Profile{{Name: "one way", Photos: 1, Tally: Tally{Found: 1, True: 3, Given: 2}}, {Name: evil, Photos: 1, Tally: Tally{Found: 1, True: 3, Given: 2}, Sent: 10_900}},

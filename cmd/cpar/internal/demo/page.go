@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"cpar/internal/durable"
-	"cpar/user"
+	"cpar/user/rank"
 )
 
 //go:embed page.html
@@ -54,7 +54,7 @@ type cardAnswer struct {
 }
 
 type cardNear struct {
-	user.Neighbour
+	rank.Neighbour
 	picture
 }
 

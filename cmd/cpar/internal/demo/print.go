@@ -67,7 +67,7 @@ func (r *Result) printPhotos(w io.Writer) {
 }
 
 func (r *Result) printSchemes(w io.Writer) {
-	fmt.Fprintf(w, "\nThe schemes side by side; time and bytes are of one picture, the median of %d:\n\n", len(r.Photos))
+	fmt.Fprintf(w, "\nThe schemes side by side; time and bytes for one picture, the median of %d:\n\n", len(r.Photos))
 	row := func(name string, cells []string) {
 		line := "  " + pad(name, 11)
 		for i, c := range cells {

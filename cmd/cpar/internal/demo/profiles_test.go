@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"cpar/user"
+	"cpar/user/network"
 	"cpar/user/rank"
 )
 
@@ -30,7 +30,7 @@ func repeated(n int, pattern ...int) []int {
 }
 
 func TestProfileFigures(t *testing.T) {
-	s := newSuggestion("paper", []rank.Scored{{Word: "sky"}, {Word: "sea"}, {Word: "tree"}}, []string{"tree", "sky", "boat"})
+	s := newSuggestion("paper", []rank.Keyword{{Word: "sky"}, {Word: "sea"}, {Word: "tree"}}, []string{"tree", "sky", "boat"})
 	if s.Found != 2 || !s.Keywords[0].Correct || s.Keywords[1].Correct || !s.Keywords[2].Correct {
 		t.Errorf("%+v", s)
 	}
@@ -94,9 +94,9 @@ func TestComparedProfiles(t *testing.T) {
 		want string
 	}{
 		{Options{}, "[]"},
-		{Options{Network: new(user.Network)}, "[]"},
+		{Options{Network: new(network.Encoder)}, "[]"},
 		{Options{Data: "photos"}, "[learned]"},
-		{Options{Data: "photos", Network: new(user.Network)}, "[learned network]"},
+		{Options{Data: "photos", Network: new(network.Encoder)}, "[learned network]"},
 	} {
 		got := c.o.compared()
 		if fmt.Sprint(got) != c.want {

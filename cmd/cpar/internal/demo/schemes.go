@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"cpar"
+	"cpar/internal/reveal"
 )
 
 // A Scheme is one column of the comparison: what a scheme found, what it cost,
@@ -15,7 +15,7 @@ type Scheme struct {
 	True int `json:"keywords_true"`
 	Said int `json:"keywords"`
 	// HomeMS is making the request and reading the reply, CloudMS the HTTP round
-	// trip; medians, of one picture. Sent and Received are of one picture.
+	// trip; medians, for one picture. Sent and Received are for one picture.
 	HomeMS   float64 `json:"home_ms"`
 	CloudMS  float64 `json:"cloud_ms"`
 	Sent     int     `json:"bytes_sent"`
@@ -35,25 +35,12 @@ func (s *session) compareSchemes() {
 		hit, said := r.Hits(i)
 		r.Schemes = append(r.Schemes, Scheme{
 			Name: how.name, True: hit, Said: said,
-			HomeMS:  r.median(i, func(a *Answer) time.Duration { return a.makeRequest + a.selection }),
-			CloudMS: r.median(i, func(a *Answer) time.Duration { return a.roundTrip }),
+			HomeMS:  r.median(i, func(a *Answer) time.Duration { return a.took.Vector + a.took.Request + a.took.Read }),
+			CloudMS: r.median(i, func(a *Answer) time.Duration { return a.took.Answer }),
 			Sent:    first.Sent, Received: first.Received, Fetched: x.fetched, Stored: x.manifest.Bytes(),
-			Learnt: learnt(how.params.Scheme, first, r.Records),
+			Learnt: reveal.Learnt(how.params.Scheme, r.Records, len(first.Nearest)),
 		})
 	}
-}
-
-// learnt says in a line what the cloud made of the first picture's request.
-func learnt(scheme cpar.Scheme, a *Answer, records int) string {
-	switch scheme {
-	case cpar.SchemeCPAR:
-		return fmt.Sprintf("how near each of %d records is, if it scores them all, which %d are nearest, on which side of every plane the picture lies: it knows a picture again", records, len(a.Nearest))
-	case cpar.SchemeCAPIA:
-		return fmt.Sprintf("how near each of %d records is, and which %d are nearest: it knows a picture again", records, len(a.Nearest))
-	case cpar.SchemeSealed:
-		return fmt.Sprintf("that a request came: it made %d numbers and could read none", records)
-	}
-	return "that the index was fetched; it was asked nothing"
 }
 
 func (s Scheme) cloudText() string {

@@ -1,0 +1,162 @@
+package demo
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"cpar/internal/figures"
+	"cpar/user/rank"
+)
+
+// A Tally counts keywords over all photos: Found of the True ones that people gave
+// are among the Given that a profile gave. Words are the different ones found.
+type Tally struct {
+	Ranker string `json:"ranker"`
+	Found  int    `json:"keywords_found"`
+	True   int    `json:"keywords_true"`
+	Given  int    `json:"keywords_given"`
+	Words  int    `json:"different_keywords_found"`
+
+	words map[string]bool
+}
+
+func (t *Tally) add(s *Suggestion, truth []string) {
+	if t.words == nil {
+		t.words = map[string]bool{}
+	}
+	t.Found += s.Found
+	t.True += len(truth)
+	t.Given += len(s.Keywords)
+	for _, k := range s.Keywords {
+		if k.Correct {
+			t.words[k.Word] = true
+		}
+	}
+	t.Words = len(t.words)
+}
+
+// A HeldOut is a photo that is not in the index, with what each profile says.
+type HeldOut struct {
+	Name        string       `json:"name"`
+	Truth       []string     `json:"truth"`
+	Suggestions []Suggestion `json:"suggestions"`
+}
+
+// A Suggestion is what one profile says of a photo. Found of the keywords that
+// people gave are among these.
+type Suggestion struct {
+	Profile  string    `json:"profile"`
+	Keywords []Keyword `json:"keywords"`
+	Found    int       `json:"found"`
+}
+
+// A Keyword is one that was found, and whether a person gave it too.
+type Keyword struct {
+	rank.Keyword
+	Correct bool `json:"correct"`
+}
+
+func newSuggestion(profile string, keywords []rank.Keyword, truth []string) *Suggestion {
+	s := &Suggestion{Profile: profile, Keywords: marked(keywords, truth)}
+	for _, k := range s.Keywords {
+		if k.Correct {
+			s.Found++
+		}
+	}
+	return s
+}
+
+// marked says of keywords which of them a person gave too.
+func marked(keywords []rank.Keyword, truth []string) []Keyword {
+	out := make([]Keyword, len(keywords))
+	for i, k := range keywords {
+		out[i] = Keyword{k, slices.Contains(truth, k.Word)}
+	}
+	return out
+}
+
+// median of durations, in ms; 0 of none.
+func median(all []time.Duration) float64 { return ms(figures.Median(all)) }
+
+// Right is the share of the keywords given that people gave too, in percent.
+func (p Tally) Right() float64 { return 100 * float64(p.Found) / float64(max(1, p.Given)) }
+
+// Share of the keywords that people gave is found, in percent.
+func (p Tally) Share() float64 { return 100 * float64(p.Found) / float64(max(1, p.True)) }
+
+// Finds says how many keywords of a photo are found, of how many; means.
+func (p Profile) Finds() string {
+	n := float64(max(1, p.Photos))
+	return fmt.Sprintf("%.1f of %.1f", float64(p.Found)/n, float64(p.True)/n)
+}
+
+var profileHead = []string{"finds", "right", "different", "encrypted photo", "sent", "cloud and way", "at home"}
+
+// Cells are the figures of a profile, in the order of profileHead.
+func (p Profile) Cells() []string {
+	return []string{
+		p.Finds(), fmt.Sprintf("%.0f %%", p.Right()), count(p.Words), Bytes(float64(p.RecordBytes)), Bytes(float64(p.Sent)),
+		Duration(p.CloudMS), Duration(p.HomeMS),
+	}
+}
+
+// Line sums a profile up.
+func (p Profile) Line() string {
+	return fmt.Sprintf("finds %s keywords; %.0f %% of its suggestions are right", p.Finds(), p.Right())
+}
+
+// Chance is what two profiles may differ by in found keywords per photo without
+// meaning anything: twice the greatest standard error of their differences, photo
+// by photo. It is 0 where there is nothing to compare.
+func (r *Result) Chance() float64 {
+	n, worst := float64(len(r.HeldOut)), 0.0
+	if n < 2 {
+		return 0
+	}
+	for j := range r.Profiles {
+		for i := range j {
+			sum, squares := 0.0, 0.0
+			for _, h := range r.HeldOut {
+				d := float64(h.Suggestions[j].Found - h.Suggestions[i].Found)
+				sum += d
+				squares += d * d
+			}
+			worst = max(worst, (squares-sum*sum/n)/(n-1)/n)
+		}
+	}
+	return 2 * math.Sqrt(worst)
+}
+
+// BasedOn says what the figures rest on.
+func (r *Result) BasedOn() string {
+	photos := fmt.Sprintf("Based on %s photos that are in none of the indexes, chosen by their place in the collection and not by how well it went.", count(len(r.HeldOut)))
+	if len(r.Profiles) < 2 {
+		return photos
+	}
+	if c := r.Chance(); c > 0 {
+		photos += fmt.Sprintf(" Differences of less than about %.1f keywords may be chance.", math.Ceil(10*c)/10)
+	}
+	return photos + " A keyword counts as right if a person gave it: people leave out much that is true of a photo."
+}
+
+// Ranking says how keywords were ranked.
+func (r *Result) Ranking() string {
+	text := fmt.Sprintf("Keywords are ranked as an index does by default: by the paper's weights of %d neighbours for colours and textures", neighbours)
+	if len(r.Profiles) > 1 {
+		text += ", by the probability that they fit for the others"
+	}
+	return text + ". \"Different\" counts the different keywords found."
+}
+
+// Advice says how to see the profiles that were not compared; "" if all were.
+func (r *Result) Advice() string {
+	switch {
+	case r.painted:
+		return "This shows one profile, the paper's, to be short. Given photos with keywords it compares that with others, learnt from the keywords or by an image network: cpar demo --data FOLDER --model FILE.onnx"
+	case !r.network:
+		return "A third profile uses an image network: cpar demo --data FOLDER --model FILE.onnx"
+	}
+	return ""
+}
