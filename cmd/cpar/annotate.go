@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar"
-	"cpar/cparhttp"
 	"cpar/internal/durable"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
 	"cpar/user"
+	"cpar/user/device"
 	"cpar/user/rank"
 )
 
@@ -36,7 +36,7 @@ type annotateFlags struct {
 // searchFlags are the owner's side of cpar.Params.
 type searchFlags struct {
 	scheme     string
-	order      string
+	search     string
 	neighbours int
 	approx     float64
 	prune      bool
@@ -46,7 +46,7 @@ func (f *searchFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.scheme, "scheme", "", "cpar (a part of the photos), capia (scan of all), sealed (scan that the cloud cannot read) or local (scan at home); by default what the index was built for")
 	c.Flags().IntVar(&f.neighbours, "neighbours", 0, "nearest photos whose keywords count; by default as many as the index's ranker wants, 10 for the paper's")
 	c.Flags().Float64Var(&f.approx, "approx", 10, "approximation power AP-X: percent of the photos that a search may visit, 0.1 to 100")
-	c.Flags().StringVar(&f.order, "search", "", "how to search: depth (the paper's Algorithm 1), rank (finds most) or bestbin in a forest, ivf (the fastest) in an inverted file; by default ivf, or rank where there are no lists")
+	c.Flags().StringVar(&f.search, "search", "", "how to search: depth (the paper's Algorithm 1), rank (finds most) or bestbin in a forest, ivf (the fastest) in an inverted file; by default ivf, or rank where there are no lists")
 	c.Flags().BoolVar(&f.prune, "prune", false, "search depth first and skip subtrees by plane distance; shows the cloud more (SECURITY.md)")
 }
 
@@ -61,38 +61,72 @@ func (f *searchFlags) params(m *cpar.Manifest, neighbours int) (cpar.Params, err
 		}
 	}
 	switch {
-	case f.order != "":
+	case f.search != "":
 		var err error
-		if p.Search, err = cpar.ParseSearch(f.order); err != nil {
+		if p.Search, err = cpar.ParseSearch(f.search); err != nil {
 			return p, err
 		}
-	case p.Scheme != cpar.SchemeCPAR:
+	case p.Scheme != m.Scheme:
 		p.Search = 0
 	case p.Prune && m.Trees > 0:
 		p.Search = cpar.SearchDepthFirst // the only search that planes can prune
 	}
+	tenths, err := f.tenths()
+	if err != nil {
+		return p, err
+	}
+	p.L, p.Approx = uint16(cmp.Or(f.neighbours, neighbours)), tenths
+	return p, p.Validate()
+}
+
+// tenths is the approximation power in tenths of a percent.
+func (f *searchFlags) tenths() (uint16, error) {
 	tenths := math.Round(f.approx * 10)
 	if math.Abs(tenths-f.approx*10) > 1e-6 || tenths < 1 || tenths > 1000 {
-		return p, fmt.Errorf("%w: --approx %g; it is a percentage from 0.1 to 100 in steps of 0.1", cpar.ErrInput, f.approx)
+		return 0, fmt.Errorf("%w: --approx %g; it is a percentage from 0.1 to 100 in steps of 0.1", cpar.ErrInput, f.approx)
+	}
+	return uint16(tenths), nil
+}
+
+// check refuses what no index could be asked.
+func (f *searchFlags) check() error {
+	if f.scheme != "" {
+		if _, err := cpar.ParseScheme(f.scheme); err != nil {
+			return err
+		}
+	}
+	if f.search != "" {
+		if _, err := cpar.ParseSearch(f.search); err != nil {
+			return err
+		}
 	}
 	if f.neighbours < 0 || f.neighbours > cpar.MaxNeighbours {
-		return p, fmt.Errorf("%w: --neighbours %d; 1 to %d are possible", cpar.ErrInput, f.neighbours, cpar.MaxNeighbours)
+		return fmt.Errorf("%w: --neighbours %d; 1 to %d are possible", cpar.ErrInput, f.neighbours, cpar.MaxNeighbours)
 	}
-	p.L, p.Approx = uint16(cmp.Or(f.neighbours, neighbours)), uint16(tenths)
-	return p, p.Validate()
+	_, err := f.tenths()
+	return err
 }
 
 // annotated is what annotate prints of one photo.
 type annotated struct {
-	Photo    string        `json:"photo"`
-	Keywords []rank.Scored `json:"keywords,omitempty"`
-	Error    string        `json:"error,omitempty"`
-	Sent     int           `json:"bytes_sent"`
-	Received int           `json:"bytes_received"`
-	Visited  uint32        `json:"records_visited,omitempty"`
-	Touched  uint64        `json:"bytes_touched,omitempty"`
+	Photo    string         `json:"photo"`
+	Keywords []rank.Keyword `json:"keywords,omitempty"`
+	Error    string         `json:"error,omitempty"`
+	Sent     int            `json:"bytes_sent"`
+	Received int            `json:"bytes_received"`
+	Visited  uint32         `json:"records_visited,omitempty"`
+	Touched  uint64         `json:"bytes_touched,omitempty"`
 	// CloudMS is, of several requests sent together, this one's share.
 	CloudMS float64 `json:"answer_ms,omitempty"`
+}
+
+func annotatedOf(d device.Annotated) annotated {
+	a := annotated{Photo: d.Photo, Keywords: d.Keywords, Sent: d.Sent, Received: d.Received,
+		Visited: d.Visited, Touched: d.Touched, CloudMS: float64(d.Took.Answer.Microseconds()) / 1000}
+	if d.Err != nil {
+		a.Error = d.Err.Error()
+	}
+	return a
 }
 
 func annotateCommand() *cobra.Command {
@@ -107,9 +141,13 @@ of the nearest photos of your collection, which are decrypted here and ranked.
 An index of scheme sealed returns a number for every photo, which only the key
 reads; keywords and what reads the numbers are fetched once and kept in the cache
 folder, encrypted. One of scheme local is fetched whole, once, and searched here:
-nothing is sent. If the cloud offers an older state of an index than before,
-annotate stops (exit code 7); so it does if the index that the cloud offers is of a
-scheme that shows it more than the one used there before, and was not named.
+nothing is sent.
+
+A cloud is not believed. If it offers an older state of an index than this device has
+seen, or another index of your key than the one in use, annotate stops (exit code 7)
+before anything is sent. An index that you have built anew is named once with --index.
+One of a scheme that shows the cloud distances must be allowed for the key (cpar key
+allow) and named each time. cpar card takes what this device has seen to another.
 
 The number beside a keyword says how sure it is. An index with a calibrated ranker
 (cpar build --profile learned or network, or --ranker calibrated) gives the probability
@@ -123,14 +161,11 @@ On a second device the key is all you need, and for an index of profile network 
 image network that it was built with (--model).`,
 		Example: `  $ cpar annotate new/beach.jpg --key family.key --cloud http://127.0.0.1:8080
   new/beach.jpg
-    sea     6.31
-    beach   4.52
-    sky     3.60
-
-  $ cpar annotate new/ --min-probability 0.5        (an index with a calibrated ranker)
-  new/beach.jpg
     sea    81 %
-    beach  74 %`,
+    beach  74 %
+    sky    31 %
+
+  $ cpar annotate new/ --min-probability 0.5`,
 		Args: someArgs("a photo, or a folder of photos"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
@@ -152,11 +187,11 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.check(); err != nil {
 		return err // before a passphrase is asked for
 	}
-	photos, err := findPhotos(args)
+	paths, err := findPhotos(args)
 	if err != nil {
 		return err
 	}
-	key, err := f.keys.read()
+	key, this, err := f.keys.read()
 	if err != nil {
 		return err
 	}
@@ -164,54 +199,44 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	id, err := f.cloud.id(cmd.Context(), client)
+	id, err := f.cloud.id()
 	if err != nil {
 		return err
 	}
-	owner, m, fetched, err := openHeld(cmd.Context(), client, key, id, f.ready, bar.On(cmd.ErrOrStderr()))
-	if err != nil {
-		return err
-	}
-	// What the profile says, not the manifest, which the cloud can write.
-	if err := f.checkScheme(client, owner.DefaultParams().Scheme); err != nil {
-		return err
-	}
-	params, err := f.params(owner, m)
-	if err != nil {
-		return err
-	}
-	if _, needed := owner.NetworkDigest(); !needed && cmd.Flags().Changed("model") && !f.asJSON {
-		f.model.unused(cmd.ErrOrStderr(), owner.Profile().String(), "")
-	}
-	if fetched > 0 && !f.asJSON {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s of the index were fetched; they are kept in the cache folder\n", size(fetched))
-	}
-	all, failed := []annotated{}, 0
-	var first, broken error
 	report := bar.On(cmd.ErrOrStderr())
-	w := walk{flags: f, client: client, key: key, owner: owner, manifest: m, params: params}
-	for group := range slices.Chunk(photos, w.together()) {
-		var some []photoWalk
-		some, broken = w.annotate(cmd.Context(), group, len(all))
-		for _, a := range some {
-			if a.err != nil {
-				failed++
-				first = worse(first, a.err)
-				a.Error = a.err.Error()
-			}
-			all = append(all, a.annotated)
-			if !f.asJSON {
-				a.print(cmd)
-			}
-		}
-		if report != nil {
-			report("annotate", len(all), len(photos))
-		}
-		if broken != nil {
-			break // the next photos would fare no better
-		}
+	x, err := this.Open(cmd.Context(), client, key, device.OpenOptions{Index: id, Ready: f.ready, Progress: report})
+	if err != nil {
+		return err
 	}
-	if m.Scheme == cpar.SchemeLocal && broken == nil && failed < len(photos) && !f.asJSON {
+	if _, err := f.params(x); err != nil {
+		return err
+	}
+	f.notes(cmd, x)
+	photos := make([]device.Photo, len(paths))
+	for i, path := range paths {
+		photos[i] = device.File(path)
+	}
+	all := []annotated{}
+	var first error
+	failed := 0
+	w := device.Walk{Params: f.params, Ranking: f.ranking, Done: func(some []device.Annotated) {
+		for _, done := range some {
+			if done.Err != nil {
+				failed++
+				first = worse(first, done.Err)
+			}
+			all = append(all, annotatedOf(done))
+			if !f.asJSON {
+				all[len(all)-1].print(cmd)
+			}
+		}
+		report.Report("annotate", len(all), len(photos))
+	}}
+	if f.saveRequests != "" {
+		w.Sending = func(i int, q *cpar.Request) error { return saveRequest(f.saveRequests, i, q) }
+	}
+	_, broken := x.Annotate(cmd.Context(), photos, w)
+	if !x.Scheme().CloudSearches() && broken == nil && failed < len(photos) && !f.asJSON {
 		fmt.Fprintln(cmd.ErrOrStderr(), "note: searched on this machine, bytes_sent 0")
 	}
 	// What is done is paid for, whatever came afterwards.
@@ -226,7 +251,20 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	return partly(failed, len(photos), first)
 }
 
-// check is of what can be known before the index is opened.
+// notes tells of what may surprise.
+func (f *annotateFlags) notes(cmd *cobra.Command, x *device.Index) {
+	if f.asJSON {
+		return
+	}
+	if _, needed := x.Profile().Network(); !needed && cmd.Flags().Changed("model") {
+		f.model.unused(cmd.ErrOrStderr(), x.Profile().Kind().String(), "")
+	}
+	if x.Fetched > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s of the index were fetched; they are kept in the cache folder\n", size(x.Fetched))
+	}
+}
+
+// check refuses what can be known to be wrong before the index is opened.
 func (f *annotateFlags) check() error {
 	if f.ranking.Most < 1 {
 		return fmt.Errorf("%w: --keywords %d; 1 is the least", cpar.ErrInput, f.ranking.Most)
@@ -236,20 +274,19 @@ func (f *annotateFlags) check() error {
 		return hint.Add(fmt.Errorf("%w: --min-probability %g; it is from 0 to 1", cpar.ErrInput, p), "50 percent is 0.5")
 	}
 	var err error
-	if f.ranking.Ranker, err = user.ParseRanker(f.ranker); err != nil {
+	if f.ranking.Ranker, err = rank.ParseKind(f.ranker); err != nil {
 		return err
 	}
-	if f.ranking.Ranker == user.RankerPaper && p > 0 {
+	if f.ranking.Ranker == rank.KindPaper && p > 0 {
 		return hint.Add(usageOf("--min-probability with --ranker paper, whose weights are no probabilities"), "leave out one of the two")
 	}
-	if f.ranking.Ranker == user.RankerPaper && f.ranking.Rare {
+	if f.ranking.Ranker == rank.KindPaper && f.ranking.Rare {
 		return hint.Add(usageOf("--rare with --ranker paper, which knows no rare words"), "leave out one of the two")
 	}
 	if err := f.model.check(); err != nil {
 		return err
 	}
-	_, err = f.search.params(&cpar.Manifest{Scheme: cpar.SchemeCPAR, Trees: 1}, 1)
-	return err
+	return f.search.check()
 }
 
 // ready refuses an index that cannot be asked as the flags say, before anything is
@@ -263,12 +300,12 @@ func (f *annotateFlags) ready(o *user.Owner) error {
 }
 
 // params are the search of an index that is open.
-func (f *annotateFlags) params(o *user.Owner, m *cpar.Manifest) (cpar.Params, error) {
-	neighbours := o.Neighbours()
-	if f.ranking.Ranker == user.RankerPaper {
-		neighbours = int(m.DefaultParams().L)
+func (f *annotateFlags) params(x *device.Index) (cpar.Params, error) {
+	neighbours := x.Ranker().Neighbours()
+	if f.ranking.Ranker == rank.KindPaper {
+		neighbours = rank.PaperNeighbours
 	}
-	return f.search.params(m, neighbours)
+	return f.search.params(x.Manifest, neighbours)
 }
 
 // worse is the error to end with of two photos': one of the cloud's, or else the
@@ -278,22 +315,6 @@ func worse(first, next error) error {
 		return next
 	}
 	return cmp.Or(first, next)
-}
-
-// checkScheme stops before a request is made that would show the cloud more than
-// this key has shown it before, unless that was asked for by name.
-func (f *annotateFlags) checkScheme(client *cparhttp.Client, scheme cpar.Scheme) error {
-	path, err := f.keys.file()
-	if err != nil {
-		return err
-	}
-	keyFile, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("reading key file: %w: %w", cpar.ErrKey, err)
-	}
-	asked, err := cpar.ParseScheme(f.search.scheme)
-	named := f.cloud.index != "" || err == nil && !hides(asked)
-	return checkScheme(schemesFile(client.URL(), keyFile), scheme, named)
 }
 
 func saveRequest(folder string, i int, q *cpar.Request) error {

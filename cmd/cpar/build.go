@@ -16,16 +16,21 @@ import (
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/progress/bar"
+	"cpar/internal/reveal"
 	"cpar/user"
 	"cpar/user/dataset"
+	"cpar/user/device"
 	"cpar/user/feature"
+	"cpar/user/profile"
+	"cpar/user/rank"
+	"cpar/user/tune"
 )
 
 type buildFlags struct {
 	keys            keyFlags
 	model           modelFlags
 	out, cache      string
-	scheme, order   string
+	scheme, orderBy string
 	profile, ranker string
 	split, place    string
 	pca, trees      int
@@ -42,23 +47,26 @@ type built struct {
 	Scheme  string `json:"scheme"`
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
-	// Dimensions is Owner.Dimensions, Neighbours Owner.Neighbours.
+	// Dimensions is the length of a vector, Neighbours how many the ranker wants.
 	Dimensions int    `json:"dimensions,omitempty"`
 	Neighbours int    `json:"neighbours,omitempty"`
 	Network    string `json:"network,omitempty"`
 	// Validation is what cross-validation said, Tuning why profile auto chose.
-	Validation *user.Validation `json:"validation,omitempty"`
-	Tuning     *user.Tuning     `json:"tuning,omitempty"`
+	Validation *rank.Validation `json:"validation,omitempty"`
+	Tuning     *tune.Tuning     `json:"tuning,omitempty"`
 
 	Images   int               `json:"images"`
 	Keywords int               `json:"keywords"`
 	Bytes    uint64            `json:"bytes,omitempty"`
 	Fields   uint32            `json:"split_fields,omitempty"`
 	Clamped  int               `json:"clamped"`
-	Choice   *user.Choice      `json:"choice,omitempty"`
+	Choice   *tune.Choice      `json:"choice,omitempty"`
 	Skipped  []user.Skipped    `json:"skipped"`
 	Warnings []dataset.Warning `json:"warnings"`
 	DryRun   bool              `json:"dry_run"`
+
+	scheme  cpar.Scheme
+	profile profile.Kind
 }
 
 func buildCommand() *cobra.Command {
@@ -72,33 +80,38 @@ index: a folder that can be pushed to a cloud. The collection is not changed.
 A collection is a folder with a manifest.csv (path,keywords with keywords
 separated by ;), or any folder whose JPEG files carry IPTC or XMP keywords.
 
---profile says what of a photo is compared. paper: colours and textures, as they
-are. learned: the same, in a few directions that are learnt from your keywords; the
-index is smaller. network: what an image network sees (--model), in directions
-learnt likewise. auto: what cpar tune recommends for the collection. Profiles learned
-and network rank keywords by probability, and paper does with --ranker calibrated.
+The cloud will score every photo and read no score (scheme sealed), unless you choose
+another scheme. Schemes that show it distances must be allowed for the key: cpar key
+allow.
+
+--profile says what is compared of a photo. network: what an image network sees
+(--model), in a few directions that are learnt from your keywords. learned: colours
+and textures, in directions learnt likewise. paper: colours and textures as they are.
+Without it, network is taken if --model names one, else learned if a hundred photos
+have keywords, else paper; auto takes what cpar tune recommends. Profiles learned and
+network rank keywords by probability, and paper does with --ranker calibrated.
 
 Photos that cannot be used are named, counted and left out; --strict stops at
 the first. Features are kept in a cache, so an interrupted build goes on where
 it stopped. An index that --out holds already stays whole until the new one is.`,
 		Example: `  $ cpar build photos/ --key family.key --out family.index
-  encrypted 4500 photos with 371 keywords into family.index (68 MB), 0 left out
+  encrypted 4500 photos with 371 keywords into family.index (7 MB), 0 left out
   index 3a9d33fd4c9e228a4994b0d476c91826
-  profile paper, ranker paper
-  note: schemes cpar and capia protect a collection that the cloud knows nothing of…
+  profile learned, ranker calibrated, 96 dimensions
+  note: scheme sealed hides photos, keywords, requests and all distances from the cloud…
 
-  $ cpar build photos/ --profile network --model mobilenet.onnx --scheme sealed --key family.key --out family.index`,
+  $ cpar build photos/ --model mobilenet.onnx --key family.key --out family.index`,
 		Args: oneArg("the folder of a collection"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	f.keys.add(c)
 	f.model.add(c)
-	c.Flags().StringVar(&f.profile, "profile", "paper", "what of a photo is compared: paper, learned, network (needs --model), or auto: try them and choose")
+	c.Flags().StringVar(&f.profile, "profile", profileSuited, "what is compared of a photo: paper, learned, network (needs --model), auto: try them and choose, or default: by the collection")
 	c.Flags().StringVar(&f.ranker, "ranker", "default", "what ranks keywords: paper (weights W_t), calibrated (probabilities), or default: paper for profile paper, else calibrated")
 	c.Flags().StringVar(&f.out, "out", "", "`folder` of the index (required)")
-	c.Flags().StringVar(&f.scheme, "scheme", "cpar", "cpar (encrypted forest and inverted file), capia (linear scan), sealed (the cloud sees no distance), local (fetched once, searched at home), or auto: measure and choose")
-	c.Flags().StringVar(&f.order, "order", "rank", "order ciphertexts: rank (dense ranks) or ope (the paper's, which leaks approximate values)")
-	c.Flags().IntVar(&f.pca, "pca", defaultPCA, "of profile paper: reduce haar and haarq by this factor: 8, 16, 32, 64 or 128")
+	c.Flags().StringVar(&f.scheme, "scheme", user.DefaultScheme.String(), "sealed (the cloud sees no distance), local (fetched once, searched at home), cpar (encrypted forest and inverted file), capia (linear scan), or auto: measure and choose")
+	c.Flags().StringVar(&f.orderBy, "order", "rank", "order ciphertexts: rank (dense ranks) or ope (the paper's, which leaks approximate values)")
+	c.Flags().IntVar(&f.pca, "pca", profile.DefaultPCA, "of profile paper: reduce haar and haarq by this factor: 8, 16, 32, 64 or 128")
 	c.Flags().IntVar(&f.trees, "trees", 10, "trees of the forest; 0 for no forest")
 	c.Flags().StringVar(&f.split, "split", "pca", "space of the forest's planes: pca (principal components) or original (the paper's)")
 	c.Flags().StringVar(&f.place, "place", "leaf", "records in the leaves of a tree (leaf) or at every node (node, the paper's)")
@@ -111,13 +124,21 @@ it stopped. An index that --out holds already stays whole until the new one is.`
 	return c
 }
 
-// schemeAuto and profileAuto have build measure and choose.
-const schemeAuto, profileAuto = "auto", "auto"
+// schemeAuto and profileAuto have build measure and choose, profileSuited goes by the
+// collection.
+const schemeAuto, profileAuto, profileSuited = "auto", "auto", "default"
 
 // defaultLists stands for a number that goes with the collection's size.
 const defaultLists = -1
 
-const defaultPCA = 32
+// openCache opens the cache of features in a folder, none where it is "".
+func openCache(folder string) (*feature.Cache, error) {
+	if folder == "" {
+		return nil, nil
+	}
+	c, err := feature.OpenCache(folder)
+	return c, hint.Add(err, "pass --cache FOLDER, or --cache= for none")
+}
 
 func defaultCache() string {
 	dir, err := os.UserCacheDir()
@@ -127,65 +148,69 @@ func defaultCache() string {
 	return filepath.Join(dir, "cpar", "features")
 }
 
-func (f *buildFlags) options(w io.Writer) (user.BuildOptions, error) {
-	opt := user.BuildOptions{Strict: f.strict}
-	opt.PCA, opt.Trees, opt.Block, opt.Progress = f.pca, f.trees, f.block, bar.On(w)
-	var err error
-	if f.scheme != schemeAuto {
-		if opt.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
-			return opt, hint.Add(err, "or --scheme auto, which measures and chooses")
+// order is what the flags ask for.
+func (f *buildFlags) order() (o tune.Order, err error) {
+	o = tune.Order{TryScheme: f.scheme == schemeAuto, TryProfiles: f.profile == profileAuto, Suited: f.profile == profileSuited}
+	o.PCA, o.Trees, o.Lists, o.Block = f.pca, f.trees, f.lists, f.block
+	if !o.TryScheme {
+		if o.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
+			return o, hint.Add(err, "or --scheme auto, which measures and chooses")
 		}
 	}
-	if f.profile != profileAuto {
-		if opt.Profile, err = user.ParseProfile(f.profile); err != nil {
-			return opt, hint.Add(err, "or --profile auto, which tries them and chooses")
+	if !o.TryProfiles && !o.Suited {
+		if o.Profile, err = profile.ParseKind(f.profile); err != nil {
+			return o, hint.Add(err, "or --profile auto, which tries them and chooses")
 		}
 	}
-	if opt.Ranker, err = user.ParseRanker(f.ranker); err != nil {
-		return opt, err
+	if o.Ranker, err = rank.ParseKind(f.ranker); err != nil {
+		return o, err
 	}
-	if f.profile == profileAuto && opt.Ranker != user.RankerDefault {
-		return opt, hint.Add(usageOf("profile auto chooses the ranker, too"), "leave --ranker out, or name a profile")
+	if o.TryProfiles && o.Ranker != rank.KindDefault {
+		return o, hint.Add(usageOf("profile auto chooses the ranker, too"), "leave --ranker out, or name a profile")
 	}
-	if !slices.Contains(user.PCAFactors, f.pca) {
-		return opt, fmt.Errorf("%w: --pca %d; there are %v", cpar.ErrInput, f.pca, user.PCAFactors)
+	if !slices.Contains(profile.PCAFactors, f.pca) {
+		return o, fmt.Errorf("%w: --pca %d; there are %v", cpar.ErrInput, f.pca, profile.PCAFactors)
 	}
-	if f.pca != defaultPCA && opt.Profile != user.ProfilePaper {
-		return opt, hint.Add(fmt.Errorf("%w: --pca %d is of profile paper; profile %v finds its dimensions itself", cpar.ErrInput, f.pca, opt.Profile), "leave --pca out")
+	if f.pca != profile.DefaultPCA && (o.Suited || o.Profile != profile.Paper) {
+		if o.Suited {
+			o.Suited = false // it says which
+		} else {
+			return o, hint.Add(fmt.Errorf("%w: --pca %d is for profile paper; profile %v finds its dimensions itself", cpar.ErrInput, f.pca, o.Profile), "leave --pca out")
+		}
 	}
 	if f.trees < 0 || f.trees > 64 {
-		return opt, fmt.Errorf("%w: --trees %d; 0 to 64 are possible", cpar.ErrInput, f.trees)
+		return o, fmt.Errorf("%w: --trees %d; 0 to 64 are possible", cpar.ErrInput, f.trees)
 	}
+	if f.lists < defaultLists {
+		return o, fmt.Errorf("%w: --lists %d", cpar.ErrInput, f.lists)
+	}
+	// 0 stands for none here, and for the default there.
 	if f.trees == 0 {
-		opt.Trees = user.None
+		o.Trees = user.None
 	}
-	switch {
-	case f.lists < defaultLists:
-		return opt, fmt.Errorf("%w: --lists %d", cpar.ErrInput, f.lists)
-	case f.lists == 0:
-		opt.Lists = user.None
-	case f.lists > 0:
-		opt.Lists = f.lists
+	switch f.lists {
+	case 0:
+		o.Lists = user.None
+	case defaultLists:
+		o.Lists = 0
 	}
-	if opt.Split, err = user.ParseSplitSpace(f.split); err != nil {
-		return opt, err
+	if o.Split, err = user.ParseSplit(f.split); err != nil {
+		return o, err
 	}
-	if opt.Place, err = cpar.ParsePlace(f.place); err != nil {
-		return opt, err
+	if o.Place, err = cpar.ParsePlace(f.place); err != nil {
+		return o, err
 	}
-	switch f.order {
-	case "rank":
-		opt.Order = user.OrderRank
-	case "ope":
-		opt.Order = user.OrderOPE
-	default:
-		return opt, fmt.Errorf("%w: --order %q; there are rank and ope", cpar.ErrInput, f.order)
+	if o.Order, err = user.ParseOrder(f.orderBy); err != nil {
+		return o, err
 	}
-	if err := f.model.check(); err != nil {
-		return opt, err
-	}
-	// Opened before the long work, also where nothing will be computed with it.
-	if opt.Profile == user.ProfileNetwork || f.profile == profileAuto && f.model.path != "" {
+	return o, f.model.check()
+}
+
+// reading says how the photos are read. An image network is opened before the long
+// work, also for a dry run, where nothing will be computed with it.
+func (f *buildFlags) reading(w io.Writer, o tune.Order, tell user.Progress) (opt user.ReadOptions, err error) {
+	opt.Strict, opt.Progress = f.strict, tell
+	if o.Profile == profile.Network || (o.TryProfiles || o.Suited) && f.model.path != "" {
 		network, err := f.model.open()
 		if err != nil {
 			return opt, err
@@ -196,19 +221,22 @@ func (f *buildFlags) options(w io.Writer) (user.BuildOptions, error) {
 	} else if f.model.path != "" && !f.asJSON {
 		f.model.unused(w, f.profile, "; pass --profile network to use it")
 	}
-	if f.cache != "" && !f.dryRun {
-		if opt.Cache, err = feature.OpenCache(f.cache); err != nil {
-			return opt, hint.Add(err, "pass --cache FOLDER, or --cache= for none")
-		}
+	if !f.dryRun {
+		opt.Cache, err = openCache(f.cache)
 	}
-	return opt, nil
+	return opt, err
 }
 
 func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	if f.out == "" && !f.dryRun {
 		return hint.Add(exitcode.UsageError(fmt.Errorf("building: no folder for the index was named")), "pass --out FOLDER")
 	}
-	opt, err := f.options(cmd.ErrOrStderr())
+	o, err := f.order()
+	if err != nil {
+		return err
+	}
+	o.Progress = bar.On(cmd.ErrOrStderr())
+	reading, err := f.reading(cmd.ErrOrStderr(), o, o.Progress)
 	if err != nil {
 		return err
 	}
@@ -216,14 +244,19 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	if err != nil {
 		return err
 	}
-	key, err := f.keys.read()
+	key, this, err := f.keys.read()
 	if err != nil && !(f.dryRun && errors.Is(err, cpar.ErrKey)) {
 		return err
+	}
+	if !f.dryRun && !o.TryScheme {
+		if err := key.Check(o.Scheme); err != nil {
+			return err
+		}
 	}
 	if err := f.checkOut(); err != nil {
 		return err
 	}
-	result, err := f.build(cmd.Context(), key, collection, opt)
+	result, err := f.build(cmd.Context(), this, key, collection, o, reading)
 	if err != nil {
 		return err
 	}
@@ -249,8 +282,8 @@ func (f *buildFlags) checkOut() error {
 }
 
 // build reads the photos and makes the index of them.
-func (f *buildFlags) build(ctx context.Context, key *user.Key, collection *dataset.Collection, opt user.BuildOptions) (*built, error) {
-	images, skipped, err := user.ReadImages(ctx, collection.Items, opt)
+func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.Key, collection *dataset.Collection, o tune.Order, reading user.ReadOptions) (*built, error) {
+	images, skipped, err := user.ReadImages(ctx, collection.Items, reading)
 	if err != nil {
 		return nil, err
 	}
@@ -265,19 +298,8 @@ func (f *buildFlags) build(ctx context.Context, key *user.Key, collection *datas
 	if f.dryRun {
 		return r, nil
 	}
-	user.Shuffle(images)
-	if f.profile == profileAuto {
-		if r.Tuning, err = user.Tune(ctx, images, user.TuneOptions{PCA: opt.PCA, Items: collection.Items, Network: opt.Network, Progress: opt.Progress}); err != nil {
-			return nil, err
-		}
-		opt.Options = r.Tuning.Apply(opt.Options)
-	}
-	var b *user.Builder
-	if f.scheme == schemeAuto {
-		b, r.Choice, err = user.Choose(ctx, key, images, opt.Options)
-	} else {
-		b, err = user.Setup(ctx, key, images, opt.Options)
-	}
+	o.Tune = tune.Options{PCA: o.PCA, Items: collection.Items, Network: reading.Network, Progress: o.Progress}
+	b, decided, err := tune.Build(ctx, key, images, o)
 	if err != nil {
 		return nil, err
 	}
@@ -285,44 +307,19 @@ func (f *buildFlags) build(ctx context.Context, key *user.Key, collection *datas
 	if err != nil {
 		return nil, err
 	}
-	r.Index, r.ID, r.Bytes, r.Fields, r.Clamped = f.out, m.ID.String(), m.Bytes(), m.Fields, b.Clamped
-	r.Scheme, r.Profile, r.Ranker = m.Scheme.String(), b.Profile().String(), b.Ranker().String()
-	r.Dimensions, r.Neighbours, r.Validation = b.Dimensions(), b.Neighbours(), b.Validation
-	if digest, ok := b.NetworkDigest(); ok {
+	if err := this.Made(key, f.out, nil); err != nil {
+		return nil, err
+	}
+	r.Index, r.ID, r.Bytes, r.Fields, r.Clamped = f.out, m.ID.String(), m.Bytes(), m.Fields, b.Clamped()
+	r.scheme, r.profile = m.Scheme, b.Profile().Kind()
+	r.Scheme, r.Profile, r.Ranker = m.Scheme.String(), r.profile.String(), b.Ranker().Kind().String()
+	r.Dimensions, r.Neighbours, r.Validation = b.Profile().Dimensions(), b.Ranker().Neighbours(), b.Validation
+	r.Tuning, r.Choice = decided.Tuning, decided.Choice
+	if digest, ok := b.Profile().Network(); ok {
 		r.Network = fmt.Sprintf("%x", digest)
 	}
 	return r, nil
 }
-
-// protects is said once when an index of a scheme is built.
-func protects(scheme, profile string) string {
-	switch {
-	case scheme == cpar.SchemeSealed.String():
-		return protectsSealed
-	case scheme == cpar.SchemeLocal.String():
-		return protectsLocal
-	case profile != user.ProfilePaper.String():
-		return protectsNothing
-	}
-	return protectsVisible
-}
-
-const protectsSealed = `note: scheme sealed hides photos, keywords, requests and all distances from the cloud,
-which learns how many photos there are, when you ask, and when and how much you
-update; what you publish of the results it does not hide. See SECURITY.md.`
-
-const protectsLocal = `note: scheme local hides all but how many photos there are and when you fetch or
-update them: the cloud keeps the index and is asked nothing. See SECURITY.md.`
-
-const protectsVisible = `note: schemes cpar and capia protect a private collection from a cloud that knows
-none of it and cannot guess it, and no more: the cloud sees how near photos are to
-each request. A cloud that knows some of your photos can learn about the others, and
-one that guesses a public collection can match it. See SECURITY.md.`
-
-const protectsNothing = `note: with profiles learned and network, schemes cpar and capia are for measuring only.
-Vectors so short can be read from the encrypted index by lattice reduction, with
-nothing else known: whoever copies it learns which of your photos are alike. Build
-with --scheme sealed or local, which hide them. See SECURITY.md.`
 
 func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
 	if s := c.Summary(); s != "" {
@@ -336,7 +333,7 @@ func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
 	fmt.Fprintf(out, "encrypted %d photos with %d keywords into %s (%s), %d left out\n", r.Images, r.Keywords, r.Index, size(r.Bytes), len(r.Skipped))
 	fmt.Fprintf(out, "index %s\n", r.ID)
 	fmt.Fprintf(out, "profile %s, ranker %s", r.Profile, r.Ranker)
-	if r.Profile != user.ProfilePaper.String() {
+	if r.profile != profile.Paper {
 		fmt.Fprintf(out, ", %d dimensions", r.Dimensions)
 	}
 	if r.Tuning != nil {
@@ -353,7 +350,7 @@ func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
 		}
 		fmt.Fprintf(out, ": %s\n", c.Reason)
 	}
-	fmt.Fprintln(notes, protects(r.Scheme, r.Profile))
+	fmt.Fprintln(notes, reveal.Protects(r.scheme, r.profile != profile.Paper))
 }
 
 func printSkipped(notes io.Writer, skipped []user.Skipped) {

@@ -17,7 +17,7 @@ import (
 
 func demoCommand() *cobra.Command {
 	var o demo.Options
-	var page, cache string
+	var page, poster, cache string
 	var model modelFlags
 	var dryRun, asJSON bool
 	c := &cobra.Command{
@@ -101,6 +101,11 @@ as the third. With a thousand photos that takes one to two minutes.`,
 			if err := r.WritePage(page); err != nil {
 				return err
 			}
+			if poster != "" {
+				if err := r.WritePoster(poster); err != nil {
+					return err
+				}
+			}
 			return output(cmd, asJSON, r, func() {
 				r.Print(out)
 				if r.Kept != "" {
@@ -114,6 +119,7 @@ as the third. With a thousand photos that takes one to two minutes.`,
 	c.Flags().IntVar(&o.Photos, "photos", demo.DefaultPhotos, "index at most so many photos of --data, taken from all over it")
 	model.add(c)
 	c.Flags().StringVar(&page, "out", "cpar-demo.html", "write the page to this `file`")
+	c.Flags().StringVar(&poster, "picture", "", "also draw four of the pictures, as you and the cloud see them, into this PNG `file`")
 	c.Flags().StringVar(&o.Keep, "keep", "", "keep key, index, the cloud's data and log in this `folder`")
 	c.Flags().IntVar(&o.Keywords, "keywords", 5, "keywords for each picture, at most")
 	c.Flags().StringVar(&cache, "cache", defaultCache(), "`folder` that keeps the features of --data between runs; empty for none")

@@ -1,139 +1,22 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
-	"cpar"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
-	"cpar/user"
 )
-
-// keyFlags name the key file and say where its passphrase comes from.
-type keyFlags struct{ path, passphraseFile string }
-
-func (k *keyFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&k.path, "key", os.Getenv("CPAR_KEY"), "key `file` (default $CPAR_KEY, else cpar/key in your configuration folder)")
-	c.Flags().StringVar(&k.passphraseFile, "passphrase-file", "", "read the passphrase from this `file` instead of the terminal")
-}
-
-// file is the key's path, the default one where none was given.
-func (k *keyFlags) file() (string, error) {
-	if k.path != "" {
-		return k.path, nil
-	}
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return "", hint.Add(fmt.Errorf("finding your configuration folder: %w: %w", cpar.ErrInput, err), "pass --key FILE")
-	}
-	return filepath.Join(dir, "cpar", "key"), nil
-}
-
-// makeFolder makes the folder of the default key. One that was named must be
-// there: a misspelt name should not become a folder.
-func (k *keyFlags) makeFolder(path string) error {
-	dir := filepath.Dir(path)
-	if k.path == "" {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("making the folder of the key: %w: %w", cpar.ErrStorage, err)
-		}
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return hint.Add(fmt.Errorf("writing key file %s: %w: there is no folder %s", path, cpar.ErrInput, dir), "make the folder first, or name another file")
-	}
-	return nil
-}
-
-func (k *keyFlags) read() (*user.Key, error) {
-	path, err := k.file()
-	if err != nil {
-		return nil, err
-	}
-	key, err := user.ReadKeyFile(path, func() (string, error) {
-		if k.passphraseFile != "" {
-			return k.fromFile()
-		}
-		return prompt("passphrase of " + path + ": ")
-	})
-	if err != nil && k.path == "" {
-		err = hint.Add(err, "pass --key FILE, or set CPAR_KEY, if your key is elsewhere")
-	}
-	return key, err
-}
-
-// again is the flag as it was given, for a command to type next.
-func (k *keyFlags) again() string {
-	if k.path == "" {
-		return ""
-	}
-	return " --key " + k.path
-}
 
 // next tells a person what to do next, on standard error.
 func next(cmd *cobra.Command, format string, args ...any) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", args...)
-}
-
-// newPassphrase asks twice, since nobody sees what is typed.
-func (k *keyFlags) newPassphrase() (string, error) {
-	if k.passphraseFile != "" {
-		return k.fromFile()
-	}
-	first, err := prompt("passphrase: ")
-	if err != nil {
-		return "", err
-	}
-	again, err := prompt("once more: ")
-	if err != nil {
-		return "", err
-	}
-	if first != again {
-		return "", fmt.Errorf("reading the passphrase: %w: the two differ", cpar.ErrKey)
-	}
-	if first == "" {
-		return "", hint.Add(fmt.Errorf("reading the passphrase: %w: it is empty", cpar.ErrKey), "pass --no-passphrase if the key file shall not be encrypted")
-	}
-	return first, nil
-}
-
-func (k *keyFlags) fromFile() (string, error) {
-	b, err := os.ReadFile(k.passphraseFile)
-	if err != nil {
-		return "", fmt.Errorf("reading the passphrase file: %w: %w", cpar.ErrKey, err)
-	}
-	pass := string(bytes.TrimRight(b, "\r\n"))
-	if pass == "" {
-		return "", fmt.Errorf("reading the passphrase file: %w: it is empty", cpar.ErrKey)
-	}
-	return pass, nil
-}
-
-var errNoTerminal = errors.New("there is no terminal to ask on")
-
-func prompt(label string) (string, error) {
-	fd := int(os.Stdin.Fd())
-	if !term.IsTerminal(fd) {
-		return "", hint.Add(fmt.Errorf("asking for the passphrase: %w: %w", cpar.ErrKey, errNoTerminal),
-			"pass --passphrase-file FILE, or make the key with --no-passphrase")
-	}
-	fmt.Fprint(os.Stderr, label)
-	b, err := term.ReadPassword(fd)
-	fmt.Fprintln(os.Stderr)
-	if err != nil {
-		return "", fmt.Errorf("asking for the passphrase: %w: %w", cpar.ErrKey, err)
-	}
-	return string(b), nil
 }
 
 func jsonFlag(c *cobra.Command, to *bool) {

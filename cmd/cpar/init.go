@@ -9,11 +9,13 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/user"
+	"cpar/user/device"
 )
 
 func initCommand() *cobra.Command {
 	var keys keyFlags
-	var noPassphrase, dryRun, asJSON bool
+	var allow string
+	var noPassphrase, weak, dryRun, asJSON bool
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "make a key",
@@ -21,7 +23,11 @@ func initCommand() *cobra.Command {
 
 Whoever has the key can read every index built with it, and without it nobody
 can: keep a copy in a safe place. The file is encrypted with a passphrase unless
-you ask otherwise.`,
+you ask otherwise; one that is easy to guess is refused unless you insist.
+
+A key may be used with schemes sealed and local. The paper's own schemes, which show
+the cloud distances, must be allowed by name: --allow cpar,capia, or later with
+cpar key allow.`,
 		Example: `  $ cpar init --key family.key
   passphrase: ‹typed twice›
   wrote family.key; keep a copy in a safe place
@@ -33,28 +39,22 @@ you ask otherwise.`,
 			if err != nil {
 				return err
 			}
+			more, err := user.ParsePolicy(allow)
+			if err != nil {
+				return err
+			}
 			// Asked first: nobody likes to type a passphrase for nothing.
 			if _, err := os.Lstat(path); err == nil {
 				return hint.Add(fmt.Errorf("making a key: %w: %s exists, and a key is never overwritten", cpar.ErrInput, path),
 					"use it as it is, or name another file with --key")
 			}
+			key := user.NewKey(more.Schemes()...)
 			if !dryRun {
-				if err := keys.makeFolder(path); err != nil {
+				if err := writeKey(&keys, key, path, noPassphrase, weak); err != nil {
 					return err
 				}
 			}
-			passphrase := ""
-			if !noPassphrase && !dryRun {
-				if passphrase, err = keys.newPassphrase(); err != nil {
-					return err
-				}
-			}
-			if !dryRun {
-				if err := user.NewKey().WriteFile(path, passphrase); err != nil {
-					return err
-				}
-			}
-			return output(cmd, asJSON, map[string]any{"key": path, "passphrase": !noPassphrase, "dry_run": dryRun}, func() {
+			return output(cmd, asJSON, map[string]any{"key": path, "passphrase": !noPassphrase, "allows": key.Policy(), "dry_run": dryRun}, func() {
 				verb := "wrote"
 				if dryRun {
 					verb = "would write"
@@ -65,8 +65,31 @@ you ask otherwise.`,
 		},
 	}
 	keys.add(c)
+	c.Flags().StringVar(&allow, "allow", "", "`schemes` to allow besides sealed and local: cpar, capia (they show the cloud distances)")
 	c.Flags().BoolVar(&noPassphrase, "no-passphrase", false, "leave the key file unencrypted, for scripts")
+	c.Flags().BoolVar(&weak, "weak-passphrase", false, "accept a passphrase that is easy to guess")
 	dryRunFlag(c, &dryRun)
 	jsonFlag(c, &asJSON)
 	return c
+}
+
+// writeKey writes a new key file, and has this device know its policy.
+func writeKey(keys *keyFlags, key *user.Key, path string, noPassphrase, weak bool) (err error) {
+	if err := keys.makeFolder(path); err != nil {
+		return err
+	}
+	passphrase := ""
+	if !noPassphrase {
+		if passphrase, err = keys.newPassphrase(weak); err != nil {
+			return err
+		}
+	}
+	d, err := device.This()
+	if err != nil {
+		return err
+	}
+	if err := key.WriteFile(path, passphrase); err != nil {
+		return err
+	}
+	return d.Allow(key)
 }

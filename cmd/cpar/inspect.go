@@ -12,26 +12,17 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
+	"cpar/internal/reveal"
 )
 
-// A seen is one thing that lies at the cloud, in plain words.
-type seen struct {
-	What  string `json:"what"`
-	Bytes uint64 `json:"bytes"`
-	// Learns is what the cloud can make of it.
-	Learns string `json:"learns"`
-	// Start is its first bytes, in hexadecimal.
-	Start string `json:"start,omitempty"`
-}
-
 type inspected struct {
-	Kind   string `json:"kind"`
-	Scheme string `json:"scheme"`
-	Index  string `json:"index"`
-	Seen   []seen `json:"seen"`
-	Bytes  uint64 `json:"bytes"`
+	Kind   string        `json:"kind"`
+	Scheme string        `json:"scheme"`
+	Index  string        `json:"index"`
+	Seen   []reveal.Part `json:"seen"`
+	Bytes  uint64        `json:"bytes"`
 	// Opened is what a key shows besides; nil without one.
-	Opened *opened `json:"opened,omitempty"`
+	Opened *revealed `json:"opened,omitempty"`
 }
 
 func inspectCommand() *cobra.Command {
@@ -118,103 +109,31 @@ func inspect(path string) (*inspected, error) {
 }
 
 func inspectIndex(m *cpar.Manifest, segments [][]byte) (*inspected, error) {
-	r := &inspected{Kind: "index", Scheme: m.Scheme.String(), Index: m.ID.String()}
-	sealed, err := sealedParams(m, segments)
-	if err != nil {
-		return nil, err
-	}
-	for i, s := range m.Segments {
-		item := seen{Bytes: s.Bytes, Start: start(segments[i])}
-		switch s.Kind {
-		case cpar.SegmentVectors, cpar.SegmentParams, cpar.SegmentHints:
-			if m.Scheme == cpar.SchemeSealed || m.Scheme == cpar.SchemeLocal {
-				describeHidden(&item, m, s, sealed)
-				break
-			}
-			rows := s.Bytes / (8 * uint64(m.Dim))
-			item.What = fmt.Sprintf("vectors of %d records, %d words each", rows, m.Dim)
-			item.Learns = "how many records there are; nothing of a record by itself, but its distance to every request"
-		case cpar.SegmentKeywords:
-			item.What = fmt.Sprintf("keywords of %d records, %d bytes each (AES-256-GCM)", m.Records, m.KeywordBytes)
-			item.Learns = "nothing: every block has the same length"
-		case cpar.SegmentForest:
-			f, err := cpar.DecodeForest(m, segments[i])
-			if err != nil {
-				return nil, err
-			}
-			item.What = fmt.Sprintf("the shape of %d trees, %d planes over %d split fields", len(f.Trees), f.Planes, m.Fields)
-			item.Learns = "which records lie on the same side of a plane, and the order of the split values of a field"
-			if m.OrderBytes == 8 {
-				item.Learns += ", and approximately the values"
-			}
-		case cpar.SegmentLists:
-			item.What = fmt.Sprintf("where each of %d lists begins", m.Lists)
-			item.Learns = "which records are in one list, hence which photos are alike"
-		case cpar.SegmentCentroids:
-			item.What = fmt.Sprintf("centroids of %d lists, %d words each", m.Lists, m.Dim)
-			item.Learns = "nothing of a list by itself, but its distance to every request"
-		case cpar.SegmentPlanes:
-			item.What = fmt.Sprintf("%d planes, %d words each", m.Planes, m.Fields+1)
-			item.Learns = "nothing by themselves; with a request that prunes or goes best bin first, its signed distance to each plane"
-		case cpar.SegmentLedger:
-			item.What = "the owner's profile and keyword list (AES-256-GCM)"
-			item.Learns = "its length, which grows with the list of keywords"
-		}
-		r.add(item)
-	}
-	return r, nil
+	parts, err := reveal.Index(m, segments)
+	return newInspected("index", m.Scheme.String(), m.ID, parts), err
 }
 
 func inspectRequest(q *cpar.Request, b []byte) (*inspected, error) {
-	if q.Opaque != nil {
-		return inspectSealedRequest(q)
-	}
-	r := &inspected{Kind: "request", Scheme: q.Params.Scheme.String(), Index: q.Index.String()}
-	rest := len(b)
-	add := func(what, learns string, size int, first []byte) {
-		rest -= size
-		r.add(seen{What: what, Learns: learns, Bytes: uint64(size), Start: start(first)})
-	}
-	words := 8 * len(q.Vector)
-	add(fmt.Sprintf("the encrypted vector, %d words", len(q.Vector)),
-		"the distance to every record, up to one scale a request and one offset an index", words, b[36:36+words])
-	if len(q.Order) > 0 {
-		size := rest - 36 - 4
-		if q.Planes != nil {
-			size -= 4 + 8*len(q.Planes.Vector) + 16
-		}
-		add(fmt.Sprintf("%d order ciphertexts", len(q.Order)),
-			"on which side of every plane the photo lies; they are the same for the same photo, so two requests can be linked", size, b[40+words:])
-	}
-	if q.Planes != nil {
-		add(fmt.Sprintf("the encrypted plane vector, %d words", len(q.Planes.Vector)),
-			"the signed distance to every plane, hence the spacing of the split values", 8*len(q.Planes.Vector)+20, nil)
-	}
-	how := fmt.Sprintf("the header: %d neighbours", q.Params.L)
-	if q.Params.Scheme == cpar.SchemeCPAR {
-		how += fmt.Sprintf(", AP-%g, search by %v", float64(q.Params.Approx)/10, q.Params.Search)
-	}
-	r.add(seen{What: how, Bytes: uint64(rest), Start: start(b),
-		Learns: "which index is asked, how many records are wanted, and when"})
-	return r, nil
+	parts, err := reveal.Request(q, b)
+	return newInspected("request", q.Params.Scheme.String(), q.Index, parts), err
 }
 
 func inspectReply(a *cpar.Reply, b []byte) (*inspected, error) {
-	if a.Opaque != nil {
-		return inspectSealedReply(a)
+	scheme := ""
+	if s, ok := a.Scheme(); ok {
+		scheme = s.String()
 	}
-	r := &inspected{Kind: "reply", Index: a.Index.String()}
-	r.add(seen{What: fmt.Sprintf("%d records with scores and encrypted keywords", len(a.Matches)), Bytes: uint64(len(b)), Start: start(b),
-		Learns: "the cloud made it: it knows which records were nearest"})
-	return r, nil
+	parts, err := reveal.Reply(a, b)
+	return newInspected("reply", scheme, a.Index, parts), err
 }
 
-func (r *inspected) add(s seen) {
-	r.Seen = append(r.Seen, s)
-	r.Bytes += s.Bytes
+func newInspected(kind, scheme string, id cpar.IndexID, parts []reveal.Part) *inspected {
+	r := &inspected{Kind: kind, Scheme: scheme, Index: id.String(), Seen: parts}
+	for _, p := range parts {
+		r.Bytes += p.Bytes
+	}
+	return r
 }
-
-func start(b []byte) string { return fmt.Sprintf("% x", b[:min(len(b), 16)]) }
 
 func (r *inspected) print(w io.Writer) {
 	head := r.Kind

@@ -4,53 +4,46 @@ import (
 	"fmt"
 	"io"
 
-	"cpar"
 	"cpar/internal/hint"
-	"cpar/internal/indexdir"
-	"cpar/user"
+	"cpar/user/device"
 )
 
-// opened is what only the key shows of an index.
-type opened struct {
+// revealed is what only the key shows of an index.
+type revealed struct {
 	Profile    string `json:"profile"`
 	Dimensions int    `json:"dimensions"`
 	Ranker     string `json:"ranker"`
 	Neighbours int    `json:"neighbours"`
-	// Network is user.Network.Digest; empty where none is needed.
+	// Network is network.Encoder.Digest; empty where none is needed.
 	Network string `json:"network,omitempty"`
 	Records int    `json:"records"`
 	Words   int    `json:"words"`
-	// Generation counts the updates of schemes sealed and local; 0 for the others.
+	// Generation counts the states of the index.
 	Generation uint64 `json:"generation,omitempty"`
 }
 
 // openFolder opens an index folder with a key.
-func openFolder(path, kind string, keys *keyFlags) (*opened, error) {
+func openFolder(path, kind string, keys *keyFlags) (*revealed, error) {
 	if kind != "index" {
 		return nil, hint.Add(usageOf("--key is for the folder of an index; this is a "+kind), "leave --key out")
 	}
-	key, err := keys.read()
+	key, _, err := keys.read()
 	if err != nil {
 		return nil, err
 	}
-	x, err := indexdir.Open(path)
+	o, _, err := device.OpenFolder(key, path)
 	if err != nil {
 		return nil, err
 	}
-	defer x.Release()
-	o, err := user.Open(key, x.Manifest(), x.Segment(cpar.SegmentLedger))
-	if err != nil {
-		return nil, hint.Add(err, "pass the key file it was built with")
-	}
-	r := &opened{Profile: o.Profile().String(), Dimensions: o.Dimensions(), Ranker: o.Ranker().String(), Neighbours: o.Neighbours(),
+	r := &revealed{Profile: o.Profile().Kind().String(), Dimensions: o.Profile().Dimensions(), Ranker: o.Ranker().Kind().String(), Neighbours: o.Ranker().Neighbours(),
 		Records: o.Records(), Words: len(o.Words()), Generation: o.Generation()}
-	if digest, ok := o.NetworkDigest(); ok {
+	if digest, ok := o.Profile().Network(); ok {
 		r.Network = fmt.Sprintf("%x", digest)
 	}
 	return r, nil
 }
 
-func (r *opened) print(w io.Writer) {
+func (r *revealed) print(w io.Writer) {
 	fmt.Fprintf(w, "\nwhat only your key shows\n")
 	fmt.Fprintf(w, "  profile %s, %d dimensions\n", r.Profile, r.Dimensions)
 	fmt.Fprintf(w, "  ranker %s, which wants %d neighbours\n", r.Ranker, r.Neighbours)

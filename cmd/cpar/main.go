@@ -32,12 +32,11 @@ A session:
   $ cpar push family.index --cloud http://127.0.0.1:8080
   $ cpar annotate new/beach.jpg --key family.key --cloud http://127.0.0.1:8080
   new/beach.jpg
-    sea     6.31
-    beach   4.52
-    sky     3.60
+    sea    81 %
+    beach  74 %
+    sky    31 %
 
-With build --scheme sealed the cloud sees no distance either, and photos can be
-added and removed later (cpar add, cpar remove).
+Photos can be added and removed later (cpar add, cpar remove).
 
 What suits your photos best, from colours and textures to an image network of your
 choice: cpar tune photos/
@@ -66,7 +65,7 @@ func run() int {
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError(c, err) })
 	root.AddCommand(initCommand(), tuneCommand(), buildCommand(), pushCommand(), annotateCommand(),
-		addCommand(), removeCommand(), compactCommand(), inspectCommand(), featuresCommand(), demoCommand(), cloudCommand())
+		addCommand(), removeCommand(), compactCommand(), keyCommand(), cardCommand(), inspectCommand(), featuresCommand(), demoCommand(), cloudCommand())
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = errInterrupted

@@ -59,6 +59,9 @@ func runCloud() int {
 //	                            tired: one that answers one question and then garbage
 //	idof NAME FILE              set $NAME to the id in what a command printed as JSON
 //	was FILE                    set $WAS to the index that a compaction, as JSON, has replaced
+//	otherkey FROM TO            copy an unencrypted key file, with a comment at its head
+//	byname                      call the cloud localhost in $CLOUD
+//	takecard FILE               run cpar card with what a file says
 //	copytree FROM TO            copy a folder to one that does not exist yet
 //	limited BLOCKS COMMAND…     run a command that can write no larger files, as exits 8
 //	json FILE PATH…             print what is at a path of a JSON file
@@ -81,6 +84,7 @@ func TestStories(t *testing.T) {
 			"exits": exits, "serve": serve, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
 			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "json": jsonPath, "leaks": leaks,
 			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "interrupt": interrupt, "emptydir": emptyDir,
+			"otherkey": otherKey, "byname": byName, "takecard": takeCard,
 		},
 	})
 }
@@ -91,7 +95,7 @@ func command(ts *testscript.TestScript, name string, args ...string) *exec.Cmd {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			cmd := exec.Command(path, args...)
 			cmd.Dir = ts.MkAbs(".")
-			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "CPAR_MODEL", "SYSTEMROOT", "LocalAppData", "AppData"} {
+			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "CPAR_MODEL", "SYSTEMROOT", "LocalAppData", "AppData"} {
 				if x := ts.Getenv(v); x != "" {
 					cmd.Env = append(cmd.Env, v+"="+x)
 				}

@@ -19,7 +19,7 @@ import (
 // modelFlags name the image network that profile `network` needs.
 type modelFlags struct {
 	path, preprocessing, runtime string
-	opened                       *user.Network
+	opened                       *network.Encoder
 }
 
 func (m *modelFlags) add(c *cobra.Command) {
@@ -30,9 +30,9 @@ func (m *modelFlags) add(c *cobra.Command) {
 
 var runtimes = []string{"auto", "go", "onnxruntime"}
 
-// check is of what can be known without the file.
+// check refuses what can be known to be wrong without the file.
 func (m *modelFlags) check() error {
-	if !slices.Contains(runtimes, m.runtime) {
+	if m.runtime != "" && !slices.Contains(runtimes, m.runtime) {
 		return exitcode.UsageError(fmt.Errorf("--runtime %q; there are auto, go and onnxruntime", m.runtime))
 	}
 	return nil
@@ -41,12 +41,12 @@ func (m *modelFlags) check() error {
 var errNoModel = errors.New("profile network needs an image network, and none was named")
 
 // open opens the network that was named, once.
-func (m *modelFlags) open() (*user.Network, error) {
+func (m *modelFlags) open() (*network.Encoder, error) {
 	if m.path == "" {
 		return nil, hint.Add(exitcode.UsageError(errNoModel), "pass --model FILE, an ONNX file, or set CPAR_MODEL")
 	}
 	if m.opened == nil {
-		n, err := user.OpenNetwork(m.path, user.NetworkOptions{Runtime: m.runtime, Preprocessing: m.preprocessing})
+		n, err := network.Open(m.path, network.OpenOptions{Runtime: m.runtime, Preprocessing: m.preprocessing})
 		if err != nil {
 			return nil, hint.Add(err, "--model takes an image network in ONNX format, --preprocessing a preset (%s) or a JSON file", strings.Join(network.Presets(), ", "))
 		}
@@ -57,8 +57,8 @@ func (m *modelFlags) open() (*user.Network, error) {
 
 // forOwner gives an owner the network that its index needs, nil where it needs
 // none. No network, or another one, is refused.
-func (m *modelFlags) forOwner(o *user.Owner) (*user.Network, error) {
-	if _, needed := o.NetworkDigest(); !needed || m.path == "" {
+func (m *modelFlags) forOwner(o *user.Owner) (*network.Encoder, error) {
+	if _, needed := o.Profile().Network(); !needed || m.path == "" {
 		return nil, o.Use(nil)
 	}
 	n, err := m.open()

@@ -396,3 +396,16 @@ func forms(word string) [][]byte {
 	}
 	return out
 }
+
+func otherKey(ts *testscript.TestScript, _ bool, args []string) {
+	text := "# the same key in another file\n" + ts.ReadFile(args[0])
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
+}
+
+func byName(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Setenv("CLOUD", strings.Replace(ts.Getenv("CLOUD"), "127.0.0.1", "localhost", 1))
+}
+
+func takeCard(ts *testscript.TestScript, _ bool, args []string) {
+	exits(ts, false, []string{"0", "cpar", "card", strings.TrimSpace(ts.ReadFile(args[0]))})
+}

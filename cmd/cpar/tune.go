@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
 	"cpar/user"
 	"cpar/user/dataset"
-	"cpar/user/feature"
+	"cpar/user/profile"
+	"cpar/user/tune"
 )
 
 type tuneFlags struct {
@@ -22,7 +22,7 @@ type tuneFlags struct {
 
 // tuned is what tune prints.
 type tuned struct {
-	*user.Tuning
+	*tune.Tuning
 	Skipped  []user.Skipped    `json:"skipped"`
 	Warnings []dataset.Warning `json:"warnings"`
 }
@@ -64,7 +64,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 	if err := f.model.check(); err != nil {
 		return err
 	}
-	opt := user.BuildOptions{}
+	opt := user.ReadOptions{}
 	opt.Progress = bar.On(cmd.ErrOrStderr())
 	var err error
 	if f.model.path != "" {
@@ -76,16 +76,14 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 	if err != nil {
 		return err
 	}
-	if f.cache != "" {
-		if opt.Cache, err = feature.OpenCache(f.cache); err != nil {
-			return hint.Add(err, "pass --cache FOLDER, or --cache= for none")
-		}
+	if opt.Cache, err = openCache(f.cache); err != nil {
+		return err
 	}
 	images, skipped, err := user.ReadImages(cmd.Context(), collection.Items, opt)
 	if err != nil {
 		return err
 	}
-	t, err := user.Tune(cmd.Context(), images, user.TuneOptions{Items: collection.Items, Network: opt.Network, Progress: opt.Progress})
+	t, err := tune.Tune(cmd.Context(), images, tune.Options{Items: collection.Items, Network: opt.Network, Progress: opt.Progress})
 	if err != nil {
 		return err
 	}
@@ -97,7 +95,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 		printSkipped(cmd.ErrOrStderr(), r.Skipped)
 		r.print(cmd.OutOrStdout())
 		model := ""
-		if t.Recommended.Profile == user.ProfileNetwork {
+		if t.Recommended.Profile == profile.Network {
 			model = " --model " + f.model.path
 		}
 		next(cmd, "cpar build %s --profile %v --ranker %v%s --out FOLDER.index", folder, t.Recommended.Profile, t.Recommended.Ranker, model)

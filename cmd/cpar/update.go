@@ -13,7 +13,7 @@ import (
 	"cpar/internal/progress/bar"
 	"cpar/user"
 	"cpar/user/dataset"
-	"cpar/user/feature"
+	"cpar/user/device"
 )
 
 // updateFlags are what add, remove and compact have in common.
@@ -70,7 +70,7 @@ of scheme cpar or capia is made anew with build instead.`,
   pushed index 3a9d33fd4c9e228a4994b0d476c91826 (68 MB) to http://127.0.0.1:8080`,
 		Args: oneArg("the folder of a collection"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := f.manifest(); err != nil {
+			if _, err := f.check(); err != nil {
 				return err
 			}
 			collection, err := dataset.Open(args[0], dataset.Options{Strict: strict})
@@ -124,7 +124,7 @@ The cloud sees that something was removed, not what nor how much.`,
   $ cpar push family.index --cloud http://127.0.0.1:8080`,
 		Args: someArgs("a photo, or a folder of photos"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := f.manifest(); err != nil {
+			if _, err := f.check(); err != nil {
 				return err
 			}
 			photos, err := findPhotos(args)
@@ -178,24 +178,23 @@ push has sent the new one and, with --replaces, deleted the old.`,
   $ cpar push family.index --cloud http://127.0.0.1:8080 --replaces 3a9d33fd4c9e228a4994b0d476c91826`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			m, err := f.manifest()
+			m, err := f.check()
 			if err != nil {
 				return err
 			}
 			r := f.result()
 			if !f.dryRun {
-				key, err := f.keys.read()
+				o, err := f.open()
 				if err != nil {
 					return err
 				}
-				if _, err := f.checkFolder(key); err != nil {
+				if r.Update, err = user.Compact(cmd.Context(), o.key, f.index); err != nil {
 					return err
 				}
-				if r.Update, err = user.Compact(cmd.Context(), key, f.index); err != nil {
+				if err := o.device.Made(o.key, f.index, o.manifest); err != nil {
 					return err
 				}
-				descend(f.index, m)
-				r.ID, r.Was = r.Update.ID.String(), m.ID.String()
+				r.ID, r.Was = r.Update.ID.String(), o.manifest.ID.String()
 			}
 			return output(cmd, f.asJSON, r, func() {
 				out := cmd.OutOrStdout()
@@ -217,8 +216,8 @@ func (f *updateFlags) result() *updated {
 	return &updated{Update: &user.Update{Missing: []int{}}, Index: f.index, NotFound: []string{}, Skipped: []user.Skipped{}, Warnings: []dataset.Warning{}, DryRun: f.dryRun}
 }
 
-// manifest is that of an index that can be updated.
-func (f *updateFlags) manifest() (*cpar.Manifest, error) {
+// check refuses what can be known to be wrong without a key.
+func (f *updateFlags) check() (*cpar.Manifest, error) {
 	if f.index == "" {
 		return nil, hint.Add(usageOf("no index was named"), "pass --index FOLDER, the folder that cpar build --out made")
 	}
@@ -226,80 +225,60 @@ func (f *updateFlags) manifest() (*cpar.Manifest, error) {
 	if err != nil {
 		return nil, hint.Add(err, "name the folder that cpar build --out made")
 	}
-	if m.Scheme != cpar.SchemeSealed && m.Scheme != cpar.SchemeLocal {
+	if !user.Updatable(m.Scheme) {
 		return nil, hint.Add(fmt.Errorf("updating index %s: %w: an index of scheme %v is made in one go", f.index, cpar.ErrInput, m.Scheme),
 			"build it again, or build one of scheme sealed")
 	}
-	return m, nil
+	return m, f.model.check()
 }
 
-// checkFolder refuses a folder in an older state than one that was seen at a
-// cloud: a copy that was put back. What it would become could not be told from the
-// cloud's going back.
-func (f *updateFlags) checkFolder(key *user.Key) (*user.Owner, error) {
-	x, err := indexdir.Open(f.index)
-	if err != nil {
-		return nil, err
+// opened is an index folder that is to be updated, and who may.
+type opened struct {
+	key      *user.Key
+	device   *device.Device
+	owner    *user.Owner
+	manifest *cpar.Manifest
+}
+
+func (f *updateFlags) open() (o opened, err error) {
+	if o.key, o.device, err = f.keys.read(); err != nil {
+		return o, err
 	}
-	defer x.Release()
-	o, err := user.Open(key, x.Manifest(), x.Segment(cpar.SegmentLedger))
-	if err != nil {
-		return nil, hint.Add(err, "pass the key file it was built with")
-	}
-	seen, err := lastSeen(o.Origin())
-	switch {
-	case err != nil:
-		return nil, err
-	case o.Generation() < seen.generation:
-		return nil, hint.Add(fmt.Errorf("updating index %s: %w: it is an older state than was pushed before", f.index, cpar.ErrInput),
-			"update the folder that was pushed last; or build the index again")
-	}
-	return o, nil
+	o.owner, o.manifest, err = o.device.ToUpdate(o.key, f.index)
+	return o, err
 }
 
 // withPhotos extracts the features of photos, has them worked on and prints what
 // comes out. A dry run needs no key.
 func (f *updateFlags) withPhotos(cmd *cobra.Command, items []dataset.Item, strict bool,
 	work func(context.Context, *user.Key, []user.Image, *updated) error, human func(io.Writer, *updated)) error {
-	opt := user.BuildOptions{Strict: strict}
-	opt.Progress = bar.On(cmd.ErrOrStderr())
-	if err := f.model.check(); err != nil {
-		return err
-	}
-	var key *user.Key
+	reading := user.ReadOptions{Strict: strict, Progress: bar.On(cmd.ErrOrStderr())}
+	var o opened
 	var err error
 	if !f.dryRun {
-		if key, err = f.keys.read(); err != nil {
+		if o, err = f.open(); err != nil {
 			return err
 		}
-		owner, err := f.checkFolder(key)
-		if err != nil {
+		if reading.Network, err = f.model.forOwner(o.owner); err != nil {
 			return err
 		}
-		if opt.Network, err = f.model.forOwner(owner); err != nil {
+		if reading.Cache, err = openCache(f.cache); err != nil {
 			return err
-		}
-		if f.cache != "" {
-			if opt.Cache, err = feature.OpenCache(f.cache); err != nil {
-				return hint.Add(err, "pass --cache FOLDER, or --cache= for none")
-			}
 		}
 	}
-	images, skipped, err := user.ReadImages(cmd.Context(), items, opt)
+	images, skipped, err := user.ReadImages(cmd.Context(), items, reading)
 	if err != nil {
 		return err
 	}
 	r := f.result()
 	r.Skipped = append(r.Skipped, skipped...)
-	before, err := f.manifest()
-	if err != nil {
-		return err
-	}
-	if err := work(cmd.Context(), key, images, r); err != nil {
+	if err := work(cmd.Context(), o.key, images, r); err != nil {
 		return err
 	}
 	if !f.dryRun {
-		descend(f.index, before)
+		if err := o.device.Made(o.key, f.index, o.manifest); err != nil {
+			return err
+		}
 		r.ID = r.Update.ID.String()
 	}
 	if err := output(cmd, f.asJSON, r, func() {

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/user/device"
+)
+
+func cardCommand() *cobra.Command {
+	var keys keyFlags
+	var dryRun, asJSON bool
+	c := &cobra.Command{
+		Use:   "card [CARD]",
+		Short: "tell another device which state of an index is the newest",
+		Long: `card prints one word that names the index in use with a key and its newest state, as
+this device has seen it. Given that word, another device takes it over: from then on
+it refuses an older state, another state, and another index, as the first does.
+
+A new device that is not given a card believes what a cloud shows it first.`,
+		Example: `  $ cpar card --key family.key
+  3a9d33fd4c9e228a4994b0d476c91826@4:9f86d081884c7d65…
+  $ cpar card 3a9d33fd4c9e228a4994b0d476c91826@4:9f86d081884c7d65… --key family.key     (there)`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var card device.IndexState
+			if len(args) == 1 {
+				var err error
+				if card, err = device.ParseCard(args[0]); err != nil {
+					return err
+				}
+			}
+			key, d, err := keys.read()
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				if !dryRun {
+					if err := d.Take(key, card); err != nil {
+						return err
+					}
+				}
+				return output(cmd, asJSON, map[string]any{"card": card.Card(), "dry_run": dryRun}, func() {
+					verb := "from now on this device accepts"
+					if dryRun {
+						verb = "this device would accept"
+					}
+					fmt.Fprintf(cmd.OutOrStdout(), "%s index %v in generation %d, or a later one\n", verb, card.Origin, card.Generation)
+				})
+			}
+			seen, ok, err := d.InUse(key)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return hint.Add(fmt.Errorf("printing a card: %w: this device has not seen an index of this key yet", cpar.ErrInput), "push one, or annotate a photo first")
+			}
+			return output(cmd, asJSON, map[string]any{"card": seen.Card()}, func() { fmt.Fprintln(cmd.OutOrStdout(), seen.Card()) })
+		},
+	}
+	keys.add(c)
+	dryRunFlag(c, &dryRun)
+	jsonFlag(c, &asJSON)
+	return c
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"cpar/user"
+	"cpar/user/device"
+)
+
+func keyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "key",
+		Short: "look after a key",
+		Args:  noArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(keyAllowCommand())
+	return c
+}
+
+func keyAllowCommand() *cobra.Command {
+	var keys keyFlags
+	var dryRun, asJSON bool
+	c := &cobra.Command{
+		Use:   "allow SCHEME…|none",
+		Short: "say which schemes may be used with a key besides sealed and local",
+		Long: `allow replaces the key file, whole or not at all, by one with the same key and under
+the same passphrase that may be used with these schemes besides sealed and local;
+none stands for no other. Copies of the file stay as they are.
+
+Schemes cpar and capia show the cloud how near your photos are to each request
+(SECURITY.md). Without this, no index of theirs can be built or asked with the key,
+whatever a cloud offers. This device remembers what the key allows: an older copy of
+the file does not widen it.`,
+		Example: `  $ cpar key allow cpar capia --key family.key
+  family.key allows cpar, capia, sealed, local
+  $ cpar key allow none --key family.key`,
+		Args: someArgs("a scheme, or none"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			policy := user.DefaultPolicy()
+			for _, arg := range args {
+				if arg == "none" {
+					continue
+				}
+				more, err := user.ParsePolicy(arg)
+				if err != nil {
+					return err
+				}
+				policy = policy.With(more.Schemes()...)
+			}
+			path, err := keys.file()
+			if err != nil {
+				return err
+			}
+			d, err := device.This()
+			if err != nil {
+				return err
+			}
+			if !dryRun {
+				if _, err := d.SetPolicy(path, keys.passphrase(path), policy); err != nil {
+					return err
+				}
+			}
+			return output(cmd, asJSON, map[string]any{"key": path, "allows": policy, "dry_run": dryRun}, func() {
+				verb := "allows"
+				if dryRun {
+					verb = "would allow"
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s %s %v\n", path, verb, policy)
+			})
+		},
+	}
+	keys.add(c)
+	dryRunFlag(c, &dryRun)
+	jsonFlag(c, &asJSON)
+	return c
+}
