@@ -15,6 +15,7 @@ import (
 	"cpar/cloud/search"
 	"cpar/kdforest"
 	"cpar/user"
+	"cpar/user/rank"
 )
 
 // Agreement says how faithfully the encrypted search follows its plaintext
@@ -66,7 +67,7 @@ type outcome struct {
 	encrypted, plain         []uint32
 	encryptedPath, plainPath []uint32
 	reply                    *cpar.Reply
-	near                     []user.Neighbour
+	near                     []rank.Neighbour
 	// sameAsScan is set at AP-100: the same ciphertext, scanned, gives the
 	// same reply.
 	sameAsScan bool
@@ -83,7 +84,7 @@ func (s *Session) both(i int, p cpar.Params) (*outcome, error) {
 	if err != nil {
 		return nil, fmt.Errorf("request %d: %w", i, err)
 	}
-	hits, err := s.Twin.Search(s.Requests[i], pending, func(v kdforest.Visit) { o.plainPath = append(o.plainPath, v.Record) })
+	hits, err := s.Twin.Search(pending, func(v kdforest.Visit) { o.plainPath = append(o.plainPath, v.Record) })
 	if err != nil {
 		return nil, fmt.Errorf("request %d in the clear: %w", i, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"cpar/user"
 	"cpar/user/distance"
 	"cpar/user/embed"
+	"cpar/user/profile"
 	"cpar/user/vector"
 )
 
@@ -54,7 +55,7 @@ func MeasureAlphaGamma(ctx context.Context, c *Corpus, progress user.Progress) (
 		return nil, err
 	}
 	train, test = train[:min(panelRecords, len(train))], test[:min(panelRequests, len(test))]
-	records, requests := levels(train), levels(test)
+	records, requests := levels(rounded(train)), levels(rounded(test))
 	baselines, err := embed.Baselines(records, vector.Beta)
 	if err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func MeasureAlphaGamma(ctx context.Context, c *Corpus, progress user.Progress) (
 			step()
 		}
 	}
-	mhat := embed.Dimension(len(baselines), vector.Beta, user.Alpha, user.Gamma)
+	mhat := embed.Dimension(len(baselines), vector.Beta, profile.Alpha, profile.Gamma)
 	errors := make([]float64, jlSeeds)
 	for seed := range jlSeeds {
 		e, err := measure([32]byte{'a', 'g', 's', byte(seed)}, mhat)

@@ -16,6 +16,7 @@ import (
 	"cpar/user"
 	"cpar/user/dataset"
 	"cpar/user/feature"
+	"cpar/user/profile"
 )
 
 // Attacks is what a cloud learnt that tried.
@@ -68,7 +69,7 @@ func (a *Attacks) Tables() []Table {
 	estimates := Table{Name: "attacks-lattice", Title: "Lattice attacks on the key, estimated and not run",
 		Columns: []string{"attack", "scheme", "profile", "known", "records", "dimension", "block size", "root Hermite factor", "core-SVP bits"}}
 	for _, r := range a.Rows {
-		profile := cmp.Or(r.Profile, user.ProfilePaper.String())
+		profile := cmp.Or(r.Profile, profile.Paper.String())
 		if e := r.Estimate; e != nil {
 			estimates.Rows = append(estimates.Rows, []string{r.Attack, r.Scheme, profile, whole(r.Known), whole(e.Samples), whole(e.Dimension), whole(e.BlockSize), num(e.Delta, 5), num(e.Bits, 0)})
 			continue

@@ -10,9 +10,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cpar"
+	"cpar/internal/parallel"
 	"cpar/user"
 	"cpar/user/distance"
 	"cpar/user/embed"
+	"cpar/user/profile"
 	"cpar/user/rank"
 	"cpar/user/vector"
 )
@@ -49,8 +51,8 @@ type Corel5k struct {
 // the clear through the projection, and encrypted.
 func MeasureCorel5k(ctx context.Context, s *Session, c *Corpus, progress user.Progress) (*Corel5k, error) {
 	r := new(Corel5k)
-	train, truth := s.keywords(c), Keywords(c.Test)
-	exact, err := s.exactDistances(ctx)
+	train, truth := s.keywords(), Keywords(c.Test)
+	exact, err := s.exactDistances()
 	if err != nil {
 		return nil, err
 	}
@@ -83,19 +85,13 @@ func MeasureCorel5k(ctx context.Context, s *Session, c *Corpus, progress user.Pr
 	return r, err
 }
 
-// keywords are those of the indexed images by record.
-func (s *Session) keywords(c *Corpus) [][]string {
-	out := make([][]string, len(c.Train))
-	for record := range out {
-		out[record] = c.Train[s.Builder.Image(uint32(record))].Keywords
-	}
-	return out
-}
+// keywords are those of the records.
+func (s *Session) keywords() [][]string { return Keywords(s.records()) }
 
 func (r outcomes) annotations() [][]string {
 	out := make([][]string, len(r))
 	for i, o := range r {
-		out[i] = words(user.RankKeywords(o.near, keywordsKept))
+		out[i] = words(rank.Keywords(o.near, keywordsKept))
 	}
 	return out
 }
@@ -148,35 +144,34 @@ func (s *Session) eachRequest(ctx context.Context, f func(i int, v *vector.Vecto
 }
 
 // exactDistances is Dis = D_L1 + D_KL on un-quantised features.
-func (s *Session) exactDistances(ctx context.Context) ([][]float64, error) {
-	out := make([][]float64, len(s.Requests))
-	return out, s.eachRequest(ctx, func(i int, v *vector.Vector) error {
-		row := make([]float64, len(s.Twin.Vectors()))
-		for j, rec := range s.Twin.Vectors() {
-			row[j] = distance.Dis(rec.L1, v.L1, rec.KL, v.KL)
-		}
-		out[i] = row
-		return nil
-	})
+func (s *Session) exactDistances() ([][]float64, error) {
+	records, err := s.unrounded(s.records())
+	if err != nil {
+		return nil, err
+	}
+	requests, err := s.unrounded(s.corpus.Test)
+	if err != nil {
+		return nil, err
+	}
+	return exactDis(records, requests), nil
 }
 
 // projectedDistances is Dis with the L1 part estimated through the projection:
 // ‖z − z_s‖²/(m̂·β/2).
 func (s *Session) projectedDistances(ctx context.Context) ([][]float64, error) {
-	p := s.Twin.Projection()
-	records, err := p.EmbedAll(levels(s.Twin.Vectors()))
+	records, err := s.Builder.Projector().ProjectAll(s.Builder.Vectors())
 	if err != nil {
 		return nil, err
 	}
-	requests, err := p.EmbedAll(levels(s.Requests))
+	requests, err := s.Builder.Projector().ProjectAll(s.Requests)
 	if err != nil {
 		return nil, err
 	}
-	unit := float64(p.MHat()) * vector.Beta / 2
+	unit := float64(len(requests[0])) * vector.Beta / 2
 	out := make([][]float64, len(requests))
 	return out, s.eachRequest(ctx, func(i int, v *vector.Vector) error {
 		row := make([]float64, len(records))
-		for j, rec := range s.Twin.Vectors() {
+		for j, rec := range s.Builder.Vectors() {
 			row[j] = float64(distance.SquaredL2Int(requests[i], records[j]))/unit + distance.KL(rec.KL, v.KL)
 		}
 		out[i] = row
@@ -189,28 +184,33 @@ const jlSeeds = 5
 
 // jlError measures the projection against the exact L1 distance.
 func (s *Session) jlError(ctx context.Context, progress user.Progress) (JLError, error) {
-	exact := make([][]float64, len(s.Requests))
-	if err := s.eachRequest(ctx, func(i int, v *vector.Vector) error {
-		exact[i] = make([]float64, len(s.Twin.Vectors()))
-		for j, rec := range s.Twin.Vectors() {
-			exact[i][j] = distance.L1(rec.L1, v.L1)
-		}
-		return nil
-	}); err != nil {
+	records, err := s.unrounded(s.records())
+	if err != nil {
 		return JLError{}, err
 	}
-	own := s.Twin.Projection()
-	e := JLError{Theory: round(theoryError(own.MHat()), 2)}
+	requests, err := s.unrounded(s.corpus.Test)
+	if err != nil {
+		return JLError{}, err
+	}
+	exact := make([][]float64, len(requests))
+	parallel.For(len(exact), func(i int) {
+		for _, r := range records {
+			exact[i] = append(exact[i], distance.L1(r.L1, requests[i].L1))
+		}
+	})
+	profile := s.Builder.Profile().(*profile.ByPaper)
+	mhat := profile.Layout().JL
+	e := JLError{Theory: round(theoryError(mhat), 2)}
 	errors := make([]float64, jlSeeds)
 	for seed := range jlSeeds {
 		if err := ctx.Err(); err != nil {
 			return e, err
 		}
-		p, err := embed.New([32]byte{'j', 'l', byte(seed)}, len(s.Requests[0].Levels), vector.Beta, own.MHat(), s.Twin.Baselines())
+		p, err := embed.New([32]byte{'j', 'l', byte(seed)}, profile.Dimensions(), vector.Beta, mhat, profile.Baselines())
 		if err != nil {
 			return e, err
 		}
-		if errors[seed], err = relativeError(p, levels(s.Twin.Vectors()), levels(s.Requests), exact); err != nil {
+		if errors[seed], err = relativeError(p, levels(rounded(records)), levels(rounded(requests)), exact); err != nil {
 			return e, err
 		}
 		e.Seeds = append(e.Seeds, round(errors[seed], 3))

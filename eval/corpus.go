@@ -8,6 +8,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -17,10 +18,13 @@ import (
 
 	"cpar"
 	"cpar/cloud/score"
+	"cpar/cloud/search"
 	"cpar/internal/indexdir"
 	"cpar/user"
 	"cpar/user/dataset"
+	"cpar/user/device"
 	"cpar/user/feature"
+	"cpar/user/network"
 	"cpar/user/vector"
 )
 
@@ -39,7 +43,7 @@ type Corpus struct {
 // with a held-out tenth. Features are kept in cacheDir, which must not be in
 // the collection; "" for none. network, if not nil, gives every image an
 // embedding, which is kept there too.
-func LoadCorpus(ctx context.Context, dir, cacheDir string, network *user.Network, progress user.Progress) (*Corpus, error) {
+func LoadCorpus(ctx context.Context, dir, cacheDir string, network *network.Encoder, progress user.Progress) (*Corpus, error) {
 	c, err := dataset.Open(dir, dataset.Options{})
 	if err != nil {
 		return nil, err
@@ -54,7 +58,7 @@ func LoadCorpus(ctx context.Context, dir, cacheDir string, network *user.Network
 	if len(train) == 0 || len(test) == 0 {
 		return nil, fmt.Errorf("reading the collection: %w: %d images to index and %d to ask; both are needed", cpar.ErrInput, len(train), len(test))
 	}
-	opt := user.BuildOptions{Options: user.Options{Progress: progress}, Network: network}
+	opt := user.ReadOptions{Progress: progress, Network: network}
 	if cacheDir != "" {
 		if opt.Cache, err = feature.OpenCache(cacheDir); err != nil {
 			return nil, err
@@ -98,6 +102,7 @@ func Keywords(images []user.Image) [][]string {
 // A Session is an index that was built, encrypted, written to a folder and
 // loaded as the cloud loads it, with the owner's plaintext beside it.
 type Session struct {
+	corpus  *Corpus
 	Builder *user.Builder
 	Cloud   *score.Index
 	// Twin is nil in a session that OpenSession made.
@@ -110,7 +115,8 @@ type Session struct {
 	encryption, whole time.Duration
 }
 
-// NewSession builds an index of the corpus's training images, and its twin.
+// NewSession builds an index of the corpus's training images, of scheme cpar where
+// none is named, and its twin.
 func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
 	s, err := OpenSession(ctx, c, opt)
 	if err != nil {
@@ -125,8 +131,9 @@ func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, err
 
 // OpenSession is NewSession without the twin, for large collections.
 func OpenSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
+	opt.Scheme = cmp.Or(opt.Scheme, cpar.SchemeCPAR)
 	begun := time.Now()
-	b, err := user.Setup(ctx, user.NewKey(), c.Train, opt)
+	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), c.Train, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +142,8 @@ func OpenSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, er
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)
 	}
-	s := &Session{Builder: b, folder: folder}
-	if err := s.load(ctx, c); err != nil {
+	s := &Session{corpus: c, Builder: b, folder: folder}
+	if err := s.load(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -144,7 +151,7 @@ func OpenSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, er
 	return s, nil
 }
 
-func (s *Session) load(ctx context.Context, c *Corpus) error {
+func (s *Session) load(ctx context.Context) error {
 	index := filepath.Join(s.folder, "index")
 	begun := time.Now()
 	if _, err := s.Builder.Encrypt(ctx, index); err != nil {
@@ -158,7 +165,7 @@ func (s *Session) load(ctx context.Context, c *Corpus) error {
 	if s.Cloud, err = score.Load(s.files.Manifest(), s.files.Segments()); err != nil {
 		return err
 	}
-	for i, im := range c.Test {
+	for i, im := range s.corpus.Test {
 		v, err := s.Builder.Vector(im.Vectors)
 		if err != nil {
 			return fmt.Errorf("test image %d: %w", i, err)
@@ -166,6 +173,12 @@ func (s *Session) load(ctx context.Context, c *Corpus) error {
 		s.Requests = append(s.Requests, v)
 	}
 	return nil
+}
+
+// opened is the index as a device has it.
+func (s *Session) opened() *device.Index {
+	cloud := inProcess(func(q *cpar.Request) (*cpar.Reply, error) { return search.Annotate(s.Cloud, q) })
+	return device.Opened(cloud, s.Builder.Owner, s.Cloud.Manifest)
 }
 
 // Close removes the index.

@@ -219,7 +219,7 @@ func (b *Built) requestCost(ctx context.Context, c *Corpus) (r RequestCost, err 
 		}
 	}
 	if r.Select, err = clockMS(ctx, times, func(i int) error {
-		_, err := list[i%len(list)].pending.Keywords(replies[i%len(list)], keywordsKept)
+		_, err := readReply(b.Builder.Owner, list[i%len(list)].pending, replies[i%len(list)])
 		return err
 	}); err != nil {
 		return r, err

@@ -9,18 +9,18 @@ import (
 	"testing"
 
 	"cpar/kdforest"
-	"cpar/user"
 	"cpar/user/distance"
 	"cpar/user/embed"
+	"cpar/user/profile"
 	"cpar/user/vector"
 )
 
 // Erratum: the paper's own figures for AP-2.5, 2.98 s and 67.59 % beside the 218.46 s
 // and 88.42 % of CAPIA, are a speedup of 73.3 at 76.4 % of the accuracy, and not
-// 43.1 at 80.3 %. PAPER.md states what follows.
+// 43.1 at 80.3 %. docs/PAPER.md states what follows.
 func TestErratumSpeedupAtAP25(t *testing.T) {
 	speedup, accuracy := 218.46/2.98, 100*67.59/88.42
-	page, err := os.ReadFile("../PAPER.md")
+	page, err := os.ReadFile("../docs/PAPER.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestErratumSpeedupAtAP25(t *testing.T) {
 			t.Errorf("figure %d follows from the others: no erratum", i)
 		}
 		if !strings.Contains(row, right[i]) {
-			t.Errorf("PAPER.md does not state %s beside this test:\n%s", right[i], row)
+			t.Errorf("docs/PAPER.md does not state %s beside this test:\n%s", right[i], row)
 		}
 	}
 }
@@ -46,7 +46,7 @@ func TestErratumSpeedupAtAP25(t *testing.T) {
 // the true nearest with the same visits; that is where an index splits.
 func TestErratumSplitsInTheOriginalSpace(t *testing.T) {
 	const m, records, requests = 128, 1000, 60
-	mHat := embed.Dimension(m, vector.Beta, user.Alpha, user.Gamma)
+	mHat := embed.Dimension(m, vector.Beta, profile.Alpha, profile.Gamma)
 	rng := rand.New(rand.NewPCG(5, 6))
 	levels := make([][]uint16, records+requests)
 	for i := range levels {

@@ -9,6 +9,7 @@ import (
 	"cpar/kdforest"
 	"cpar/user"
 	"cpar/user/pca"
+	"cpar/user/vector"
 )
 
 const (
@@ -119,25 +120,22 @@ func flannOfCorpus(ctx context.Context, c *Corpus, progress user.Progress) (*FLA
 		return nil, err
 	}
 	defer s.Close()
-	return MeasureFLANN(ctx, c, s, progress)
+	return MeasureFLANN(ctx, s, progress)
 }
 
-// MeasureFLANN compiles the driver of FLANN (CheckFLANN), runs it and our
-// forests over the vectors of s, and then the encrypted forest of s. c must be
-// the corpus that s is of.
-func MeasureFLANN(ctx context.Context, c *Corpus, s *Session, progress user.Progress) (*FLANN, error) {
+// MeasureFLANN compiles the driver of FLANN (newPeer), runs it and our
+// forests over the vectors of s, and then the encrypted forest of s.
+func MeasureFLANN(ctx context.Context, s *Session, progress user.Progress) (*FLANN, error) {
 	if s.Twin == nil {
 		return nil, fmt.Errorf("comparing with FLANN: %w: the session has no plaintext of its records", cpar.ErrInput)
-	}
-	if len(c.Train) != int(s.Cloud.Manifest.Records) || len(c.Test) != len(s.Requests) {
-		return nil, fmt.Errorf("comparing with FLANN: %w: the index is not of this collection", cpar.ErrInput)
 	}
 	peer, err := newPeer(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer peer.close()
-	f := &FLANN{Records: len(c.Train), Requests: len(c.Test), Neighbours: min(flannNear, len(c.Train)), Trees: flannTrees, Builds: flannBuilds}
+	records := len(s.corpus.Train)
+	f := &FLANN{Records: records, Requests: len(s.Requests), Neighbours: min(flannNear, records), Trees: flannTrees, Builds: flannBuilds}
 	m := &flannRun{FLANN: f, peer: peer, progress: progress}
 
 	jl, err := s.jlTable()
@@ -173,12 +171,12 @@ type vectorTable struct {
 }
 
 func (s *Session) jlTable() (*vectorTable, error) {
-	t := &vectorTable{name: "jl1296", d: s.Twin.Projection().MHat()}
+	t := &vectorTable{name: "jl1296", d: s.Builder.Profile().Layout().JL}
 	for _, part := range []struct {
-		levels [][]uint16
-		to     *[][]float32
-	}{{levels(s.Twin.Vectors()), &t.records}, {levels(s.Requests), &t.requests}} {
-		z, err := s.Twin.Projection().EmbedAll(part.levels)
+		vectors []*vector.Vector
+		to      *[][]float32
+	}{{s.Builder.Vectors(), &t.records}, {s.Requests, &t.requests}} {
+		z, err := s.Builder.Projector().ProjectAll(part.vectors)
 		if err != nil {
 			return nil, fmt.Errorf("comparing with FLANN: %w", err)
 		}
@@ -198,19 +196,18 @@ func (s *Session) jlTable() (*vectorTable, error) {
 
 // pcaTable reduces the L1 coordinates to their principal components.
 func (s *Session) pcaTable() (*vectorTable, error) {
-	single := func(x []float64) []float32 {
-		out := make([]float32, len(x))
-		for j, v := range x {
-			out[j] = float32(v)
-		}
-		return out
-	}
 	var records, requests [][]float32
-	for _, v := range s.Twin.Vectors() {
-		records = append(records, single(v.L1))
-	}
-	for _, v := range s.Requests {
-		requests = append(requests, single(v.L1))
+	for _, part := range []struct {
+		images []user.Image
+		to     *[][]float32
+	}{{s.records(), &records}, {s.corpus.Test, &requests}} {
+		list, err := s.unrounded(part.images)
+		if err != nil {
+			return nil, fmt.Errorf("comparing with FLANN: %w", err)
+		}
+		for _, v := range list {
+			*part.to = append(*part.to, single(v.L1))
+		}
 	}
 	basis, err := pca.Fit(records, pcaDims, 1)
 	if err != nil {
@@ -224,6 +221,14 @@ func (s *Session) pcaTable() (*vectorTable, error) {
 		t.requests = append(t.requests, single(basis.Project(nil, x)))
 	}
 	return t, nil
+}
+
+func single(x []float64) []float32 {
+	out := make([]float32, len(x))
+	for j, v := range x {
+		out[j] = float32(v)
+	}
+	return out
 }
 
 // visits are the numbers of visits to measure at, ascending, each once: in a

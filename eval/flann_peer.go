@@ -71,17 +71,6 @@ func newPeer(ctx context.Context) (*peer, error) {
 	return p, nil
 }
 
-// CheckFLANN reports whether the driver of FLANN can be compiled here; the
-// error is MeasureFLANN's.
-func CheckFLANN(ctx context.Context) error {
-	p, err := newPeer(ctx)
-	if err != nil {
-		return err
-	}
-	p.close()
-	return nil
-}
-
 func (p *peer) close() { os.RemoveAll(p.folder) }
 
 // peerLine is one line that the driver prints.

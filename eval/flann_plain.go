@@ -165,7 +165,7 @@ func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *Session) error
 	if err != nil {
 		return err
 	}
-	rows, requests := levels(s.Twin.Vectors()), levels(s.Requests)
+	rows, requests := levels(s.Builder.Vectors()), levels(s.Requests)
 	space := &levelSpace{vectorSpace: vectorSpace{vectorTable: t, flat: flatten(t.records)}}
 	ask := func(i int) { space.ask(t.requests[i], requests[i]) }
 	build := func(build int) (*kdforest.Forest, error) {

@@ -6,6 +6,7 @@ import (
 
 	"cpar"
 	"cpar/user"
+	"cpar/user/profile"
 )
 
 // Local moves fewer bytes than sealed from the crossing on, and not before.
@@ -33,7 +34,7 @@ func TestCrossing(t *testing.T) {
 // and keywords.
 func TestLocalVector(t *testing.T) {
 	c := learnable(160, 1)
-	s, _, err := openSealed(t.Context(), c.Train, user.Options{Scheme: cpar.SchemeLocal, Profile: user.ProfileNetwork})
+	s, _, err := openSealed(t.Context(), c.Train, user.Options{Scheme: cpar.SchemeLocal, Profile: profile.Network})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"cpar/user"
 	"cpar/user/dataset"
 	"cpar/user/feature"
+	"cpar/user/network"
 )
 
 // A Lab is what the measurements of one run share: the collection, made larger
@@ -27,12 +28,12 @@ type Lab struct {
 	Data, Cache string
 	// Model is the file of an image network, "" for none; the images of the
 	// corpus then have its embeddings. Preprocessing and Runtime are those of
-	// user.NetworkOptions.
+	// network.OpenOptions.
 	Model, Preprocessing, Runtime string
 	Progress                      user.Progress
 
 	corpus  *Corpus
-	network *user.Network
+	network *network.Encoder
 	digest  string
 	session *Session
 	extra   []user.Image // images beyond the real ones, in order
@@ -84,9 +85,9 @@ func hashFile(h hash.Hash, path string) error {
 }
 
 // Network is the image network of Model, nil without one.
-func (l *Lab) Network() (*user.Network, error) {
+func (l *Lab) Network() (*network.Encoder, error) {
 	if l.network == nil && l.Model != "" {
-		n, err := user.OpenNetwork(l.Model, user.NetworkOptions{Runtime: l.Runtime, Preprocessing: l.Preprocessing})
+		n, err := network.Open(l.Model, network.OpenOptions{Runtime: l.Runtime, Preprocessing: l.Preprocessing})
 		if err != nil {
 			return nil, err
 		}

@@ -155,7 +155,7 @@ func TestLeakScoresAreDistances(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exact, err := s.exactDistances(t.Context())
+	exact, err := s.exactDistances()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestLeakScoresLinkRequests(t *testing.T) {
 // principal components a plane scale has the index's step in it too, which a
 // few requests together give away.
 func TestLeakPruningRevealsScaleAndOffset(t *testing.T) {
-	for _, split := range []user.SplitSpace{user.SplitOriginal, user.SplitPCA} {
+	for _, split := range []user.Split{user.SplitOriginal, user.SplitPCA} {
 		t.Run(split.String(), func(t *testing.T) {
 			s, err := NewSession(context.Background(), syntheticCorpus(1, 100, 8), user.Options{PCA: 128, Split: split, Lists: user.None})
 			if err != nil {

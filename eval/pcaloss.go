@@ -6,6 +6,7 @@ import (
 
 	"cpar/internal/parallel"
 	"cpar/user"
+	"cpar/user/profile"
 )
 
 // A PCARow is accuracy in the clear, exact distances, for one PCA-X.
@@ -43,7 +44,7 @@ func MeasurePCA(ctx context.Context, c *Corpus, progress user.Progress) (*PCALos
 	}
 	draws := bootstrap(len(truth), 1)
 	var none []float64
-	factors := append([]int{0}, user.PCAFactors...)
+	factors := append([]int{0}, profile.PCAFactors...)
 	for i, factor := range factors {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -4,17 +4,80 @@ import (
 	"fmt"
 	"math"
 
+	"cpar"
+
 	"cpar/internal/parallel"
 	"cpar/user"
 	"cpar/user/distance"
 	"cpar/user/feature"
 	"cpar/user/pca"
+	"cpar/user/profile"
 	"cpar/user/vector"
 )
 
+// An unrounded vector is a plaintext vector of profile `paper` with the elements of
+// its L1 part as they are before they become levels.
+type unrounded struct {
+	*vector.Vector
+	L1 []float64
+}
+
+func newUnrounded(f vector.Features) (u unrounded, err error) {
+	if u.Vector, err = vector.New(f); err == nil {
+		u.L1, err = vector.L1(f)
+	}
+	return u, err
+}
+
+// rounded are the same without.
+func rounded(list []unrounded) []*vector.Vector {
+	out := make([]*vector.Vector, len(list))
+	for i, u := range list {
+		out[i] = u.Vector
+	}
+	return out
+}
+
+// unrounded assembles vectors of images as the session's profile does, which must be
+// `paper`.
+func (s *Session) unrounded(images []user.Image) ([]unrounded, error) {
+	p, ok := s.Builder.Profile().(*profile.ByPaper)
+	if !ok {
+		return nil, fmt.Errorf("measuring distances of L1 and KL: %w: the index has profile %v", cpar.ErrInput, s.Builder.Profile().Kind())
+	}
+	return eachImage(images, func(i int, f *feature.Vectors) (unrounded, error) {
+		features, err := p.Features(f)
+		if err != nil {
+			return unrounded{}, err
+		}
+		return newUnrounded(features)
+	})
+}
+
+// records are the images of the records, in their order.
+func (s *Session) records() []user.Image {
+	out := make([]user.Image, len(s.corpus.Train))
+	for record := range out {
+		out[record] = s.corpus.Train[s.Builder.Image(uint32(record))]
+	}
+	return out
+}
+
+// eachImage makes a vector of every image on all cores.
+func eachImage(images []user.Image, assemble1 func(i int, f *feature.Vectors) (unrounded, error)) ([]unrounded, error) {
+	out, errs := make([]unrounded, len(images)), make([]error, len(images))
+	parallel.For(len(images), func(i int) { out[i], errs[i] = assemble1(i, images[i].Vectors) })
+	for i, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("image %d: %w", i, err)
+		}
+	}
+	return out, nil
+}
+
 // plainVectors assembles the plaintext vectors of a corpus with PCA-factor,
 // fitted on the training images as Setup does; 0 is for no PCA at all.
-func plainVectors(c *Corpus, factor int) (train, test []*vector.Vector, err error) {
+func plainVectors(c *Corpus, factor int) (train, test []unrounded, err error) {
 	var haar, haarq func(images []user.Image) ([][]float64, error)
 	for _, part := range []struct {
 		to *func([]user.Image) ([][]float64, error)
@@ -48,7 +111,7 @@ func plainVectors(c *Corpus, factor int) (train, test []*vector.Vector, err erro
 	}
 	for _, half := range []struct {
 		images []user.Image
-		to     *[]*vector.Vector
+		to     *[]unrounded
 	}{{c.Train, &train}, {c.Test, &test}} {
 		if *half.to, err = assemble(half.images, haar, haarq); err != nil {
 			return nil, nil, err
@@ -57,7 +120,7 @@ func plainVectors(c *Corpus, factor int) (train, test []*vector.Vector, err erro
 	return train, test, nil
 }
 
-func assemble(images []user.Image, haar, haarq func([]user.Image) ([][]float64, error)) ([]*vector.Vector, error) {
+func assemble(images []user.Image, haar, haarq func([]user.Image) ([][]float64, error)) ([]unrounded, error) {
 	h, err := haar(images)
 	if err != nil {
 		return nil, err
@@ -66,21 +129,12 @@ func assemble(images []user.Image, haar, haarq func([]user.Image) ([][]float64, 
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*vector.Vector, len(images))
-	errs := make([]error, len(images))
-	parallel.For(len(images), func(i int) {
-		f := images[i].Vectors
-		out[i], errs[i] = vector.New(vector.Features{
+	return eachImage(images, func(i int, f *feature.Vectors) (unrounded, error) {
+		return newUnrounded(vector.Features{
 			RGB: widen(f.RGB), HSV: widen(f.HSV), Lab: widen(f.Lab),
 			Gabor: widen(f.Gabor), GaborQ: widen(f.GaborQ), Haar: h[i], HaarQ: q[i],
 		})
 	})
-	for i, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("image %d: %w", i, err)
-		}
-	}
-	return out, nil
 }
 
 func widen(x []float32) []float64 {
@@ -92,7 +146,7 @@ func widen(x []float32) []float64 {
 }
 
 // exactDis is Dis = D_L1 + D_KL of every request and record, un-quantised.
-func exactDis(train, test []*vector.Vector) [][]float64 {
+func exactDis(train, test []unrounded) [][]float64 {
 	out := make([][]float64, len(test))
 	// log c of a request is in every divergence from it: taken once.
 	logs := make([][]float64, len(test))

@@ -9,7 +9,8 @@ import (
 	"cpar"
 	"cpar/cloud/search"
 	"cpar/user"
-	"cpar/user/picture"
+	"cpar/user/device"
+	"cpar/user/network"
 )
 
 // A ProfileCost is what one profile and scheme costs: bytes, and medians in
@@ -38,9 +39,9 @@ func (c ProfileCost) owner() float64 { return round(c.Features+c.Project+c.Encry
 // A priced scheme is one index with its requests.
 type priced struct {
 	ProfileCost
-	owner *user.Owner
+	index *device.Index
 	p     cpar.Params
-	cloud func(*cpar.Request) (*cpar.Reply, error)
+	cloud inProcess
 	// Nanoseconds of each request.
 	cloudTimes, features, project, encrypt, read []int64
 }
@@ -50,7 +51,7 @@ const pricedOwner = 15
 
 // measureProfileCosts builds indexes of all images of c, with the profiles as they
 // were fitted, and asks all of them in turn.
-func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, network *user.Network, progress user.Progress) ([]ProfileCost, error) {
+func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, network *network.Encoder, progress user.Progress) ([]ProfileCost, error) {
 	perProfile := make([][]*priced, len(runs))
 	for i, r := range runs {
 		list, done, err := openPriced(ctx, c, r, network, progress)
@@ -70,11 +71,7 @@ func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, net
 	if err := timeClouds(ctx, c, turns, progress); err != nil {
 		return nil, err
 	}
-	photos, err := testPhotos(c, pricedOwner+1)
-	if err != nil {
-		return nil, err
-	}
-	if err := onOneCore(func() error { return timeOwners(ctx, c, photos, turns) }); err != nil {
+	if err := onOneCore(func() error { return timeOwners(ctx, c, turns) }); err != nil {
 		return nil, err
 	}
 	var out []ProfileCost
@@ -92,16 +89,16 @@ func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, net
 
 // openPriced builds the indexes of one profile, one for each of profileSchemes but
 // that all cpar is one. done removes those that were built, also after an error.
-func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *user.Network, progress user.Progress) (list []*priced, done func(), err error) {
+func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *network.Encoder, progress user.Progress) (list []*priced, done func(), err error) {
 	var opened []func()
 	done = func() {
 		for _, f := range opened {
 			f()
 		}
 	}
-	l := r.owner.Neighbours()
-	add := func(scheme string, o *user.Owner, m *cpar.Manifest, p cpar.Params, cloud func(*cpar.Request) (*cpar.Reply, error)) error {
-		x := &priced{ProfileCost: ProfileCost{Profile: r.name(), Scheme: scheme, Neighbours: l, IndexBytes: m.Bytes()}, owner: o, p: p, cloud: cloud}
+	l := r.owner.Ranker().Neighbours()
+	add := func(scheme string, o *user.Owner, m *cpar.Manifest, p cpar.Params, cloud inProcess) error {
+		x := &priced{ProfileCost: ProfileCost{Profile: r.name(), Scheme: scheme, Neighbours: l, IndexBytes: m.Bytes()}, index: device.Opened(cloud, o, m), p: p, cloud: cloud}
 		if profile, ok := m.Segment(cpar.SegmentLedger); ok {
 			x.ProfileBytes = profile.Bytes
 		}
@@ -112,7 +109,7 @@ func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *user.Net
 		return o.Use(network)
 	}
 	for _, scheme := range []cpar.Scheme{cpar.SchemeCAPIA, cpar.SchemeCPAR} {
-		s, err := OpenSession(ctx, c, user.Options{Scheme: scheme, Like: r.owner, Progress: progress})
+		s, err := OpenSession(ctx, c, user.Options{Scheme: scheme, Fitted: r.owner.Fitted(), Progress: progress})
 		if err != nil {
 			return nil, done, fmt.Errorf("scheme %v: %w", scheme, err)
 		}
@@ -135,7 +132,7 @@ func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *user.Net
 			return nil, done, err
 		}
 	}
-	x, _, err := openSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Like: r.owner, Progress: progress})
+	x, _, err := openSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: r.owner.Fitted(), Progress: progress})
 	if err != nil {
 		return nil, done, fmt.Errorf("scheme sealed: %w", err)
 	}
@@ -157,7 +154,7 @@ func timeClouds(ctx context.Context, c *Corpus, turns []*priced, progress user.P
 	requests := make([][]*cpar.Request, len(turns))
 	for j, x := range turns {
 		for _, im := range c.Test[:n] {
-			_, q, err := x.owner.Request(im.Vectors, x.p)
+			_, q, err := x.index.Request(im.Vectors, x.p)
 			if err != nil {
 				return fmt.Errorf("profile %s, scheme %s: %w", x.Profile, x.Scheme, err)
 			}
@@ -184,29 +181,16 @@ func timeClouds(ctx context.Context, c *Corpus, turns []*priced, progress user.P
 	})
 }
 
-// testPhotos are the bytes of some test images, none for images that were never
-// files.
-func testPhotos(c *Corpus, n int) ([][]byte, error) {
-	photos := make([][]byte, min(n, len(c.TestItems)))
-	for i := range photos {
-		var err error
-		if photos[i], err = picture.ReadFile(c.TestItems[i].Path); err != nil {
-			return nil, err
-		}
-	}
-	return photos, nil
-}
-
 // timeOwners measures the owner's side of requests, in turn as timeClouds does, and
 // the sizes of what is sent. Features are those of the first scheme of each profile.
-func timeOwners(ctx context.Context, c *Corpus, photos [][]byte, turns []*priced) error {
+func timeOwners(ctx context.Context, c *Corpus, turns []*priced) error {
 	return quietly(func() error {
 		for round := range pricedOwner + 1 { // the first warms up
 			for _, x := range turns {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if err := x.walk(c.Test[round%len(c.Test)], photos, round); err != nil {
+				if err := x.ask(ctx, c, round); err != nil {
 					return fmt.Errorf("profile %s, scheme %s: %w", x.Profile, x.Scheme, err)
 				}
 			}
@@ -216,52 +200,32 @@ func timeOwners(ctx context.Context, c *Corpus, photos [][]byte, turns []*priced
 	})
 }
 
-// walk goes through one request, and takes the time but for that of round 0.
-func (x *priced) walk(im user.Image, photos [][]byte, round int) error {
-	begun := time.Now()
-	lap := func(to *[]int64) {
-		if round > 0 {
-			*to = append(*to, time.Since(begun).Nanoseconds())
-		}
-		begun = time.Now()
+// ask takes one photo the whole way, and takes the time but for that of round 0.
+func (x *priced) ask(ctx context.Context, c *Corpus, round int) error {
+	i := round % len(c.Test)
+	photo := device.Extracted(c.testName(i), c.Test[i].Vectors)
+	fromFile := x.Scheme == profileSchemes[0] && i < len(c.TestItems)
+	if fromFile {
+		photo = device.File(c.TestItems[i].Path)
 	}
-	if len(photos) > 0 && x.Scheme == profileSchemes[0] {
-		if _, err := x.owner.Features(photos[round%len(photos)]); err != nil {
-			return err
-		}
-		lap(&x.features)
-	}
-	v, err := x.owner.Vector(im.Vectors)
+	a, err := walk(ctx, x.index, photo, x.p)
 	if err != nil {
 		return err
 	}
-	lap(&x.project)
-	pending, q, err := x.owner.RequestVector(v, x.p)
-	if err != nil {
-		return err
+	x.Request, x.Reply = a.Sent, a.Received
+	if round == 0 {
+		return nil
 	}
-	lap(&x.encrypt)
-	reply, err := x.cloud(q)
-	if err != nil {
-		return err
+	for _, part := range []struct {
+		to   *[]int64
+		took time.Duration
+	}{{&x.project, a.Took.Vector}, {&x.encrypt, a.Took.Request}, {&x.read, a.Took.Read}} {
+		*part.to = append(*part.to, part.took.Nanoseconds())
 	}
-	begun = time.Now()
-	if _, err := pending.Keywords(reply, keywordsKept); err != nil {
-		return err
+	if fromFile {
+		x.features = append(x.features, a.Took.Features.Nanoseconds())
 	}
-	lap(&x.read)
-	x.Request, x.Reply, err = bytesOf(q, reply)
-	return err
-}
-
-// bytesOf are the lengths of a request and its reply as they are sent.
-func bytesOf(q *cpar.Request, a *cpar.Reply) (request, reply int, err error) {
-	sent, err := q.MarshalBinary()
-	if err != nil {
-		return 0, 0, err
-	}
-	received, err := a.MarshalBinary()
-	return len(sent), len(received), err
+	return nil
 }
 
 // onOneCore calls f with one core for all goroutines.

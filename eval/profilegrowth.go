@@ -10,6 +10,7 @@ import (
 	"cpar"
 	"cpar/user"
 	"cpar/user/feature"
+	"cpar/user/profile"
 )
 
 // ProfileGrowth is scheme sealed with the short vectors of profiles `learned` and
@@ -116,7 +117,7 @@ func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progre
 	resetPeakMemory()
 	base := round(peakMB(), 0)
 	photos := madePhotos(min(sizes[0], growthBase))
-	s, _, err := openSealed(ctx, photos, user.Options{Scheme: cpar.SchemeSealed, Profile: user.ProfileNetwork, Progress: progress})
+	s, _, err := openSealed(ctx, photos, user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Network, Progress: progress})
 	if err != nil {
 		return nil, err
 	}

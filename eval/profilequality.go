@@ -10,6 +10,7 @@ import (
 	"cpar/cloud/search"
 	"cpar/user"
 	"cpar/user/distance"
+	"cpar/user/profile"
 	"cpar/user/rank"
 	"cpar/user/vector"
 )
@@ -22,50 +23,49 @@ type profileRun struct {
 	truth [][]string
 	// near are the nearest of every test image, by scheme. Their Record is the
 	// number of the image: that of the record is another in each index.
-	near map[string][][]user.Neighbour
+	near map[string][][]rank.Neighbour
 	// found are those of cpar@10, by search.
-	found map[cpar.Search][][]user.Neighbour
+	found map[cpar.Search][][]rank.Neighbour
 	dims  map[string]int
 }
 
 // A profileRanker is a ranker with the neighbours that it wants.
 type profileRanker struct {
-	kind       user.RankerKind
+	kind       rank.Kind
 	neighbours int
 }
 
 func (r *profileRun) rankers() []profileRanker {
-	return []profileRanker{{user.RankerPaper, paperNeighbours}, {user.RankerCalibrated, r.owner.Neighbours()}}
+	return []profileRanker{{rank.KindPaper, paperNeighbours}, {rank.KindCalibrated, r.owner.Ranker().Neighbours()}}
 }
 
 // most is how many neighbours are asked for: what the rankers want at most. Both
 // then rank the same reply, one of them its first.
-func (r *profileRun) most() int { return max(paperNeighbours, r.owner.Neighbours()) }
+func (r *profileRun) most() int { return max(paperNeighbours, r.owner.Ranker().Neighbours()) }
 
-func (r *profileRun) name() string { return r.owner.Profile().String() }
+func (r *profileRun) name() string { return r.owner.Profile().Kind().String() }
 
 // runProfile fits a profile on the untouched training images and asks for every
 // test image by every scheme. The indexes are gone when it returns.
-func runProfile(ctx context.Context, c *Corpus, kind user.ProfileKind, progress user.Progress) (*profileRun, error) {
-	s, err := NewSession(ctx, c, user.Options{Profile: kind, Ranker: user.RankerCalibrated, Progress: progress})
+func runProfile(ctx context.Context, c *Corpus, kind profile.Kind, progress user.Progress) (*profileRun, error) {
+	s, err := NewSession(ctx, c, user.Options{Profile: kind, Ranker: rank.KindCalibrated, Progress: progress})
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
 	r := &profileRun{owner: s.Builder, fit: round((s.whole - s.encryption).Seconds(), 1), truth: Keywords(c.Test),
-		near: map[string][][]user.Neighbour{}, found: map[cpar.Search][][]user.Neighbour{}, dims: map[string]int{}}
+		near: map[string][][]rank.Neighbour{}, found: map[cpar.Search][][]rank.Neighbour{}, dims: map[string]int{}}
 	distances, err := s.plainDistances(ctx)
 	if err != nil {
 		return nil, err
 	}
-	train := s.keywords(c)
+	train := s.keywords()
 	for _, row := range distances {
 		near := nearestOf(row, train, r.most())
 		byImage(near, s.Builder)
 		r.near["plain"] = append(r.near["plain"], near)
 	}
-	v := s.Requests[0]
-	r.dims["plain"] = len(v.L1) + len(v.KL) + len(v.X)
+	r.dims["plain"] = s.Builder.Profile().Dimensions() + len(s.Requests[0].KL)
 	l := r.most()
 	for _, part := range []struct {
 		scheme string
@@ -92,13 +92,13 @@ func runProfile(ctx context.Context, c *Corpus, kind user.ProfileKind, progress 
 
 // sealed asks an index of scheme sealed, with the profile that was fitted.
 func (r *profileRun) sealed(ctx context.Context, c *Corpus, requests []*vector.Vector, progress user.Progress) error {
-	x, b, err := openSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Like: r.owner, Progress: progress})
+	x, b, err := openSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: r.owner.Fitted(), Progress: progress})
 	if err != nil {
 		return err
 	}
 	defer x.close()
 	r.dims["sealed"] = int(x.manifest.Dim)
-	all := make([][]user.Neighbour, len(requests))
+	all := make([][]rank.Neighbour, len(requests))
 	told := tell(progress, r.name()+", sealed", len(requests))
 	err = (&Session{Requests: requests}).eachRequest(ctx, func(i int, v *vector.Vector) (err error) {
 		all[i], err = x.nearest(ctx, v, r.most())
@@ -125,11 +125,11 @@ func tell(progress user.Progress, stage string, total int) func() {
 // in profiles that have that.
 func (s *Session) plainDistances(ctx context.Context) ([][]float64, error) {
 	if len(s.Requests) == 0 || s.Requests[0].X == nil {
-		return s.exactDistances(ctx)
+		return s.exactDistances()
 	}
 	out := make([][]float64, len(s.Requests))
-	records := make([][]float64, len(s.Twin.Vectors()))
-	for j, rec := range s.Twin.Vectors() {
+	records := make([][]float64, len(s.Builder.Vectors()))
+	for j, rec := range s.Builder.Vectors() {
 		records[j] = widen(rec.X)
 	}
 	return out, s.eachRequest(ctx, func(i int, v *vector.Vector) error {
@@ -143,24 +143,24 @@ func (s *Session) plainDistances(ctx context.Context) ([][]float64, error) {
 }
 
 // nearestOf are the k records of least distance, ties by record.
-func nearestOf(dis []float64, keywords [][]string, k int) []user.Neighbour {
-	out := make([]user.Neighbour, min(k, len(dis)))
+func nearestOf(dis []float64, keywords [][]string, k int) []rank.Neighbour {
+	out := make([]rank.Neighbour, min(k, len(dis)))
 	for i, j := range ascending(dis)[:len(out)] {
-		out[i] = user.Neighbour{Record: uint32(j), Dis: dis[j], Keywords: keywords[j]}
+		out[i] = rank.Neighbour{Record: uint32(j), Dis: dis[j], Keywords: keywords[j]}
 	}
 	return out
 }
 
 // byImage numbers neighbours by their images.
-func byImage(near []user.Neighbour, b *user.Builder) {
+func byImage(near []rank.Neighbour, b *user.Builder) {
 	for i := range near {
 		near[i].Record = uint32(b.Image(near[i].Record))
 	}
 }
 
 // nearestAll asks for every test image, encrypted.
-func (s *Session) nearestAll(ctx context.Context, p cpar.Params, told func()) ([][]user.Neighbour, error) {
-	out := make([][]user.Neighbour, len(s.Requests))
+func (s *Session) nearestAll(ctx context.Context, p cpar.Params, told func()) ([][]rank.Neighbour, error) {
+	out := make([][]rank.Neighbour, len(s.Requests))
 	return out, s.eachRequest(ctx, func(i int, v *vector.Vector) error {
 		pending, q, err := s.Builder.RequestVector(v, p)
 		if err != nil {
@@ -178,9 +178,9 @@ func (s *Session) nearestAll(ctx context.Context, p cpar.Params, told func()) ([
 }
 
 // annotate ranks the first k neighbours of every test image.
-func (r *profileRun) annotate(scheme string, ranker user.RankerKind, k int, how user.Ranking) ([][]rank.Scored, error) {
+func (r *profileRun) annotate(scheme string, ranker rank.Kind, k int, how user.Ranking) ([][]rank.Keyword, error) {
 	how.Ranker = ranker
-	out := make([][]rank.Scored, len(r.truth))
+	out := make([][]rank.Keyword, len(r.truth))
 	for i, near := range r.near[scheme] {
 		var err error
 		if out[i], err = r.owner.Rank(near[:min(k, len(near))], how); err != nil {
@@ -190,7 +190,7 @@ func (r *profileRun) annotate(scheme string, ranker user.RankerKind, k int, how 
 	return out, nil
 }
 
-func wordsOf(scored [][]rank.Scored) [][]string {
+func wordsOf(scored [][]rank.Keyword) [][]string {
 	out := make([][]string, len(scored))
 	for i, list := range scored {
 		for _, k := range list {
@@ -209,7 +209,7 @@ func (r *profileRun) detail() (d ProfileDetail, err error) {
 	for _, scheme := range profileSchemes {
 		d.OfPlain[scheme] = round(recall(topRecords(r.near[scheme]), topRecords(r.near["plain"])), 4)
 	}
-	all, err := r.annotate("capia", user.RankerCalibrated, r.owner.Neighbours(), user.Ranking{Most: everyWord})
+	all, err := r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{Most: everyWord})
 	if err != nil {
 		return d, err
 	}
@@ -219,7 +219,7 @@ func (r *profileRun) detail() (d ProfileDetail, err error) {
 	if _, d.ECEKept, err = reliability(all, r.truth, keywordsKept); err != nil {
 		return d, err
 	}
-	probable, err := r.annotate("capia", user.RankerCalibrated, r.owner.Neighbours(), user.Ranking{Most: everyWord, MinProbability: leastProbability})
+	probable, err := r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{Most: everyWord, MinProbability: leastProbability})
 	if err != nil {
 		return d, err
 	}
@@ -238,13 +238,13 @@ func (r *profileRun) perPhoto() (f FoundKeywords, err error) {
 	f.Human = round(f.Human/n, 3)
 	for _, by := range []struct {
 		to     *float64
-		ranker user.RankerKind
+		ranker rank.Kind
 		k      int
 		rare   bool
 	}{
-		{&f.Paper, user.RankerPaper, paperNeighbours, false},
-		{&f.Probable, user.RankerCalibrated, r.owner.Neighbours(), false},
-		{&f.Rare, user.RankerCalibrated, r.owner.Neighbours(), true},
+		{&f.Paper, rank.KindPaper, paperNeighbours, false},
+		{&f.Probable, rank.KindCalibrated, r.owner.Ranker().Neighbours(), false},
+		{&f.Rare, rank.KindCalibrated, r.owner.Ranker().Neighbours(), true},
 	} {
 		said, err := r.annotate("capia", by.ranker, by.k, user.Ranking{Most: keywordsKept, Rare: by.rare})
 		if err != nil {
@@ -264,7 +264,7 @@ func (r *profileRun) perPhoto() (f FoundKeywords, err error) {
 }
 
 // topRecords are the first ten of each list.
-func topRecords(near [][]user.Neighbour) [][]uint32 {
+func topRecords(near [][]rank.Neighbour) [][]uint32 {
 	out := make([][]uint32, len(near))
 	for i, list := range near {
 		for _, n := range list[:min(10, len(list))] {
@@ -276,7 +276,7 @@ func topRecords(near [][]user.Neighbour) [][]uint32 {
 
 // reliability holds the probabilities of the first keywords of each photo against
 // the truth.
-func reliability(said [][]rank.Scored, truth [][]string, first int) (bins []rank.Bin, ece float64, err error) {
+func reliability(said [][]rank.Keyword, truth [][]string, first int) (bins []rank.Bin, ece float64, err error) {
 	var p []float64
 	var right []bool
 	for i, list := range said {
@@ -293,7 +293,7 @@ func reliability(said [][]rank.Scored, truth [][]string, first int) (bins []rank
 }
 
 // probableQuality measures keywords of which there may be any number.
-func probableQuality(said [][]rank.Scored, truth [][]string) ProbableQuality {
+func probableQuality(said [][]rank.Keyword, truth [][]string) ProbableQuality {
 	words := wordsOf(said)
 	q := Measure(words, truth)
 	all, right, none := 0, 0, 0

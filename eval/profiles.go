@@ -8,6 +8,7 @@ import (
 
 	"cpar"
 	"cpar/user"
+	"cpar/user/profile"
 	"cpar/user/rank"
 )
 
@@ -74,7 +75,7 @@ type ProfileDetail struct {
 	ECEKept float64    `json:"ece_kept"`
 	Bins    []rank.Bin `json:"reliability"` // of ECE
 	// Validation is what cross-validation on the training images said before.
-	Validation *user.Validation `json:"cross_validation,omitempty"`
+	Validation *rank.Validation `json:"cross_validation,omitempty"`
 	// Found are the keywords of a photo that are found, by scheme capia and five
 	// keywords a photo.
 	Found FoundKeywords `json:"found_per_photo"`
@@ -171,8 +172,8 @@ func MeasureProfiles(ctx context.Context, l *Lab, n int) (*Profiles, error) {
 		out.Network, out.Runtime = hex.EncodeToString(digest[:]), network.Runtime()
 	}
 	var runs []*profileRun
-	for _, kind := range []user.ProfileKind{user.ProfilePaper, user.ProfileLearned, user.ProfileNetwork} {
-		if kind == user.ProfileNetwork && c.Train[0].Vectors.Embedding == nil {
+	for _, kind := range []profile.Kind{profile.Paper, profile.Learned, profile.Network} {
+		if kind == profile.Network && c.Train[0].Vectors.Embedding == nil {
 			out.Skipped = append(out.Skipped, SkippedProfile{kind.String(), "no image network was named (--model FILE)"})
 			continue
 		}
@@ -204,7 +205,7 @@ func (out *Profiles) quality(r *profileRun) error {
 	for _, ranker := range r.rankers() {
 		var plain ProfileRow
 		for _, scheme := range append([]string{"plain"}, profileSchemes...) {
-			words, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{Most: keywordsKept, Rare: ranker.kind == user.RankerCalibrated})
+			words, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{Most: keywordsKept, Rare: ranker.kind == rank.KindCalibrated})
 			if err != nil {
 				return fmt.Errorf("scheme %s: %w", scheme, err)
 			}
@@ -251,11 +252,11 @@ func (out *Profiles) withCosts() {
 			}
 		}
 	}
-	paper := capia[user.ProfilePaper.String()]
+	paper := capia[profile.Paper.String()]
 	if paper == 0 {
 		return
 	}
-	out.CapiaRatio = round(capia[user.ProfileLearned.String()]/paper, 4)
+	out.CapiaRatio = round(capia[profile.Learned.String()]/paper, 4)
 	for i := range out.Details {
 		out.Details[i].CapiaRatio = round(capia[out.Details[i].Profile]/paper, 4)
 	}
@@ -266,10 +267,10 @@ func (out *Profiles) withCosts() {
 func profileSamples(c *Corpus, runs []*profileRun) ([]ProfileSample, error) {
 	n := min(sampleCount, len(c.Test))
 	out := make([]ProfileSample, n)
-	said := make([][][]rank.Scored, len(runs))
+	said := make([][][]rank.Keyword, len(runs))
 	for j, r := range runs {
 		var err error
-		if said[j], err = r.annotate("capia", user.RankerCalibrated, r.owner.Neighbours(), user.Ranking{Most: keywordsKept}); err != nil {
+		if said[j], err = r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{Most: keywordsKept}); err != nil {
 			return nil, err
 		}
 	}

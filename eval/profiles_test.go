@@ -20,6 +20,7 @@ import (
 	"cpar/user/distance"
 	"cpar/user/feature"
 	"cpar/user/network"
+	"cpar/user/profile"
 	"cpar/user/rank"
 )
 
@@ -142,7 +143,7 @@ func checkProfileJSON(t *testing.T, p *Profiles) {
 // again and none of the code that measured.
 func checkPlainRows(t *testing.T, c *Corpus, calibrated, paper ProfileRow) {
 	t.Helper()
-	b, err := user.Setup(t.Context(), user.NewKey(), c.Train, user.Options{Scheme: cpar.SchemeCAPIA, Profile: user.ProfileLearned})
+	b, err := user.Setup(t.Context(), user.NewKey(cpar.SchemeCAPIA), c.Train, user.Options{Scheme: cpar.SchemeCAPIA, Profile: profile.Learned})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,21 +160,21 @@ func checkPlainRows(t *testing.T, c *Corpus, calibrated, paper ProfileRow) {
 	records, requests := vectors(c.Train), vectors(c.Test)
 	for _, part := range []struct {
 		want   ProfileRow
-		ranker user.RankerKind
+		ranker rank.Kind
 		k      int
-	}{{calibrated, user.RankerCalibrated, b.Neighbours()}, {paper, user.RankerPaper, 10}} {
+	}{{calibrated, rank.KindCalibrated, b.Ranker().Neighbours()}, {paper, rank.KindPaper, 10}} {
 		var said [][]string
 		for _, x := range requests {
-			var near []user.Neighbour
+			var near []rank.Neighbour
 			for j, r := range records {
-				near = append(near, user.Neighbour{Dis: distance.SquaredL2(r, x), Keywords: c.Train[j].Keywords})
+				near = append(near, rank.Neighbour{Dis: distance.SquaredL2(r, x), Keywords: c.Train[j].Keywords})
 			}
-			slices.SortStableFunc(near, func(a, b user.Neighbour) int { return cmp.Compare(a.Dis, b.Dis) })
-			scored, err := b.Rank(near[:part.k], user.Ranking{Most: 5, Ranker: part.ranker, Rare: part.ranker == user.RankerCalibrated})
+			slices.SortStableFunc(near, func(a, b rank.Neighbour) int { return cmp.Compare(a.Dis, b.Dis) })
+			scored, err := b.Rank(near[:part.k], user.Ranking{Most: 5, Ranker: part.ranker, Rare: part.ranker == rank.KindCalibrated})
 			if err != nil {
 				t.Fatal(err)
 			}
-			said = append(said, wordsOf([][]rank.Scored{scored})[0])
+			said = append(said, wordsOf([][]rank.Keyword{scored})[0])
 		}
 		q := Measure(said, Keywords(c.Test))
 		if w := part.want; q.P != w.P || q.R != w.R || q.Nplus != w.Nplus || part.k != w.Neighbours || w.Profile != "learned" || w.Ranker != part.ranker.String() {
@@ -185,7 +186,7 @@ func checkPlainRows(t *testing.T, c *Corpus, calibrated, paper ProfileRow) {
 // A scheme that returns the neighbours of another photo is found out: as a loss, in
 // recall, and in the reliability of what is said.
 func TestProfilesNoticeWrongNeighbours(t *testing.T) {
-	run, err := runProfile(t.Context(), learnable(120, 40), user.ProfileNetwork, nil)
+	run, err := runProfile(t.Context(), learnable(120, 40), profile.Network, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +215,7 @@ func TestProfilesNoticeWrongNeighbours(t *testing.T) {
 
 // Reliability and the quality of probable keywords against counting by hand.
 func TestProfileProbabilities(t *testing.T) {
-	said := [][]rank.Scored{{{Word: "sea", Probability: 0.92}, {Word: "sky", Probability: 0.08}}, {{Word: "car", Probability: 0.96}}, nil}
+	said := [][]rank.Keyword{{{Word: "sea", Probability: 0.92}, {Word: "sky", Probability: 0.08}}, {{Word: "car", Probability: 0.96}}, nil}
 	truth := [][]string{{"sea"}, {"sky"}, {"car"}}
 	bins, ece, err := reliability(said, truth, everyWord)
 	// 0.92 and 0.96 are one bin, said 0.94 and half right; 0.08 is wrong.
@@ -256,13 +257,13 @@ func (f fakeNetwork) Preprocessing() (network.Preprocessing, bool, error) {
 	return network.Preprocessing{}, false, nil
 }
 
-func openFake(t *testing.T, digest byte) *user.Network {
+func openFake(t *testing.T, digest byte) *network.Encoder {
 	t.Helper()
 	p, err := network.Preset("tensorflow", 8)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := user.NewNetwork(fakeNetwork{digest}, p)
+	n, err := network.NewEncoder(fakeNetwork{digest}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +321,7 @@ func TestProfilesOfPhotos(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // what is not there would be measured
-	for name, n := range map[string]*user.Network{"another network": openFake(t, 2), "no network": nil} {
+	for name, n := range map[string]*network.Encoder{"another network": openFake(t, 2), "no network": nil} {
 		p.Lab = &Lab{Data: dir, Cache: cache, digest: p.Lab.digest, network: n}
 		if _, err := p.Measure(ctx, "profiles"); err == nil {
 			t.Errorf("%s: the results of the first were taken", name)
@@ -378,7 +379,7 @@ func TestProfileGrowth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Dim < 64 || g.Dim > user.MaxEmbedded || len(g.Rows) != 2 || len(g.Tables()[0].Rows) != 2 {
+	if g.Dim < 64 || g.Dim > profile.MaxLearned || len(g.Rows) != 2 || len(g.Tables()[0].Rows) != 2 {
 		t.Fatalf("%+v", g)
 	}
 	for i, r := range g.Rows {

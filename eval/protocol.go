@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
-
-	"cpar/user"
 )
 
 // Two protocols say how good annotations are. Both count, for a word w,
@@ -189,5 +187,3 @@ func ratios(a, b []float64) []float64 {
 
 // everyWord asks RankKeywords for all keywords of the neighbours.
 const everyWord = math.MaxInt32
-
-func keywordsOf(near []user.Neighbour, n int) []string { return words(user.RankKeywords(near, n)) }

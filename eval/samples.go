@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"cpar"
-	"cpar/cloud/search"
 	"cpar/user"
+	"cpar/user/device"
 )
 
 // sampleCount images are shown.
@@ -37,6 +37,7 @@ type Samples struct {
 // MeasureSamples annotates a few test images by cpar at AP-10 and by capia.
 func MeasureSamples(ctx context.Context, s *Session, c *Corpus, _ user.Progress) (*Samples, error) {
 	out := new(Samples)
+	x := s.opened()
 	n := min(sampleCount, len(c.Test))
 	for k := range n {
 		if err := ctx.Err(); err != nil {
@@ -48,19 +49,11 @@ func MeasureSamples(ctx context.Context, s *Session, c *Corpus, _ user.Progress)
 			to *[]Word
 			p  cpar.Params
 		}{{&sample.CPAR, s.Builder.DefaultParams()}, {&sample.CAPIA, cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}}} {
-			pending, q, err := s.Builder.RequestVector(s.Requests[i], part.p)
+			a, err := walk(ctx, x, device.Extracted(sample.Name, c.Test[i].Vectors), part.p)
 			if err != nil {
 				return nil, err
 			}
-			reply, err := search.Annotate(s.Cloud, q)
-			if err != nil {
-				return nil, err
-			}
-			near, err := pending.Neighbours(reply)
-			if err != nil {
-				return nil, err
-			}
-			for _, w := range keywordsOf(near, keywordsKept) {
+			for _, w := range words(a.Keywords) {
 				*part.to = append(*part.to, Word{w, slices.Contains(sample.Human, w)})
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"cpar/internal/indexdir"
 	"cpar/kdforest"
 	"cpar/user"
+	"cpar/user/rank"
 	"cpar/user/vector"
 )
 
@@ -138,13 +139,13 @@ func (s *sealedSession) close() {
 }
 
 // nearest asks for the l nearest of a photo.
-func (s *sealedSession) nearest(ctx context.Context, v *vector.Vector, l int) ([]user.Neighbour, error) {
-	if s.cloud == nil {
-		return s.owner.NearestVector(v, l)
-	}
+func (s *sealedSession) nearest(ctx context.Context, v *vector.Vector, l int) ([]rank.Neighbour, error) {
 	pending, q, err := s.owner.RequestVector(v, s.params(l))
 	if err != nil {
 		return nil, err
+	}
+	if q == nil {
+		return pending.Neighbours(nil)
 	}
 	replies, err := s.cloud.Annotate(ctx, 1, []*cpar.Request{q})
 	if err != nil {
@@ -177,10 +178,11 @@ func (out *Sealed) measure(ctx context.Context, c *Corpus, scheme cpar.Scheme, p
 		return err
 	}
 	defer s.close()
-	plain := &Session{Builder: b}
+	plain := &Session{corpus: c, Builder: b}
 	if plain.Twin, err = b.Twin(); err != nil {
 		return err
 	}
+	twin, _ := plain.Twin.Rows()
 	for i, im := range c.Test {
 		v, err := b.Vector(im.Vectors)
 		if err != nil {
@@ -188,7 +190,7 @@ func (out *Sealed) measure(ctx context.Context, c *Corpus, scheme cpar.Scheme, p
 		}
 		plain.Requests = append(plain.Requests, v)
 	}
-	train, truth := plain.keywords(c), Keywords(c.Test)
+	train, truth := plain.keywords(), Keywords(c.Test)
 	unquantised, err := plain.projectedDistances(ctx)
 	if err != nil {
 		return err
@@ -200,7 +202,7 @@ func (out *Sealed) measure(ctx context.Context, c *Corpus, scheme cpar.Scheme, p
 		if err != nil {
 			return fmt.Errorf("request %d: %w", i, err)
 		}
-		same, err := sameAsTwin(plain.Twin, v, near)
+		same, err := sameAsTwin(twin, v, near)
 		if err != nil {
 			return fmt.Errorf("request %d in the clear: %w", i, err)
 		}
@@ -208,7 +210,7 @@ func (out *Sealed) measure(ctx context.Context, c *Corpus, scheme cpar.Scheme, p
 			equal.Add(1)
 		}
 		for k := range found {
-			found[k][i] = words(user.RankKeywords(near[:min(k, len(near))], keywordsKept))
+			found[k][i] = words(rank.Keywords(near[:min(k, len(near))], keywordsKept))
 		}
 		if progress != nil {
 			progress(scheme.String(), int(done.Add(1)), len(truth))
@@ -233,7 +235,7 @@ func (out *Sealed) measure(ctx context.Context, c *Corpus, scheme cpar.Scheme, p
 
 // sameAsTwin is whether neighbours are the ten of least score by the plain
 // integers, ties by record.
-func sameAsTwin(twin *user.Twin, v *vector.Vector, near []user.Neighbour) (bool, error) {
+func sameAsTwin(twin *user.RowsTwin, v *vector.Vector, near []rank.Neighbour) (bool, error) {
 	scores, err := twin.Scores(v)
 	if err != nil {
 		return false, err
@@ -242,5 +244,5 @@ func sameAsTwin(twin *user.Twin, v *vector.Vector, near []user.Neighbour) (bool,
 	for record, score := range scores {
 		queue.Push(kdforest.Hit{Record: uint32(record), Score: score})
 	}
-	return slices.EqualFunc(near, queue.Hits(), func(n user.Neighbour, h kdforest.Hit) bool { return n.Record == h.Record }), nil
+	return slices.EqualFunc(near, queue.Hits(), func(n rank.Neighbour, h kdforest.Hit) bool { return n.Record == h.Record }), nil
 }

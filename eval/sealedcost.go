@@ -113,7 +113,7 @@ func (out *SealedCost) local(ctx context.Context, c *Corpus) error {
 	out.LocalIndex = s.manifest.Bytes()
 	requests := vectorsOf(s.owner, c, sealedRequests)
 	out.LocalScan, err = clockMS(ctx, len(requests), func(i int) error {
-		_, err := s.owner.NearestVector(requests[i%len(requests)], 10)
+		_, err := s.nearest(ctx, requests[i%len(requests)], 10)
 		return err
 	})
 	return err
@@ -159,7 +159,7 @@ func (s *sealedSession) time(ctx context.Context, requests []*vector.Vector, bes
 				return err
 			}
 			lap(&cloud)
-			if _, err := pending.Keywords(replies[0], keywordsKept); err != nil {
+			if _, err := readReply(s.owner, pending, replies[0]); err != nil {
 				return err
 			}
 			lap(&read)

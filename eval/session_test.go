@@ -9,9 +9,8 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/cloud/search"
 	"cpar/user"
-	"cpar/user/rank"
+	"cpar/user/device"
 )
 
 func session(t testing.TB, c *Corpus, opt user.Options) *Session {
@@ -154,6 +153,7 @@ func TestPruningIsItsTwin(t *testing.T) {
 // r_p·(level − split) to the last bit, for every plane and request.
 func TestPlanesAreExact(t *testing.T) {
 	s := session(t, syntheticCorpus(1, 200, 20), user.Options{})
+	twin, _ := s.Twin.Compared()
 	for i, v := range s.Requests {
 		_, q, err := s.Builder.RequestVector(v, cpar.Params{Scheme: cpar.SchemeCPAR, L: 1, Approx: 100, Prune: true})
 		if err != nil {
@@ -166,7 +166,7 @@ func TestPlanesAreExact(t *testing.T) {
 		// r_p is the owner's secret: it must be one number for all planes.
 		scale := int64(0)
 		for j, got := range scores {
-			d := s.Twin.PlaneDistance(v, uint32(j))
+			d := twin.PlaneDistance(v, uint32(j))
 			if d == 0 {
 				if got != 0 {
 					t.Fatalf("request %d lies on plane %d, score %d", i, j, got)
@@ -189,17 +189,9 @@ func TestKeywordsComeBack(t *testing.T) {
 	s := session(t, c, user.Options{})
 	for i, im := range c.Test {
 		for _, p := range []cpar.Params{s.Builder.DefaultParams(), {Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}} {
-			pending, q, err := s.Builder.Request(im.Vectors, p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			reply, err := search.Annotate(s.Cloud, q)
-			if err != nil {
-				t.Fatal(err)
-			}
-			words, err := pending.Keywords(reply, 2)
-			if err != nil || !slices.ContainsFunc(words, func(w rank.Scored) bool { return w.Word == im.Keywords[0] }) {
-				t.Errorf("image %d, %v: %v, %v; want %s", i, p.Scheme, words, err, im.Keywords[0])
+			a, err := walk(t.Context(), s.opened(), device.Extracted("made", im.Vectors), p)
+			if err != nil || !slices.Contains(words(a.Keywords[:2]), im.Keywords[0]) {
+				t.Errorf("image %d, %v: %v, %v; want %s", i, p.Scheme, a, err, im.Keywords[0])
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"cpar"
 	"cpar/internal/parallel"
-	"cpar/kdforest"
 	"cpar/user"
 	"cpar/user/cluster"
 	"cpar/user/combined"
@@ -44,7 +43,7 @@ func MeasureStructures(ctx context.Context, c *Corpus, progress user.Progress) (
 	out := &Structures{Records: len(c.Train), Requests: len(c.Test)}
 	how := (&cpar.Manifest{Scheme: cpar.SchemeCPAR, Trees: 1, Lists: 1}).DefaultParams().Search
 	var options []user.Options
-	for _, split := range []user.SplitSpace{user.SplitOriginal, user.SplitPCA} {
+	for _, split := range []user.Split{user.SplitOriginal, user.SplitPCA} {
 		for _, place := range []cpar.Place{cpar.PlaceNode, cpar.PlaceLeaf} {
 			options = append(options, user.Options{Split: split, Place: place, Lists: user.None})
 		}
@@ -76,7 +75,8 @@ func MeasureStructures(ctx context.Context, c *Corpus, progress user.Progress) (
 }
 
 func measureStructure(ctx context.Context, c *Corpus, opt user.Options) ([]StructureRow, error) {
-	b, err := user.Setup(ctx, user.NewKey(), c.Train, opt)
+	opt.Scheme = cpar.SchemeCPAR
+	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), c.Train, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func nearestInTwin(b *user.Builder, twin *user.Twin, image user.Image, p cpar.Pa
 	if err != nil {
 		return nil, err
 	}
-	hits, err := twin.Search(v, pending, func(kdforest.Visit) {})
+	hits, err := twin.Search(pending, nil)
 	if err != nil {
 		return nil, err
 	}

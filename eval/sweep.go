@@ -7,6 +7,7 @@ import (
 	"cpar"
 	"cpar/internal/parallel"
 	"cpar/user"
+	"cpar/user/rank"
 )
 
 // A SweepRow is one search, over all test requests of the untouched collection.
@@ -163,9 +164,9 @@ func (w *sweeper) judgeAll(j int) (*judged, error) {
 		if err != nil {
 			return nil, fmt.Errorf("request %d: %w", i, err)
 		}
-		predicted[i] = keywordsOf(near, keywordsKept)
+		predicted[i] = words(rank.Keywords(near, keywordsKept))
 		five[i] = w.judge.mark(i, predicted[i])
-		all[i] = w.judge.mark(i, keywordsOf(near, everyWord))
+		all[i] = w.judge.mark(i, words(rank.Keywords(near, everyWord)))
 		share[i] = recall([][]uint32{matchRecords(reply)}, [][]uint32{matchRecords(w.replies[0][i])})
 	}
 	g := &judged{quality: Measure(predicted, w.truth)}

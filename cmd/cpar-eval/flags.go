@@ -32,31 +32,31 @@ func (f *flags) add(c *cobra.Command, out string) {
 	c.Flags().StringVar(&f.data, "data", "", "`folder` of the collection (required)")
 	c.Flags().StringVar(&f.cache, "cache", filepath.Join("results", "features"), "`folder` that keeps features between runs; empty for none")
 	c.Flags().StringVar(&f.out, "out", out, "`folder` that keeps results between runs; empty for none")
-	c.Flags().BoolVar(&f.anyBuild, "any-build", false, "take kept results of another build of this program, or of another machine, too")
+	c.Flags().BoolVar(&f.anyBuild, "any-build", false, "also accept kept results of another build of this program or another machine")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON instead of text")
 	c.Args = func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) }
 }
 
-// addSize is for what is measured on collections made larger.
+// addSize adds flags for measurements on enlarged collections.
 func (f *flags) addSize(c *cobra.Command) {
-	c.Flags().IntVar(&f.n, "n", eval.DefaultN, "images in the index that cost is measured on")
+	c.Flags().IntVar(&f.n, "n", eval.DefaultN, "images in the index for measuring cost")
 }
 
 func (f *flags) addMost(c *cobra.Command) {
 	c.Flags().IntVar(&f.most, "most", eval.DefaultMost, "images in the largest index of scaling")
 }
 
-// addShow is for what writes a report.
+// addShow adds flags for commands that write a report.
 func (f *flags) addShow(c *cobra.Command) {
-	c.Flags().StringVar(&f.publish, "publish", "", "copy what shows no photograph to this `folder` too")
-	c.Flags().StringVar(&f.docs, "docs", "", "write the page of results to this `file` too, as the command results does")
+	c.Flags().StringVar(&f.publish, "publish", "", "also copy everything that shows no photograph to this `folder`")
+	c.Flags().StringVar(&f.docs, "docs", "", "also write the page of results to this `file`, like the command results")
 }
 
-// addModel is for what measures profile network too.
+// addModel adds flags for measurements of profile network.
 func (f *flags) addModel(c *cobra.Command) {
-	c.Flags().StringVar(&f.model, "model", "", "`file` of an image network (ONNX) for profile network; without one that profile is left out")
-	c.Flags().StringVar(&f.preprocessing, "preprocessing", "", "how pictures are prepared for it: a preset, or a sidecar `file`")
-	c.Flags().StringVar(&f.runtime, "runtime", "auto", "what runs it: auto, go or onnxruntime")
+	c.Flags().StringVar(&f.model, "model", "", "`file` of an image network (ONNX) for profile network; without it that profile is left out")
+	c.Flags().StringVar(&f.preprocessing, "preprocessing", "", "preprocessing of pictures for it: a preset, or a sidecar `file`")
+	c.Flags().StringVar(&f.runtime, "runtime", "auto", "runtime for it: auto, go or onnxruntime")
 }
 
 // plan makes the plan of a run; the caller closes its lab.
@@ -78,7 +78,7 @@ func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
 	}
 	lab := &eval.Lab{Data: f.data, Cache: f.cache, Progress: bar.On(cmd.ErrOrStderr()),
 		Model: f.model, Preprocessing: f.preprocessing, Runtime: f.runtime}
-	if _, err := lab.Network(); err != nil { // before minutes have passed
+	if _, err := lab.Network(); err != nil { // fail early, not after minutes
 		return nil, err
 	}
 	return &eval.Plan{
@@ -88,7 +88,7 @@ func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
 	}, nil
 }
 
-// lines tells people of every step on w.
+// lines reports every step on w.
 func lines(w io.Writer) func(step.Record, error) {
 	return func(r step.Record, err error) {
 		took := time.Duration(r.Seconds * float64(time.Second)).Round(100 * time.Millisecond)

@@ -1,5 +1,5 @@
-// Command cpar-eval measures CPAR on an annotated collection, the way the
-// paper does. It runs both sides in one process.
+// Command cpar-eval measures CPAR on an annotated collection, as the paper does. It runs
+// both sides in one process.
 package main
 
 import (
@@ -38,8 +38,8 @@ func run() int {
 	return exitcode.Report(os.Stderr, "cpar-eval", execute(ctx, rootCommand()))
 }
 
-// execute runs a command; the end of ctx is told as what it is, not as a
-// failure of the step under way.
+// execute runs a command. It reports the end of ctx as an interruption, not as a failure
+// of the running step.
 func execute(ctx context.Context, root *cobra.Command) error {
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

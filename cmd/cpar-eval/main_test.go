@@ -30,17 +30,16 @@ func invoke(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// The commands that measure, each with the flags that it has besides those of all
-// of them.
+// The measuring commands, each with its flags besides those of all of them.
 var measuring = map[string]string{"agreement": "", "all": "model most n", "alphagamma": "", "attacks": "model", "corel5k": "", "cost": "n", "flann": "",
 	"numbers": "n", "pca": "", "profile-growth": "n", "profiles": "model n", "recall": "", "samples": "", "scaling": "most", "sealed": "n", "speedup": "",
 	"structures": "", "tradeoff": ""}
 
-// Every measurement can be had alone, as JSON, and asks for its collection.
+// Every measurement is available separately, as JSON, and requires a collection.
 func TestCommands(t *testing.T) {
 	for _, c := range rootCommand().Commands() {
 		if _, ok := measuring[c.Name()]; !ok && c.Name() != "report" && c.Name() != "results" {
-			t.Errorf("%s: a command that nobody expects", c.Name())
+			t.Errorf("%s: an unexpected command", c.Name())
 		}
 	}
 	for name, flags := range measuring {
@@ -61,7 +60,7 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%s without a collection: %v", name, err)
 		}
 		if _, err := invoke(t, name, "--data", filepath.Join(t.TempDir(), "none"), "--out", t.TempDir()); !errors.Is(err, cpar.ErrInput) {
-			t.Errorf("%s of a folder that is not there: %v", name, err)
+			t.Errorf("%s of a missing folder: %v", name, err)
 		}
 		if _, err := invoke(t, name, "surplus"); !errors.Is(err, exitcode.ErrUsage) {
 			t.Errorf("%s with an argument: %v", name, err)
@@ -83,7 +82,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// An interrupt is told as one, whatever was under way.
+// An interrupt is reported as such, whatever was running.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -98,8 +97,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// The standard protocol is printed with F1 and the published methods; as JSON
-// these have a key of their own.
+// The standard protocol is printed with F1 and the published methods; JSON has a separate
+// key for these.
 func TestCorel5k(t *testing.T) {
 	data, out := collection(t, 40), t.TempDir()
 	args := []string{"corel5k", "--data", data, "--out", out, "--cache", ""}
@@ -127,7 +126,7 @@ func TestCorel5k(t *testing.T) {
 	}
 }
 
-// Three commands look at one run: each prints its table, and as JSON all of it.
+// Three commands show one run: each prints its table, and as JSON all of it.
 func TestSweep(t *testing.T) {
 	args := []string{"recall", "--data", collection(t, 40), "--out", t.TempDir(), "--cache", ""}
 	text, err := invoke(t, args...)
@@ -153,8 +152,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Profiles are measured with what there is: without an image network the third is
-// left out, in words that say what to do; a model that is not there stops at once.
+// Profiles are measured with what is available: without an image network the third is
+// left out, with advice; a missing model stops at once.
 func TestProfiles(t *testing.T) {
 	data := collection(t, 40)
 	args := []string{"profiles", "--data", data, "--out", t.TempDir(), "--cache", "", "--n", "0"}
@@ -178,11 +177,11 @@ func TestProfiles(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 	if _, err := invoke(t, append(args, "--model", filepath.Join(data, "none.onnx"))...); !errors.Is(err, cpar.ErrInput) {
-		t.Errorf("a model that is not there: %v", err)
+		t.Errorf("a missing model: %v", err)
 	}
 }
 
-// collection writes a folder of n photographs, drawn.
+// collection writes a folder of n generated photographs.
 func collection(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -208,7 +207,7 @@ func collection(t *testing.T, n int) string {
 	return dir
 }
 
-// One step, kept, and the report of it; a change of a photograph measures anew.
+// One step is kept, and reported from the kept result; changing a photograph measures again.
 func TestSamplesThenReport(t *testing.T) {
 	data, out := collection(t, 40), t.TempDir()
 	args := []string{"samples", "--data", data, "--out", out, "--cache", filepath.Join(out, "features"), "--json"}
@@ -226,7 +225,7 @@ func TestSamplesThenReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := invoke(t, args...); err != nil || again != first {
-		t.Errorf("the second run says otherwise: %v", err)
+		t.Errorf("the second run has another result: %v", err)
 	}
 	if after, err := os.Stat(state); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the second run measured again (%v)", err)
@@ -234,7 +233,7 @@ func TestSamplesThenReport(t *testing.T) {
 	if text, err := invoke(t, "report", "--out", out, "--data", data, "--json"); err != nil || !strings.Contains(text, `"samples"`) || !strings.Contains(text, "report.html") {
 		t.Errorf("%s, %v", text, err)
 	}
-	// The page of results is of what was published, or of the folder that it is told.
+	// The page of results comes from the published folder or from a given one.
 	published, docs, again := filepath.Join(t.TempDir(), "published"), filepath.Join(t.TempDir(), "docs", "results.md"), filepath.Join(t.TempDir(), "again.md")
 	if text, err := invoke(t, "report", "--out", out, "--data", data, "--publish", published, "--docs", docs); err != nil {
 		t.Errorf("%s, %v", text, err)

@@ -9,7 +9,7 @@ import (
 	"cpar/eval"
 )
 
-// oneCommands are the subcommands that measure one thing.
+// oneCommands returns the subcommands that measure one thing.
 func oneCommands() []*cobra.Command {
 	var out []*cobra.Command
 	for _, m := range eval.Measurements() {
@@ -20,7 +20,7 @@ func oneCommands() []*cobra.Command {
 	return out
 }
 
-// one measures m and prints its tables, or that of a view; as JSON the result is whole.
+// one measures m and prints its tables, or that of a view; JSON always has the whole result.
 func one(m eval.Measurement, v eval.View) *cobra.Command {
 	var f flags
 	c := &cobra.Command{

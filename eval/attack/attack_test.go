@@ -8,8 +8,8 @@ import (
 	"cpar"
 )
 
-// Every attack does on a small collection what SECURITY.md says it does: well
-// above guessing where the cloud learns something, at guessing where it does not.
+// On a small collection every attack does what SECURITY.md says: well above guessing if
+// the cloud learns something, at guessing if it does not.
 func TestAttacks(t *testing.T) {
 	c := made(1, 500, 120)
 	rows, err := Run(t.Context(), c, Options{PCA: 128, More: []*Target{opaque(len(c.Train))}})
@@ -27,31 +27,31 @@ func TestAttacks(t *testing.T) {
 		known          int
 		least, most    float64
 	}{
-		// Linked, the same photo and a changed copy of it.
+		// Linked: the same photo and a changed copy of it.
 		{"link-order", cpar, 0, 0.93, 1}, {"link-scores", cpar, 0, 0.93, 1}, {"link-path", cpar, 0, 0.9, 1},
 		{"link-scores", capia, 0, 0.93, 1}, {"link-scores-changed-copy", capia, 0, 0.88, 1},
 		{"link-order-changed-copy", cpar, 0, 0.88, 1}, {"link-path-changed-copy", cpar, 0, 0.55, 1},
-		// Recovered: exactly from vectors, more surely the more photos are known.
+		// Recovered: exactly from vectors, and better the more photos are known.
 		{"request-by-vectors", cpar, 3, 0.8, 1}, {"request-by-vectors", capia, 10, 0.93, 1},
 		{"request-by-photos", cpar, 3, 0, 0.45}, {"request-by-photos", cpar, 10, 0.35, 1},
 		{"request-by-photos", cpar, 30, 0.8, 1}, {"request-by-photos", capia, 300, 0.88, 1},
-		// Matched with no pair known, and where half of the photos are not there.
+		// Matched with no known pairs, also when half of the photos are missing.
 		{"match", cpar, 30, 0, 1}, {"match", cpar, 120, 0.75, 1}, {"match", capia, 120, 0.75, 1}, {"match-half", cpar, 120, 0.75, 1},
-		// How often a record is returned says nothing of its keywords; records with
-		// like scores have like ones.
+		// How often a record is returned says nothing about its keywords; records with
+		// similar scores have similar keywords.
 		{"keyword-by-returns", cpar, 120, 0.4, 0.8}, {"keyword-by-likeness", cpar, 100, 0.7, 1}, {"keyword-by-likeness", capia, 100, 0.7, 1},
-		// Gaps: nothing from the number of splits, more from requests, as much
-		// from order-preserving encryption, all from planes.
+		// Gaps: nothing from the number of splits, more from requests, as much from
+		// order-preserving encryption, everything from planes.
 		{"spacing-ranks", cpar, 0, 0.35, 0.65}, {"spacing-ranks-requests", cpar, 120, 0.52, 0.95}, {"spacing-ope", cpar, 0, 0.65, 1},
 		{"spacing-planes", cpar, 1, 1, 1}, {"spacing-planes-exact", cpar, 1, 1, 1},
 		{"scale-planes", cpar, 20, 1, 1}, {"scale-scores", cpar, 0, 0.01, 0.8},
-		// Scales, from photos asked about repeatedly: better beside others, and with
+		// Scales, from photos requested repeatedly: better with other photos, and with
 		// more requests.
 		{"scale-slopes", cpar, 2, 0.01, 0.4}, {"scale-slopes-log", cpar, 2, 0.6, 1}, {"scale-slopes", capia, 3, 0.7, 1},
 		{"scale-slopes-log", capia, 3, 0.85, 1}, {"scale-slopes", cpar, 5, 0.93, 1}, {"offset-slopes", cpar, 5, 0.75, 1},
 		{"key-elimination-noiseless", cpar, 64, 1, 1}, {"key-elimination", cpar, 64, 0, 0},
 	} {
-		// Keys and noise are new in every run: the limits leave room for that.
+		// Keys and noise are new in every run: the limits allow for that.
 		if r := row(t, rows, want.attack, want.scheme, want.known); r.Success < want.least || r.Success > want.most {
 			t.Errorf("%s on %s, %d known: success %.3f (guessing %.3f), want %.2f to %.2f", r.Attack, r.Scheme, r.Known, r.Success, r.Baseline, want.least, want.most)
 		}
@@ -69,9 +69,9 @@ func TestAttacks(t *testing.T) {
 			t.Errorf("%s on %s, profile learned, %d known: %+v, want %.2f to %.2f", want.attack, want.scheme, want.known, r, want.least, want.most)
 		}
 	}
-	// A scheme that shows random words, and sealed, whose words look random: no
-	// attack may seem to work. With three
-	// times the half-width of a 95 % interval, since there are many rows.
+	// A scheme that shows random words, and sealed, whose words look random: no attack
+	// may appear to work. Three times the half-width of a 95 % interval, since there are
+	// many rows.
 	tried := map[string]int{}
 	for _, r := range rows {
 		if r.Scheme != "opaque" && r.Scheme != "sealed" {
@@ -81,7 +81,7 @@ func TestAttacks(t *testing.T) {
 			tried[r.Scheme]++
 		}
 		if most := r.Baseline + 3*(r.High-r.Success); r.Success > most {
-			t.Errorf("%s learns something of %s: %+v", r.Attack, r.Scheme, r)
+			t.Errorf("%s learns something about %s: %+v", r.Attack, r.Scheme, r)
 		}
 	}
 	if tried["opaque"] < 10 || tried["sealed"] != tried["opaque"] {
@@ -89,7 +89,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// A run needs something to index and to ask, and ends when it is interrupted.
+// A run needs something to index and to request, and stops when interrupted.
 func TestRunRefuses(t *testing.T) {
 	if _, err := Run(t.Context(), &Collection{Train: made(1, 1, 9).Train}, Options{}); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("one image: %v", err)

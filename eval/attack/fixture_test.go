@@ -12,13 +12,13 @@ import (
 	"cpar/user/feature"
 )
 
-// factors is how many independent things photos of a made collection differ in.
+// factors is the number of independent ways in which synthetic photos differ.
 const factors = 8
 
-// made is a collection that was never photos. Each has a place in a space of a few
-// factors, the first of which matter most, and features that follow from it, with
-// a little noise: as photos have, whose features depend on each other. The two
-// greatest factors give the keyword.
+// made is a collection that never was photos. Each has a position in a space of a few
+// factors, the first of which matter most, and features that follow from it with a little
+// noise: in real photos, too, features depend on each other. The two greatest factors
+// determine the keyword.
 func made(seed uint64, train, test int) *Collection {
 	rng := mrand.New(mrand.NewPCG(seed, 1))
 	m := &maker{}
@@ -48,7 +48,7 @@ func made(seed uint64, train, test int) *Collection {
 	}}
 }
 
-// maker makes features of places.
+// maker makes features from positions.
 type maker struct {
 	middle [3*48 + 2*256 + 2*4096]float64
 	weight [3*48 + 2*256 + 2*4096][factors]float64
@@ -78,8 +78,8 @@ func (m *maker) features(rng *mrand.Rand, u *[factors]float64) *feature.Vectors 
 		Gabor: part(256, false), GaborQ: part(256, false), Haar: part(4096, false), HaarQ: part(4096, false)}
 }
 
-// opaque is a target that says nothing: a request is random bytes, and what the
-// cloud computes are words that look random, as those of a ciphertext do.
+// opaque is a target that reveals nothing: a request is random bytes, and the cloud
+// computes words that look random, like those of a ciphertext.
 func opaque(records int) *Target {
 	place := make([]int, records)
 	for i := range place {
@@ -113,7 +113,7 @@ func (c *opaqueCloud) Observe(request []byte) (*Seen, error) {
 	return s, nil
 }
 
-// row is the row of an attack on profile `paper`.
+// row returns the row of an attack on profile paper.
 func row(t *testing.T, rows []Row, attack, scheme string, known int) Row {
 	t.Helper()
 	return profileRow(t, rows, attack, scheme, "paper", known)

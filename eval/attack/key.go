@@ -13,20 +13,20 @@ import (
 
 // Recovering the key S from records.
 //
-// C = S⁻¹(w·V + e), so ⟨s, C⟩ = w·V[j] + e[j] for row j of S: with C and V known, an
-// equation in the m words of s. Without noise m of them give the row, by
-// elimination. With it they are m samples of LWE, with the modulus 2⁶⁴ and an
-// error of 3.2, and elimination gives nothing; lattice reduction does, at a cost
-// that is estimated here and not spent.
+// C = S⁻¹(w·V + e), so ⟨s, C⟩ = w·V[j] + e[j] for row j of S: a pair of known C and V
+// gives an equation in the m words of s. Without noise, m equations give the row by
+// elimination. With noise they are m LWE samples with modulus 2⁶⁴ and an error of 3.2,
+// and elimination gives nothing. Lattice reduction does, at a cost that is estimated
+// here, not spent.
 
-// toyDim is the dimension in which elimination is shown.
+// toyDim is the dimension in which elimination is demonstrated.
 const toyDim = 48
 
-// eliminate solves rows·x = right modulo 2⁶⁴ for every column of right: rows is
-// k×m, right k×t, the result t×m. The pivot of a column is a word with the fewest
-// factors of 2; where that is 2^v, the rows show an unknown modulo 2^(64−v) only,
-// and the least is taken. It returns nil if the rows are dependent; where right is
-// no multiple of them the result means nothing.
+// eliminate solves rows·x = right modulo 2⁶⁴ for every column of right: rows is k×m,
+// right k×t, the result t×m. The pivot of a column is a word with the fewest factors of
+// 2; if these are 2^v, the rows determine an unknown only modulo 2^(64−v), and the least
+// value is taken. It returns nil if the rows are dependent. If there is no solution the
+// result is meaningless.
 func eliminate(rows, right [][]uint64) [][]uint64 {
 	k, m, t := len(rows), len(rows[0]), len(right[0])
 	a := make([][]uint64, k)
@@ -64,8 +64,8 @@ func eliminate(rows, right [][]uint64) [][]uint64 {
 	return out
 }
 
-// eliminateToy encrypts known records in a toy dimension, solves for S and decrypts
-// fresh records with it.
+// eliminateToy encrypts known records in a toy dimension, solves for S and decrypts other
+// records with it.
 func eliminateToy(noiseless bool) (Row, error) {
 	const known, fresh = toyDim + 16, 100
 	p := ive.Params{Dim: toyDim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
@@ -103,12 +103,12 @@ func eliminateToy(noiseless bool) (Row, error) {
 	return proportion(name, cpar.SchemeCPAR.String(), known, read, fresh, 0), nil
 }
 
-// quietRow finds one row of S from an index alone, with nothing known. The last
-// element of every record is 1 and carries no noise (combined.Budget.QuietSlot),
-// so that ⟨s, C⟩ = w for all records. It returns nil if there are too few.
+// quietRow finds one row of S from an index alone, with no prior knowledge. The last
+// element of every record is 1 and has no noise (combined.Budget.QuietSlot), so ⟨s,
+// C⟩ = w for all records. It returns nil if there are too few.
 func quietRow(v *View) (row []uint64, used int) {
 	m := len(v.Vectors[0])
-	used = m + 16 // some spare, for rows that depend on each other
+	used = m + 16 // a few more, in case rows are dependent
 	if used >= len(v.Vectors) {
 		return nil, used
 	}
@@ -123,8 +123,7 @@ func quietRow(v *View) (row []uint64, used int) {
 	return s[0], used
 }
 
-// judgeQuiet tries the row on the records that were not used: that it fits one by
-// chance has a chance of 2⁻⁶⁴.
+// judgeQuiet tests the row on the unused records: it fits one by chance with probability 2⁻⁶⁴.
 func judgeQuiet(v *View, row []uint64, used int) Row {
 	right := 0
 	for _, c := range v.Vectors[used:] {
@@ -135,12 +134,12 @@ func judgeQuiet(v *View, row []uint64, used int) Row {
 	return proportion("key-quiet-row", v.Scheme, 0, right, len(v.Vectors)-used, 0)
 }
 
-// latticeRows are estimates for the key of an index of so many records of m words,
-// the first dims of which are z and some typical in size.
+// latticeRows are estimates for the key of an index with this many records of m words.
+// The first dims words are z, of magnitude typical.
 func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 	known := LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, Most: max(records, 4*m)}.Primal()
-	// Nothing known: the rows of w·V + e themselves are short, those of z most of
-	// all, and combinations of the ciphertexts by rows of S.
+	// With nothing known: the rows of w·V + e are short, most of all those of z, and they
+	// are combinations of the ciphertexts by rows of S.
 	dense := Dense(m, dims, 64, math.Ldexp(typical, ive.DistanceShift))
 	return []Row{
 		{Attack: "key-lattice-estimate", Scheme: scheme, Known: known.Samples, Estimate: &known},
@@ -150,7 +149,7 @@ func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 
 const (
 	noiseSigma = 3.2
-	// typicalElement is about what an element of z is: its square is the L1
+	// typicalElement is the typical size of an element of z: its square is the L1
 	// distance from the baseline in levels, some four units of 499.5.
 	typicalElement = 45
 )

@@ -14,24 +14,24 @@ import (
 
 // Recovering the key S from known vectors and scores, without a lattice.
 //
-// A record is C = S⁻¹·A with A = w·V + e, a request t = Sᵀ·T with T = w·V_s + e_s,
-// and ⟨C, t⟩ = ⟨A, T⟩ in whole numbers, all bits of it. Known vectors give the
-// requests (request-solved), whose elements are whole numbers: z_s, r_s. What is
-// left of ⟨A, T⟩ − w²·⟨V, V_s⟩ is, in units of w,
+// A record is C = S⁻¹·A with A = w·V + e, a request t = Sᵀ·T with T = w·V_s + e_s, and
+// ⟨C, t⟩ = ⟨A, T⟩ in integers, all bits of it. Known vectors give the requests
+// (request-solved), whose elements are integers: z_s, r_s. The remainder of ⟨A,
+// T⟩ − w²·⟨V, V_s⟩ is, in units of w,
 //
-//	⟨e, V_s⟩ + ⟨V, e_s⟩ + (what is a multiple of r_s) + (what is constant)
+//	⟨e, V_s⟩ + ⟨V, e_s⟩ + (a multiple of r_s) + (a constant)
 //
-// For one record and many requests that is linear in e, and V_s is so much greater
-// than V that least squares gives e to a fraction of 1: it is rounded, and e_s
-// drops out as noise. Now A is known without error, and elimination gives the rows
-// of S that z meets. It takes about one and a half times as many requests as a
-// record has words, and so many known vectors.
+// For one record and many requests that is linear in e, and V_s is so much larger than V
+// that least squares gives e to a fraction of 1: it is rounded, and e_s drops out as
+// noise. Now A is known exactly, and elimination gives the rows of S that belong to z. It
+// takes about one and a half times as many requests as a record has words, and as many
+// known vectors.
 
-// spreadEpsilon is how far 3·ε moves a score.
+// spreadEpsilon bounds how far 3·ε changes a score.
 const spreadEpsilon = 3 * ive.EpsilonBound
 
-// solveUnit is solveRequests for vectors of length 1, which the attacker knows:
-// r_s follows from the length of what least squares finds.
+// solveUnit is solveRequests for vectors known to have length 1: r_s follows from the
+// length of the least squares solution.
 func solveUnit(v *View, known []int, vectors []*projected) ([]solved, error) {
 	out, err := solveRequests(v, known, vectors)
 	if err != nil {
@@ -54,17 +54,17 @@ func solveUnit(v *View, known []int, vectors []*projected) ([]solved, error) {
 	return out, nil
 }
 
-// asked is a request in whole numbers, as its owner laid it out.
-type asked struct {
+// exactRequest is a request in integers, as its owner laid it out.
+type exactRequest struct {
 	seen  *Seen
 	z     []int64
 	scale int64
 }
 
-// exactRequests are the requests that can be read exactly: their distances from
-// the known vectors fit the scores to within ε. disturbed is what ε does to the
-// scores of the known records as far as it is known, improved.
-func exactRequests(v *View, known []int, vectors []*projected, disturbed []float64) ([]asked, error) {
+// exactRequests returns the requests that can be read exactly: their distances from the
+// known vectors match the scores up to ε. disturbed is the current estimate of ε's effect
+// on the scores of the known records; it is improved.
+func exactRequests(v *View, known []int, vectors []*projected, disturbed []float64) ([]exactRequest, error) {
 	clean := &View{Scheme: v.Scheme, Stored: v.Stored}
 	for _, s := range v.Seen {
 		scores := make([]float64, v.Records)
@@ -77,11 +77,11 @@ func exactRequests(v *View, known []int, vectors []*projected, disturbed []float
 	if err != nil {
 		return nil, err
 	}
-	var out []asked
+	var out []exactRequest
 	left := make([]float64, len(known))
 	sums := make([]float64, len(known))
 	for j, s := range got {
-		a := asked{seen: v.Seen[j], z: make([]int64, len(s.z))}
+		a := exactRequest{seen: v.Seen[j], z: make([]int64, len(s.z))}
 		along, square := 0.0, 0.0
 		for i, x := range s.z {
 			rounded := math.Round(x)
@@ -112,8 +112,8 @@ func exactRequests(v *View, known []int, vectors []*projected, disturbed []float
 	return out, nil
 }
 
-// score is r_s·‖z − z_s‖²: all of a score but what does not depend on both.
-func (a *asked) score(p *projected) int64 {
+// score is r_s·‖z − z_s‖²: the part of a score that depends on both.
+func (a *exactRequest) score(p *projected) int64 {
 	sum := int64(0)
 	for i, x := range p.z {
 		d := int64(x) - a.z[i]
@@ -122,12 +122,12 @@ func (a *asked) score(p *projected) int64 {
 	return a.scale * sum
 }
 
-// keyByScores finds the rows of S that belong to z, by known vectors and the
-// requests seen; nil for those that all known vectors have 0 for, and altogether
-// nil if there are too few requests or vectors.
+// keyByScores finds the rows of S that belong to z from known vectors and the observed
+// requests. A row is nil if all known vectors are 0 there; the result is nil if there are
+// too few requests or vectors.
 func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error) {
 	disturbed := make([]float64, len(known))
-	var requests []asked
+	var requests []exactRequest
 	for range 3 {
 		var err error
 		if requests, err = exactRequests(v, known, vectors, disturbed); err != nil {
@@ -149,7 +149,7 @@ func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error)
 	if err != nil {
 		return nil, err
 	}
-	// The surest first.
+	// The most certain first.
 	order := make([]int, len(known))
 	for k := range order {
 		order[k] = k
@@ -182,20 +182,17 @@ func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error)
 	return key, nil
 }
 
-// shifts are what the noise of all records in a slot may be off by: their mean is
-// only nearly 0.
+// shifts are the possible errors of a slot's noise over all records: their mean is only nearly 0.
 var shifts = []int64{0, -1, 1}
 
-// estimated is the noise of a record, and how far the worst of it was from a whole
-// number.
+// estimated is the noise of a record, and how far the worst element was from an integer.
 type estimated struct {
 	e      []int64
 	unsure float64
 }
 
-// recordNoise is e of every known record in the slots, by least squares over the
-// requests.
-func recordNoise(v *View, known []int, vectors []*projected, requests []asked, slots []int) ([]estimated, error) {
+// recordNoise returns e of every known record in the slots, by least squares over the requests.
+func recordNoise(v *View, known []int, vectors []*projected, requests []exactRequest, slots []int) ([]estimated, error) {
 	rows := make([][]float64, len(requests))
 	y := mat.NewDense(len(requests), len(known), nil)
 	rest := make([]int64, len(known))
@@ -209,8 +206,8 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []asked, s
 			return nil, err
 		}
 		for k, i := range known {
-			// Whole numbers of 63 bits; what is left has fewer than 53 once r_s·r, which
-			// all records have, is out.
+			// Integers of 63 bits; fewer than 53 remain after removing r_s·r, which all
+			// records share.
 			rest[k] = int64(modq.Dot(v.Vectors[i], q.Vector)) - a.score(vectors[k])<<(2*ive.DistanceShift)
 			y.Set(j, k, math.Ldexp(float64(rest[k]-rest[0]), -ive.DistanceShift))
 		}
@@ -225,8 +222,8 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []asked, s
 	}
 	out := make([]estimated, len(known))
 	for j := range slots {
-		// What e_s does is nearly the same for all records: a shift of e, whose
-		// fraction they show, and whose whole part makes their mean 0.
+		// The effect of e_s is nearly the same for all records: a shift of e. The records
+		// show its fraction; its whole part makes their mean 0.
 		var sin, cos float64
 		for k := range known {
 			s, c := math.Sincos(2 * math.Pi * x.At(j, k))
@@ -245,7 +242,7 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []asked, s
 	return out, nil
 }
 
-// judgeKey counts the records beyond the known that the rows decrypt.
+// judgeKey counts the unknown records that the rows decrypt.
 func judgeKey(v *View, known []int, key [][]uint64, truth []*projected) Row {
 	right, trials := 0, 0
 	taken := marked(v.Records, known)

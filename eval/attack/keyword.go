@@ -6,14 +6,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Keywords of records, from what is returned and from scores. A guess is one
-// keyword a record, and right if the record has it. The baseline names the
-// commonest keyword every time.
+// Keywords of records, guessed from returned records and from scores. A guess is one
+// keyword per record, and right if the record has it. The baseline always guesses the
+// commonest keyword.
 
-// byReturns guesses from how often records were returned alone, with public
-// statistics: how keywords are distributed among records that are returned so
-// often. These are taken from half of the collection, learn, which is more than a
-// public collection would tell; the guesses are for the others.
+// byReturns guesses only from how often records were returned, with public statistics:
+// the distribution of keywords among records that are returned equally often. These come
+// from half of the collection, learn, which tells more than a public collection would;
+// the guesses are for the other half.
 func byReturns(v *View, keywords [][]string, learn []bool) []string {
 	count := make([]int, v.Records)
 	for _, s := range v.Seen {
@@ -46,11 +46,11 @@ func byReturns(v *View, keywords [][]string, learn []bool) []string {
 	return out
 }
 
-// neighboursAsked is how many known records vote on the keyword of another.
-const neighboursAsked = 5
+// votingNeighbours is the number of known records that vote on the keyword of another.
+const votingNeighbours = 5
 
-// byLikeness guesses from the keywords of known records: those whose scores are
-// most alike over all requests, hence which lie near, vote.
+// byLikeness guesses from the keywords of known records: those with the most similar
+// scores over all requests, which therefore lie near, vote.
 func byLikeness(v *View, keywords [][]string, known []int) []string {
 	k := len(v.Seen)
 	rows := mat.NewDense(v.Records, k, nil)
@@ -74,9 +74,9 @@ func byLikeness(v *View, keywords [][]string, known []int) []string {
 			for at > 0 && off < nearest[at-1].off {
 				at--
 			}
-			if at < neighboursAsked {
+			if at < votingNeighbours {
 				nearest = append(nearest[:at], append([]voter{{other, off}}, nearest[at:]...)...)
-				nearest = nearest[:min(len(nearest), neighboursAsked)]
+				nearest = nearest[:min(len(nearest), votingNeighbours)]
 			}
 		}
 		votes := map[string]int{}
@@ -90,7 +90,7 @@ func byLikeness(v *View, keywords [][]string, known []int) []string {
 	return out
 }
 
-// winner has most votes; of several the first in the alphabet.
+// winner returns the word with the most votes; of equals the first in the alphabet.
 func winner(votes map[string]int) string {
 	best := ""
 	for w, n := range votes {
@@ -113,7 +113,7 @@ func commonest(keywords [][]string, of []bool) string {
 	return winner(votes)
 }
 
-// judgeKeywords judges the guesses for records that were not known.
+// judgeKeywords judges the guesses for unknown records.
 func judgeKeywords(attack string, v *View, number int, guesses []string, keywords [][]string, known []bool) Row {
 	right, base, trials := 0, 0, 0
 	common := commonest(keywords, known)

@@ -2,35 +2,35 @@ package attack
 
 import "math"
 
-// An Estimate is the cost of a lattice attack that was not run.
+// An Estimate is the cost of a lattice attack that is not carried out.
 type Estimate struct {
-	// Samples is how many ciphertexts the cheapest attack takes, Dimension that of
-	// the lattice.
+	// Samples is the number of ciphertexts that the cheapest attack uses, Dimension that
+	// of the lattice.
 	Samples   int `json:"samples"`
 	Dimension int `json:"dimension"`
-	// BlockSize is BKZ's β, Delta the root Hermite factor that it reaches.
+	// BlockSize is BKZ's β, Delta the root Hermite factor that it achieves.
 	BlockSize int     `json:"block_size"`
 	Delta     float64 `json:"delta"`
-	// Bits is core-SVP: log₂ of the cost of one call of a sieve in dimension β,
-	// 2^(0.292·β), classical. An attack takes thousands of calls and more memory
-	// than this counts; its cost in hours lies above, its security never.
+	// Bits is core-SVP: log₂ of the classical cost of one sieve in dimension β,
+	// 2^(0.292·β). An attack takes thousands of sieves and more memory than this counts,
+	// so its real cost is always above this.
 	Bits float64 `json:"bits"`
 }
 
-// LWE is b = ⟨a, s⟩ + e mod q: Dim words of s, uniform or as small as e (which
-// makes no difference, since Dim samples turn one into the other), and e of
-// standard deviation Sigma, in LogQ bits.
+// LWE is b = ⟨a, s⟩ + e mod q: Dim words of s, uniform or as small as e (which makes no
+// difference, since Dim samples turn one into the other), and e with standard deviation
+// Sigma; q has LogQ bits.
 type LWE struct {
 	Dim         int
 	LogQ, Sigma float64
-	// Most is how many samples there can be; 0 for any number.
+	// Most is the greatest number of samples; 0 for no limit.
 	Most int
 }
 
-// Primal is the cost of the primal attack by unique-SVP embedding, with the
-// success condition of Alkim, Ducas, Pöppelmann and Schwabe ("Post-quantum key
-// exchange: a new hope", USENIX Security 2016, section 6.3), which experiments
-// bear out (Albrecht, Göpfert, Virdia, Wunderer, ASIACRYPT 2017): with m samples
+// Primal returns the cost of the primal attack by unique-SVP embedding, with the success
+// condition of Alkim, Ducas, Pöppelmann and Schwabe ("Post-quantum key exchange: a new
+// hope", USENIX Security 2016, section 6.3), confirmed by experiments (Albrecht, Göpfert,
+// Virdia, Wunderer, ASIACRYPT 2017). With m samples
 // beyond the Dim that make s small, the lattice has dimension d = Dim + m + 1 and
 // volume q^m, and BKZ-β finds the error as soon as
 //
@@ -49,7 +49,7 @@ func (p LWE) Primal() Estimate {
 			left := math.Log2(p.Sigma) + math.Log2(float64(block))/2
 			return left <= float64(2*block-d-1)*math.Log2(hermite(block))+float64(m)/float64(d)*p.LogQ
 		}
-		// δ falls with β, so that fits turns true once.
+		// δ falls with β, so fits becomes true at one point.
 		low, high := 2, min(d, 4096)
 		if !fits(high) {
 			continue
@@ -68,17 +68,16 @@ func (p LWE) Primal() Estimate {
 	return best
 }
 
-// Dense is the cost of finding, with no plaintext known, the sublattice that rank
-// short secret combinations of the ciphertexts span: vectors of k elements of
-// standard deviation σ in the lattice of all combinations of dim rows modulo q, for
-// any number k of ciphertexts. It is found as soon as its volume is below the
-// product of the last rank Gram–Schmidt norms of a basis reduced by BKZ-β, that is
+// Dense returns the cost of finding, without known plaintext, the sublattice spanned by
+// rank short secret combinations of the ciphertexts: vectors of k elements with standard
+// deviation σ in the lattice of all combinations of dim rows modulo q, for any number k
+// of ciphertexts. It is found once its volume is below the product of the last rank
+// Gram–Schmidt norms of a basis reduced by BKZ-β, that is
 //
 //	log σ√k ≤ (1 − dim/k)·log q − (k − rank)·log δ(β)
 //
-// (Kirchner and Fouque, EUROCRYPT 2017, after Pataki and Tural). Ducas and van
-// Woerden (ASIACRYPT 2021) show that it happens earlier still, so the cost lies
-// below.
+// (Kirchner and Fouque, EUROCRYPT 2017, after Pataki and Tural). Ducas and van Woerden
+// (ASIACRYPT 2021) show that it happens even earlier, so the cost is lower.
 func Dense(dim, rank int, logQ, sigma float64) Estimate {
 	best := Estimate{Bits: math.Inf(1)}
 	for k := dim + dim/8; k <= 6*dim; k += max(1, dim/64) {
@@ -94,9 +93,9 @@ func Dense(dim, rank int, logQ, sigma float64) Estimate {
 	return best
 }
 
-// smallBlocks are root Hermite factors of small blocks, by experiment, as the
-// lattice estimator has them (Albrecht, Player, Scott, J. Math. Cryptol. 9, 2015):
-// below 40 the formula does not hold.
+// smallBlocks are experimental root Hermite factors of small blocks, from the lattice
+// estimator (Albrecht, Player, Scott, J. Math. Cryptol. 9, 2015): the formula does not
+// hold below 40.
 var smallBlocks = []struct {
 	block int
 	delta float64

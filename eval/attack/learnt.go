@@ -8,48 +8,48 @@ import (
 	"cpar"
 	"cpar/user"
 	"cpar/user/ive"
+	"cpar/user/profile"
 	"cpar/user/vector"
 )
 
-// Profiles `learned` and `network`: what changes where vectors are short and
-// their distances were learnt from private photos and keywords.
+// Profiles learned and network: the effect of short vectors and of distances learnt from
+// private photos and keywords.
 //
-// The owner indexes half of the collection. The other half is the attacker's: an
-// annotated collection of the same kind, from which he learns a projection of his
-// own with the same program. The index is of capia: cpar has the same scores, and
-// what its forest adds does not depend on the profile.
+// The owner indexes half of the collection. The attacker has the other half: an annotated
+// collection of the same kind, from which the same program learns him his own projection.
+// The index has scheme capia: cpar has the same scores, and what its forest adds does not
+// depend on the profile.
 
 const (
-	// leastLearnt photos are enough to learn from.
+	// leastLearnt is the least number of photos to learn from.
 	leastLearnt = 40
-	// sealedRecords of scheme sealed are enough: its words do not depend on them.
+	// sealedRecords is enough records for scheme sealed: its words do not depend on them.
 	sealedRecords = 500
-	// lengthUnit is how many units of z a length of 1 is.
+	// lengthUnit is the number of units of z in a length of 1.
 	lengthUnit = 1000
 )
 
 var (
-	learntProfiles = []user.ProfileKind{user.ProfileLearned, user.ProfileNetwork}
+	learntProfiles = []profile.Kind{profile.Learned, profile.Network}
 	learntPhotos   = []int{10, 30, 100, 300}
-	// keyShares are known vectors for each word of a record, where the key is
-	// solved for.
+	// keyShares are the numbers of known vectors, per word of a record, for solving for the key.
 	keyShares = []float64{1.25, 1.5, 2, 3}
 )
 
-// learnt is an index of one of these profiles under attack.
+// learnt is an index with one of these profiles under attack.
 type learnt struct {
 	run     *run
-	profile user.ProfileKind
-	// mine are indexed, theirs the attacker's.
+	profile profile.Kind
+	// mine are indexed; theirs belong to the attacker.
 	mine, theirs []user.Image
 	target       *Target
 	view         *View
-	// place[i] is the place in Collection.Train of the photo behind record i.
+	// place[i] is the index in Collection.Train of the photo behind record i.
 	place             []int
 	records, requests []*projected
 }
 
-// profiles attacks an index of each profile that the collection allows.
+// profiles attacks an index for each profile that the collection supports.
 func (r *run) profiles(ctx context.Context) error {
 	n := len(r.c.Train)
 	if n/2 < leastLearnt {
@@ -65,7 +65,7 @@ func (r *run) profiles(ctx context.Context) error {
 		}
 	}
 	for _, p := range learntProfiles {
-		if p == user.ProfileNetwork && !embedded(r.c) {
+		if p == profile.Network && !embedded(r.c) {
 			continue
 		}
 		l := &learnt{run: r, profile: p, mine: mine, theirs: theirs}
@@ -76,7 +76,7 @@ func (r *run) profiles(ctx context.Context) error {
 	return nil
 }
 
-// embedded says whether all images have embeddings of a network.
+// embedded reports whether all images have network embeddings.
 func embedded(c *Collection) bool {
 	for _, list := range [][]user.Image{c.Train, c.Test} {
 		for _, im := range list {
@@ -88,10 +88,9 @@ func embedded(c *Collection) bool {
 	return true
 }
 
-// attack attacks an index of mine, which are at the places indexed of
-// Collection.Train.
+// attack attacks an index of mine, whose indices in Collection.Train are indexed.
 func (l *learnt) attack(ctx context.Context, indexed []int) error {
-	b, err := build(ctx, l.mine, user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile}, 4)
+	b, err := build(ctx, l.mine, user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile})
 	if err != nil {
 		return err
 	}
@@ -102,7 +101,7 @@ func (l *learnt) attack(ctx context.Context, indexed []int) error {
 	for _, j := range b.place {
 		l.place = append(l.place, indexed[j])
 	}
-	l.records = rounded(b.twin.Vectors())
+	l.records = rounded(b.builder.Vectors())
 	requests, err := vectorsOf(ctx, b.builder.Vector, raw(l.run.c.Test))
 	if err != nil {
 		return err
@@ -122,7 +121,7 @@ func (l *learnt) attack(ctx context.Context, indexed []int) error {
 	return nil
 }
 
-// add notes rows of this profile.
+// add adds rows for this profile.
 func (l *learnt) add(rows ...Row) {
 	for _, row := range rows {
 		row.Profile = l.profile.String()
@@ -130,7 +129,7 @@ func (l *learnt) add(rows ...Row) {
 	}
 }
 
-// rounded are vectors as they are encrypted.
+// rounded returns vectors as they are encrypted.
 func rounded(list []*vector.Vector) []*projected {
 	out := make([]*projected, len(list))
 	for i, v := range list {
@@ -142,8 +141,8 @@ func rounded(list []*vector.Vector) []*projected {
 	return out
 }
 
-// guess guesses requests among the candidates, and matches records to photos, by
-// the true distances and by everything that an attacker can take for them.
+// guess guesses requests among the candidates and matches records to photos, by the true
+// distances and by every substitute available to an attacker.
 func (l *learnt) guess(ctx context.Context) error {
 	rows, err := link(ctx, l.target, raw(l.run.c.Test)[:l.run.linked()], nil)
 	if err != nil {
@@ -170,7 +169,7 @@ func (l *learnt) guess(ctx context.Context) error {
 	return nil
 }
 
-// guessed is a row for each number of known records.
+// guessed adds a row for each number of known records.
 func (l *learnt) guessed(ctx context.Context, by string, numbers []int, predict func(candidate, record int) float64) error {
 	for _, k := range upTo(numbers, l.view.Records) {
 		row, err := guessing("request-by-"+by, l.view, k, len(l.requests), func(known []int) ([][]float64, error) {
@@ -190,13 +189,13 @@ func (l *learnt) guessed(ctx context.Context, by string, numbers []int, predict 
 	return nil
 }
 
-// matched matches the records to the photos that are indexed, by all requests.
+// matched matches the records to the indexed photos, by all requests.
 func (l *learnt) matched(s standIn) error {
 	scores := make([][]float64, len(l.view.Seen))
 	for j, seen := range l.view.Seen {
 		scores[j] = seen.Scores
 	}
-	// The photos in the order of the records, which match does not profit by.
+	// The photos in the order of the records; match does not exploit it.
 	compared := make([][]float64, len(s.picked))
 	for j, row := range s.picked {
 		compared[j] = pick(row, l.place)
@@ -215,7 +214,7 @@ func (l *learnt) matched(s standIn) error {
 	return nil
 }
 
-// solve solves for requests by known vectors.
+// solve solves for requests from known vectors.
 func (l *learnt) solve(context.Context) error {
 	unknowns := float64(len(l.records[0].row()))
 	for _, share := range solvingShares {
@@ -241,7 +240,7 @@ func (l *learnt) vectors(known []int) []*projected {
 	return out
 }
 
-// key looks for the key, by known vectors and scores, and estimates lattices.
+// key looks for the key by known vectors and scores, and estimates lattice attacks.
 func (l *learnt) key(context.Context) error {
 	m := len(l.view.Vectors[0])
 	for _, share := range keyShares {
@@ -260,13 +259,13 @@ func (l *learnt) key(context.Context) error {
 	return nil
 }
 
-// nearest reads the index alone. Its dimension is cut where reduction would take
-// longer than the rest of a run; that takes an index of its own.
+// nearest reads the index alone. If reduction would take longer than the rest of the run,
+// it uses a separate index of lower dimension.
 func (l *learnt) nearest(context.Context) error {
 	view, records, name := l.view, l.records, "nearest-from-index"
 	if len(records[0].z) > latticeDim {
 		var err error
-		if view, records, err = cut(records, latticeDim); err != nil {
+		if view, records, err = encryptCut(records, latticeDim); err != nil {
 			return err
 		}
 		view.Scheme, name = l.view.Scheme, fmt.Sprintf("nearest-from-index-%d", latticeDim)
@@ -282,13 +281,13 @@ func (l *learnt) nearest(context.Context) error {
 const (
 	// latticeDim is a dimension in which reduction takes seconds.
 	latticeDim = 64
-	// latticeShare is how many ciphertexts are taken for each word of a record.
+	// latticeShare is the number of ciphertexts per word of a record.
 	latticeShare = 1.9
 )
 
-// cut encrypts the first dim elements of records under a key of their own, as
-// package combined lays them out.
-func cut(records []*projected, dim int) (*View, []*projected, error) {
+// encryptCut encrypts the first dim elements of records under a separate key, in the
+// layout of package combined.
+func encryptCut(records []*projected, dim int) (*View, []*projected, error) {
 	p := ive.Params{Dim: dim + 3, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
 	key, err := ive.NewKey([32]byte{'c', 'u', 't'}, p)
 	if err != nil {
@@ -314,7 +313,7 @@ func cut(records []*projected, dim int) (*View, []*projected, error) {
 	return v, out, nil
 }
 
-// typical is the root of the mean square of an element.
+// typical is the root mean square of an element.
 func typical(list []*projected) float64 {
 	sum := 0.0
 	for _, p := range list {
@@ -325,9 +324,9 @@ func typical(list []*projected) float64 {
 	return math.Sqrt(sum)
 }
 
-// sealed attacks scheme sealed with what tells most of the others.
+// sealed runs against scheme sealed the attacks that learn most from the other schemes.
 func (l *learnt) sealed(ctx context.Context) error {
-	b, err := build(ctx, l.mine[:min(sealedRecords, len(l.mine))], user.Options{Scheme: cpar.SchemeSealed, Profile: l.profile}, 6)
+	b, err := build(ctx, l.mine[:min(sealedRecords, len(l.mine))], user.Options{Scheme: cpar.SchemeSealed, Profile: l.profile})
 	if err != nil {
 		return err
 	}
@@ -341,7 +340,7 @@ func (l *learnt) sealed(ctx context.Context) error {
 		return err
 	}
 	l.add(rows...)
-	records := rounded(b.twin.Vectors())
+	records := rounded(b.builder.Vectors())
 	requests, err := vectorsOf(ctx, b.builder.Vector, raw(l.run.c.Test))
 	if err != nil {
 		return err

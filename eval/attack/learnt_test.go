@@ -11,8 +11,8 @@ import (
 	"cpar/user/ive"
 )
 
-// unitVectors are n vectors of length 1 in d dimensions, rounded, whose elements
-// vary less from one to the next.
+// unitVectors makes n rounded vectors of length 1 in d dimensions, whose elements vary
+// less and less.
 func unitVectors(rng *rand.Rand, n, d int) []*projected {
 	out := make([]*projected, n)
 	for i := range out {
@@ -29,11 +29,11 @@ func unitVectors(rng *rand.Rand, n, d int) []*projected {
 	return out
 }
 
-// scored is an index of records under a key of its own, and requests to it.
+// scored is an index of records under its own key, and requests to it.
 func scored(t *testing.T, records, requests []*projected) *View {
 	t.Helper()
 	d := len(records[0].z)
-	v, _, err := cut(records, d)
+	v, _, err := encryptCut(records, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +65,8 @@ func scored(t *testing.T, records, requests []*projected) *View {
 	return v
 }
 
-// Requests and key follow from somewhat more known vectors than a record has words,
-// and not from fewer, nor from few requests.
+// Requests and key follow from somewhat more known vectors than a record has words, and
+// not from fewer vectors or from few requests.
 func TestKeyByScores(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	records, requests := unitVectors(rng, 150, 24), unitVectors(rng, 80, 24)
@@ -96,7 +96,7 @@ func TestKeyByScores(t *testing.T) {
 	}
 }
 
-// An index alone tells which records are alike; one of random words nothing.
+// An index alone shows which records are similar; one of random words shows nothing.
 func TestNearestFromIndex(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	records := unitVectors(rng, 200, 16)
@@ -118,8 +118,8 @@ func TestNearestFromIndex(t *testing.T) {
 	}
 }
 
-// A reduced basis is of the same lattice, size-reduced, satisfies Lovász's
-// condition, and begins with the short vector that was hidden in it.
+// A reduced basis spans the same lattice, is size-reduced, satisfies Lovász's condition,
+// and begins with the short vector hidden in it.
 func TestReduce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	const n = 14
@@ -136,7 +136,7 @@ func TestReduce(t *testing.T) {
 		}
 		short[i] = rng.Int64N(7) - 3
 	}
-	// The short vector replaces one modulus: of that lattice it is the shortest.
+	// The short vector replaces one modulus: it is the shortest of that lattice.
 	copy(b[0], short)
 	b[0][0] = 5
 	before := determinant(b)
@@ -179,7 +179,7 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-// determinant is exact, by Bareiss.
+// determinant is exact, by Bareiss's algorithm.
 func determinant(b [][]int64) *big.Int {
 	n := len(b)
 	a := make([][]*big.Int, n)

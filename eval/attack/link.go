@@ -8,20 +8,19 @@ import (
 	"cpar/user/feature"
 )
 
-// Linking: are two requests for one photo? The cloud holds a log of requests for
-// different photos and gets new ones, of which half are for a photo of the log.
-// For each it is asked about one request of the log: the right one, or where
-// there is none, any. It says yes if the two are more alike than 999 of 1,000
-// pairs in the log. That needs no photo and no key. Who knows nothing is right
-// half of the time.
+// Linking: are two requests for one photo? The cloud has a log of requests for different
+// photos and gets new ones, half of them for photos in the log. For each it is asked
+// about one request in the log: the right one, or any if there is none. It says yes if
+// the two are more similar than 999 of 1,000 pairs in the log. That needs no photo and no
+// key. Guessing is right half of the time.
 const linkQuantile = 0.999
 
-// A likeness compares two requests by what the cloud saw; larger is more alike.
+// A likeness compares two requests by what the cloud saw; larger is more similar.
 type likeness struct {
 	name string
-	// of returns what is compared, or nil if the scheme sends nothing of the kind.
-	of   func(*Seen) []float64
-	like func(a, b []float64) float64
+	// view returns the data to compare, or nil if the scheme does not send any.
+	view    func(*Seen) []float64
+	compare func(a, b []float64) float64
 }
 
 var likenesses = []likeness{
@@ -32,7 +31,7 @@ var likenesses = []likeness{
 		}
 		return off
 	}},
-	// Correlation: the secret scale and offset of a request do not enter.
+	// Correlation: the secret scale and offset of a request cancel.
 	{"link-scores", func(s *Seen) []float64 { return standardised(s.Scores) }, func(a, b []float64) float64 {
 		return dot(a, b) / float64(len(a))
 	}},
@@ -43,8 +42,8 @@ var likenesses = []likeness{
 	}, shared},
 }
 
-// link attacks requests for photos, first in the log and then again; changed, if
-// not nil, are the photos that are asked about the second time.
+// link attacks requests for photos, first logged and then repeated. changed, if not nil,
+// are the photos for the second time.
 func link(ctx context.Context, t *Target, photos, changed []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
 	log, _, err := t.view(ctx, photos[:half], false)
@@ -66,7 +65,7 @@ func link(ctx context.Context, t *Target, photos, changed []*feature.Vectors) ([
 	}
 	var rows []Row
 	for _, by := range likenesses {
-		if by.of(log.Seen[0]) == nil {
+		if by.view(log.Seen[0]) == nil {
 			continue
 		}
 		yes := newLinker(by, log)
@@ -84,7 +83,7 @@ func link(ctx context.Context, t *Target, photos, changed []*feature.Vectors) ([
 	return rows, nil
 }
 
-// linker is the cloud's verdict.
+// linker decides for the cloud.
 type linker struct {
 	by        likeness
 	log       [][]float64
@@ -94,12 +93,12 @@ type linker struct {
 func newLinker(by likeness, log *View) *linker {
 	l := &linker{by: by}
 	for _, s := range log.Seen {
-		l.log = append(l.log, by.of(s))
+		l.log = append(l.log, by.view(s))
 	}
 	var all []float64
 	for i, a := range l.log {
 		for _, b := range l.log[:i] {
-			all = append(all, by.like(a, b))
+			all = append(all, by.compare(a, b))
 		}
 	}
 	l.threshold = math.Inf(-1)
@@ -111,7 +110,7 @@ func newLinker(by likeness, log *View) *linker {
 }
 
 func (l *linker) linked(i int, s *Seen) bool {
-	return l.by.like(l.log[i], l.by.of(s)) > l.threshold
+	return l.by.compare(l.log[i], l.by.view(s)) > l.threshold
 }
 
 func floats[T uint32 | uint64](list []T) []float64 {
@@ -125,7 +124,7 @@ func floats[T uint32 | uint64](list []T) []float64 {
 	return out
 }
 
-// shared is the part of two sorted lists that is in both (Jaccard).
+// shared is the share of two sorted lists that is in both (Jaccard).
 func shared(a, b []float64) float64 {
 	both := 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {

@@ -10,43 +10,42 @@ import (
 	"cpar/user/ive"
 )
 
-// Reading records with nothing known, from an index alone.
+// Reading records with no prior knowledge, from an index alone.
 //
-// The difference of two records is S⁻¹·(w·(V − V′) + e − e′), in which the slot
-// without noise is 0. Take K differences, the rows of D, K×m: the lattice of all
-// D·s modulo 2⁶⁴ has in it one column of differences for every element of a vector,
-// each of K elements of w times what z varies by, some 2²¹. A lattice of its
-// volume has no vector so short by chance, so that reduction by LLL finds them, up
-// to their signs and small multiples of each other. With a column, elimination
-// gives the row of S that reads it from every record.
+// The difference of two records is S⁻¹·(w·(V − V′) + e − e′), in which the slot without
+// noise is 0. Take K differences, the rows of D, K×m. The lattice of all D·s modulo 2⁶⁴
+// contains one column of differences for every element of a vector, each with K elements
+// of w times the variation of z, some 2²¹. A random lattice of its volume has no vector
+// so short, so LLL finds these, up to signs and small multiples of each other. For each
+// column, elimination gives the row of S that reads it from every record.
 //
 // (A. K. Lenstra, H. W. Lenstra, L. Lovász, Math. Ann. 261, 1982; in floating point
 // and with insertions as C. P. Schnorr, M. Euchner, Math. Programming 66, 1994.)
 
-// modulusBits leave room for sums in int64. A lattice modulo 2⁶⁴ is one modulo any
-// smaller power, too.
+// modulusBits leave room for sums in int64. A lattice modulo 2⁶⁴ is also one modulo any
+// smaller power.
 const modulusBits = 58
 
-// A differing is the differences of records from the first, in a shape that
-// lattices are made of: column c of an element is Σ weight[p]·rows[p][c], for
-// weights that are its values at the pivots.
-type differing struct {
+// A differenceRows holds the differences of records from the first, ready to form
+// lattices: column c of an element is Σ weight[p]·rows[p][c], where the weights are its
+// values at the pivots.
+type differenceRows struct {
 	rows   [][]uint64
 	pivots []int
 }
 
-// newDiffering takes the records' words; pivots lie among the first k
-// differences. It returns nil if these depend on each other.
-func newDiffering(records [][]uint64, k int) *differing {
+// newDifferenceRows takes the records' words; pivots are among the first k differences.
+// It returns nil if these are dependent.
+func newDifferenceRows(records [][]uint64, k int) *differenceRows {
 	m := len(records[0])
-	d := &differing{rows: make([][]uint64, m)}
+	d := &differenceRows{rows: make([][]uint64, m)}
 	for j := range d.rows {
 		d.rows[j] = make([]uint64, len(records)-1)
 		for i := range d.rows[j] {
 			d.rows[j][i] = records[i+1][j] - records[0][j]
 		}
 	}
-	// One row is left that cannot be reduced: the slot without noise.
+	// One row cannot be reduced: the slot without noise.
 	for c := 0; c < k && len(d.pivots) < m-1; c++ {
 		p := len(d.pivots)
 		at := slices.IndexFunc(d.rows[p:], func(row []uint64) bool { return row[c]&1 == 1 })
@@ -71,11 +70,11 @@ func newDiffering(records [][]uint64, k int) *differing {
 	return d
 }
 
-// centred is x modulo 2^modulusBits, around 0.
+// centred returns x modulo 2^modulusBits, around 0.
 func centred(x uint64) int64 { return int64(x<<(64-modulusBits)) >> (64 - modulusBits) }
 
-// basis is one of the lattice in the first k differences.
-func (d *differing) basis(k int) [][]int64 {
+// basis returns a basis of the lattice in the first k differences.
+func (d *differenceRows) basis(k int) [][]int64 {
 	var out [][]int64
 	for c := range k {
 		if !slices.Contains(d.pivots, c) {
@@ -94,9 +93,9 @@ func (d *differing) basis(k int) [][]int64 {
 	return out
 }
 
-// element is what the vector v of the lattice stands for in every record, in
-// units of w and counted from the mean.
-func (d *differing) element(v []int64) []int64 {
+// element returns the value of the lattice vector v in every record, in units of w,
+// relative to the mean.
+func (d *differenceRows) element(v []int64) []int64 {
 	words := make([]uint64, len(d.rows[0]))
 	for p, c := range d.pivots {
 		modq.Axpy(uint64(v[c]), d.rows[p], words)
@@ -112,12 +111,12 @@ func (d *differing) element(v []int64) []int64 {
 	return out
 }
 
-// elementsFromIndex are the elements of the records' vectors, up to order, sign and
-// what reduction leaves of multiples of each other; nil if none are found. They
-// come from ciphertexts alone. Where a collection has so few keywords that vectors
-// are filled up with zeros, the noise there spoils some of it.
+// elementsFromIndex returns the elements of the records' vectors from ciphertexts alone,
+// up to order, sign and small multiples of each other; nil if it finds none. If a
+// collection has so few keywords that vectors are padded with zeros, the noise there
+// spoils some of it.
 func elementsFromIndex(v *View, k int) [][]float64 {
-	d := newDiffering(v.Vectors, k)
+	d := newDifferenceRows(v.Vectors, k)
 	if d == nil {
 		return nil
 	}
@@ -128,15 +127,15 @@ func elementsFromIndex(v *View, k int) [][]float64 {
 		length[i] = math.Sqrt(square(row))
 		longest = max(longest, length[i])
 	}
-	// Over all records the elements correlate less than over k of them: reduced once
-	// more, they come apart.
+	// Over all records the elements are less correlated than over k of them: reducing
+	// once more separates them.
 	var elements [][]int64
 	for i, row := range b {
 		if length[i] >= longest/muchLonger {
 			continue
 		}
 		if x := d.element(row); slices.ContainsFunc(x, func(y int64) bool { return y != 0 }) {
-			elements = append(elements, x) // else it is noise alone
+			elements = append(elements, x) // otherwise it is only noise
 		}
 	}
 	if len(elements) == 0 {
@@ -153,8 +152,8 @@ func square(row []int64) (sum float64) {
 	return sum
 }
 
-// untangled takes whole multiples of elements from each other as long as that makes
-// them vary less: those of a learnt projection hardly correlate.
+// untangled subtracts integer multiples of elements from each other as long as that
+// reduces their variance: those of a learnt projection are hardly correlated.
 func untangled(list [][]int64) [][]float64 {
 	n := len(list)
 	elements := make([][]float64, n)
@@ -189,12 +188,12 @@ func untangled(list [][]int64) [][]float64 {
 	return elements
 }
 
-// mostSpread is what no element of a vector of length 1 varies by, rounded at
+// mostSpread exceeds the variation of any element of a vector of length 1, rounded at
 // lengthUnit, if there are more than a few; Σz² and ε vary more, by rounding.
 const mostSpread = 0.45 * lengthUnit
 
-// nearestFromIndex names for each record the other that is most like it; nil if it
-// finds nothing to compare.
+// nearestFromIndex returns for each record the most similar other; nil if it finds
+// nothing to compare.
 func nearestFromIndex(v *View, k int) []int {
 	rows := make([][]float64, v.Records)
 	for _, x := range elementsFromIndex(v, k) {
@@ -211,7 +210,7 @@ func nearestFromIndex(v *View, k int) []int {
 	return nearestOthers(rows)
 }
 
-// nearestOthers is the nearest other row of each.
+// nearestOthers returns the nearest other row of each row.
 func nearestOthers(rows [][]float64) []int {
 	half := make([]float64, len(rows))
 	for i, row := range rows {
@@ -229,7 +228,7 @@ func nearestOthers(rows [][]float64) []int {
 	return out
 }
 
-// judgeNearest compares them with the truth.
+// judgeNearest compares the guesses with the truth.
 func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	rows := make([][]float64, len(truth))
 	for i, p := range truth {
@@ -244,8 +243,7 @@ func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
 }
 
-// muchLonger are the other vectors of a reduced basis than those that stand for
-// elements.
+// muchLonger is how much longer the other vectors of a reduced basis are than those of elements.
 const muchLonger = 6
 
 // reduce reduces the rows of b, in place, by LLL with δ = 0.99.

@@ -9,27 +9,26 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Matching records to the photos of a public collection, with no pair known.
+// Matching records to the photos of a public collection, with no known pairs.
 //
-// Record i has a row of k scores, of k requests for photos unknown. A photo has a
-// row of distances to R photos that the attacker picks himself. Both rows sample
-// one and the same geometry: x·x′ averaged over requests and over picks estimate
-// one kernel, as long as people ask about photos of the kind that they keep. Its
-// leading eigenvectors are therefore nearly those of both, up to signs, and record
+// Record i has a row of k scores, for k requests for unknown photos. A photo has a row of
+// distances to R photos that the attacker picks himself. Both rows sample the same
+// geometry: x·x′ averaged over requests and over picks estimates one kernel, as long as
+// people ask about the kind of photos that they keep. So the leading eigenvectors of both
+// nearly agree, up to signs, and record i is the photo with the nearest coordinates.
 // i is the photo whose coordinates are nearest.
 //
-// All signs of the first few eigenvectors are tried. From each start the rotation
-// between the two bases is fitted to the nearest neighbours that it gives, over
-// and over, and the start that fits best is made larger, some eigenvectors at a
-// time. (As ZoomOut does for surfaces: Melzi and others, ACM Trans. Graph. 38,
-// 2019.)
+// All signs of the first few eigenvectors are tried. From each start the rotation between
+// the two bases is repeatedly fitted to the nearest neighbours that it gives, and the
+// best start is extended, some eigenvectors at a time. (As ZoomOut does for surfaces:
+// Melzi and others, ACM Trans. Graph. 38, 2019.)
 //
-// With few requests the eigenvectors are poor, and a start that is wrong stays
-// wrong: then hardly any record is matched, else most are.
+// With few requests the eigenvectors are poor, and a wrong start stays wrong: then hardly
+// any record is matched, otherwise most are.
 
-// spectrum is the leading eigenvectors of rows, n×p, each of unit length times
-// its singular value. Columns are centred and scaled first, which takes the
-// secret scale and offset of a request out.
+// spectrum returns the leading eigenvectors of rows, n×p, each of unit length times its
+// singular value. Columns are first centred and scaled, which removes the secret scale
+// and offset of a request.
 func spectrum(columns [][]float64, p int) (*mat.Dense, error) {
 	k, n := len(columns), len(columns[0])
 	x := mat.NewDense(k, n, nil)
@@ -45,7 +44,7 @@ func spectrum(columns [][]float64, p int) (*mat.Dense, error) {
 	var vectors mat.Dense
 	eig.VectorsTo(&vectors)
 	p = min(p, k)
-	// Ascending: the last p, turned round.
+	// Ascending: take the last p, reversed.
 	basis := mat.NewDense(k, p, nil)
 	for j := range p {
 		for i := range k {
@@ -57,7 +56,7 @@ func spectrum(columns [][]float64, p int) (*mat.Dense, error) {
 	return out, nil
 }
 
-// standardised is x with mean 0 and variance 1; zeros if it is constant.
+// standardised returns x with mean 0 and variance 1; zeros if it is constant.
 func standardised(x []float64) []float64 {
 	mean, square := 0.0, 0.0
 	for _, v := range x {
@@ -81,12 +80,12 @@ const (
 	// end.
 	matchStart = 6
 	matchMost  = 60
-	// matchSample records tell a good start from a bad one.
+	// matchSample records distinguish a good start from a bad one.
 	matchSample = 400
 )
 
-// match names a photo for every record. scores has a row for each request, of n
-// records; distances a row for each photo picked, of n photos.
+// match returns a photo for every record. scores has a row of n records for each request,
+// distances a row of n photos for each picked photo.
 func match(scores, distances [][]float64) ([]int, error) {
 	p := min(matchMost, len(scores), len(distances))
 	records, err := spectrum(scores, p)
@@ -112,10 +111,10 @@ func match(scores, distances [][]float64) ([]int, error) {
 	}
 }
 
-// bestStart maps the leading eigenvectors of the records to those of the photos.
-// Every choice of signs is a start; each is improved by fitting and matching in
-// turns, on some of the records, the better ones longer, and that which brings
-// these nearest to photos wins.
+// bestStart maps the leading eigenvectors of the records to those of the photos. Every
+// choice of signs is a start; each is improved by alternately fitting and matching on
+// some of the records, the better ones for longer, and the one that brings these nearest
+// to photos wins.
 func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
 	n, p := records.Dims()
 	some := sample(n, matchSample, 1)
@@ -144,14 +143,14 @@ func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
 	return starts[0].c, nil
 }
 
-// start is a map being improved, and how far from photos it leaves records.
+// start is a map being improved, with the distance it leaves between records and photos.
 type start struct {
 	c    *mat.Dense
 	near []int
 	gap  float64
 }
 
-// improve takes one eigenvector more each round, from small to size.
+// improve adds an eigenvector each round, from small to size.
 func (s *start) improve(few, photos *mat.Dense, rounds, small, size int) (err error) {
 	if s.c != nil {
 		small, _ = s.c.Dims()
@@ -165,8 +164,8 @@ func (s *start) improve(few, photos *mat.Dense, rounds, small, size int) (err er
 	return nil
 }
 
-// fitMap fits the rotation of the first size coordinates that brings records
-// nearest to the photos they are matched with.
+// fitMap fits the rotation of the first size coordinates that brings records nearest to
+// their matched photos.
 func fitMap(records, photos *mat.Dense, near []int, size int) (*mat.Dense, error) {
 	n, _ := records.Dims()
 	picked := mat.NewDense(n, size, nil)
@@ -187,7 +186,7 @@ func fitMap(records, photos *mat.Dense, near []int, size int) (*mat.Dense, error
 	return c, nil
 }
 
-// nearestRows is, for each row of records·c, the nearest row of photos, in the
+// nearestRows returns, for each row of records·c, the nearest row of photos in the
 // coordinates that c maps to, and the sum of the squared distances.
 func nearestRows(records, photos, c *mat.Dense) ([]int, float64) {
 	size, to := c.Dims()

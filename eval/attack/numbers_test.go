@@ -29,8 +29,8 @@ func TestWilson(t *testing.T) {
 	}
 }
 
-// Core-SVP of Kyber as its specification of round 3 states it, classical: 118, 182
-// and 256 bits. (For Kyber512 noise and rounding together, as there.)
+// Core-SVP of Kyber from its round 3 specification, classical: 118, 182 and 256 bits.
+// (For Kyber512 noise and rounding together, as there.)
 func TestPrimalAgainstKyber(t *testing.T) {
 	q := math.Log2(3329)
 	for _, c := range []struct {
@@ -48,8 +48,8 @@ func TestPrimalAgainstKyber(t *testing.T) {
 	}
 }
 
-// An estimate grows with dimension and noise and falls with the modulus; samples
-// that are too few leave nothing to attack.
+// An estimate grows with dimension and noise and falls with the modulus; with too few
+// samples there is nothing to attack.
 func TestEstimatesMove(t *testing.T) {
 	base := LWE{Dim: 700, LogQ: 20, Sigma: 3.2}
 	bits := base.Primal().Bits
@@ -64,7 +64,7 @@ func TestEstimatesMove(t *testing.T) {
 	if a, b := Dense(700, 650, 40, 1e3), Dense(700, 650, 40, 1e5); a.Bits >= b.Bits {
 		t.Errorf("longer vectors are easier: %+v, %+v", a, b)
 	}
-	// δ falls, and meets what is published: 1.0219 for LLL, 1.0093 for β = 100,
+	// δ falls, and agrees with published values: 1.0219 for LLL, 1.0093 for β = 100,
 	// 1.0063 for 200.
 	for b := 3; b < 600; b++ {
 		if hermite(b) > hermite(b-1) {
@@ -89,13 +89,13 @@ func TestKeyIsWithinReachOfLattices(t *testing.T) {
 	}
 }
 
-// Least squares finds the weights, with a constant that nobody asked for.
+// Least squares finds the weights despite an unknown constant.
 func TestLinear(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	const k, d = 60, 7
 	rows, want := make([][]float64, k), make([]float64, d)
 	for j := range want {
-		want[j] = rng.NormFloat64() * math.Pow(10, float64(j)) // scales apart
+		want[j] = rng.NormFloat64() * math.Pow(10, float64(j)) // on different scales
 	}
 	y := mat.NewDense(k, 2, nil)
 	for i := range rows {
@@ -120,12 +120,12 @@ func TestLinear(t *testing.T) {
 		}
 	}
 	if _, err := newLinear(nil); err == nil {
-		t.Error("no equations were solved")
+		t.Error("an empty system was solved")
 	}
 }
 
-// Requests are solved for from a few more known records than there are unknowns,
-// noise and ε of the program's size in the scores; from fewer they are not.
+// Requests can be solved for from a few more known records than unknowns, with noise and
+// ε of the program's size in the scores, but not from fewer.
 func TestSolveRequests(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
 	photo := func() *projected {
@@ -187,8 +187,8 @@ func TestSolveRequests(t *testing.T) {
 	}
 }
 
-// Elimination modulo 2⁶⁴ gives back what was multiplied, also where no odd pivot
-// is left, and says so where rows depend on each other.
+// Elimination modulo 2⁶⁴ recovers the factors, also if no odd pivot is left, and reports
+// dependent rows.
 func TestEliminate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 2))
 	const k, m = 20, 12
@@ -196,7 +196,7 @@ func TestEliminate(t *testing.T) {
 	for j := range want {
 		want[j] = rng.Uint64()
 	}
-	// Of unknowns whose columns are multiples of 2¹⁴, rows show 50 bits.
+	// For unknowns whose columns are multiples of 2¹⁴, rows show 50 bits.
 	want[3], want[7] = want[3]>>14, want[7]>>14
 	for i := range rows {
 		rows[i], right[i] = make([]uint64, m), []uint64{0}
@@ -210,8 +210,8 @@ func TestEliminate(t *testing.T) {
 	if got := eliminate(rows, right); got == nil || !slices.Equal(got[0], want) {
 		t.Errorf("%x, want %x", got, want)
 	}
-	// A column that is odd, and even once another was taken off it: not unique, so
-	// that the rows themselves must be met.
+	// A column that is odd, but even once another is subtracted: not unique, so that the
+	// rows themselves must be satisfied.
 	for i, row := range rows {
 		row[9] = 5*row[0] + rng.Uint64()<<20
 		right[i][0] = 0
@@ -240,8 +240,8 @@ func TestEliminate(t *testing.T) {
 	}
 }
 
-// One row of S follows from ciphertexts alone, because the last element of every
-// record is 1 and without noise. With noise there, none would.
+// One row of S follows from ciphertexts alone, because the last element of every record
+// is 1 and has no noise. With noise none would.
 func TestQuietRow(t *testing.T) {
 	const dim, n = 20, 120
 	p := ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
@@ -274,7 +274,7 @@ func TestQuietRow(t *testing.T) {
 	}
 }
 
-// Gaps are judged within a field, where they differ.
+// Gaps are judged within a field, and only if they differ.
 func TestJudgeGaps(t *testing.T) {
 	cuts := []cpar.Plane{{Field: 0, Order: 0}, {Field: 0, Order: 1}, {Field: 0, Order: 2}, {Field: 0, Order: 3}, {Field: 1, Order: 0}, {Field: 1, Order: 1}, {Field: 1, Order: 2}}
 	truth := []float64{0, 1, 3, 5, 100, 103, 104} // gaps 1 2 2, 3 1
@@ -307,7 +307,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// An order with ties: the first in the alphabet, so that a run can be repeated.
+// Ties go to the first in the alphabet, so that runs are repeatable.
 func TestWinner(t *testing.T) {
 	if w := winner(map[string]int{"b": 2, "a": 2, "c": 1}); w != "a" || winner(nil) != "" {
 		t.Errorf("%q", w)

@@ -15,21 +15,20 @@ import (
 
 // Recovering requests from their scores.
 //
-// A score is r_s·(F·Dis − r), affine in the distance. Who knows k of the records,
-// and which they are, computes how far each candidate photo would be from these,
-// and takes the candidate whose distances correlate best with the k scores. With
-// the photos alone that leaves the error of the secret projection, 3 % a
-// distance; with the records' vectors, projected, nothing.
+// A score is r_s·(F·Dis − r), affine in the distance. An attacker who knows k records,
+// and which they are, computes how far each candidate photo would be from them, and takes
+// the candidate whose distances correlate best with the k scores. Knowing only the photos
+// leaves the error of the secret projection, 3 % per distance; knowing the records'
+// projected vectors leaves no error.
 //
-// It takes no candidates either. A score is linear in the record's vector,
+// Candidates are not even necessary. A score is linear in the record's vector,
 //
 //	score = Σ z·(−2r_s·z_s) + Σ v·(−r_s·F/2¹⁸·log c) + (Σz² + F·Σ v log v)·r_s + constant
 //
-// so a few more known vectors than there are unknowns give r_s, and z_s and c with
-// it, by least squares.
+// so slightly more known vectors than unknowns give r_s, and with it z_s and c, by least squares.
 
-// guess is the candidate that each request was for, by the scores of the known
-// records. predicted has for each candidate its distance to each of these.
+// guess returns the candidate that each request was for, by the scores of the known
+// records. predicted has every candidate's distances to these.
 func guess(v *View, known []int, predicted [][]float64) []int {
 	p := make([][]float64, len(predicted))
 	for c, row := range predicted {
@@ -50,17 +49,17 @@ func pick(x []float64, at []int) []float64 {
 	return out
 }
 
-// pipeline is what everybody has: the program. Fitted to photos of one's own, it
-// gives the vectors of photos much as the owner's gives them.
+// pipeline is what everybody has: the program. Fitted to the attacker's photos, it
+// computes vectors much like the owner's.
 func pipeline(ctx context.Context, photos []user.Image, pca int) (func(*feature.Vectors) (*vector.Vector, error), error) {
-	b, err := user.Setup(ctx, user.NewKey(), photos, user.Options{Scheme: cpar.SchemeCAPIA, PCA: pca})
+	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), photos, user.Options{Scheme: cpar.SchemeCAPIA, PCA: pca})
 	if err != nil {
 		return nil, err
 	}
 	return b.Vector, nil
 }
 
-// vectorsOf applies a pipeline.
+// vectorsOf applies a pipeline to photos.
 func vectorsOf(ctx context.Context, p func(*feature.Vectors) (*vector.Vector, error), photos []*feature.Vectors) ([]*vector.Vector, error) {
 	out := make([]*vector.Vector, len(photos))
 	err := each(ctx, len(photos), func(i int) (err error) {
@@ -70,7 +69,7 @@ func vectorsOf(ctx context.Context, p func(*feature.Vectors) (*vector.Vector, er
 	return out, err
 }
 
-// distances is Dis of every record from every request, a row for each request.
+// distances returns Dis of every record from every request, one row per request.
 func distances(ctx context.Context, records, requests []*vector.Vector) ([][]float64, error) {
 	out := make([][]float64, len(requests))
 	return out, each(ctx, len(requests), func(i int) error {
@@ -82,13 +81,13 @@ func distances(ctx context.Context, records, requests []*vector.Vector) ([][]flo
 	})
 }
 
-// A projected is a photo's vector as it is encrypted: JL coordinates and bins.
+// A projected is a photo's vector before encryption: JL coordinates and bins.
 type projected struct {
 	z []int16
 	v []float64
 }
 
-// square is Σz² + F·Σ v log v, and from F the KL part of a distance.
+// square is Σz² + F·Σ v log v.
 func (p *projected) square() float64 {
 	sum, unit := 0.0, float64(len(p.z))*vector.Beta/2
 	for _, x := range p.z {
@@ -100,12 +99,12 @@ func (p *projected) square() float64 {
 	return sum
 }
 
-// from is the distance that a score tells of, of record p from request q, exactly.
+// from is the exact distance of record p from request q, as in a score.
 func (p *projected) from(q *projected) float64 {
 	return float64(distance.SquaredL2Int(p.z, q.z))/(float64(len(p.z))*vector.Beta/2) + distance.KL(p.v, q.v)
 }
 
-// row is what a score is linear in.
+// row is the vector in which a score is linear.
 func (p *projected) row() []float64 {
 	row := make([]float64, 0, len(p.z)+len(p.v)+1)
 	for _, x := range p.z {
@@ -115,7 +114,7 @@ func (p *projected) row() []float64 {
 	return append(row, p.square())
 }
 
-// solved is what least squares makes of a request.
+// solved is the least squares solution for a request.
 type solved struct {
 	scale float64 // r_s
 	z     []float64
@@ -150,11 +149,10 @@ func solveRequests(v *View, known []int, vectors []*projected) ([]solved, error)
 	return out, nil
 }
 
-// readTo is how near a request must be read to count as read.
-const readTo = 0.01
+// readTolerance is how close a solution must be to count as read.
+const readTolerance = 0.01
 
-// judgeSolved counts the requests whose vector was read to within a hundredth of
-// its length.
+// judgeSolved counts the requests whose vector was read to within a hundredth of its length.
 func judgeSolved(v *View, known int, got []solved, truth []*projected) Row {
 	right := 0
 	for i, s := range got {
@@ -163,7 +161,7 @@ func judgeSolved(v *View, known int, got []solved, truth []*projected) Row {
 			off += (s.z[j] - float64(x)) * (s.z[j] - float64(x))
 			all += float64(x) * float64(x)
 		}
-		if off <= readTo*readTo*all {
+		if off <= readTolerance*readTolerance*all {
 			right++
 		}
 	}

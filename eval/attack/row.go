@@ -2,38 +2,35 @@ package attack
 
 import "math"
 
-// A Row is how well one attack did.
+// A Row is the result of one attack.
 type Row struct {
 	Attack string `json:"attack"`
 	Scheme string `json:"scheme"`
-	// Profile is that of the index; "" in results of earlier versions, of paper.
+	// Profile is that of the index; in results of earlier versions it is "", meaning paper.
 	Profile string `json:"profile,omitempty"`
-	// Known is how much the attacker knew beforehand or saw; the attack says of
-	// what.
+	// Known is how much the attacker knew beforehand or observed; the unit depends on the attack.
 	Known int `json:"known"`
-	// Success is the share of Trials that the attacker got right, Baseline what
-	// guessing gets, Low and High the 95 % confidence interval of Success.
+	// Success is the share of Trials that the attacker got right, Baseline the share by
+	// guessing, Low and High the 95 % confidence interval of Success.
 	Success  float64 `json:"success"`
 	Baseline float64 `json:"baseline"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Trials   int     `json:"trials"`
-	// Estimate, of a row with no trials, is what an attack that was not run would
-	// cost.
+	// Estimate, in a row without trials, is the cost of an attack that is not carried out.
 	Estimate *Estimate `json:"estimate,omitempty"`
 }
 
-// proportion is the row of right out of trials.
+// proportion returns the row for right out of trials.
 func proportion(attack, scheme string, known, right, trials int, baseline float64) Row {
 	low, high := Wilson(right, trials)
 	return Row{Attack: attack, Scheme: scheme, Known: known, Success: float64(right) / float64(max(trials, 1)),
 		Baseline: baseline, Low: low, High: high, Trials: trials}
 }
 
-// Wilson is the 95 % score interval of a proportion (E. B. Wilson, JASA 22, 1927):
-// the p that right of trials does not contradict. Trials count as independent;
-// those of one index are not quite, so that another key and another collection
-// may differ by more.
+// Wilson returns the 95 % score interval of a proportion (E. B. Wilson, JASA 22, 1927):
+// the values of p compatible with right out of trials. Trials count as independent; those
+// of one index are not quite, so another key and another collection may differ by more.
 func Wilson(right, trials int) (low, high float64) {
 	if trials == 0 {
 		return 0, 1
@@ -43,7 +40,7 @@ func Wilson(right, trials int) (low, high float64) {
 	centre := (p + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	low, high = centre-half, centre+half
-	// Exact ends, whatever rounding makes of them.
+	// Exact ends, whatever rounding gives.
 	if right == 0 {
 		low = 0
 	}

@@ -8,36 +8,36 @@ import (
 	"cpar"
 	"cpar/user"
 	"cpar/user/feature"
+	"cpar/user/profile"
 	"cpar/user/vector"
 )
 
-// Options say how a collection is attacked.
+// Options say how to attack a collection.
 type Options struct {
-	// PCA is that of the index; 0 for the paper's 32.
+	// PCA is the index's reduction; 0 for the paper's 32.
 	PCA      int
 	Progress user.Progress
-	// More are schemes to attack beside cpar and capia, over the same collection.
+	// More are further schemes to attack besides cpar and capia, over the same collection.
 	More []*Target
 }
 
 const (
-	// mostLinked requests are in the log that others are linked to.
+	// mostLinked bounds the requests in the log that others are linked to.
 	mostLinked = 200
-	// planeRequests show planes.
+	// planeRequests is the number of requests that show planes.
 	planeRequests = 20
-	// mostOPE records are in the index with order-preserving encryption: its
-	// order ciphertexts do not depend on how many there are.
+	// mostOPE bounds the records in the index with order-preserving encryption: its order
+	// ciphertexts do not depend on their number.
 	mostOPE = 800
-	// manyDraws is how many known records or requests are enough for one draw of
-	// them to say how an attack does; of fewer, several are tried.
+	// manyDraws known records or requests are enough to judge an attack by a single draw;
+	// with fewer, several draws are made.
 	manyDraws = 100
-	// picks is how many photos a collection is compared with in order to match it.
+	// picks is the number of photos that the attacker compares a collection with to match it.
 	picks = 500
 )
 
-// How many records are known: by their vectors, by their photos, by their keywords,
-// and by their vectors for each unknown of a request; and requests seen where
-// nothing is known.
+// The numbers of known records, by their vectors, photos or keywords, or per unknown of a
+// request; and the numbers of observed requests if nothing else is known.
 var (
 	knownVectors  = []int{3, 10, 30}
 	knownPhotos   = []int{3, 10, 30, 100, 300, 1000}
@@ -46,11 +46,11 @@ var (
 	seenMatching  = []int{30, 50, 100}
 )
 
-// Run attacks an index of c.Train with requests for c.Test, under cpar, capia and
-// whatever else is passed.
+// Run attacks an index of c.Train with requests for c.Test, under cpar, capia and the
+// schemes in o.More. Errors wrap cpar.ErrInput.
 func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 	if len(c.Train) < 2 || len(c.Test) < 4 {
-		return nil, fmt.Errorf("attacking: %w: %d images to index and %d to ask; 2 and 4 are needed", cpar.ErrInput, len(c.Train), len(c.Test))
+		return nil, fmt.Errorf("attacking: %w: %d images to index and %d to request; 2 and 4 are needed", cpar.ErrInput, len(c.Train), len(c.Test))
 	}
 	r := &run{c: c, o: o}
 	stages := []struct {
@@ -81,35 +81,34 @@ func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 	return r.rows, nil
 }
 
-// run is one run: the targets, and what attackers know.
+// run is one run: the targets, and the knowledge of attackers.
 type run struct {
 	c *Collection
 	o Options
 	b *built
-	// sealed is an index of scheme sealed over the same images.
+	// sealed is an index with scheme sealed over the same images.
 	sealed *built
 	rows   []Row
 
 	targets []*Target
-	// By place in Train and in Test: vectors as the owner projects them, and
-	// photos as an attacker's own pipeline sees them.
+	// In the order of Train and of Test: vectors as the owner projects them, and photos
+	// as an attacker's own pipeline sees them.
 	train, test             []*projected
 	trainPhotos, testPhotos []*vector.Vector
 	changed                 []*feature.Vectors
-	// compared[j] is how far each photo of Train is from one picked by the
-	// attacker.
+	// compared[j] is the distance of each photo of Train from the jth photo picked by the attacker.
 	compared [][]float64
 }
 
 func (r *run) add(rows ...Row) {
 	for _, row := range rows {
-		row.Profile = cmp.Or(row.Profile, user.ProfilePaper.String())
+		row.Profile = cmp.Or(row.Profile, profile.Paper.String())
 		r.rows = append(r.rows, row)
 	}
 }
 
 func (r *run) index(ctx context.Context) (err error) {
-	if r.b, err = build(ctx, r.c.Train, user.Options{PCA: r.o.PCA}, 1); err != nil {
+	if r.b, err = build(ctx, r.c.Train, user.Options{Scheme: cpar.SchemeCPAR, PCA: r.o.PCA}); err != nil {
 		return err
 	}
 	for _, s := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeCAPIA} {
@@ -119,7 +118,7 @@ func (r *run) index(ctx context.Context) (err error) {
 		}
 		r.targets = append(r.targets, t)
 	}
-	if r.sealed, err = build(ctx, r.c.Train, user.Options{Scheme: cpar.SchemeSealed, PCA: r.o.PCA}, 3); err != nil {
+	if r.sealed, err = build(ctx, r.c.Train, user.Options{Scheme: cpar.SchemeSealed, PCA: r.o.PCA}); err != nil {
 		return fmt.Errorf("scheme sealed: %w", err)
 	}
 	t, err := r.sealed.sealedTarget()
@@ -130,7 +129,7 @@ func (r *run) index(ctx context.Context) (err error) {
 	return nil
 }
 
-// learn makes what attackers know.
+// learn computes what attackers know.
 func (r *run) learn(ctx context.Context) error {
 	requests, err := vectorsOf(ctx, r.b.builder.Vector, raw(r.c.Test))
 	if err != nil {
@@ -139,7 +138,7 @@ func (r *run) learn(ctx context.Context) error {
 	if r.test, err = r.project(requests); err != nil {
 		return err
 	}
-	byRecord, err := r.project(r.b.twin.Vectors())
+	byRecord, err := r.project(r.b.builder.Vectors())
 	if err != nil {
 		return err
 	}
@@ -147,8 +146,8 @@ func (r *run) learn(ctx context.Context) error {
 	for i, p := range byRecord {
 		r.train[r.b.place[i]] = p
 	}
-	// An attacker who has the candidates fits the pipeline to them; one who has
-	// the collection, to the collection.
+	// An attacker with the candidates fits the pipeline to these, one with the collection
+	// to the collection.
 	own, err := pipeline(ctx, r.c.Test, r.o.PCA)
 	if err != nil {
 		return err
@@ -176,11 +175,7 @@ func (r *run) learn(ctx context.Context) error {
 }
 
 func (r *run) project(list []*vector.Vector) ([]*projected, error) {
-	levels := make([][]uint16, len(list))
-	for i, v := range list {
-		levels[i] = v.Levels
-	}
-	z, err := r.b.twin.Projection().EmbedAll(levels)
+	z, err := r.b.builder.Projector().ProjectAll(list)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +188,7 @@ func (r *run) project(list []*vector.Vector) ([]*projected, error) {
 
 func (r *run) linked() int { return min(2*mostLinked, len(r.c.Test)/2*2) }
 
-// change makes copies of the photos that are asked about twice.
+// change copies the photos that are requested twice.
 func (r *run) change(ctx context.Context) error {
 	if r.c.Changed == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"cpar/user/feature"
 )
 
-// sealedCloud is the cloud of scheme sealed: what it computes of a request is a
-// ciphertext for every record, whose word stands for the score that it cannot
+// sealedCloud is the cloud of scheme sealed: for every record it computes a ciphertext
+// from a request. The word of the ciphertext stands in for the score, which it cannot
 // read.
 type sealedCloud struct {
 	index  *sealed.Index
@@ -37,8 +37,7 @@ func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
 func (c *sealedCloud) Scheme() string  { return cpar.SchemeSealed.String() }
 func (c *sealedCloud) Stored() *Stored { return &c.stored }
 
-// Observe implements Cloud. Every record is returned, so that no record is seen
-// to be nearer than another.
+// Observe implements Cloud. Every record is returned, so no record appears nearer than another.
 func (c *sealedCloud) Observe(request []byte) (*Seen, error) {
 	q, err := cpar.DecodeRequest(request)
 	if err != nil {
@@ -68,8 +67,7 @@ func (c *sealedCloud) Observe(request []byte) (*Seen, error) {
 	return s, nil
 }
 
-// sealedTarget is an index of scheme sealed over the same images, in an order of
-// its own.
+// sealedTarget returns an index with scheme sealed over the same images, in its own order.
 func (b *built) sealedTarget() (*Target, error) {
 	c, err := openSealedCloud(b.files)
 	if err != nil {
@@ -88,8 +86,8 @@ func (b *built) sealedTarget() (*Target, error) {
 
 type sealedOwner struct{ *user.Owner }
 
-// Request implements Owner. What the owner does with a reply is not the cloud's
-// to see, so nothing is kept to read it.
+// Request implements Owner. The cloud does not see what the owner does with a reply, so
+// nothing is kept to read it.
 func (o *sealedOwner) Request(f *feature.Vectors, _ bool) ([]byte, *user.Pending, error) {
 	_, q, err := o.Owner.Request(f, o.DefaultParams())
 	if err != nil {

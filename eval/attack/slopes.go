@@ -15,43 +15,42 @@ import (
 	"cpar/user/vector"
 )
 
-// Slopes: r_s of requests for one photo, exactly, with nothing known.
+// Slopes: r_s of requests for one photo, exactly, with no prior knowledge.
 //
-// A record's scores of several requests for one photo are
+// A record's scores for several requests for one photo are
 //
-//	r_s·x − 3ε + (what rounding the request's logarithms does) + noise,   x = F·Dis − r
+//	r_s·x − 3ε + (rounding of the request's logarithms) + noise,   x = F·Dis − r
 //
-// with the same x and ε, so the slope of one request's scores over another's is
-// r_s/r_s′, a fraction of whole numbers from 1,024 to 2,047. How many requests does
-// it take?
+// with the same x and ε, so the slope of one request's scores over another's is r_s/r_s′,
+// a fraction of integers from 1,024 to 2,047. How many requests does it take?
 //
-//   - Rounding decides. A logarithm is off by up to ½ and meets a bin of up to 2¹⁸;
-//     on Corel-5k the 48 of them move a slope by 9·10⁻⁶ (root mean square). Some
-//     sixteen fractions are as near as that, too many for two requests. Of the 1,024
-//     values of one r_s each further request fits one in forty by chance, so three or
-//     four requests are enough.
-//   - Slopes give the r_s up to a common factor. Were they exact, only one factor
-//     would be in range with a chance of 80, 96.6, 99.5 and 99.9 % for 2, 3, 4 and
-//     5 requests.
-//   - Records hardly matter: twenty of them do as well as 4,500, since rounding does
-//     not average out.
+//  - Rounding decides. A logarithm is off by up to ½ and is multiplied by a bin of up
+//    to 2¹⁸; on Corel-5k the 48 of them change a slope by 9·10⁻⁶ (root mean square).
+//    Some sixteen fractions are that near, too many for two requests. Of the 1,024
+//    values of one r_s each further request fits one in forty by chance, so three or
+//    four requests are enough.
+//  - Slopes give the r_s up to a common factor. If they were exact, only one factor
+//    would be in range with probability 80, 96.6, 99.5 and 99.9 % for 2, 3, 4 and
+//    5 requests.
+//  - Records hardly matter: twenty do as well as 4,500, since rounding does not
+//    average out.
 //
-// Rounding goes away where many photos are asked about more than once. It adds to
-// the scores a combination of 48 columns, the records' histograms, the same in every
-// request; ε is one more. What regression leaves of the scores shows the space of
-// these columns. Outside of it slopes are better, so is what they leave, and in the
-// end they are good to 10⁻⁹: two requests do, but for common factors.
+// Rounding can be removed if many photos are requested more than once. It adds to the
+// scores a combination of 48 columns, the records' histograms, the same in every request;
+// ε is one more. The residuals of a regression on the scores show the space of these
+// columns. Outside it slopes are better, and so are their residuals, until they are
+// accurate to 10⁻⁹: then two requests are enough, up to common factors.
 //
-// With r_s known scores are distances in whole, up to r. Requests for a photo that
-// is indexed give r as well: its least distance is 0.
+// With known r_s, scores are complete distances up to r. Requests for an indexed photo
+// give r as well: its least distance is 0.
 
-// bySlopes reads x of the photo of every request, a number for each record; nil
-// where it does not. It finds out by itself which requests are for one photo.
-// With log the whole view is used to take roundings out of each photo's slopes.
+// bySlopes reads x of the photo of every request, one number per record, or nil if it
+// cannot. It finds out by itself which requests are for one photo. If log is set, it uses
+// the whole view to remove rounding from each photo's slopes.
 func bySlopes(v *View, log bool) [][]float64 {
 	var photos [][]int
 	var groups []*mat.Dense
-	for _, at := range askedAgain(v) {
+	for _, at := range groupByPhoto(v) {
 		if len(at) < 2 {
 			continue
 		}
@@ -84,14 +83,15 @@ func bySlopes(v *View, log bool) [][]float64 {
 	return out
 }
 
-// proportionalTo is what the scores of two requests for one photo differ by at most,
-// the lower multiplied up to the higher: rounding, ½ a logarithm, meets bins that
-// sum to 2¹⁸, in each of them. Other photos' differ by hundreds of times as much.
-const proportionalTo = 1 << combined.ValueBits
+// proportionalTolerance is the greatest difference between the scores of two requests for
+// one photo, the lower scaled up to the higher: rounding, ½ per logarithm, is multiplied
+// by bins that sum to 2¹⁸, in each of them. For different photos the difference is
+// hundreds of times larger.
+const proportionalTolerance = 1 << combined.ValueBits
 
-// askedAgain divides the requests by photo: the scores of two are proportional, up
-// to rounding, if they are for one.
-func askedAgain(v *View) [][]int {
+// groupByPhoto groups the requests by photo: two are for one photo if their scores are
+// proportional, up to rounding.
+func groupByPhoto(v *View) [][]int {
 	var photos [][]int
 	for i, s := range v.Seen {
 		found := false
@@ -118,10 +118,10 @@ func proportional(a, b []float64) bool {
 		off := x - ab/bb*b[i]
 		left += off * off
 	}
-	return left <= proportionalTo*proportionalTo*float64(len(a))
+	return left <= proportionalTolerance*proportionalTolerance*float64(len(a))
 }
 
-// slopes are proportional to the r_s of requests for one photo, whose scores are rows.
+// slopes are proportional to the r_s of requests for one photo; rows are their scores.
 func slopes(rows *mat.Dense) []float64 {
 	k, n := rows.Dims()
 	sum := make([]float64, n)
@@ -135,9 +135,9 @@ func slopes(rows *mat.Dense) []float64 {
 	return out
 }
 
-// wholeScales are whole numbers in the range of r_s, in the direction nearest to that
-// of slopes: all values of the first are tried, and the others follow. Where several
-// multiples fit alike it takes any. Nil if none is in range.
+// wholeScales returns integers in the range of r_s, in the direction nearest to slopes:
+// it tries all values of the first, and the others follow. If several multiples fit
+// equally it takes any; nil if none is in range.
 func wholeScales(slopes []float64) []float64 {
 	var best []float64
 	least := math.Inf(1)
@@ -162,16 +162,16 @@ func wholeScales(slopes []float64) []float64 {
 }
 
 const (
-	// mostRoundings is the dimension of the space: a bin each, ε, and one to spare.
+	// mostRoundings is the dimension of the space: one per bin, ε, and one to spare.
 	mostRoundings = vector.DimensionKL + 2
-	// moreRoundings are taken out at a time. All at once they would also take out
-	// what the first slopes, still poor, leave of x.
+	// moreRoundings are removed at a time. Removing all at once would also remove what
+	// the first, still poor, slopes leave of x.
 	moreRoundings = 5
 )
 
-// roundings is an orthonormal basis, n×p, of what rounding and ε add to scores, from
-// the scores of each photo, k×n. The mean of all scores is in it as well: regression
-// hides what the space has along x, and most of every x is this mean.
+// roundings returns an orthonormal basis, n×p, of what rounding and ε add to scores, from
+// the scores of each photo, k×n. It includes the mean of all scores: regression hides the
+// part of the space along x, and most of every x is this mean.
 func roundings(groups []*mat.Dense) *mat.Dense {
 	_, n := groups[0].Dims()
 	mean := mat.NewDense(1, n, nil)
@@ -202,7 +202,7 @@ func roundings(groups []*mat.Dense) *mat.Dense {
 	return basis
 }
 
-// outside is rows without their parts in the span of basis; nil spans nothing.
+// outside returns rows without their parts in the span of basis; nil spans nothing.
 func outside(rows, basis *mat.Dense) *mat.Dense {
 	if basis == nil {
 		return rows
@@ -214,8 +214,8 @@ func outside(rows, basis *mat.Dense) *mat.Dense {
 	return &out
 }
 
-// leading is an orthonormal basis, n×p, of the p directions in which rows, m×n, are
-// longest, or of as many as there are.
+// leading returns an orthonormal basis, n×p, of the p directions in which rows, m×n, are
+// longest, or fewer if there are not as many.
 func leading(rows *mat.Dense, p int) *mat.Dense {
 	m, n := rows.Dims()
 	var gram mat.SymDense
@@ -228,7 +228,7 @@ func leading(rows *mat.Dense, p int) *mat.Dense {
 	eig.VectorsTo(&vectors)
 	squares := eig.Values(nil) // ascending
 	p = min(p, m)
-	for p > 1 && squares[m-p] < squares[m-1]*1e-12 { // rounding of our own
+	for p > 1 && squares[m-p] < squares[m-1]*1e-12 { // our own rounding
 		p--
 	}
 	out.Mul(rows.T(), vectors.Slice(0, m, m-p, m))
@@ -242,22 +242,22 @@ func leading(rows *mat.Dense, p int) *mat.Dense {
 }
 
 const (
-	// repeatedPhotos are asked about repeatedly, and copiedPhotos that are indexed.
+	// repeatedPhotos are requested repeatedly, and so are copiedPhotos that are indexed.
 	repeatedPhotos = 200
 	copiedPhotos   = 20
-	// spreadTo is how near distances must be read up to r, as a share of their spread:
-	// half of what the least error of r_s does. distanceTo is how near with r, in
-	// units of distance.
-	spreadTo   = 0.5 / ive.MaxScale
-	distanceTo = 5e-4
+	// spreadTolerance is how accurately distances must be read up to r, as a share of
+	// their spread: half the effect of the smallest error of r_s. distanceTolerance is
+	// the same with r, in units of distance.
+	spreadTolerance   = 0.5 / ive.MaxScale
+	distanceTolerance = 5e-4
 )
 
-// repeatedTimes is how often each is asked about.
+// repeatedTimes is how often each is requested.
 var repeatedTimes = []int{2, 3, 4, 5}
 
-// repeated reads the distances of photos that are asked about repeatedly, r_s of
-// whose requests is right if they are right up to r; and r too, of photos that are
-// indexed.
+// repeated reads the distances of photos that are requested repeatedly. The r_s of their
+// requests are right if the distances are right up to r. For indexed photos it also reads
+// r.
 func (r *run) repeated(ctx context.Context, t *Target) error {
 	times := repeatedTimes
 	if t != r.targets[0] {
@@ -265,7 +265,7 @@ func (r *run) repeated(ctx context.Context, t *Target) error {
 	}
 	most := times[len(times)-1]
 	photos := min(repeatedPhotos, len(r.test))
-	v, truth, err := r.askRepeatedly(ctx, t, r.c.Test[:photos], r.test, most)
+	v, truth, err := r.repeatView(ctx, t, r.c.Test[:photos], r.test, most)
 	if err != nil {
 		return err
 	}
@@ -282,17 +282,17 @@ func (r *run) repeated(ctx context.Context, t *Target) error {
 		}
 	}
 	copies := min(copiedPhotos, len(r.train))
-	if v, truth, err = r.askRepeatedly(ctx, t, r.c.Train[:copies], r.train, most); err != nil {
+	if v, truth, err = r.repeatView(ctx, t, r.c.Train[:copies], r.train, most); err != nil {
 		return err
 	}
-	// r lies in half of F.
-	r.add(proportion("offset-slopes", v.Scheme, most, readWhole(bySlopes(v, true), truth, distanceTo*r.unit()), copies, 2*distanceTo/0.5))
+	// r lies in a range of F/2.
+	r.add(proportion("offset-slopes", v.Scheme, most, readWhole(bySlopes(v, true), truth, distanceTolerance*r.unit()), copies, 2*distanceTolerance/0.5))
 	return nil
 }
 
-// askRepeatedly is the view of so many rounds of requests for photos, and how far
-// each of these is from every record, times F. vectors begin with those of photos.
-func (r *run) askRepeatedly(ctx context.Context, t *Target, photos []user.Image, vectors []*projected, times int) (*View, [][]float64, error) {
+// repeatView returns the view of several rounds of requests for photos, and the distance
+// of each photo from every record, times F. vectors begin with those of photos.
+func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Image, vectors []*projected, times int) (*View, [][]float64, error) {
 	v, _, err := t.view(ctx, slices.Repeat(raw(photos), times), false)
 	if err != nil {
 		return nil, nil, err
@@ -306,20 +306,20 @@ func (r *run) askRepeatedly(ctx context.Context, t *Target, photos []user.Image,
 	})
 }
 
-// readUpToOffset counts the photos whose distances were read, up to r. got is what
-// was read of each request, those of the first round first.
+// readUpToOffset counts the photos whose distances were read up to r. got has the result
+// for each request, the first round first.
 func readUpToOffset(got, truth [][]float64) int {
 	right := 0
 	for j, want := range truth {
-		if got[j] != nil && spread(simd.SubTo(make([]float64, len(want)), got[j], want)) <= spreadTo*spread(want) {
+		if got[j] != nil && spread(simd.SubTo(make([]float64, len(want)), got[j], want)) <= spreadTolerance*spread(want) {
 			right++
 		}
 	}
 	return right
 }
 
-// readWhole counts the photos of which every distance was read to within to, r being
-// what makes the least distance 0.
+// readWhole counts the photos with every distance read to within the tolerance; r is
+// chosen to make the least distance 0.
 func readWhole(got, truth [][]float64, to float64) int {
 	right := 0
 	for j, want := range truth {
@@ -334,5 +334,5 @@ func readWhole(got, truth [][]float64, to float64) int {
 	return right
 }
 
-// spread is the standard deviation.
+// spread returns the standard deviation.
 func spread(x []float64) float64 { return math.Sqrt(stat.PopVariance(x, nil)) }

@@ -11,9 +11,9 @@ import (
 	"cpar/user/vector"
 )
 
-// Whole scales are those that trying all pairs finds: the nearest in direction. With
-// exact slopes they are right unless another multiple is in range, which is as often
-// as counting multiples says.
+// wholeScales finds the same as trying all pairs: the nearest direction. With exact
+// slopes the result is right unless another multiple is in range, as often as counting
+// multiples predicts.
 func TestWholeScales(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	draw := func() int { return 1<<ive.ScaleBits + rng.IntN(1<<ive.ScaleBits) }
@@ -64,9 +64,9 @@ func TestWholeScales(t *testing.T) {
 	}
 }
 
-// repeatedView is a view of rounds of requests for photos, whose scores are made as
-// package combined makes them, and x of each photo. Photos are alike, as photos are,
-// and the last is the one before, compressed again.
+// repeatedView is a view of rounds of requests for photos, with scores as in package
+// combined, and x of each photo. Photos are similar to each other, as real ones are, and
+// the last is the previous one, recompressed.
 func repeatedView(rng *rand.Rand, records, photos, rounds int) (*View, [][]float64) {
 	const unit = 647352.0
 	histograms, epsilon, common := make([][]float64, records), make([]float64, records), make([]float64, records)
@@ -109,14 +109,14 @@ func repeatedView(rng *rand.Rand, records, photos, rounds int) (*View, [][]float
 	return v, truth
 }
 
-// Requests are put together by photo. Two for a photo are too few alone and enough
-// beside others, five are enough, and of photos asked about once nothing is read.
+// Requests are grouped by photo. Two for a photo are too few alone but enough with
+// others, five are enough, and nothing is read of photos requested once.
 func TestBySlopes(t *testing.T) {
 	const records, photos = 300, 200
 	v, truth := repeatedView(rand.New(rand.NewPCG(1, 2)), records, photos, 5)
-	for p, at := range askedAgain(v) {
+	for p, at := range groupByPhoto(v) {
 		if !slices.Equal(at, []int{p, p + photos, p + 2*photos, p + 3*photos, p + 4*photos}) {
-			t.Fatalf("photo %d was asked about by requests %d", p, at)
+			t.Fatalf("photo %d: requests %d", p, at)
 		}
 	}
 	for _, c := range []struct {
@@ -131,8 +131,7 @@ func TestBySlopes(t *testing.T) {
 	}
 }
 
-// A scale that is off by one, an offset and a distance that are off by little are
-// wrong.
+// A scale that is off by one, and an offset or a distance that is slightly off, count as wrong.
 func TestJudgesOfDistances(t *testing.T) {
 	truth := [][]float64{{0, 1e6, 3e6, 2e6}}
 	times := func(by, plus float64) [][]float64 {

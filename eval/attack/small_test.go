@@ -2,8 +2,7 @@ package attack
 
 import "testing"
 
-// Collections of hardly anything are attacked too; what there is too little for is
-// left out.
+// Tiny collections are attacked too; attacks that lack data are left out.
 func TestSmallCollections(t *testing.T) {
 	for _, n := range [][2]int{{2, 4}, {7, 5}, {40, 9}} {
 		rows, err := Run(t.Context(), made(2, n[0], n[1]), Options{PCA: 128, More: []*Target{opaque(n[0])}})

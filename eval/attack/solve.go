@@ -9,19 +9,19 @@ import (
 	"cpar"
 )
 
-// A linear is a system of linear equations with more rows than unknowns and an
-// unknown constant, factored once for any number of right sides.
+// A linear is a system of linear equations with more rows than unknowns and an unknown
+// constant, factored once for any number of right-hand sides.
 type linear struct {
 	rows        *mat.Dense // centred and scaled
 	mean, scale []float64
 	chol        mat.Cholesky
 }
 
-// ridge keeps columns that depend on each other (the bins of a histogram sum to
-// 1) from making the system singular; it is far below what noise does.
+// ridge keeps dependent columns (the bins of a histogram sum to 1) from making the system
+// singular; it is far below the effect of noise.
 const ridge = 1e-9
 
-// newLinear takes rows, k×d. Least squares finds x with rows·x + constant ≈ y.
+// newLinear prepares rows, k×d. Least squares finds x with rows·x + constant ≈ y.
 func newLinear(rows [][]float64) (*linear, error) {
 	k := len(rows)
 	if k == 0 {
@@ -54,12 +54,12 @@ func newLinear(rows [][]float64) (*linear, error) {
 	return s, nil
 }
 
-// solve finds an x for every y: columns of y, k×t, to columns of the result, d×t.
+// solve finds an x for every y: from the columns of y, k×t, to the columns of the result, d×t.
 func (s *linear) solve(y *mat.Dense) (*mat.Dense, error) {
 	_, d := s.rows.Dims()
 	_, t := y.Dims()
 	var right mat.Dense
-	right.Mul(s.rows.T(), y) // the centred rows take y's mean out by themselves
+	right.Mul(s.rows.T(), y) // the centred rows remove y's mean
 	x := mat.NewDense(d, t, nil)
 	if err := s.chol.SolveTo(x, &right); err != nil {
 		return nil, fmt.Errorf("solving by least squares: %w", err)
@@ -72,8 +72,8 @@ func (s *linear) solve(y *mat.Dense) (*mat.Dense, error) {
 	return x, nil
 }
 
-// fitsBest is which of the predictions is nearest to y up to a positive scale and
-// an offset: that which correlates best with it. All are standardised.
+// fitsBest returns the index of the prediction nearest to y up to a positive scale and an
+// offset: the one that correlates best. All are standardised.
 func fitsBest(y []float64, predictions [][]float64) int {
 	best, most := 0, math.Inf(-1)
 	for c, p := range predictions {

@@ -8,13 +8,12 @@ import (
 	"cpar"
 )
 
-// Spacing: which split values of a field lie how far apart? The attacks estimate
-// the place of every split value, up to a scale and an offset a field. They are
-// judged by pairs of neighbouring gaps in a field: which is the wider? Half are
-// guessed right.
+// Spacing: how far apart are a field's split values? The attacks estimate the position of
+// every split value, up to a scale and an offset per field. They are judged on pairs of
+// neighbouring gaps in a field: which one is wider? Guessing gets half of them right.
 
-// placesByPlanes reads places off a request that shows distances of planes. Every
-// score is a multiple of r_p; what is left after dividing by it is exact.
+// placesByPlanes reads positions from a request that shows plane distances. Every score
+// is a multiple of r_p; dividing by it is exact.
 func placesByPlanes(s *Seen) []float64 {
 	var rp int64
 	for _, p := range s.Planes {
@@ -27,8 +26,8 @@ func placesByPlanes(s *Seen) []float64 {
 	return out
 }
 
-// placesByOrder takes the order ciphertexts of the splits for their places: good
-// for order-preserving encryption. Ranks are evenly spaced and say nothing so.
+// placesByOrder uses the order ciphertexts of the splits as positions: good for
+// order-preserving encryption. Ranks are evenly spaced and reveal nothing this way.
 func placesByOrder(v *View) []float64 {
 	out := make([]float64, len(v.Cuts))
 	for i, c := range v.Cuts {
@@ -37,8 +36,8 @@ func placesByOrder(v *View) []float64 {
 	return out
 }
 
-// placesByShape knows the order of the splits only, and assumes that those of a
-// field are normally distributed: gaps are then wider at either end.
+// placesByShape knows only the order of the splits, and assumes that those of a field are
+// normally distributed: gaps are then wider at the ends.
 func placesByShape(v *View) []float64 {
 	out := make([]float64, len(v.Cuts))
 	for first := 0; first < len(v.Cuts); {
@@ -56,9 +55,8 @@ func placesByShape(v *View) []float64 {
 
 func normalQuantile(p float64) float64 { return math.Sqrt2 * math.Erfinv(2*p-1) }
 
-// placesByRequests counts how many requests lie short of each split, and assumes
-// that a field's values are normally distributed over photos. It needs order
-// comparisons alone.
+// placesByRequests counts how many requests lie short of each split, and assumes that a
+// field's values are normally distributed over photos. It needs only order comparisons.
 func placesByRequests(v *View) []float64 {
 	out := make([]float64, len(v.Cuts))
 	sorted := map[uint16][]uint64{}
@@ -77,8 +75,8 @@ func placesByRequests(v *View) []float64 {
 	return out
 }
 
-// judgeGaps compares the gaps of places with the true ones. Pairs of gaps that are
-// equally wide are left out; where the attacker sees no difference he gets half.
+// judgeGaps compares the gaps of places with the true ones. It ignores pairs of equally
+// wide gaps; if the attacker sees no difference he gets half a point.
 func judgeGaps(attack, scheme string, known int, cuts []cpar.Plane, places, truth []float64) Row {
 	right, trials, undecided := 0, 0, 0
 	for i := 2; i < len(cuts); i++ {
@@ -101,8 +99,8 @@ func judgeGaps(attack, scheme string, known int, cuts []cpar.Plane, places, trut
 	return proportion(attack, scheme, known, right+undecided/2, trials, 0.5)
 }
 
-// judgeExact counts the gaps between neighbouring splits that were read exactly;
-// the baseline is the commonest gap.
+// judgeExact counts the gaps between neighbouring splits that were read exactly; the
+// baseline always guesses the commonest gap.
 func judgeExact(attack, scheme string, known int, cuts []cpar.Plane, places, truth []float64) Row {
 	right, trials := 0, 0
 	common := map[float64]int{}
@@ -123,9 +121,8 @@ func judgeExact(attack, scheme string, known int, cuts []cpar.Plane, places, tru
 	return proportion(attack, scheme, known, right, trials, float64(most)/float64(max(trials, 1)))
 }
 
-// offsetByPlanes reads r off the offsets of several requests that show planes:
-// each is r_s·r, so r is their greatest common divisor, but for what the r_s have
-// in common.
+// offsetByPlanes reads r from the offsets of several requests that show planes: each is
+// r_s·r, so r is their greatest common divisor, unless the r_s have a common factor.
 func offsetByPlanes(v *View) int64 {
 	var r int64
 	for _, s := range v.Seen {
@@ -134,8 +131,8 @@ func offsetByPlanes(v *View) int64 {
 	return r
 }
 
-// scalesByScores estimates r_s of every request from its scores, r being known:
-// photos of a kind are on average equally far from each other, dis in units of F.
+// scalesByScores estimates r_s of every request from its scores, with known r: on
+// average, photos of one kind are equally far from each other, dis in units of F.
 func scalesByScores(v *View, unit, offset, dis float64) []float64 {
 	out := make([]float64, len(v.Seen))
 	for i, s := range v.Seen {

@@ -11,9 +11,9 @@ import (
 	"cpar/user/vector"
 )
 
-// The stages of a run: each makes views, attacks them and judges the guesses. What
-// takes long and depends on scores alone is tried in all its sizes on the first
-// scheme only: those of capia are the same.
+// The stages of a run: each makes views, attacks them and judges the guesses. Slow
+// attacks that depend only on scores are tried in all sizes on the first scheme only,
+// since capia's scores are the same.
 
 func (r *run) schemes(ctx context.Context) error {
 	for _, t := range r.targets {
@@ -53,7 +53,10 @@ func (r *run) scheme(ctx context.Context, t *Target) error {
 	}
 	r.keywords(t, v)
 	if len(v.Cuts) > 0 {
-		truth := r.b.splits()
+		truth, err := r.b.splits()
+		if err != nil {
+			return err
+		}
 		r.add(judgeGaps("spacing-ranks", v.Scheme, 0, v.Cuts, placesByShape(v), truth),
 			judgeGaps("spacing-ranks-requests", v.Scheme, len(v.Seen), v.Cuts, placesByRequests(v), truth))
 	}
@@ -68,7 +71,7 @@ func (r *run) scheme(ctx context.Context, t *Target) error {
 	return nil
 }
 
-// unit is F, typical the mean distance between photos of the collection.
+// unit is F; typical is the mean distance between photos of the collection.
 func (r *run) unit() float64 { return float64(len(r.train[0].z)) * vector.Beta / 2 }
 
 func (r *run) typical() float64 {
@@ -81,8 +84,7 @@ func (r *run) typical() float64 {
 	return sum
 }
 
-// requests recovers requests. Few known records may be lucky ones, so that several
-// draws of them share a row.
+// requests recovers requests. A few known records may be lucky ones, so several draws share a row.
 func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	for _, k := range upTo(knownVectors, v.Records) {
 		row, err := guessing("request-by-vectors", v, k, len(r.test), func(known []int) ([][]float64, error) {
@@ -139,8 +141,8 @@ func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	return nil
 }
 
-// guessing guesses requests, each for the candidate of its number, from several
-// draws of k known records.
+// guessing guesses requests, where candidate i is right for request i, from several draws
+// of k known records.
 func guessing(attack string, v *View, k, candidates int, predict func(known []int) ([][]float64, error)) (Row, error) {
 	draws := 1
 	if k < manyDraws {
@@ -162,13 +164,13 @@ func guessing(attack string, v *View, k, candidates int, predict func(known []in
 	return proportion(attack, v.Scheme, k, right, draws*len(v.Seen), 1/float64(candidates)), nil
 }
 
-// upTo is the numbers of list that are at most most.
+// upTo returns the numbers in list that are at most most.
 func upTo(list []int, most int) []int {
 	return slices.DeleteFunc(slices.Clone(list), func(k int) bool { return k > most })
 }
 
-// matching matches records to photos, by some of the requests and by all; and half
-// of the records, as if the index held only these, to the photos of all.
+// matching matches records to photos, by some of the requests and by all; and also half
+// of the records, as if the index held only these, to all photos.
 func (r *run) matching(ctx context.Context, t *Target, v *View) error {
 	scores := make([][]float64, len(v.Seen))
 	for j, s := range v.Seen {
@@ -190,8 +192,8 @@ func (r *run) matching(ctx context.Context, t *Target, v *View) error {
 	return r.matched(ctx, "match-half", t, scores, len(scores), sample(v.Records, v.Records/2, 8))
 }
 
-// matched is the row of records matched by k requests at a time; where these are
-// few it depends on which, and several draws share the row.
+// matched adds a row of records matched by k requests at a time. If k is small, the
+// choice of requests matters, so several draws share the row.
 func (r *run) matched(ctx context.Context, attack string, t *Target, scores [][]float64, k int, records []int) error {
 	draws := 1
 	if k < manyDraws {
@@ -234,14 +236,18 @@ func (r *run) keywords(t *Target, v *View) {
 	}
 }
 
-// planes attacks requests of cpar that show distances of planes.
+// planes attacks cpar requests that show plane distances.
 func (r *run) planes(ctx context.Context) error {
 	t := r.targets[0]
 	v, pending, err := t.view(ctx, raw(r.c.Test[:min(planeRequests, len(r.c.Test))]), true)
 	if err != nil || v.Seen[0].Planes == nil {
-		return err // the collection is such that there is no plane
+		return err // this collection has no planes
 	}
-	truth, places := r.b.splits(), placesByPlanes(v.Seen[0])
+	truth, err := r.b.splits()
+	if err != nil {
+		return err
+	}
+	places := placesByPlanes(v.Seen[0])
 	r.add(judgeGaps("spacing-planes", v.Scheme, 1, v.Cuts, places, truth),
 		judgeExact("spacing-planes-exact", v.Scheme, 1, v.Cuts, places, truth))
 	secret, err := scales(v, pending, r.unit())
@@ -259,10 +265,10 @@ func (r *run) planes(ctx context.Context) error {
 	return nil
 }
 
-// order attacks an index whose order ciphertexts are the paper's.
+// order attacks an index with the paper's order ciphertexts.
 func (r *run) order(ctx context.Context) error {
 	some := r.c.Train[:min(mostOPE, len(r.c.Train))]
-	b, err := build(ctx, some, user.Options{PCA: r.o.PCA, Order: user.OrderOPE}, 2)
+	b, err := build(ctx, some, user.Options{Scheme: cpar.SchemeCPAR, PCA: r.o.PCA, Order: user.OrderOPE})
 	if err != nil {
 		return err
 	}
@@ -271,8 +277,12 @@ func (r *run) order(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	truth, err := b.splits()
+	if err != nil {
+		return err
+	}
 	v := &View{Scheme: t.Cloud.Scheme(), Stored: t.Cloud.Stored()}
-	r.add(judgeGaps("spacing-ope", v.Scheme, 0, v.Cuts, placesByOrder(v), b.splits()))
+	r.add(judgeGaps("spacing-ope", v.Scheme, 0, v.Cuts, placesByOrder(v), truth))
 	return nil
 }
 
@@ -295,22 +305,26 @@ func (r *run) key(context.Context) error {
 	return nil
 }
 
-// splits are the true places of all split values, up to an offset a field.
-func (b *built) splits() []float64 {
-	m := b.files.Manifest()
-	some := b.twin.Vectors()[0]
-	out := make([]float64, m.Planes)
-	for i := range out {
-		out[i] = -float64(b.twin.PlaneDistance(some, uint32(i)))
+// splits returns the true positions of all split values, up to an offset per field.
+func (b *built) splits() ([]float64, error) {
+	twin, err := b.builder.Twin()
+	if err != nil {
+		return nil, err
 	}
-	return out
+	compared, _ := twin.Compared()
+	some := b.builder.Vectors()[0]
+	out := make([]float64, b.files.Manifest().Planes)
+	for i := range out {
+		out[i] = -float64(compared.PlaneDistance(some, uint32(i)))
+	}
+	return out, nil
 }
 
-// secrets are r_s of a request and r of the index.
+// secrets are the r_s of a request and the r of the index.
 type secrets struct{ scale, offset int64 }
 
-// scales are the truth about requests: two records of a reply with their distances,
-// which their owner reads, give r_s and r.
+// scales returns the truth about requests: two records of a reply with their distances,
+// as read by the owner, give r_s and r.
 func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 	out := make([]secrets, len(pending))
 	for i, p := range pending {
@@ -323,7 +337,7 @@ func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 			return nil, err
 		}
 		first, last := 0, len(near)-1
-		for first < last && near[first].Dis == 0 { // clamped: says nothing
+		for first < last && near[first].Dis == 0 { // clamped: uninformative
 			first++
 		}
 		if rise := unit * (near[last].Dis - near[first].Dis); rise > 0 {
@@ -334,17 +348,17 @@ func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 	return out, nil
 }
 
-// scaleTo is how near r_s must be guessed.
-const scaleTo = 0.02
+// scaleTolerance is how close a guess of r_s must be, relatively.
+const scaleTolerance = 0.02
 
-// judgeScales judges estimates of r_s; the baseline is the best fixed guess, the
-// largest r_s around which the tolerance stays below 2¹¹.
+// judgeScales judges estimates of r_s. The baseline is the best fixed guess, the largest
+// r_s whose tolerance stays below 2¹¹.
 func judgeScales(v *View, got []float64, truth []secrets) Row {
 	right := 0
 	for i, s := range truth {
-		if math.Abs(got[i]-float64(s.scale)) <= scaleTo*float64(s.scale) {
+		if math.Abs(got[i]-float64(s.scale)) <= scaleTolerance*float64(s.scale) {
 			right++
 		}
 	}
-	return proportion("scale-scores", v.Scheme, 0, right, len(got), scaleTo*2*2048/(1+scaleTo)/1024)
+	return proportion("scale-scores", v.Scheme, 0, right, len(got), scaleTolerance*2*2048/(1+scaleTolerance)/1024)
 }

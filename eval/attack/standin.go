@@ -8,23 +8,24 @@ import (
 	"cpar"
 	"cpar/user"
 	"cpar/user/feature"
+	"cpar/user/profile"
 )
 
-// A standIn is a distance between photos that an attacker takes for the owner's,
+// A standIn is a distance between photos that an attacker uses instead of the owner's,
 // which was learnt and is secret.
 type standIn struct {
 	name string
-	// candidates[c] is how far test photo c is from each photo of Train; nil for
-	// what would know the answer's collection.
+	// candidates[c] is the distance of test photo c from each photo of Train; nil if it
+	// would need to know the collection of the answer.
 	candidates [][]float64
-	// picked[j] is how far a photo that the attacker picks is from each.
+	// picked[j] is the distance of a photo picked by the attacker from each of them.
 	picked [][]float64
 }
 
-// standIns are the paper's distance, that of embeddings (the network is public),
-// and what the program itself learns from the attacker's photos and, where the
-// collection is public with its keywords, from the collection. The program is no
-// secret, and draws nothing at random but the order of the photos.
+// standIns are the paper's distance, that of embeddings (the network is public), and the
+// distance that the program itself learns from the attacker's photos or, if the
+// collection is public with its keywords, from the collection. The program is not secret,
+// and draws nothing at random but the order of the photos.
 func (l *learnt) standIns(ctx context.Context) ([]standIn, error) {
 	r := l.run
 	paper, err := distances(ctx, r.trainPhotos, r.testPhotos)
@@ -33,8 +34,8 @@ func (l *learnt) standIns(ctx context.Context) ([]standIn, error) {
 	}
 	out := []standIn{{"photos", paper, r.compared}}
 	train, test := raw(r.c.Train), raw(r.c.Test)
-	// A learnt distance is another between the photos that it was learnt from than
-	// between others, as requests are: photos are picked from outside.
+	// A learnt distance behaves differently on the photos that it was learnt from than on
+	// others, such as requests: so photos are picked from outside.
 	var indexed, others []int
 	for i, taken := range marked(len(train), l.place) {
 		if taken {
@@ -68,7 +69,7 @@ func (l *learnt) standIns(ctx context.Context) ([]standIn, error) {
 		out = append(out, s)
 		return nil
 	}
-	if l.profile == user.ProfileNetwork {
+	if l.profile == profile.Network {
 		if err := add("embeddings", true, others, func(list []*feature.Vectors) ([][]float32, error) {
 			rows := make([][]float32, len(list))
 			for i, v := range list {
@@ -85,7 +86,7 @@ func (l *learnt) standIns(ctx context.Context) ([]standIn, error) {
 		outside  []int
 		requests bool
 	}{{"own-projection", l.theirs, indexed, true}, {"its-keywords", l.mine, others, false}} {
-		learnt, err := user.Setup(ctx, user.NewKey(), from.images, user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile})
+		learnt, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), from.images, user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile})
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +106,7 @@ func (l *learnt) standIns(ctx context.Context) ([]standIn, error) {
 	return out, nil
 }
 
-// unit is x at length 1.
+// unit returns x scaled to length 1.
 func unit(x []float32) []float32 {
 	square := 0.0
 	for _, v := range x {
@@ -118,8 +119,7 @@ func unit(x []float32) []float32 {
 	return out
 }
 
-// squares is the squared distance of every record from every request, a row for
-// each request.
+// squares returns the squared distance of every record from every request, one row per request.
 func squares(ctx context.Context, records, requests [][]float32) ([][]float64, error) {
 	out := make([][]float64, len(requests))
 	return out, each(ctx, len(requests), func(i int) error {

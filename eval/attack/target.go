@@ -17,33 +17,33 @@ import (
 	"cpar/user/feature"
 )
 
-// A Collection is what is indexed and what is asked about, in the clear.
+// A Collection is the plaintext: what is indexed and what is requested.
 type Collection struct {
-	// Train is indexed, in an order that the cloud does not know; Test is asked
-	// about, and is the list of candidates where an attack has one.
+	// Train is indexed, in an order that the cloud does not know. Test is requested; it
+	// is also the list of candidates for attacks that have one.
 	Train, Test []user.Image
-	// Changed, if not nil, is test photo i after it was stored again: cropped a
-	// little and compressed anew.
+	// Changed, if not nil, returns test photo i after being saved again: cropped a little
+	// and recompressed.
 	Changed func(i int) (*feature.Vectors, error)
 }
 
 // An Owner makes requests.
 type Owner interface {
-	// Request is the bytes of a request for a photo, and how its owner reads the
-	// reply; the latter may be nil, and is for judging only. With planes, the
-	// request shows distances of planes if the scheme has any.
+	// Request returns the bytes of a request for a photo, and what its owner needs to
+	// read the reply. The latter may be nil, and is only for judging. With planes, the
+	// request shows plane distances if the scheme has any.
 	Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error)
 }
 
-// A Target is a scheme under attack: its owner and its cloud. Place[i] is the
-// place in Collection.Train of the photo behind record i, for judging.
+// A Target is a scheme under attack: its owner and its cloud. Place[i] is the index in
+// Collection.Train of the photo behind record i, for judging.
 type Target struct {
 	Owner Owner
 	Cloud Cloud
 	Place []int
 }
 
-// view is the cloud's view after requests for photos, in their order.
+// view returns the cloud's view after requests for photos, in order.
 func (t *Target) view(ctx context.Context, photos []*feature.Vectors, planes bool) (*View, []*user.Pending, error) {
 	v := &View{Scheme: t.Cloud.Scheme(), Stored: t.Cloud.Stored(), Seen: make([]*Seen, len(photos))}
 	pending := make([]*user.Pending, len(photos))
@@ -77,27 +77,20 @@ func each(ctx context.Context, n int, f func(i int) error) error {
 // built is an index of this project, with what only its owner knows.
 type built struct {
 	builder *user.Builder
-	twin    *user.Twin
 	files   *indexdir.Index
 	folder  string
 	place   []int
 }
 
-// build encrypts images into an index folder, in an order drawn by seed.
-func build(ctx context.Context, images []user.Image, opt user.Options, seed uint64) (*built, error) {
-	b := &built{place: rand.New(rand.NewPCG(seed, 0x706c6163)).Perm(len(images))} // "plac"
-	shuffled := make([]user.Image, len(images))
-	for i, j := range b.place {
-		shuffled[i] = images[j]
-	}
+// build encrypts images into an index folder.
+func build(ctx context.Context, images []user.Image, opt user.Options) (*built, error) {
+	b := &built{place: make([]int, len(images))}
 	var err error
-	if b.builder, err = user.Setup(ctx, user.NewKey(), shuffled, opt); err != nil {
+	if b.builder, err = user.Setup(ctx, user.NewKey(cpar.Schemes()...), images, opt); err != nil {
 		return nil, err
 	}
-	drawn := b.place
-	b.place = make([]int, len(drawn))
 	for record := range b.place {
-		b.place[record] = drawn[b.builder.Image(uint32(record))]
+		b.place[record] = b.builder.Image(uint32(record))
 	}
 	if b.folder, err = os.MkdirTemp("", "cpar-attack-"); err != nil {
 		return nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)
@@ -114,10 +107,7 @@ func (b *built) open(ctx context.Context) (err error) {
 	if _, err = b.builder.Encrypt(ctx, index); err != nil {
 		return err
 	}
-	if b.files, err = indexdir.Open(index); err != nil {
-		return err
-	}
-	b.twin, err = b.builder.Twin()
+	b.files, err = indexdir.Open(index)
 	return err
 }
 
@@ -128,7 +118,7 @@ func (b *built) close() {
 	os.RemoveAll(b.folder)
 }
 
-// target is the index as a scheme serves it.
+// target returns the index as a scheme serves it.
 func (b *built) target(scheme cpar.Scheme) (*Target, error) {
 	c, err := openCloud(b.files, scheme)
 	if err != nil {
@@ -141,17 +131,17 @@ func (b *built) target(scheme cpar.Scheme) (*Target, error) {
 	if scheme == cpar.SchemeCAPIA {
 		p.Approx = 1000
 	}
-	return &Target{Owner: &asker{b.builder.Owner, p}, Cloud: c, Place: b.place}, nil
+	return &Target{Owner: &scoreOwner{b.builder.Owner, p}, Cloud: c, Place: b.place}, nil
 }
 
-// asker is an owner of cpar or capia.
-type asker struct {
+// scoreOwner is an owner for cpar or capia.
+type scoreOwner struct {
 	*user.Owner
 	params cpar.Params
 }
 
 // Request implements Owner.
-func (a *asker) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error) {
+func (a *scoreOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error) {
 	p := a.params
 	if planes && p.Scheme == cpar.SchemeCPAR {
 		p.Search, p.Prune = cpar.SearchDepthFirst, true
@@ -164,7 +154,7 @@ func (a *asker) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending,
 	return b, pending, err
 }
 
-// raw are the features of images.
+// raw returns the features of images.
 func raw(images []user.Image) []*feature.Vectors {
 	out := make([]*feature.Vectors, len(images))
 	for i, im := range images {
@@ -173,7 +163,7 @@ func raw(images []user.Image) []*feature.Vectors {
 	return out
 }
 
-// sample is k of 0…n−1, drawn by seed, ascending.
+// sample returns k of 0…n−1, drawn by seed, ascending.
 func sample(n, k int, seed uint64) []int {
 	list := rand.New(rand.NewPCG(seed, 0x6b6e6f77)).Perm(n)[:min(k, n)] // "know"
 	slices.Sort(list)

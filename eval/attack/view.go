@@ -11,15 +11,15 @@ import (
 	"cpar/kdforest"
 )
 
-// A Cloud is a cloud process that is curious: bytes go in, and out comes all
-// that it can compute of them. A scheme is attacked through this interface; an
-// implementation may use nothing but what the real process is given.
+// A Cloud is a curious cloud process: bytes go in, and everything it can compute from
+// them comes out. A scheme is attacked through this interface; an implementation may use
+// only what the real process is given.
 type Cloud interface {
-	// Scheme is the name of the scheme.
+	// Scheme returns the name of the scheme.
 	Scheme() string
-	// Stored is the index as it lies on the cloud's disk.
+	// Stored returns the index as stored on the cloud's disk.
 	Stored() *Stored
-	// Observe reads a request, answers it and says what it saw.
+	// Observe reads a request, answers it and reports what it saw.
 	Observe(request []byte) (*Seen, error)
 }
 
@@ -27,41 +27,39 @@ type Cloud interface {
 type Stored struct {
 	// Records is n.
 	Records int
-	// Vectors are the ciphertext words of each record, where a record has words of
-	// its own; else nil.
+	// Vectors are the ciphertext words of each record, or nil if records have no words of
+	// their own.
 	Vectors [][]uint64
-	// Cuts are the split planes, by number: field and order ciphertext. Nil
-	// without a forest.
+	// Cuts are the split planes, by number: field and order ciphertext; nil without a forest.
 	Cuts []cpar.Plane
 }
 
-// Seen is what a cloud makes of one request. What its scheme does not send is
-// empty.
+// Seen is everything a cloud learns from one request. Data that the scheme does not send are empty.
 type Seen struct {
 	// Request and Reply are the bytes that crossed the wall.
 	Request, Reply []byte
-	// Scores has a number for every record: the score, asked for or not. Where
-	// the cloud computes ciphertexts instead, it is their words.
+	// Scores has a number for every record: the score, whether needed or not. If the
+	// cloud computes ciphertexts instead, it is their words.
 	Scores []float64
 	// Order has an order ciphertext for each split field.
 	Order []uint64
-	// Planes has the signed score of every split plane, Offset what the request
-	// says that a plane's score is less than a record's by, r_s·r.
+	// Planes has the signed score of every split plane. Offset, r_s·r, is by how much a
+	// plane's score is less than a record's, according to the request.
 	Planes []int64
 	Offset uint64
-	// Path is the records visited, in order, Returned those of the reply.
+	// Path lists the records visited, in order; Returned those in the reply.
 	Path, Returned []uint32
 }
 
-// A View is what an attack is given of the cloud.
+// A View is what an attack gets from the cloud.
 type View struct {
 	Scheme string
 	*Stored
 	Seen []*Seen
 }
 
-// scoreCloud is the cloud of cpar and capia: the daemon's own code over the
-// segments of an index folder.
+// scoreCloud is the cloud of cpar and capia: the daemon's own code on the segments of an
+// index folder.
 type scoreCloud struct {
 	scheme string
 	index  *score.Index
@@ -69,8 +67,8 @@ type scoreCloud struct {
 	all    []uint32
 }
 
-// openCloud opens an index folder as the cloud does. An index of scheme cpar can
-// be watched as capia too: it holds the same records. files must stay open.
+// openCloud opens an index folder as the cloud does. An index with scheme cpar can also
+// be observed as capia: it holds the same records. files must stay open.
 func openCloud(files *indexdir.Index, scheme cpar.Scheme) (*scoreCloud, error) {
 	m := files.Manifest()
 	x, err := score.Load(m, files.Segments())

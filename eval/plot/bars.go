@@ -11,16 +11,16 @@ import (
 	"cpar/internal/figures"
 )
 
-// bars are a series of upright bars from 0, each with its value above it. Several
-// series stand side by side around the same X, which must be 1 apart.
+// bars are a series of upright bars from 0, each with its value above it. Several series
+// stand side by side around the same X values, which must be 1 apart.
 type bars struct {
 	points []Point
 	colour color.RGBA
-	// place is that among so many series.
+	// place is the index among this many series.
 	place, of int
 }
 
-// bars are the series of f that are bars.
+// bars returns the series of f that are bars.
 func (f *Figure) bars() []gonum.Plotter {
 	var list []bars
 	for _, s := range f.Series {
@@ -36,7 +36,7 @@ func (f *Figure) bars() []gonum.Plotter {
 	return out
 }
 
-// barsWidth is the share of the room between two X that bars take.
+// barsWidth is the share of the space between two X values that bars take.
 const barsWidth = 0.84
 
 // Plot implements gonum.Plotter.
@@ -52,7 +52,7 @@ func (b bars) Plot(c draw.Canvas, p *gonum.Plot) {
 	}
 }
 
-// Groups are the axes of bars under names.
+// Groups sets the axes for bars under names.
 func Groups(names []string, label string, series []Series) (x, y Axis) {
 	x = Axis{Names: names, From: 0.5, To: float64(len(names)) + 0.5}
 	y = Axis{Label: label}

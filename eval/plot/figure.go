@@ -1,4 +1,4 @@
-// Package plot draws what was measured.
+// Package plot draws measurements.
 //
 //	Figure (axes, series of points) ─▶ SVG, PNG
 package plot
@@ -23,9 +23,9 @@ import (
 
 // A Figure is one plot. Series without points are left out.
 type Figure struct {
-	Name    string // of its files
+	Name    string // name of its files
 	Title   string
-	Caption string // what is seen
+	Caption string // what it shows
 	X, Y    Axis
 	Series  []Series
 }
@@ -34,7 +34,7 @@ type Figure struct {
 type Axis struct {
 	Label string
 	Log   bool
-	// Ticks are where to write numbers; nil for round ones.
+	// Ticks are the positions of numbers; nil for round ones.
 	Ticks []float64
 	// Names replace the numbers of Ticks.
 	Names []string
@@ -42,7 +42,7 @@ type Axis struct {
 	From, To float64
 }
 
-// A Series is points of one kind.
+// A Series is a set of points of one kind.
 type Series struct {
 	Name   string
 	Colour Colour
@@ -50,14 +50,14 @@ type Series struct {
 	Points []Point
 }
 
-// A Point may have an interval in either direction; both ends 0 is none.
+// A Point may have an interval in either direction; both ends 0 means none.
 type Point struct {
 	X, Y        float64
 	XLow, XHigh float64
 	YLow, YHigh float64
 }
 
-// Style is how a series is drawn.
+// Style says how a series is drawn.
 type Style int
 
 // The styles.
@@ -83,8 +83,8 @@ const (
 	Olive // FLANN
 )
 
-// The palette. Each colour occurs for one purpose only, so that a page can replace
-// it by a variable of its style (Colours).
+// The palette. Each colour has only one purpose, so that a page can replace it by a
+// variable of its style (Colours).
 var (
 	palette    = []color.RGBA{{0x1f, 0x5f, 0xd6, 255}, {0x0c, 0x8f, 0x6f, 255}, {0xd9, 0x5f, 0x0e, 255}, {0x7a, 0x82, 0x8e, 255}, {0x7b, 0x3f, 0xbf, 255}, {0xc2, 0x2f, 0x4f, 255}, {0x85, 0x7a, 0x00, 255}}
 	ink        = color.RGBA{0x1c, 0x22, 0x2b, 255}
@@ -92,8 +92,8 @@ var (
 	background = color.RGBA{0xff, 0xff, 0xff, 255}
 )
 
-// Colours names every colour of the SVG files, as #RRGGBB: those of series, ink for
-// text, faint for the grid and card for the ground.
+// Colours names every colour in the SVG files, as #RRGGBB: those of the series, ink for
+// text, faint for the grid and card for the background.
 func Colours() map[string]string {
 	names := map[string]string{hexOf(ink): "ink", hexOf(faint): "faint", hexOf(background): "card"}
 	for i, name := range []string{"blue", "green", "orange", "grey", "purple", "red", "olive"} {
@@ -170,8 +170,8 @@ func (f *Figure) draw(p *gonum.Plot, c draw.Canvas) {
 // labelRoom is what an axis label takes.
 const labelRoom = 20
 
-// axisLabels draws the labels of the axes. The plot itself would leave room for
-// them as though a logarithmic axis had its middle where a linear one has.
+// axisLabels draws the labels of the axes. The plot itself would place them as if the
+// middle of a logarithmic axis were that of a linear one.
 func (f *Figure) axisLabels(c draw.Canvas) {
 	sty := text.Style{Color: ink, Font: face(fontPt, false), Handler: gonum.DefaultTextHandler, XAlign: -0.5, YAlign: 0}
 	c.FillText(sty, vg.Point{X: (c.Min.X+c.Max.X)/2 + labelRoom, Y: c.Min.Y + 2}, f.X.Label)
@@ -274,7 +274,7 @@ func (f *Figure) plot() (*gonum.Plot, error) {
 	return p, nil
 }
 
-// axis sets range, ticks and looks.
+// axis sets range, ticks and style.
 func (f *Figure) axis(a *gonum.Axis, from Axis, of func(Point) (float64, float64, float64)) error {
 	low, high := math.Inf(1), math.Inf(-1)
 	see := func(v float64) { low, high = min(low, v), max(high, v) }
@@ -307,14 +307,14 @@ func (f *Figure) axis(a *gonum.Axis, from Axis, of func(Point) (float64, float64
 	}
 	a.Tick.Marker = from.marker()
 	a.Tick.Label.Font, a.Tick.Label.Color = face(fontPt-0.5, false), ink
-	// Ticks that are not drawn keep the numbers off the axis.
+	// Empty ticks keep the numbers off the axis.
 	a.Tick.Length, a.Padding = 5, 4
 	a.LineStyle.Color, a.LineStyle.Width = palette[Grey], 1
 	a.Tick.LineStyle.Width = 0
 	return nil
 }
 
-// marker is where numbers stand.
+// marker places the numbers.
 func (a Axis) marker() gonum.Ticker {
 	return gonum.TickerFunc(func(low, high float64) []gonum.Tick {
 		var out []gonum.Tick
@@ -366,13 +366,13 @@ func (a Axis) ticks(low, high float64) []float64 {
 	return out
 }
 
-// power is 10^e as written: math.Pow is off by a digit below 0.
+// power returns 10^e as written: math.Pow is off by a digit for negative e.
 func power(e float64) float64 {
 	v, _ := strconv.ParseFloat("1e"+strconv.Itoa(int(e)), 64)
 	return v
 }
 
-// roundTicks are five or so round numbers.
+// roundTicks returns about five round numbers.
 func roundTicks(low, high float64) []float64 {
 	raw := (high - low) / 5
 	e := power(math.Floor(math.Log10(raw)))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every colour of a series has a name, and so have ink, grid and ground.
+// Every colour of a series has a name, and so do ink, grid and background.
 func TestColours(t *testing.T) {
 	if got := len(Colours()); got != len(palette)+3 {
 		t.Errorf("%d names of %d colours and ink, faint, card", got, len(palette))
@@ -34,7 +34,7 @@ func TestEmptySeries(t *testing.T) {
 	}
 }
 
-// A point that cannot be drawn is an error, not a plot without it.
+// A point that cannot be drawn is an error, not silently dropped.
 func TestFigureRefuses(t *testing.T) {
 	for name, f := range map[string]Figure{
 		"nothing":     {},

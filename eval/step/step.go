@@ -1,15 +1,15 @@
-// Package step runs measurements that take minutes, once.
+// Package step runs slow measurements only once.
 //
-//	Do(name, inputs, measure) ─▶ DIR/state/name.json there, of these inputs? ─▶ its result
-//	                           └▶ else measure ─▶ written in one rename     ─▶ its result
+//	Do(name, inputs, measure) ─▶ DIR/state/name.json exists, same inputs? ─▶ its result
+//	                           └▶ else measure ─▶ write, rename into place ─▶ its result
 //
-// A result belongs to its inputs: the collection, the parameters, and the
-// program and the machine that measured (Runner.Identity). If any of them is
-// another, the step is measured again. A step is done when its file is there,
-// whole; whoever interrupts a run loses the step that was under way.
+// A result belongs to its inputs: the collection, the parameters, and the program and
+// machine that measured it (Runner.Identity). If any of them differs, the step is
+// measured again. A step is done when its complete file exists; interrupting a run loses
+// only the step in progress.
 //
-// A result goes through JSON also when it is fresh, so that a report made from
-// kept results is the report of the run.
+// Fresh results go through JSON too, so that a report from kept results is identical to
+// the report of the run.
 package step
 
 import (
@@ -31,32 +31,32 @@ import (
 
 // A Runner keeps results in a folder.
 type Runner struct {
-	// Dir is the folder; "" keeps nothing and measures always.
+	// Dir is the folder; "" keeps nothing and always measures.
 	Dir string
-	// Identity is of the program and the machine.
+	// Identity identifies the program and the machine.
 	Identity string
-	// AnyIdentity takes results of another program or machine too.
+	// AnyIdentity accepts results of another program or machine too.
 	AnyIdentity bool
 }
 
-// A Record says how a result came about.
+// A Record says how a result was obtained.
 type Record struct {
 	Name     string  `json:"name"`
 	Inputs   string  `json:"inputs"`
 	Identity string  `json:"identity"`
 	Seconds  float64 `json:"seconds"`
-	// Reused is set when the result was there.
+	// Reused is set if the result already existed.
 	Reused bool `json:"-"`
 }
 
-// kept is the file of a step.
-type kept struct {
+// stepFile is the file of a step.
+type stepFile struct {
 	Record
 	Result json.RawMessage `json:"result"`
 }
 
-// Do returns the kept result of a step, or measures and keeps it. inputs is
-// whatever determines the result, as JSON.
+// Do returns the kept result of a step, or measures and keeps it. inputs is everything
+// that determines the result, as JSON.
 func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure func(context.Context) (*T, error)) (*T, Record, error) {
 	digest, err := digestOf(inputs)
 	if err != nil {
@@ -73,7 +73,7 @@ func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure 
 	if err != nil {
 		return nil, Record{}, fmt.Errorf("step %s: %w", name, err)
 	}
-	k := kept{Record: Record{Name: name, Inputs: digest, Identity: r.Identity, Seconds: time.Since(begun).Seconds()}}
+	k := stepFile{Record: Record{Name: name, Inputs: digest, Identity: r.Identity, Seconds: time.Since(begun).Seconds()}}
 	if k.Result, err = json.Marshal(result); err != nil {
 		return nil, Record{}, fmt.Errorf("step %s: writing its result: %w", name, err)
 	}
@@ -87,8 +87,8 @@ func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure 
 	return result, k.Record, nil
 }
 
-// Load returns the kept result of a step, whatever its inputs. Without one the
-// error wraps fs.ErrNotExist; a file that is damaged counts as an error too.
+// Load returns the kept result of a step, whatever its inputs. If there is none the error
+// wraps fs.ErrNotExist; a damaged file is an error too.
 func Load[T any](r *Runner, name string) (*T, Record, error) {
 	fail := func(err error) (*T, Record, error) {
 		return nil, Record{}, fmt.Errorf("reading step %s: %w", name, err)
@@ -100,13 +100,13 @@ func Load[T any](r *Runner, name string) (*T, Record, error) {
 	if err != nil {
 		return fail(err)
 	}
-	var k kept
+	var k stepFile
 	if err := json.Unmarshal(b, &k); err != nil || k.Name != name {
 		return fail(errors.Join(cpar.ErrCorrupt, err))
 	}
 	result := new(T)
 	dec := json.NewDecoder(bytes.NewReader(k.Result))
-	dec.DisallowUnknownFields() // a result of another version
+	dec.DisallowUnknownFields() // e.g. a result of another version
 	if err := dec.Decode(result); err != nil {
 		return fail(fmt.Errorf("%w: %w", cpar.ErrCorrupt, err))
 	}
@@ -118,7 +118,7 @@ func (r *Runner) path(name string) string {
 	return filepath.Join(r.Dir, "state", name+".json")
 }
 
-func (r *Runner) write(k kept) error {
+func (r *Runner) write(k stepFile) error {
 	if r.Dir == "" {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 
 type result struct{ X float64 }
 
-// counter returns a measurement and how often it was asked for.
+// counter returns a measurement and a counter of its calls.
 func counter(x float64) (func(context.Context) (*result, error), *int) {
 	n := new(int)
 	return func(context.Context) (*result, error) { *n++; return &result{x}, nil }, n
@@ -30,7 +30,7 @@ func TestDoMeasuresOnce(t *testing.T) {
 	r := &Runner{Dir: t.TempDir(), Identity: "a"}
 	f, n := counter(3)
 	if _, record := do(t, r, 1, f); record.Reused {
-		t.Error("reused what was not there")
+		t.Error("reused a missing result")
 	}
 	got, record := do(t, r, 1, f)
 	if *n != 1 || got.X != 3 || !record.Reused {
@@ -62,7 +62,7 @@ func TestDoWithoutFolder(t *testing.T) {
 	}
 }
 
-// What was cut short, damaged or written by another version is measured again.
+// Whatever is truncated, damaged or of another version is measured again.
 func TestDoDistrustsDamage(t *testing.T) {
 	r := &Runner{Dir: t.TempDir()}
 	path := filepath.Join(r.Dir, "state", "one.json")
@@ -78,13 +78,12 @@ func TestDoDistrustsDamage(t *testing.T) {
 		}
 		do(t, r, 1, f)
 		if *n != i+2 {
-			t.Fatalf("damage %d was believed", i)
+			t.Fatalf("damage %d was accepted", i)
 		}
 	}
 }
 
-// A step that fails, or that is interrupted, leaves the steps before it and
-// nothing of its own.
+// A step that fails or is interrupted leaves the earlier steps and nothing of its own.
 func TestDoLosesOneStep(t *testing.T) {
 	r := &Runner{Dir: t.TempDir()}
 	f, n := counter(1)
@@ -101,7 +100,7 @@ func TestDoLosesOneStep(t *testing.T) {
 	if len(files) != 1 {
 		t.Errorf("files %v", files)
 	}
-	// What is done is there even for a context that has ended.
+	// Finished steps are available even after the context has ended.
 	if _, record, err := Do(ctx, r, "one", 1, f); err != nil || !record.Reused {
 		t.Errorf("%+v, %v", record, err)
 	}

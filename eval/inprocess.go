@@ -1,0 +1,67 @@
+package eval
+
+import (
+	"context"
+
+	"cpar"
+	"cpar/cparhttp"
+	"cpar/user"
+	"cpar/user/device"
+	"cpar/user/rank"
+)
+
+// inProcess is a cloud that is a function: requests and replies are not sent.
+type inProcess func(*cpar.Request) (*cpar.Reply, error)
+
+// Annotate implements device.Answerer.
+func (f inProcess) Annotate(_ context.Context, q *cpar.Request) (*cpar.Reply, cparhttp.Stats, error) {
+	a, err := f(q)
+	if err != nil {
+		return nil, cparhttp.Stats{}, err
+	}
+	sent, received, err := bytesOf(q, a)
+	return a, cparhttp.Stats{Sent: sent, Received: received}, err
+}
+
+// AnnotateBatch implements device.Answerer.
+func (f inProcess) AnnotateBatch(ctx context.Context, requests []*cpar.Request) ([]*cpar.Reply, []cparhttp.Stats, error) {
+	replies, stats := make([]*cpar.Reply, len(requests)), make([]cparhttp.Stats, len(requests))
+	for i, q := range requests {
+		var err error
+		if replies[i], stats[i], err = f.Annotate(ctx, q); err != nil {
+			return nil, nil, err
+		}
+	}
+	return replies, stats, nil
+}
+
+// walk takes one photo the whole way, as cpar annotate does.
+func walk(ctx context.Context, x *device.Index, photo device.Photo, p cpar.Params) (*device.Annotated, error) {
+	all, err := x.Annotate(ctx, []device.Photo{photo}, device.Walk{
+		Params:  func(*device.Index) (cpar.Params, error) { return p, nil },
+		Ranking: user.Ranking{Most: keywordsKept},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &all[0], all[0].Err
+}
+
+// bytesOf are the lengths of a request and its reply as they are sent.
+func bytesOf(q *cpar.Request, a *cpar.Reply) (request, reply int, err error) {
+	sent, err := q.MarshalBinary()
+	if err != nil {
+		return 0, 0, err
+	}
+	received, err := a.MarshalBinary()
+	return len(sent), len(received), err
+}
+
+// readReply decrypts a reply and ranks its keywords.
+func readReply(o *user.Owner, pending *user.Pending, a *cpar.Reply) ([]rank.Keyword, error) {
+	near, err := pending.Neighbours(a)
+	if err != nil {
+		return nil, err
+	}
+	return o.Rank(near, user.Ranking{Most: keywordsKept})
+}
