@@ -8,7 +8,7 @@
 //	sealed   inner products that stay encrypted (sealed)
 //	workers  one search shared among goroutines
 //	api      HTTP
-//	daemon   a process that serves a data folder
+//	daemon   the process that serves a data folder
 package cloud
 
 import (
@@ -21,9 +21,9 @@ import (
 
 // A Cloud answers requests to the indexes of one data folder.
 type Cloud struct {
-	*store.Store[index]
-	// Workers is how many goroutines share one request (search.Options); as
-	// many as there are cores where 0. It is set before the first request.
+	*store.Store[loadedIndex]
+	// Workers is the number of goroutines that share one request (search.Options); 0
+	// means the number of cores. Set it before the first request.
 	Workers int
 }
 
@@ -36,8 +36,8 @@ func New(data string, o store.Options) (*Cloud, error) {
 	return &Cloud{Store: s}, nil
 }
 
-// Annotate answers a request to the index id. The reply owns its memory: the
-// index may be replaced the moment after.
+// Annotate answers a request to index id. The reply owns its memory, so the index may be
+// replaced straight afterwards.
 func (c *Cloud) Annotate(ctx context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error) {
 	replies, err := c.AnnotateBatch(ctx, id, []*cpar.Request{q})
 	if err != nil {
@@ -46,8 +46,8 @@ func (c *Cloud) Annotate(ctx context.Context, id cpar.IndexID, q *cpar.Request) 
 	return replies[0], nil
 }
 
-// AnnotateBatch answers requests to the index id together, reading its memory
-// once for those that scan it (search.Options.AnnotateBatch).
+// AnnotateBatch answers requests to index id together. Scans share one read of the index
+// (search.Options.AnnotateBatch).
 func (c *Cloud) AnnotateBatch(ctx context.Context, id cpar.IndexID, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

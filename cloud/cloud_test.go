@@ -20,8 +20,7 @@ import (
 	"cpar/internal/wire"
 )
 
-// pushed puts an index of scheme capia into c whose record i scores i to a request
-// for [1 0].
+// pushed puts an index of scheme capia into c; its record i scores i for the request [1 0].
 func pushed(t *testing.T, c *cloud.Cloud, n int) cpar.IndexID {
 	t.Helper()
 	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: cpar.IndexID{7}, Records: uint32(n), Dim: 2, KeywordBytes: 4}
@@ -68,7 +67,7 @@ func TestCloud(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Replies own their memory: nothing of the index is left.
+		// Replies own their memory and survive the index.
 		if err := c.Delete(id); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +81,7 @@ func TestCloud(t *testing.T) {
 			}
 		}
 		if _, err := c.AnnotateBatch(t.Context(), id, []*cpar.Request{q}); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("what was deleted is answered: %v", err)
+			t.Errorf("a deleted index answers: %v", err)
 		}
 		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -92,11 +91,11 @@ func TestCloud(t *testing.T) {
 	}
 }
 
-// TestFaultOfAWorker: a file cut short under a memory map is a panic of the
-// caller's, whoever met it, and not the end of the process.
+// TestFaultOfAWorker: if a mapped file is truncated, any worker's fault becomes a panic
+// of the caller and does not end the process.
 func TestFaultOfAWorker(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("a mapped file cannot be cut short here")
+		t.Skip("a mapped file cannot be truncated on this system")
 	}
 	data := t.TempDir()
 	c, err := cloud.New(data, store.Options{})
@@ -114,7 +113,7 @@ func TestFaultOfAWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The second half of the records, which the caller's goroutine does not read.
+	// The second half of the records is not read by the caller's goroutine.
 	path := indexdir.SegmentPath(filepath.Join(data, "indexes", id.String()), m.Segments[1].Digest)
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)

@@ -11,31 +11,31 @@ import (
 	"cpar/internal/hint"
 )
 
-// An index is what an index that was loaded can be asked.
-type index interface {
-	// annotate answers requests, all or none, in their order.
+// An index is a loaded index of any scheme.
+type loadedIndex interface {
+	// annotate answers all requests or none, in the same order.
 	annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error)
 }
 
 // load is the Loader of a cloud's store.
-func load(m *cpar.Manifest, segments [][]byte) (index, error) {
+func load(m *cpar.Manifest, segments [][]byte) (loadedIndex, error) {
 	switch m.Scheme {
 	case cpar.SchemeSealed:
 		x, err := sealed.Load(m, segments)
-		return hidden{x}, err
+		return sealedIndex{x}, err
 	case cpar.SchemeLocal:
-		return kept{}, m.Validate()
+		return localIndex{}, m.Validate()
 	}
 	x, err := score.Load(m, segments)
-	return scored{x}, err
+	return scoredIndex{x}, err
 }
 
-// scored indexes are of scheme cpar or capia: scores are seen, and the records
-// with the least are returned.
-type scored struct{ *score.Index }
+// A scoredIndex has scheme cpar or capia: the cloud sees the scores and returns the
+// records with the smallest.
+type scoredIndex struct{ *score.Index }
 
-func (x scored) annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
-	if err := allOf(requests, "it is of scheme "+x.Manifest.Scheme.String(), cpar.SchemeCPAR, cpar.SchemeCAPIA); err != nil {
+func (x scoredIndex) annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
+	if err := checkSchemes(requests, "it has scheme "+x.Manifest.Scheme.String(), cpar.SchemeCPAR, cpar.SchemeCAPIA); err != nil {
 		return nil, err
 	}
 	o := search.Options{Workers: workers}
@@ -44,42 +44,42 @@ func (x scored) annotate(ctx context.Context, workers int, requests []*cpar.Requ
 		if err != nil {
 			return nil, err
 		}
-		own(reply)
+		copyKeywords(reply)
 		return []*cpar.Reply{reply}, nil
 	}
 	replies, err := o.AnnotateBatch(ctx, x.Index, requests)
 	for _, r := range replies {
-		own(r)
+		copyKeywords(r)
 	}
 	return replies, err
 }
 
-// own copies what of a reply lies in the index.
-func own(r *cpar.Reply) {
+// copyKeywords copies the parts of a reply that alias the index.
+func copyKeywords(r *cpar.Reply) {
 	for i, m := range r.Matches {
 		r.Matches[i].Keywords = append([]byte(nil), m.Keywords...)
 	}
 }
 
-// hidden indexes are of scheme sealed: every record is scored, no score is seen.
-type hidden struct{ *sealed.Index }
+// A sealedIndex has scheme sealed: the cloud scores every record and sees no score.
+type sealedIndex struct{ *sealed.Index }
 
-func (x hidden) annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
-	if err := allOf(requests, "it is of scheme sealed", cpar.SchemeSealed); err != nil {
+func (x sealedIndex) annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
+	if err := checkSchemes(requests, "it has scheme sealed", cpar.SchemeSealed); err != nil {
 		return nil, err
 	}
 	return x.Annotate(ctx, workers, requests)
 }
 
-// kept indexes are of scheme local: the cloud serves their segments and no more.
-type kept struct{}
+// A localIndex has scheme local: the cloud only serves its segments.
+type localIndex struct{}
 
-func (kept) annotate(_ context.Context, _ int, requests []*cpar.Request) ([]*cpar.Reply, error) {
-	return nil, allOf(requests, "it is of scheme local, fetched and searched by its owner")
+func (localIndex) annotate(_ context.Context, _ int, requests []*cpar.Request) ([]*cpar.Reply, error) {
+	return nil, checkSchemes(requests, "it has scheme local and is searched by its owner")
 }
 
-// allOf refuses requests unless all are of schemes that the index answers.
-func allOf(requests []*cpar.Request, index string, schemes ...cpar.Scheme) error {
+// checkSchemes refuses requests unless the index answers the schemes of all of them.
+func checkSchemes(requests []*cpar.Request, index string, schemes ...cpar.Scheme) error {
 	for i, q := range requests {
 		known := false
 		for _, s := range schemes {

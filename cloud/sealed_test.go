@@ -22,9 +22,8 @@ import (
 
 var sealedID = cpar.IndexID{9, 8}
 
-// A sealedIndex is what an owner pushes, of random groups: encrypted ones look
-// like them.
-type sealedIndex struct {
+// A sealedFixture is what an owner pushes. Its groups are random: encrypted ones look the same.
+type sealedFixture struct {
 	p        lattice.Params
 	m        *cpar.Manifest
 	segments [][]byte
@@ -39,15 +38,15 @@ func elements(r *rand.Rand, n int) []uint64 {
 	return x
 }
 
-// newSealed makes an index; every list of counts is a segment of vectors, every
-// count a group. The same seed makes the same first groups.
-func newSealed(t *testing.T, counts ...[]int) *sealedIndex {
+// newSealed makes an index. Every list of counts is a vectors segment, every count a
+// group. The same seed gives the same first groups.
+func newSealed(t *testing.T, counts ...[]int) *sealedFixture {
 	t.Helper()
 	p, err := lattice.Params{Dim: 40, Block: 16, LogT: 20, RecordNorm: 500, RequestNorm: 500, Addend: 1000}.Balance()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sealedIndex{p: p, m: &cpar.Manifest{Scheme: cpar.SchemeSealed, ID: sealedID, Dim: 40, KeywordBytes: 4}}
+	s := &sealedFixture{p: p, m: &cpar.Manifest{Scheme: cpar.SchemeSealed, ID: sealedID, Dim: 40, KeywordBytes: 4}}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, some := range counts {
 		var b []byte
@@ -71,13 +70,13 @@ func newSealed(t *testing.T, counts ...[]int) *sealedIndex {
 	return s
 }
 
-func (s *sealedIndex) add(kind cpar.SegmentKind, b []byte) {
+func (s *sealedFixture) add(kind cpar.SegmentKind, b []byte) {
 	s.m.Segments = append(s.m.Segments, cpar.Segment{Kind: kind, Bytes: uint64(len(b)), Digest: sha256.Sum256(b)})
 	s.segments = append(s.segments, b)
 }
 
-// push uploads what is missing and activates the index; it returns what was sent.
-func (s *sealedIndex) push(t *testing.T, c *cloud.Cloud) (sent []cpar.SegmentKind) {
+// push uploads missing segments and activates the index. It returns what was sent.
+func (s *sealedFixture) push(t *testing.T, c *cloud.Cloud) (sent []cpar.SegmentKind) {
 	t.Helper()
 	missing, err := c.Missing(s.m.ID, s.m)
 	if err != nil {
@@ -102,15 +101,15 @@ func (s *sealedIndex) push(t *testing.T, c *cloud.Cloud) (sent []cpar.SegmentKin
 	return sent
 }
 
-func (s *sealedIndex) request(seed uint64) (*lattice.Request, *cpar.Request) {
+func (s *sealedFixture) request(seed uint64) (*lattice.Request, *cpar.Request) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	q := &lattice.Request{Index: s.m.ID, Matrix: elements(r, s.p.Words())}
 	q.Number[0] = byte(seed)
 	return q, &cpar.Request{Index: s.m.ID, Params: cpar.Params{Scheme: cpar.SchemeSealed}, Opaque: q.AppendBinary(nil)}
 }
 
-// want is the reply that the groups make.
-func (s *sealedIndex) want(t *testing.T, q *lattice.Request) []byte {
+// want returns the reply computed from the groups.
+func (s *sealedFixture) want(t *testing.T, q *lattice.Request) []byte {
 	t.Helper()
 	x, err := sealed.NewIndex(s.p, s.m.ID, s.groups)
 	if err != nil {
@@ -145,14 +144,14 @@ func TestSealed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(one.Opaque, s.want(t, q1)) || !bytes.Equal(both[1].Opaque, one.Opaque) || !bytes.Equal(both[0].Opaque, s.want(t, q2)) {
-			t.Errorf("%v: replies differ from what the groups make", memory)
+			t.Errorf("%v: replies differ from those of the groups", memory)
 		}
 		if one.Visited != s.m.Records || one.Touched != uint64(6*s.p.GroupSize()) {
 			t.Errorf("visited %d records, %d bytes", one.Visited, one.Touched)
 		}
 
-		// An update sends what is new, drops what is not named any more, and does
-		// not disturb whom the old index is still in the hands of.
+		// An update sends new segments, drops those no longer named, and does not disturb
+		// anyone who still holds the old index.
 		old, err := c.Get(sealedID)
 		if err != nil {
 			t.Fatal(err)
@@ -176,7 +175,7 @@ func TestSealed(t *testing.T) {
 		old.Release()
 		files, err := os.ReadDir(filepath.Join(data, "indexes", sealedID.String(), "segments"))
 		if err != nil || len(files) != len(next.m.Segments) {
-			t.Errorf("%d segments are kept, %d are named; %v", len(files), len(next.m.Segments), err)
+			t.Errorf("%d segments are stored, %d are named; %v", len(files), len(next.m.Segments), err)
 		}
 	}
 }
@@ -191,7 +190,7 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 	s.push(t, c)
 	capia := pushed(t, c, 4)
 	local := &cpar.Manifest{Scheme: cpar.SchemeLocal, ID: cpar.IndexID{3}, Records: 2, Dim: 8, KeywordBytes: 4}
-	kept := &sealedIndex{m: local}
+	kept := &sealedFixture{m: local}
 	kept.add(cpar.SegmentVectors, make([]byte, cpar.LocalBlockBytes(8)))
 	kept.add(cpar.SegmentKeywords, make([]byte, 8))
 	kept.add(cpar.SegmentLedger, []byte("profile"))
@@ -231,31 +230,31 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestSealedIndexesThatDoNotFit: nothing is activated that could not answer.
+// TestSealedIndexesThatDoNotFit: an index that could not answer is not activated.
 func TestSealedIndexesThatDoNotFit(t *testing.T) {
 	c, err := cloud.New(t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for name, change := range map[string]func(*sealedIndex){
-		"half a group": func(s *sealedIndex) { s.replace(0, s.segments[0][:len(s.segments[0])-8]) },
-		"a group of another index": func(s *sealedIndex) {
+	for name, change := range map[string]func(*sealedFixture){
+		"half a group": func(s *sealedFixture) { s.replace(0, s.segments[0][:len(s.segments[0])-8]) },
+		"a group of another index": func(s *sealedFixture) {
 			b := bytes.Clone(s.segments[0])
 			b[8]++
 			s.replace(0, b)
 		},
-		"a word beyond the modulus": func(s *sealedIndex) {
+		"a word beyond the modulus": func(s *sealedFixture) {
 			b := bytes.Clone(s.segments[0])
 			b[len(b)-1] = 0xff
 			s.replace(0, b)
 		},
-		"another number of records": func(s *sealedIndex) {
+		"another number of records": func(s *sealedFixture) {
 			s.m.Records++
 			s.replace(1, make([]byte, 4*s.m.Records))
 		},
-		"another dimension": func(s *sealedIndex) { s.m.Dim++ },
-		"bad parameters":    func(s *sealedIndex) { s.replace(3, make([]byte, cpar.ParamsBytes)) },
+		"another dimension": func(s *sealedFixture) { s.m.Dim++ },
+		"bad parameters":    func(s *sealedFixture) { s.replace(3, make([]byte, cpar.ParamsBytes)) },
 	} {
 		s := newSealed(t, []int{5})
 		change(s)
@@ -275,7 +274,7 @@ func TestSealedIndexesThatDoNotFit(t *testing.T) {
 	newSealed(t, []int{5}).push(t, c)
 }
 
-func (s *sealedIndex) replace(i int, b []byte) {
+func (s *sealedFixture) replace(i int, b []byte) {
 	s.segments[i] = b
 	s.m.Segments[i].Bytes, s.m.Segments[i].Digest = uint64(len(b)), sha256.Sum256(b)
 }

@@ -12,15 +12,15 @@ import (
 
 // Limits of a batch.
 const (
-	// MaxBatch is how many requests a batch may hold.
+	// MaxBatch is the largest number of requests in a batch.
 	MaxBatch = 64
-	// MaxBatchBytes bounds the body of a batch. A request of the paper's profile
-	// has 11 to 14 KB, one of scheme sealed 360 KB.
+	// MaxBatchBytes bounds the body of a batch. A request of profile paper has 11 to 14
+	// KB, a request of scheme sealed 360 KB.
 	MaxBatchBytes = 8 << 20
 )
 
-// A batch is written as a count of four bytes, then each request or reply as
-// a length of four bytes and its canonical encoding.
+// A batch is a four-byte count, then each request or reply as a four-byte length and its
+// canonical encoding.
 
 // AppendBatch appends the encoding of a batch to b.
 func AppendBatch(b []byte, items [][]byte) []byte {
@@ -32,13 +32,12 @@ func AppendBatch(b []byte, items [][]byte) []byte {
 	return b
 }
 
-// DecodeBatch reads a batch of 1 to MaxBatch items, which are parts of b. Errors
-// wrap cpar.ErrCorrupt.
+// DecodeBatch reads a batch of 1 to MaxBatch items. They alias b. Errors wrap cpar.ErrCorrupt.
 func DecodeBatch(b []byte) ([][]byte, error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	n := r.Count(4, "items")
 	if r.Err() == nil && (n < 1 || n > MaxBatch) {
-		r.Fail("a batch of %d; 1 to %d are possible", n, MaxBatch)
+		r.Fail("a batch of %d; it must have 1 to %d items", n, MaxBatch)
 	}
 	var items [][]byte
 	for i := 0; i < n && r.Err() == nil; i++ {
@@ -50,16 +49,16 @@ func DecodeBatch(b []byte) ([][]byte, error) {
 	return items, nil
 }
 
-// AnnotateBatch sends requests to one index at once and returns their replies in
-// the same order, each checked as Annotate does. stats[i] is of request i alone.
-// A request that the cloud cannot answer fails all. A cloud that has no such
-// route answers ErrNotFound, as one without the index does.
+// AnnotateBatch sends requests to one index together and returns the replies in the same
+// order, each checked as in Annotate. stats[i] is for request i alone. One request that
+// the cloud cannot answer fails the batch. A cloud without this route returns
+// ErrNotFound, like a cloud without the index.
 func (c *Client) AnnotateBatch(ctx context.Context, requests []*cpar.Request) (replies []*cpar.Reply, stats []Stats, err error) {
 	fail := func(err error) ([]*cpar.Reply, []Stats, error) {
 		return nil, nil, fmt.Errorf("annotating %d: %w", len(requests), err)
 	}
 	if len(requests) < 1 || len(requests) > MaxBatch {
-		return fail(fmt.Errorf("%w: the cloud takes 1 to %d requests at once", cpar.ErrInput, MaxBatch))
+		return fail(fmt.Errorf("%w: a batch has 1 to %d requests", cpar.ErrInput, MaxBatch))
 	}
 	items, limit := make([][]byte, len(requests)), int64(4)
 	stats = make([]Stats, len(requests))
@@ -71,7 +70,7 @@ func (c *Client) AnnotateBatch(ctx context.Context, requests []*cpar.Request) (r
 			return fail(fmt.Errorf("request %d: %w", i+1, err))
 		}
 		if len(items[i]) > cpar.MaxRequestBytes {
-			return fail(fmt.Errorf("%w: request %d has %d bytes; the cloud takes %d", cpar.ErrInput, i+1, len(items[i]), cpar.MaxRequestBytes))
+			return fail(fmt.Errorf("%w: request %d has %d bytes; the limit is %d", cpar.ErrInput, i+1, len(items[i]), cpar.MaxRequestBytes))
 		}
 		stats[i].Sent = len(items[i])
 		most, err := c.maxReply(ctx, q)
@@ -82,7 +81,7 @@ func (c *Client) AnnotateBatch(ctx context.Context, requests []*cpar.Request) (r
 	}
 	body := AppendBatch(nil, items)
 	if len(body) > MaxBatchBytes {
-		return fail(fmt.Errorf("%w: they have %d bytes; the cloud takes %d", cpar.ErrInput, len(body), MaxBatchBytes))
+		return fail(fmt.Errorf("%w: they have %d bytes; the limit is %d", cpar.ErrInput, len(body), MaxBatchBytes))
 	}
 	answer, err := c.do(ctx, call{method: http.MethodPost, path: route(PathAnnotateBatch, requests[0].Index), body: body, want: TypeBinary, limit: limit})
 	if err != nil {
@@ -90,16 +89,16 @@ func (c *Client) AnnotateBatch(ctx context.Context, requests []*cpar.Request) (r
 	}
 	items, err = DecodeBatch(answer)
 	if err != nil {
-		return fail(c.garbled(err))
+		return fail(c.cloudFault(err))
 	}
 	if len(items) != len(requests) {
-		return fail(fmt.Errorf("cloud at %s: %w: it sends %d replies", c.base, cpar.ErrCloud, len(items)))
+		return fail(fmt.Errorf("cloud at %s: %w: it sent %d replies", c.base, cpar.ErrCloud, len(items)))
 	}
 	replies = make([]*cpar.Reply, len(items))
 	for i, item := range items {
 		stats[i].Received = len(item)
 		if replies[i], err = cpar.DecodeReply(item); err != nil {
-			return fail(fmt.Errorf("reply %d: %w", i+1, c.garbled(err)))
+			return fail(fmt.Errorf("reply %d: %w", i+1, c.cloudFault(err)))
 		}
 		if err := checkReply(requests[i], replies[i]); err != nil {
 			return fail(fmt.Errorf("reply %d: cloud at %s: %w", i+1, c.base, err))

@@ -55,7 +55,7 @@ func TestAnnotateBatch(t *testing.T) {
 	good := AppendBatch(nil, [][]byte{encoded(t, reply(3)), encoded(t, reply(1))})
 	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if want := "/v1/indexes/" + requests[0].Index.String() + "/annotate-batch"; r.URL.Path != want {
-			t.Errorf("asked %s, want %s", r.URL.Path, want)
+			t.Errorf("requested %s, want %s", r.URL.Path, want)
 		}
 		answers(TypeBinary, good)(w, r)
 	}))
@@ -73,7 +73,7 @@ func TestAnnotateBatch(t *testing.T) {
 		answer []byte
 		say    string
 	}{
-		"a reply too few":           {AppendBatch(nil, [][]byte{encoded(t, reply(3))}), "1 replies"},
+		"one reply too few":         {AppendBatch(nil, [][]byte{encoded(t, reply(3))}), "1 replies"},
 		"replies in another order":  {AppendBatch(nil, [][]byte{encoded(t, reply(1)), encoded(t, reply(3))}), "reply 2"},
 		"a reply for another index": {AppendBatch(nil, [][]byte{encoded(t, reply(1)), encoded(t, swapped)}), "reply 2"},
 		"one record twice":          {AppendBatch(nil, [][]byte{encoded(t, twice), encoded(t, reply(1))}), "reply 1"},
@@ -87,7 +87,7 @@ func TestAnnotateBatch(t *testing.T) {
 }
 
 func TestBatchThatIsNotSent(t *testing.T) {
-	c := client(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was sent") }))
+	c := client(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the batch was sent") }))
 	other, large, bad := request(1), request(1), request(1)
 	other.Index[0]++
 	large.Vector = make([]uint64, cpar.MaxRequestBytes/8)
@@ -108,7 +108,7 @@ func TestBatchThatIsNotSent(t *testing.T) {
 	}
 }
 
-// TestCloudWithoutBatches: an older cloud's answer says so.
+// TestCloudWithoutBatches: the error of an older cloud is recognisable.
 func TestCloudWithoutBatches(t *testing.T) {
 	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", TypeProblem)
@@ -120,8 +120,7 @@ func TestCloudWithoutBatches(t *testing.T) {
 	}
 }
 
-// TestSealedReplies: what bounds a reply of scheme sealed is the manifest, which is
-// fetched where it was not.
+// TestSealedReplies: the manifest bounds the size of a sealed reply, and is fetched if necessary.
 func TestSealedReplies(t *testing.T) {
 	id := cpar.IndexID{1}
 	sealed := func(kind byte, n int) []byte {
@@ -164,7 +163,7 @@ func TestSealedReplies(t *testing.T) {
 	}
 	for name, bad := range map[string][]byte{
 		"longer than the index allows": sealed('a', 100_200),
-		"of another scheme":            encoded(t, reply(1)),
+		"reply of another scheme":      encoded(t, reply(1)),
 		"of nothing":                   sealed('a', 0),
 	} {
 		answer = bad

@@ -19,30 +19,30 @@ import (
 
 const attempts = 3
 
-// A Client talks to one cloud, whom it does not trust: answers are bounded and
-// checked, and redirects are not followed. Its errors name the cloud and wrap
-// cpar.ErrCloud where the cloud cannot be reached or breaks the protocol, and
-// else the sentinel that the cloud's answer stands for.
+// A Client talks to one cloud, which it does not trust: answers are bounded and checked,
+// and redirects are not followed. Its errors name the cloud. They wrap cpar.ErrCloud if
+// the cloud cannot be reached or breaks the protocol, else the sentinel that matches the
+// cloud's answer.
 type Client struct {
-	// Patience is the longest silence that is waited through; a minute at
-	// first. An answer that comes slowly but steadily is not cut.
+	// Patience is the longest silence to wait through; New sets it to a minute. Slow but
+	// steady answers are not cut off.
 	Patience time.Duration
 
 	base       *url.URL
 	http       *http.Client
 	retryDelay time.Duration
 
-	// records[id] is the number of records of an index, as its manifest says: what
-	// bounds a sealed reply.
+	// records[id] is the number of records of an index, from its manifest. It bounds a
+	// sealed reply.
 	mu      sync.Mutex
 	records map[cpar.IndexID]uint32
 }
 
-// activation reads the whole index through at the cloud before it answers.
+// Before it answers an activation, the cloud reads the whole index.
 const activationPatience = 30 * time.Minute
 
-// New returns a client for the cloud at baseURL, http:// or https://. hc may
-// be nil. Redirects and cookies of hc are turned off, in a copy.
+// New returns a client for the cloud at baseURL, http:// or https://. hc may be nil. The
+// client uses a copy of hc without redirects and cookies. Errors wrap cpar.ErrInput.
 func New(baseURL string, hc *http.Client) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	switch {
@@ -65,25 +65,10 @@ func New(baseURL string, hc *http.Client) (*Client, error) {
 	return &Client{Patience: time.Minute, base: u, http: &own, retryDelay: 100 * time.Millisecond, records: map[cpar.IndexID]uint32{}}, nil
 }
 
-// URL is the cloud's address.
+// URL returns the cloud's address.
 func (c *Client) URL() string { return c.base.String() }
 
-// Health asks whether a cloud is there that speaks this program's version.
-func (c *Client) Health(ctx context.Context) error {
-	var h Health
-	if err := c.json(ctx, call{method: http.MethodGet, path: PathHealth}, &h); err != nil {
-		return err
-	}
-	switch {
-	case h.Status != "ok":
-		return notCpard(fmt.Errorf("cloud at %s: %w: its health is %q", c.base, cpar.ErrCloud, untrusted.Short(h.Status)))
-	case h.Format != cpar.Version:
-		return fmt.Errorf("cloud at %s: %w: it speaks version %d, this program version %d", c.base, cpar.ErrVersion, h.Format, cpar.Version)
-	}
-	return nil
-}
-
-// List asks which indexes the cloud has.
+// List returns the indexes that the cloud has.
 func (c *Client) List(ctx context.Context) ([]IndexInfo, error) {
 	var list IndexList
 	err := c.json(ctx, call{method: http.MethodGet, path: PathIndexes}, &list)
@@ -102,10 +87,10 @@ func (c *Client) Manifest(ctx context.Context, id cpar.IndexID) (*cpar.Manifest,
 	}
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {
-		return nil, fmt.Errorf("fetching manifest: %w", c.garbled(err))
+		return nil, fmt.Errorf("fetching manifest: %w", c.cloudFault(err))
 	}
 	if m.ID != id {
-		return nil, fmt.Errorf("fetching manifest: cloud at %s: %w: it answers for index %v instead of %v", c.base, cpar.ErrCloud, m.ID, id)
+		return nil, fmt.Errorf("fetching manifest: cloud at %s: %w: it answered for index %v instead of %v", c.base, cpar.ErrCloud, m.ID, id)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,16 +98,16 @@ func (c *Client) Manifest(ctx context.Context, id cpar.IndexID) (*cpar.Manifest,
 	return m, nil
 }
 
-// errTake marks what the caller's writer, not the cloud, did wrong.
+// errTake marks a failure of the caller's writer, not of the cloud.
 var errTake = errors.New("passing on")
 
-// Segment fetches a segment of an index into w. What was written is good only
-// when nil is returned: the digest comes last.
+// Segment fetches a segment of an index into w. The bytes written are valid only if it
+// returns nil: the digest is checked last.
 func (c *Client) Segment(ctx context.Context, id cpar.IndexID, s cpar.Segment, w io.Writer) error {
 	k := call{method: http.MethodGet, path: route(PathSegment, id, s.Digest), want: TypeBinary}
 	k.take = func(r io.Reader) error {
 		h := sha256.New()
-		out := &marking{w: w}
+		out := &errorRecorder{w: w}
 		n, err := io.Copy(io.MultiWriter(out, h), io.LimitReader(r, int64(s.Bytes)))
 		switch {
 		case out.err != nil:
@@ -144,13 +129,13 @@ func (c *Client) Segment(ctx context.Context, id cpar.IndexID, s cpar.Segment, w
 	return nil
 }
 
-// marking remembers the error of its own writer.
-type marking struct {
+// errorRecorder remembers the error of its own writer.
+type errorRecorder struct {
 	w   io.Writer
 	err error
 }
 
-func (m *marking) Write(p []byte) (int, error) {
+func (m *errorRecorder) Write(p []byte) (int, error) {
 	n, err := m.w.Write(p)
 	m.err = err
 	return n, err
@@ -161,7 +146,7 @@ func (c *Client) Delete(ctx context.Context, id cpar.IndexID) error {
 	made := 0
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: route(PathIndex, id), attempts: &made})
 	if made > 1 && errors.Is(err, ErrNotFound) {
-		return nil // by the attempt whose answer was lost
+		return nil // an attempt whose answer was lost deleted it
 	}
 	if err != nil {
 		return fmt.Errorf("deleting index %v: %w", id, err)
@@ -169,14 +154,14 @@ func (c *Client) Delete(ctx context.Context, id cpar.IndexID) error {
 	return nil
 }
 
-// Stats are what an annotation cost on the wire, in bytes of bodies.
+// Stats are the costs of an annotation on the wire, in bytes of bodies.
 type Stats struct {
 	Sent, Received int
 }
 
-// Annotate sends a request and returns the reply, of which it has checked that
-// it is for the same index and has at most as many matches as were asked for,
-// no record twice. An opaque reply is checked when it is decrypted.
+// Annotate sends a request and returns the reply. It checks that the reply is for the
+// same index, has no more matches than requested, and no record twice. An opaque reply is
+// checked when it is decrypted.
 func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, Stats, error) {
 	var stats Stats
 	b, err := q.MarshalBinary()
@@ -184,7 +169,7 @@ func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, St
 		return nil, stats, err
 	}
 	if len(b) > cpar.MaxRequestBytes {
-		return nil, stats, fmt.Errorf("annotating: %w: a request of %d bytes; the cloud takes %d", cpar.ErrInput, len(b), cpar.MaxRequestBytes)
+		return nil, stats, fmt.Errorf("annotating: %w: a request of %d bytes; the limit is %d", cpar.ErrInput, len(b), cpar.MaxRequestBytes)
 	}
 	limit, err := c.maxReply(ctx, q)
 	if err != nil {
@@ -197,7 +182,7 @@ func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, St
 	stats = Stats{Sent: len(b), Received: len(body)}
 	reply, err := cpar.DecodeReply(body)
 	if err != nil {
-		return nil, stats, fmt.Errorf("annotating: %w", c.garbled(err))
+		return nil, stats, fmt.Errorf("annotating: %w", c.cloudFault(err))
 	}
 	if err := checkReply(q, reply); err != nil {
 		return nil, stats, fmt.Errorf("annotating: cloud at %s: %w", c.base, err)
@@ -205,8 +190,8 @@ func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, St
 	return reply, stats, nil
 }
 
-// maxReply bounds the reply to a request. An opaque one grows with the records of
-// the index: whoever has not fetched its manifest does so now.
+// maxReply bounds the reply to a request. An opaque reply grows with the records of the
+// index, so maxReply fetches the manifest if it is not known yet.
 func (c *Client) maxReply(ctx context.Context, q *cpar.Request) (int64, error) {
 	c.mu.Lock()
 	records, known := c.records[q.Index]
@@ -218,31 +203,31 @@ func (c *Client) maxReply(ctx context.Context, q *cpar.Request) (int64, error) {
 		}
 		records = m.Records
 	}
-	return q.Bound(records), nil
+	return q.MaxReplyBytes(records), nil
 }
 
 func checkReply(q *cpar.Request, a *cpar.Reply) error {
 	switch {
 	case a.Index != q.Index:
-		return fmt.Errorf("%w: it replies for index %v instead of %v", cpar.ErrCloud, a.Index, q.Index)
+		return fmt.Errorf("%w: it replied for index %v instead of %v", cpar.ErrCloud, a.Index, q.Index)
 	case (a.Opaque != nil) != q.Params.Scheme.Opaque():
-		return fmt.Errorf("%w: its reply is of another scheme than %v", cpar.ErrCloud, q.Params.Scheme)
+		return fmt.Errorf("%w: its reply has a scheme other than %v", cpar.ErrCloud, q.Params.Scheme)
 	case len(a.Matches) > int(q.Params.L):
-		return fmt.Errorf("%w: it returns %d matches, %d were asked for", cpar.ErrCloud, len(a.Matches), q.Params.L)
+		return fmt.Errorf("%w: it returned %d matches, %d were requested", cpar.ErrCloud, len(a.Matches), q.Params.L)
 	}
 	seen := make(map[uint32]bool, len(a.Matches))
 	for _, m := range a.Matches {
 		if seen[m.Record] {
-			return fmt.Errorf("%w: it returns record %d twice", cpar.ErrCloud, m.Record)
+			return fmt.Errorf("%w: it returned record %d twice", cpar.ErrCloud, m.Record)
 		}
 		seen[m.Record] = true
 	}
 	return nil
 }
 
-// garbled makes of damaged bytes a fault of the cloud that sent them; another
-// version stays what it is.
-func (c *Client) garbled(err error) error {
+// cloudFault turns damaged bytes into a fault of the cloud that sent them. Version errors
+// stay what they are.
+func (c *Client) cloudFault(err error) error {
 	if errors.Is(err, cpar.ErrCorrupt) {
 		return fmt.Errorf("cloud at %s: %w: %v", c.base, cpar.ErrCloud, err)
 	}
@@ -256,7 +241,7 @@ func (c *Client) json(ctx context.Context, k call, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(b, into); err != nil {
-		return notCpard(fmt.Errorf("cloud at %s: %w: its answer is not what was asked for: %s", c.base, cpar.ErrCloud, untrusted.Text(err.Error())))
+		return notCpard(fmt.Errorf("cloud at %s: %w: its answer is not the expected JSON: %s", c.base, cpar.ErrCloud, untrusted.Text(err.Error())))
 	}
 	return nil
 }

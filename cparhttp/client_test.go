@@ -83,13 +83,13 @@ func TestBasePathIsKept(t *testing.T) {
 	var path string
 	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path = r.URL.Path
-		answers(TypeJSON, fmt.Appendf(nil, `{"status":"ok","format":%d}`, cpar.Version))(w, r)
+		answers(TypeJSON, []byte(`{"indexes":[]}`))(w, r)
 	}))
 	c, err := New(c.URL()+"/below/", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Health(t.Context()); err != nil || path != "/below/v1/health" {
+	if _, err := c.List(t.Context()); err != nil || path != "/below/v1/indexes" {
 		t.Errorf("%q: %v", path, err)
 	}
 }
@@ -103,7 +103,7 @@ func TestUnreachable(t *testing.T) {
 	c, _ := New("http://"+l.Addr().String(), nil)
 	c.retryDelay = time.Millisecond
 	for what, err := range map[string]error{
-		"health":   c.Health(t.Context()),
+		"list":     func() error { _, err := c.List(t.Context()); return err }(),
 		"annotate": func() error { _, _, err := c.Annotate(t.Context(), request(1)); return err }(),
 		"delete":   c.Delete(t.Context(), cpar.IndexID{}),
 	} {
@@ -113,7 +113,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// Every way in which a reply can be wrong, and what an owner is told.
+// Every way in which a reply can be wrong, and the error for each.
 func TestGarbageReplies(t *testing.T) {
 	good := encoded(t, reply(2))
 	other := reply(1)
@@ -179,7 +179,7 @@ func TestGarbageReplies(t *testing.T) {
 			continue
 		}
 		if k.want == cpar.ErrCloud && errors.Is(err, cpar.ErrCorrupt) {
-			t.Errorf("%s: the cloud's garbage is called damage of ours: %v", what, err)
+			t.Errorf("%s: the cloud's garbage is reported as our damage: %v", what, err)
 		}
 		if what == "oversized" && !strings.Contains(err.Error(), "longer than") {
 			t.Errorf("%s: %v", what, err)
@@ -200,7 +200,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	defer there.Close()
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		c := client(t, http.RedirectHandler(there.URL+"/v1/health", status))
-		if err := c.Health(t.Context()); !errors.Is(err, cpar.ErrCloud) || !strings.Contains(err.Error(), "redirects") {
+		if _, err := c.List(t.Context()); !errors.Is(err, cpar.ErrCloud) || !strings.Contains(err.Error(), "redirects") {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
@@ -228,8 +228,8 @@ func TestRetries(t *testing.T) {
 	if _, _, err := client(t, failing(1000, good)).Annotate(t.Context(), request(2)); !errors.Is(err, cpar.ErrCloud) || calls.Load() != attempts {
 		t.Errorf("all broken: %d attempts, %v", calls.Load(), err)
 	}
-	if err := client(t, failing(0, http.NotFoundHandler())).Health(t.Context()); err == nil || calls.Load() != 1 {
-		t.Errorf("an answer was asked for again: %d attempts, %v", calls.Load(), err)
+	if _, err := client(t, failing(0, http.NotFoundHandler())).List(t.Context()); err == nil || calls.Load() != 1 {
+		t.Errorf("an answered request was repeated: %d attempts, %v", calls.Load(), err)
 	}
 	// The first attempt deleted, and its answer was lost.
 	if err := client(t, failing(1, http.HandlerFunc(notFound))).Delete(t.Context(), cpar.IndexID{}); err != nil {
@@ -242,7 +242,7 @@ func TestRetries(t *testing.T) {
 	c := client(t, failing(1000, good))
 	c.retryDelay = time.Hour
 	time.AfterFunc(20*time.Millisecond, cancel)
-	if err := c.Health(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := c.List(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled between attempts: %v", err)
 	}
 }
@@ -263,18 +263,18 @@ func TestSlowClouds(t *testing.T) {
 		}
 	}))
 	dead.Patience = 30 * time.Millisecond
-	if err := dead.Health(t.Context()); !errors.Is(err, cpar.ErrCloud) || !strings.Contains(err.Error(), "nothing was heard") {
+	if _, err := dead.List(t.Context()); !errors.Is(err, cpar.ErrCloud) || !strings.Contains(err.Error(), "nothing was heard") {
 		t.Errorf("silence: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	dead.Patience = time.Hour
-	if err := dead.Health(ctx); !errors.Is(err, cpar.ErrCloud) || !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := dead.List(ctx); !errors.Is(err, cpar.ErrCloud) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("out of time: %v", err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	if err := dead.Health(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, cpar.ErrCloud) {
+	if _, err := dead.List(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, cpar.ErrCloud) {
 		t.Errorf("cancelled: %v", err)
 	}
 	// Slow but steady, for longer than the patience.
@@ -293,7 +293,7 @@ func TestSlowClouds(t *testing.T) {
 	}
 }
 
-// A segment that goes up twice counts once.
+// A segment that is uploaded twice counts once.
 func TestProgressOfRetries(t *testing.T) {
 	folder := t.TempDir()
 	if _, err := sample.Build(folder, 1, 1); err != nil {
@@ -351,7 +351,7 @@ func TestSegment(t *testing.T) {
 	}
 }
 
-// A transport may read on after the answer; the bytes may be gone by then.
+// A transport may keep reading after the answer, when the bytes may be gone.
 func TestUploadIsTakenAway(t *testing.T) {
 	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(507) // before the body was read
@@ -397,7 +397,7 @@ func TestPushToGarbage(t *testing.T) {
 	}
 }
 
-// full misses everything and can take nothing.
+// full lacks every segment and can store nothing.
 func full(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		b, _ := io.ReadAll(r.Body)
@@ -414,7 +414,7 @@ func full(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `{"title":"t","status":507,"code":"storage","detail":"d"}`)
 }
 
-// forgetful has everything until it is to be activated.
+// forgetful has every segment until activation.
 func forgetful(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		w.Header().Set("Content-Type", TypeJSON)
@@ -438,14 +438,8 @@ func TestOtherAnswersAreChecked(t *testing.T) {
 	if _, err := client(t, answers(TypeBinary, b[:50])).Manifest(t.Context(), m.ID); !errors.Is(err, cpar.ErrCloud) {
 		t.Errorf("half a manifest: %v", err)
 	}
-	if err := client(t, answers(TypeJSON, fmt.Appendf(nil, `{"status":"ok","format":%d}`, cpar.Version+1))).Health(t.Context()); !errors.Is(err, cpar.ErrVersion) {
-		t.Errorf("another version: %v", err)
-	}
-	if err := client(t, answers(TypeJSON, []byte(`{}`))).Health(t.Context()); !errors.Is(err, cpar.ErrCloud) {
-		t.Errorf("no health: %v", err)
-	}
 	if _, err := client(t, answers(TypeJSON, []byte(`{"indexes":[{"id":"x"}]}`))).List(t.Context()); !errors.Is(err, cpar.ErrCloud) {
-		t.Errorf("a list with an id that is none: %v", err)
+		t.Errorf("a list with an invalid id: %v", err)
 	}
 }
 

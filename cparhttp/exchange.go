@@ -16,29 +16,29 @@ import (
 	"cpar/internal/untrusted"
 )
 
-// A call is one exchange with the cloud, made again if the connection fails.
-// Every call of this protocol may be made twice: uploads are named by digest,
-// activation and deletion end in the same state, and an annotation changes
-// nothing at the cloud, which learns nothing from the same bytes again.
+// A call is one exchange with the cloud, repeated if the connection fails. Every call of
+// this protocol may be repeated: uploads are named by digest, activation and deletion end
+// in the same state, and an annotation changes nothing at the cloud, which learns nothing
+// from seeing the same bytes again.
 type call struct {
 	method, path string
 	body         []byte
-	sent         func(n int) // told of body bytes as they go, negative when a failed attempt starts over
-	want         string      // content type of a good answer, "" where none is expected
-	limit        int64       // bytes of a good answer
+	sent         func(n int) // called with the number of body bytes sent, negative when an attempt starts over
+	want         string      // content type of a success, "" if none is expected
+	limit        int64       // most bytes of a success
 	patience     time.Duration
 	attempts     *int // counted up, if not nil
-	// take reads a good answer where it is not to be held in memory.
+	// take, if set, reads a success as a stream instead of into memory.
 	take func(r io.Reader) error
 }
 
 var (
 	errSilence = errors.New("nothing was heard for too long")
-	// errTaken: bytes were passed on already, so the call cannot start over.
+	// errTaken: some bytes were already passed on, so the call cannot start over.
 	errTaken = errors.New("the connection broke half way")
 )
 
-// do makes the call and returns the answer's body.
+// do makes the call and returns the body of the answer.
 func (c *Client) do(ctx context.Context, k call) ([]byte, error) {
 	var err error
 	for attempt := range attempts {
@@ -65,8 +65,7 @@ func (c *Client) do(ctx context.Context, k call) ([]byte, error) {
 	return nil, c.explain(ctx, err)
 }
 
-// attempt reports whether a failure was the connection's, so that another
-// attempt may help.
+// attempt also reports whether the connection failed, so that another attempt may help.
 func (c *Client) attempt(parent context.Context, k call) (body []byte, again bool, err error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -82,7 +81,7 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 	if err != nil {
 		return nil, false, err
 	}
-	// Set by hand, so that no transport unpacks a small answer into a large one.
+	// Set explicitly, so that no transport unpacks a small answer into a large one.
 	req.Header.Set("Accept-Encoding", "identity")
 	if k.want != "" {
 		req.Header.Set("Accept", k.want+", "+TypeProblem)
@@ -93,8 +92,8 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 			k.sent(n)
 		}
 	}}
-	// A transport may go on reading a body after it has answered; the bytes
-	// may be a memory map that goes.
+	// A transport may keep reading a body after it has answered; the bytes may be a
+	// memory map about to go away.
 	defer func() {
 		if sent := up.stop(); err != nil && k.sent != nil {
 			k.sent(-sent)
@@ -107,18 +106,18 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 	resp, err := c.http.Do(req)
 	if err != nil {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
-			err = u.Err // the address is said once, by explain
+			err = u.Err // explain names the address
 		}
 		return nil, context.Cause(ctx) == nil, cause(ctx, err)
 	}
 	defer resp.Body.Close()
-	in := &hearing{resp.Body, heard}
+	in := &heardReader{resp.Body, heard}
 	if resp.StatusCode/100 != 2 {
 		text, _ := io.ReadAll(io.LimitReader(in, maxProblemBytes))
 		return nil, false, statusError(resp, text)
 	}
 	if k.want != "" && contentType(resp) != k.want {
-		return nil, false, notCpard(fmt.Errorf("%w: it answers with %q instead of %s", cpar.ErrCloud, untrusted.Short(resp.Header.Get("Content-Type")), k.want))
+		return nil, false, notCpard(fmt.Errorf("%w: it answered with %q instead of %s", cpar.ErrCloud, untrusted.Short(resp.Header.Get("Content-Type")), k.want))
 	}
 	if k.take != nil {
 		err := k.take(in)
@@ -144,7 +143,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// explain names the cloud, and makes an error of the network's a cpar.ErrCloud.
+// explain names the cloud, and turns network errors into cpar.ErrCloud.
 func (c *Client) explain(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("cloud at %s: %w", c.base, context.Canceled)
@@ -160,13 +159,13 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	return hint.Add(fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err), "is cpard running at %s?", c.base)
 }
 
-// hearing resets the patience as bytes arrive.
-type hearing struct {
+// heardReader calls heard whenever bytes arrive.
+type heardReader struct {
 	io.Reader
 	heard func()
 }
 
-func (h *hearing) Read(p []byte) (int, error) {
+func (h *heardReader) Read(p []byte) (int, error) {
 	n, err := h.Reader.Read(p)
 	if n > 0 {
 		h.heard()
@@ -200,7 +199,7 @@ func (u *upload) Read(p []byte) (int, error) {
 
 func (u *upload) Close() error { return nil }
 
-// stop waits for a Read under way; there is none afterwards.
+// stop waits for a Read in progress and prevents further ones.
 func (u *upload) stop() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Push sends the index in folder to the cloud and activates it there. Segments
-// that the cloud has whole are not sent again, so a push that was broken off
-// goes on where it was. progress, if not nil, is told how many of the segments'
-// bytes are at the cloud; from another goroutine, one call at a time.
+// Push sends the index in folder to the cloud and activates it there. It skips segments
+// that the cloud already has, so it resumes an interrupted push. progress, if not nil,
+// receives how many of the segments' bytes are at the cloud, from another goroutine, one
+// call at a time.
 func (c *Client) Push(ctx context.Context, folder string, progress func(done, total int64)) (*cpar.Manifest, error) {
 	x, err := indexdir.Open(folder)
 	if err != nil {
@@ -25,8 +25,8 @@ func (c *Client) Push(ctx context.Context, folder string, progress func(done, to
 	if err != nil {
 		return nil, fmt.Errorf("pushing: %w", err)
 	}
-	// Another push or a cleaning may take segments away between upload and
-	// activation; once more is enough unless somebody does it on purpose.
+	// Another push or a clean-up may remove segments between upload and activation; one
+	// retry is enough unless someone does it on purpose.
 	for range 2 {
 		if err = c.pushSegments(ctx, x, b, progress); err != nil {
 			break
@@ -45,7 +45,7 @@ func (c *Client) Push(ctx context.Context, folder string, progress func(done, to
 func (c *Client) pushSegments(ctx context.Context, x *indexdir.Index, manifest []byte, progress func(done, total int64)) error {
 	m := x.Manifest()
 	var list MissingList
-	// The cloud may have to read what it has through before it can tell.
+	// The cloud may have to verify its segments before it can answer.
 	k := call{method: http.MethodPost, path: route(PathMissing, m.ID), body: manifest, patience: activationPatience}
 	if err := c.json(ctx, k, &list); err != nil {
 		return err

@@ -1,26 +1,25 @@
-// Package cparhttp is the HTTP protocol between an owner and a cloud: its
-// routes, its errors, and the client that owners use. It links neither the
-// owner's side nor the cloud's.
+// Package cparhttp is the HTTP protocol between an owner and a cloud: routes, errors, and
+// the owner's client. It links neither the owner's side nor the cloud's.
 //
-//	GET    /v1/health                             is anybody there
-//	GET    /v1/indexes                            what is there (JSON)
+//	GET    /v1/health                             is the cloud running
+//	GET    /v1/indexes                            list the indexes (JSON)
 //	DELETE /v1/indexes/{id}
 //	GET    /v1/indexes/{id}/manifest              cpar.Manifest
 //	PUT    /v1/indexes/{id}/manifest              activate: cpar.Manifest
-//	POST   /v1/indexes/{id}/missing               cpar.Manifest ─▶ digests not there yet (JSON)
+//	POST   /v1/indexes/{id}/missing               cpar.Manifest ─▶ digests still missing (JSON)
 //	HEAD   /v1/indexes/{id}/segments/{digest}
 //	GET    /v1/indexes/{id}/segments/{digest}     bytes
 //	PUT    /v1/indexes/{id}/segments/{digest}     bytes
 //	POST   /v1/indexes/{id}/annotate              cpar.Request ─▶ cpar.Reply
-//	POST   /v1/indexes/{id}/annotate-batch        several at once: AppendBatch
+//	POST   /v1/indexes/{id}/annotate-batch        several requests: AppendBatch
 //
-// An index of scheme local is fetched segment by segment and never asked. An
-// update is a push under the same id: what is missing is uploaded, activation
-// replaces the index in one step and drops what it does not name any more.
+// An index of scheme local is fetched segment by segment and receives no requests. An
+// update is a push under the same id: missing segments are uploaded, then activation
+// atomically replaces the index and drops segments it no longer names.
 //
 // Bodies are the canonical encoding of package cpar or a segment's bytes, as
-// application/octet-stream, unless marked JSON. Errors are RFC 9457 problem
-// details with one more member, `code`; see Problem.
+// application/octet-stream, unless marked JSON. Errors are RFC 9457 problem details with
+// an additional member, `code`; see Problem.
 package cparhttp
 
 import (
@@ -68,8 +67,8 @@ type IndexInfo struct {
 	Scheme  string       `json:"scheme" doc:"cpar, capia, sealed or local"`
 	Records uint32       `json:"records"`
 	Bytes   uint64       `json:"bytes" doc:"The size of all segments"`
-	// Damaged is what is wrong with the index, empty for a good one.
-	Damaged string `json:"damaged,omitempty" doc:"What is wrong with the index; absent for a good one"`
+	// Damaged says what is wrong with the index, empty if nothing.
+	Damaged string `json:"damaged,omitempty" doc:"What is wrong with the index; absent if nothing"`
 }
 
 // IndexList is the answer to PathIndexes.
@@ -82,7 +81,7 @@ type MissingList struct {
 	Missing []string `json:"missing" nullable:"false" doc:"Digests of segments to upload, 64 lower-case hexadecimal digits each"`
 }
 
-// route fills in a pattern.
+// route fills in a path pattern.
 func route(pattern string, id cpar.IndexID, d ...cpar.Digest) string {
 	p := strings.Replace(pattern, "{id}", id.String(), 1)
 	for _, d := range d {

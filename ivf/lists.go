@@ -7,11 +7,10 @@ import (
 )
 
 // Lists says which records are in which list: list i holds records First[i] to
-// First[i+1]−1. It holds no values. It is never written to, and may be searched
-// by many goroutines at once.
+// First[i+1]−1. It holds no values. It is immutable and safe for concurrent use.
 type Lists struct {
-	// First has one number more than there are lists: 0, rising, and the number
-	// of records at its end. No list is empty.
+	// First has one element more than there are lists: it starts with 0, ascends, and
+	// ends with the number of records. No list is empty.
 	First []uint32
 }
 
@@ -26,21 +25,21 @@ func (l *Lists) Records() int {
 	return int(l.First[len(l.First)-1])
 }
 
-// Validate checks lists that came from outside, so that Search can rely on
-// them: they hold every record from 0 to Records−1 exactly once, and none is
-// empty. Whether a record is near its centroid is beyond a checker without
-// values; lists that lie about that find wrong records, no worse.
+// Validate checks lists from outside, so that Search can rely on them: they hold every
+// record from 0 to Records−1 exactly once, and none is empty. Whether a record is near
+// its centroid cannot be checked without values; lists that lie about that only find
+// wrong records. Errors wrap kdforest.ErrCorrupt.
 func (l *Lists) Validate() error {
 	if len(l.First) == 0 || l.First[0] != 0 {
 		return fmt.Errorf("%w: lists do not begin with record 0", kdforest.ErrCorrupt)
 	}
 	for i, first := range l.First[1:] {
 		if first <= l.First[i] {
-			return fmt.Errorf("%w: list %d is from record %d to before %d", kdforest.ErrCorrupt, i, l.First[i], first)
+			return fmt.Errorf("%w: list %d goes from record %d to before %d", kdforest.ErrCorrupt, i, l.First[i], first)
 		}
 	}
 	if n := l.First[len(l.First)-1]; n == kdforest.None {
-		return fmt.Errorf("%w: %d records are too many", kdforest.ErrCorrupt, n)
+		return fmt.Errorf("%w: %d records, which is too many", kdforest.ErrCorrupt, n)
 	}
 	return nil
 }

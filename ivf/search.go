@@ -9,17 +9,17 @@ import (
 	"cpar/kdforest"
 )
 
-// Scorer gives the distance of rows, records or centroids, to one request. Its
+// Scorer computes the distance of rows, records or centroids, from one request. Its
 // answers must not change during a search; Search calls it from one goroutine.
 type Scorer interface {
-	// Run sets scores[i] to the score of row first+i; smaller is nearer. The
-	// slice belongs to the caller, who reuses it. The score of a row is the same
-	// whatever run it comes in.
+	// Run sets scores[i] to the score of row first+i; smaller is nearer. The slice
+	// belongs to the caller, who reuses it. The score of a row does not depend on its
+	// run.
 	Run(first uint32, scores []int64)
 }
 
-// longestRun bounds the memory of a search, whatever lists it is given; lists
-// that are longer come in several runs.
+// longestRun bounds the memory of a search, whatever its lists; longer lists are read in
+// several runs.
 const longestRun = 1 << 14
 
 // Options bound a search.
@@ -27,35 +27,32 @@ type Options struct {
 	Visits int // records to visit; see kdforest.Visits
 	L      int // hits to return
 
-	// Trace, if set, is told of every visit in the order of visits, after the
-	// run's records were scored.
+	// Trace, if set, is called for every visit, in order, after the run's records are scored.
 	Trace func(Visit)
 }
 
 // Visit is one step of a search, for Options.Trace.
 type Visit struct {
-	List uint32 // the record's
+	List uint32 // of the record
 	kdforest.Hit
 }
 
-// Stats is what a search cost.
+// Stats is the cost of a search.
 type Stats struct {
-	Centroids int // scored: all there are
+	Centroids int // all centroids are scored
 	Lists     int // entered
 	Visited   int // records scored
 	Runs      int // calls of Run for records
 }
 
-// Search visits up to opt.Visits records and returns the opt.L nearest of them
-// by (score, record), with what it cost. l must be valid.
+// Search visits up to opt.Visits records and returns the opt.L nearest of them by (score,
+// record), with the cost. l must be valid. Errors wrap kdforest.ErrInput.
 //
-// All centroids are scored (centroids.Run, row i is list i's). Lists are read in
-// the order of (score of the centroid, list), each from its first record to its
-// last and in one run as far as it can be, until the visits are spent: of the
-// last list only as many records as are left to visit.
+// All centroids are scored (centroids.Run, row i belongs to list i). Lists are read in
+// the order of (score of the centroid, list), each from first record to last and in one
+// run if possible, until the visits are used up; the last list may be read in part.
 //
-// With opt.Visits ≥ n every record is visited and the result is that of
-// kdforest.Scan.
+// With opt.Visits ≥ n every record is visited and the result equals that of kdforest.Scan.
 func (l *Lists) Search(centroids, records Scorer, opt Options) ([]kdforest.Hit, Stats, error) {
 	switch {
 	case opt.Visits < 1:
@@ -92,14 +89,14 @@ func (l *Lists) Search(centroids, records Scorer, opt Options) ([]kdforest.Hit, 
 	return queue.Hits(), stats, nil
 }
 
-// searcher is the memory of one search. It is pooled, so that a search
-// allocates what it returns and little else.
+// searcher is the working memory of one search. It is pooled, so that a search allocates
+// little more than its result.
 type searcher struct {
 	order  []ranked
 	scores []int64
 }
 
-// ranked is a list and the score of its centroid.
+// ranked is a list and its centroid's score.
 type ranked struct {
 	score  int64
 	number uint32
@@ -127,26 +124,4 @@ func (s *searcher) rank(centroids Scorer, k int) {
 	slices.SortFunc(s.order, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.number, b.number))
 	})
-}
-
-// Runs makes a Scorer of one that is asked for records by number, as a forest's
-// space is. It is for one goroutine.
-func Runs(s kdforest.Scorer) Scorer { return &runs{Scorer: s} }
-
-type runs struct {
-	kdforest.Scorer
-	numbers []uint32
-}
-
-func (r *runs) Run(first uint32, scores []int64) {
-	for len(scores) > 0 {
-		n := min(len(scores), kdforest.DefaultBatch)
-		r.numbers = r.numbers[:0]
-		for i := range n {
-			r.numbers = append(r.numbers, first+uint32(i))
-		}
-		r.Score(r.numbers, scores[:n])
-		first += uint32(n)
-		scores = scores[n:]
-	}
 }

@@ -1,29 +1,29 @@
 package kdforest
 
-// Ballots are the trees of a forest as a search by rank reads them: half as much
-// memory for each record, in half as many pieces. They are made once for a forest and
-// may be searched by many goroutines at once.
+// Ballots hold the trees of a forest in the form that a search by rank reads: half the
+// memory per record, in half as many pieces. Make them once per forest. They are safe for
+// concurrent use.
 type Ballots struct {
 	records, planes uint32
 	trees           [][]branch
 }
 
-// A branch is a node with children. Leaves are folded into it.
+// A branch is a node with children. Its leaves are folded into it.
 type branch struct {
-	record uint32 // its own, or None
-	plane  uint32 // or None
-	// left and right are other branches of the tree, or leaf and 1 + the record
-	// there, or leaf alone where there is no child.
+	record uint32 // the node's record, or None
+	plane  uint32 // the node's plane, or None
+	// left and right are each a branch of the tree, or leaf | (record + 1) for a leaf, or
+	// leaf alone if there is no child.
 	left, right uint32
 }
 
 const leaf = 1 << 31
 
-// NewBallots makes the ballots of a forest, which must be valid (Build, Validate).
-// Records and nodes with children are fewer than 2³¹.
+// NewBallots converts a forest, which must be valid (Build, Validate). The numbers of
+// records and of nodes with children must be below 2³¹.
 func NewBallots(f *Forest) *Ballots {
 	b := &Ballots{records: f.Records, planes: f.Planes, trees: make([][]branch, len(f.Trees))}
-	var place []uint32 // of a node's branch
+	var place []uint32 // of each node's branch
 	for t, tree := range f.Trees {
 		place = append(place[:0], make([]uint32, len(tree))...)
 		n := uint32(0)

@@ -44,7 +44,7 @@ func BenchmarkBuild(b *testing.B) {
 	})
 }
 
-// freeSpace costs nothing, so that what is left is the search itself.
+// freeSpace costs nothing, so that only the search itself is measured.
 type freeSpace struct {
 	scores []int64 // by record
 	left   []bool  // by plane
@@ -69,7 +69,7 @@ func newFree(rng *rand.Rand, f *Forest) *freeSpace {
 	for range f.Records {
 		s.scores = append(s.scores, rng.Int64())
 	}
-	// Fields of equal sizes, the request in the middle of each.
+	// Fields of equal size, with the request in the middle of each.
 	const fields = 64
 	for i := range uint32(fields) {
 		first, last := f.Planes*i/fields, f.Planes*(i+1)/fields
@@ -81,7 +81,7 @@ func newFree(rng *rand.Rand, f *Forest) *freeSpace {
 	return s
 }
 
-// The search without the scores: per visit, what the forest costs.
+// The cost of the forest per visit, without scoring.
 func BenchmarkSearch(b *testing.B) {
 	rows := clustered(testRand(42), 20000, 32, 100)
 	f, _ := mustBuild(b, rows, BuildOptions{})

@@ -1,21 +1,19 @@
 package kdforest
 
-// bin is a step of a search that goes back to the nearest and not to the last.
+// A bin is a step of a search that returns to the nearest step and not to the last.
 type bin struct {
 	step
 	tree uint32
-	// away is how far the far child is: distances of the planes crossed to get
-	// there, added up.
-	away float64
+	// distance is the distance of the far child: the sum over the planes crossed to get there.
+	distance float64
 }
 
-// before orders bins for going back: the nearest first and, with equal
-// distances, the first tree's, and in a tree the node further down (it has the
-// greater number), as BottomUp would.
+// before orders bins: nearest first; at equal distances the first tree, and within a tree
+// the deeper node (it has the greater number), as BottomUp does.
 func (a bin) before(b bin) bool {
 	switch {
-	case a.away != b.away:
-		return a.away < b.away
+	case a.distance != b.distance:
+		return a.distance < b.distance
 	case a.tree != b.tree:
 		return a.tree < b.tree
 	}
@@ -40,7 +38,7 @@ func (b *bins) push(a bin) {
 	h[i] = a
 }
 
-// pop takes the nearest out of a heap that is not empty.
+// pop removes the nearest bin from a non-empty heap.
 func (b *bins) pop() bin {
 	h := *b
 	nearest, last := h[0], h[len(h)-1]

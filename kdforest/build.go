@@ -11,66 +11,66 @@ import (
 	"sync"
 )
 
-// BuildOptions says how trees are grown. The zero value is what was measured to
-// find most: ten trees; the dimension drawn by variance from the ten of greatest
-// variance among a hundred records of a node; the value nearest the mean; and the
-// all-zero seed. Top 5, DrawEvenly and SplitMedian together are the usual forest
-// of Silpa-Anan and Hartley, which the paper means. doc.go compares them.
+// BuildOptions says how trees are grown. The zero value performed best in measurements:
+// ten trees; split dimensions drawn in proportion to variance from the ten of greatest
+// variance, estimated on a hundred records of the node; split at the value nearest the
+// mean; and the all-zero seed. Top 5, DrawEvenly and SplitMedian together give the usual
+// forest of Silpa-Anan and Hartley, which the paper means. doc.go compares them.
 type BuildOptions struct {
 	Trees  int   // 0: 10
-	Top    int   // split dimensions are drawn from that many of greatest variance; 0: 10
-	Sample int   // records a node's variances are taken over, at most; 0: 100
+	Top    int   // split dimensions are drawn from this many of greatest variance; 0: 10
+	Sample int   // a node's variances are taken over at most this many records; 0: 100
 	Dims   []int // dimensions that may split, ascending; nil: all
 	Draw   Draw
 	Split  Split
 	Place  Place
 
-	// Seed is all the randomness there is: equal rows, options and seed make
-	// equal forests on every machine. Where the split dimensions shall not be
-	// guessed, it is a secret of the owner's.
+	// Seed is the only source of randomness: equal rows, options and seed give equal
+	// forests on every machine. If the split dimensions must not be guessed, keep it
+	// secret.
 	Seed [32]byte
 }
 
-// Draw is how the split dimension is drawn from those of greatest variance.
+// Draw says how the split dimension is drawn from those of greatest variance.
 type Draw uint8
 
 const (
-	// DrawByVariance draws each with probability proportional to its variance,
-	// so that a wide choice does not waste splits on dimensions that tell little.
+	// DrawByVariance draws each in proportion to its variance, so that a large Top does
+	// not waste splits on uninformative dimensions.
 	DrawByVariance Draw = iota
 	DrawEvenly
 )
 
-// Split is which of its records' values a node splits at.
+// Split says at which of its records' values a node splits.
 type Split uint8
 
 const (
-	// SplitMean splits at the value nearest the mean, as FLANN does: the mean of
-	// a skewed dimension lies where records are sparse, so that fewer neighbours
-	// are cut apart. No side gets less than an eighth of the records unless
-	// ties force it, so depth stays logarithmic.
+	// SplitMean splits at the value nearest the mean, as FLANN does: the mean of a skewed
+	// dimension lies where records are sparse, so fewer neighbours are separated. Neither
+	// side gets fewer than an eighth of the records unless ties force it, so depth stays
+	// logarithmic.
 	SplitMean Split = iota
-	// SplitMedian splits as evenly as ties let it.
+	// SplitMedian splits as evenly as ties allow.
 	SplitMedian
 )
 
-// Place is where the records of a tree are.
+// Place says which nodes of a tree hold records.
 type Place uint8
 
 const (
-	// PlaceNode puts a record at every node, as Bentley and the paper do, and
-	// splits at its value: n nodes, and every plane goes through a record.
+	// PlaceNode puts a record at every node, as Bentley and the paper do, and splits at
+	// its value: n nodes, and every plane passes through a record.
 	PlaceNode Place = iota
-	// PlaceLeaf puts records in leaves only, one each, as FLANN does, and splits
-	// between values: 2n−1 nodes. No record is met before its cell is. With
-	// Top 5, Sample 101 and DrawEvenly it is FLANN's own forest, but for ties
-	// (they go left here) and the bound on lopsided splits (SplitMean).
+	// PlaceLeaf puts records only in leaves, one each, as FLANN does, and splits between
+	// values: 2n−1 nodes. No record is visited before its cell. With Top 5, Sample 101
+	// and DrawEvenly it is FLANN's own forest, except for ties (which go left here) and
+	// the bound on lopsided splits (SplitMean).
 	PlaceLeaf
 )
 
-// Build grows a forest over rows (n×d; only read) and returns it with what its
-// plane numbers stand for, in ascending order of (dimension, value), each
-// once. Coordinates must be finite.
+// Build grows a forest over rows (n×d, read-only). It returns the forest and its planes:
+// element p is plane number p, in ascending order of (dimension, value), without
+// duplicates. Coordinates must be finite. Errors wrap ErrInput.
 //
 // Trees are grown in parallel. Time is O(trees·n·log n·(d + log n)).
 func Build[T Number](rows [][]T, opt BuildOptions) (*Forest, []Plane[T], error) {
@@ -100,7 +100,7 @@ func Build[T Number](rows [][]T, opt BuildOptions) (*Forest, []Plane[T], error) 
 
 	all := number(trees, planes)
 	if opt.Dims != nil {
-		for i := range all { // ascending still, as opt.Dims is
+		for i := range all { // still ascending, as opt.Dims is
 			all[i].Dim = opt.Dims[all[i].Dim]
 		}
 	}
@@ -116,7 +116,7 @@ func (opt BuildOptions) withDefaults() BuildOptions {
 
 func checkRows[T Number](rows [][]T) error {
 	if uint64(len(rows)) >= uint64(None) {
-		return fmt.Errorf("%w: %d rows are too many", ErrInput, len(rows))
+		return fmt.Errorf("%w: %d rows, which is too many", ErrInput, len(rows))
 	}
 	for i, row := range rows {
 		if len(row) != len(rows[0]) {
@@ -134,8 +134,8 @@ func checkRows[T Number](rows [][]T) error {
 	return nil
 }
 
-// pick checks the options and returns the rows reduced to opt.Dims, so that
-// growing a tree reads nothing that cannot split it.
+// pick checks the options and returns the rows reduced to opt.Dims, so that growing a
+// tree reads only dimensions that can split it.
 func pick[T Number](rows [][]T, opt BuildOptions) ([][]T, error) {
 	if opt.Trees < 1 || opt.Top < 1 || opt.Sample < 2 {
 		return nil, fmt.Errorf("%w: building %d trees, splitting on the %d best dimensions of %d records",
@@ -148,7 +148,7 @@ func pick[T Number](rows [][]T, opt BuildOptions) ([][]T, error) {
 		return rows, nil
 	}
 	if len(opt.Dims) == 0 {
-		return nil, fmt.Errorf("%w: no dimension may split", ErrInput)
+		return nil, fmt.Errorf("%w: no dimensions to split on", ErrInput)
 	}
 	for i, d := range opt.Dims {
 		if d < 0 || len(rows) > 0 && d >= len(rows[0]) || i > 0 && d <= opt.Dims[i-1] {
@@ -167,8 +167,8 @@ func pick[T Number](rows [][]T, opt BuildOptions) ([][]T, error) {
 	return points, nil
 }
 
-// number gathers the planes of all trees, sorts out equal ones, and writes
-// their numbers into the nodes.
+// number collects the planes of all trees, removes duplicates, and writes their numbers
+// into the nodes.
 func number[T Number](trees []Tree, planes [][]Plane[T]) []Plane[T] {
 	var all []Plane[T]
 	for t, tree := range trees {
@@ -195,8 +195,7 @@ func comparePlanes[T Number](a, b Plane[T]) int {
 	return cmp.Or(cmp.Compare(a.Dim, b.Dim), cmp.Compare(a.Value, b.Value))
 }
 
-// newRand derives the randomness of one tree, so that trees can be grown in
-// any order.
+// newRand derives the randomness of one tree, so that trees can be grown in any order.
 func newRand(seed [32]byte, tree int) *rand.Rand {
 	h := sha256.New()
 	h.Write([]byte("cpar kdforest tree\x00"))

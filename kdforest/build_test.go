@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// checkPlanes holds every record against every plane above it, and the list of
-// planes against what Build promises.
+// checkPlanes checks every record against every plane above it, and the planes against
+// what Build promises.
 func checkPlanes[T Number](t *testing.T, rows [][]T, f *Forest, planes []Plane[T]) {
 	t.Helper()
 	if int(f.Planes) != len(planes) {
@@ -105,8 +105,8 @@ func TestBuildFloats(t *testing.T) {
 	}
 }
 
-// The split dimension is one of the Top of greatest variance, and all of them
-// are drawn at times; the split value halves the records.
+// The split dimension is one of the Top of greatest variance, and each of them is drawn
+// sometimes; the split value halves the records.
 func TestBuildDrawsFromTheTop(t *testing.T) {
 	rng := testRand(3)
 	rows := make([][]float32, 101)
@@ -140,7 +140,7 @@ func TestBuildDrawsFromTheTop(t *testing.T) {
 	}
 }
 
-// Variances of 4, 2, 1, 1 and a fifth that is not of the top.
+// Variances of 4, 2, 1, 1, and a fifth outside the top.
 func TestBuildDrawsByVariance(t *testing.T) {
 	var rows [][]float64
 	for i := range 256 { // every combination of ±: no chance involved
@@ -173,7 +173,7 @@ func TestBuildSplitsNearTheMean(t *testing.T) {
 		{"mean 4.4", []float64{0, 1, 1, 2, 3, 4, 5, 8, 10, 10}, 4},
 		{"mean −3.6", []float64{-10, -9, -8, -3, -2, -2, -1, -1, 0, 0}, -3},
 		{"half way between 1 and 3", []float64{0, 1, 3, 4}, 1},
-		// Two of 17 at least on either side: the 15th value, not the last.
+		// At least two of 17 on either side: the 15th value, not the last.
 		{"an outlier", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 1e9}, 15},
 		{"an outlier below", []float64{-1e9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, 2},
 		{"ties that cannot be kept apart", []float64{3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 9}, 3},
@@ -192,8 +192,7 @@ func TestBuildSplitsNearTheMean(t *testing.T) {
 	}
 }
 
-// Each value is far beyond all before it: the mean alone would split them off
-// one at a time.
+// Each value is far beyond all previous ones: the mean alone would split them off one at a time.
 func TestBuildSkewedStaysShallow(t *testing.T) {
 	rows := make([][]float64, 1000)
 	for i := range rows {
@@ -206,8 +205,8 @@ func TestBuildSkewedStaysShallow(t *testing.T) {
 	}
 }
 
-// With two values, 60 records of one and 40 of the other, the only choices are
-// to keep all 99 others left or to split 59 to 40.
+// With two values, 60 records of one and 40 of the other, the only choices are to keep
+// all 99 others left or to split them 59 to 40.
 func TestBuildSplitsDuplicatesEvenly(t *testing.T) {
 	rows := make([][]uint8, 100)
 	for i := range rows {
@@ -244,7 +243,7 @@ func TestBuildIdenticalPoints(t *testing.T) {
 	if d := depth(f.Trees[0]); d != 14 {
 		t.Errorf("depth %d for 20000 identical points", d)
 	}
-	// One record that differs must be found behind a sample that misses it.
+	// A single different record must be found even if the sample misses it.
 	rows[777] = []uint16{5, 6, 5}
 	f, planes = mustBuild(t, rows, BuildOptions{Trees: 2})
 	if len(planes) != 1 {
@@ -253,8 +252,8 @@ func TestBuildIdenticalPoints(t *testing.T) {
 	checkPlanes(t, rows, f, planes)
 }
 
-// Records that each differ from the rest in a dimension of their own split off
-// one at a time: as deep as a tree gets.
+// Records that each differ from the rest in their own dimension are split off one at a
+// time: the deepest possible tree.
 func TestBuildDeepTree(t *testing.T) {
 	const n = 300
 	rows := make([][]uint8, n)
@@ -296,7 +295,7 @@ func TestBuildIsDeterministic(t *testing.T) {
 	}
 	fewer, _ := mustBuild(t, rows, BuildOptions{Seed: seed, Trees: 3})
 	for i := range fewer.Trees {
-		for k, node := range fewer.Trees[i] { // planes are numbered anew
+		for k, node := range fewer.Trees[i] { // plane numbers differ
 			if other := a.Trees[i][k]; node.Record != other.Record || node.Right != other.Right {
 				t.Fatalf("tree %d depends on how many there are", i)
 			}
@@ -311,8 +310,8 @@ func TestBuildIsDeterministic(t *testing.T) {
 	}
 }
 
-// The forest of a seed is part of what an index is: it must not change with a
-// version of Go or a rewrite of this package.
+// The forest of a seed is part of an index: it must not change with a new version of Go
+// or of this package.
 func TestBuildPinned(t *testing.T) {
 	rows := clustered(testRand(6), 300, 16, 8)
 	f, planes := mustBuild(t, rows, BuildOptions{Trees: 3, Seed: sha256.Sum256([]byte("pinned"))})

@@ -9,68 +9,68 @@ import (
 	"sync"
 )
 
-// The order ByRank asks all trees about a record before it is visited. To a tree a
-// record is as far as its cell: so many ranks away as there are planes between
-// the request and every plane that must be crossed to get there, added up. The
-// records visited are those that are nearest by the sum over all trees.
+// In the order ByRank all trees vote before a record is scored. For one tree, a record is
+// as far away as its cell: count the planes between the request and each plane that must
+// be crossed to get there, and add these ranks up. The search visits the records with the
+// smallest sum over all trees.
 //
-//	tree 0 ──┐ of each cell nearer
-//	tree 1 ──┤ than bound: ranks
-//	   ⋮     ├─▶ votes, by record: Σ (bound − ranks) ─▶ those of most votes are
-//	tree 9 ──┘                                          scored, in order of memory
+//	tree 0 ──┐ ranks of each
+//	tree 1 ──┤ cell within bound
+//	   ⋮     ├─▶ votes by record: Σ (bound − ranks) ─▶ records with most votes
+//	tree 9 ──┘                                         are scored, in memory order
 //
-// Trees that walk by themselves, each back to its nearest plane, visit a record as
-// soon as one of them thinks it near, and one is often wrong: it knows a dozen planes
-// about a record. Ten know over a hundred. Depth first and by ranks, but tree by
-// tree, ten trees find 0.79 and 0.88 of the true ten nearest at AP-10, by the sum
-// 0.95 (doc.go says of what). The idea is that of voting among random projection
-// trees (Hyvönen et al., "Fast nearest neighbor search through sparse random
-// projections and voting", 2016) and of rank aggregation (Fagin, Kumar, Sivakumar,
-// "Efficient similarity search and classification via rank aggregation", 2003).
+// Trees that search on their own, each returning to its nearest plane, visit a record as
+// soon as one of them thinks it near. A single tree is often wrong: it knows a dozen
+// planes about a record, ten trees know over a hundred. Of the true ten nearest at AP-10,
+// ten trees find 0.79 depth first, 0.88 by ranks tree by tree, and 0.95 by the sum
+// (measured as in doc.go). The idea is that of voting among random projection trees
+// (Hyvönen et al., "Fast nearest neighbor search through sparse random projections and
+// voting", 2016) and of rank aggregation (Fagin, Kumar, Sivakumar, "Efficient similarity
+// search and classification via rank aggregation", 2003).
 //
-// The number of planes that lie between is a quantile where records are dense, but
-// a field that is split often has more planes a quantile than one that is split
-// at few nodes. Divided by the square root of the field's planes, ranks found most:
-// a field is split often because it varies much, and then a quantile in it is worth
-// more. Powers from 0.25 to 1 of the one and from 0.75 to 1.5 of the other change
-// what is found by less than 0.02.
+// Where records are dense, the number of planes in between is a quantile, but a field
+// that is split often has more planes per quantile than one that is split at few nodes.
+// Dividing ranks by the square root of the field's number of planes found most: a field
+// is split often because it varies much, and then a quantile in it is worth more. Powers
+// from 0.25 to 1 of the number of planes and from 0.75 to 1.5 of the ranks change the
+// share found by less than 0.02.
 //
-// No score has a say in what is visited. So a search by rank cannot prune, and
-// tells whoever watches it nothing that the request's ranks do not.
+// Scores have no influence on what is visited. So a search by rank cannot prune, and it
+// tells an observer nothing that the request's ranks do not.
 
 const (
-	// rankUnit is one rank in a field of one plane. All sums are whole numbers,
-	// which come out alike on every machine.
+	// rankUnit is one rank in a field with one plane. All sums are integers, which are
+	// the same on every machine.
 	rankUnit = 1 << 12
-	// everything is farther than cells are: depth times √planes times rankUnit comes
-	// to less. Where it does not, as in a hostile forest, what is so far has no votes.
-	everything = 1 << 30
-	// block is how many cells are looked at together.
+	// farthest exceeds the distance of any cell: depth times √planes times rankUnit is
+	// less. In a hostile forest it may not be; cells that far away get no votes.
+	farthest = 1 << 30
+	// block is the number of cells handled together.
 	block = 64
 )
 
-// A Field is the planes of one dimension, as a request sees them.
+// A Field is the planes of one dimension, as seen from a request.
 type Field struct {
-	// First…Last−1 are the planes, in ascending order of their values.
+	// First…Last−1 are the planes, in ascending order of value.
 	First, Last uint32
-	// Beyond is how many of them, the first ones, the request lies beyond. A
-	// request on a plane counts as just short of it, as for Space.Left.
+	// Beyond is the number of planes, counted from First, that the request lies beyond. A
+	// request on a plane is not beyond it, as in Space.Left.
 	Beyond uint32
 }
 
-// Ranker is a Space that can also tell which planes are of one field and how many
-// of them the request lies beyond. Whoever can compare the request with every plane
-// can count that: dense ranks say it directly, and nothing more is revealed.
+// Ranker is a Space that can also tell which planes belong to one field and how many of
+// them the request lies beyond. Anyone who can compare the request with every plane can
+// count that. Dense ranks give it directly and reveal no more.
 type Ranker interface {
 	Space
 
-	// Fields returns all fields in ascending order of their planes, of which each is
-	// in one field. The slice is only read, and only during the search.
+	// Fields returns all fields in ascending order of their planes; every plane is in one
+	// field. Only the search reads the slice, and only while it runs.
 	Fields() []Field
 }
 
-// FieldsOf appends to dst the fields of planes as Build returns them, seen from a
-// point: what a Space of plain values answers to Fields.
+// FieldsOf appends to dst the fields of planes, as Build returns them, seen from a point.
+// It implements Fields for a Space of plain values.
 func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 	for first := 0; first < len(planes); {
 		dim := planes[first].Dim
@@ -84,8 +84,8 @@ func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 	return dst
 }
 
-// Candidates appends to dst the records that a search by rank with so many visits
-// scores, ascending; all of them if visits ≥ n. Errors wrap ErrInput.
+// Candidates appends to dst the records that a search by rank scores with this many
+// visits, ascending; all records if visits ≥ n. Errors wrap ErrInput.
 func (b *Ballots) Candidates(space Ranker, visits int, dst []uint32) ([]uint32, error) {
 	if visits < 1 {
 		return dst, fmt.Errorf("%w: searching with %d visits", ErrInput, visits)
@@ -96,14 +96,14 @@ func (b *Ballots) Candidates(space Ranker, visits int, dst []uint32) ([]uint32, 
 	}
 	e := elections.Get().(*election)
 	defer elections.Put(e)
-	return e.hold(b, fields, visits, dst), nil
+	return e.run(b, fields, visits, dst), nil
 }
 
 var elections = sync.Pool{New: func() any { return new(election) }}
 
-// check refuses what would be answered wrongly: ballots of another forest, records
-// without room for a mark beside them, and a plane that no field has, which would be
-// as far as in another search.
+// check refuses what would give wrong answers: ballots of another forest, record numbers
+// that collide with the leaf mark, and planes without a field, whose distances would come
+// from an earlier search.
 func (b *Ballots) check(records, planes uint32, fields []Field) error {
 	if b.records != records || b.planes != planes {
 		return fmt.Errorf("%w: ballots of %d records and %d planes for a forest of %d and %d", ErrInput, b.records, b.planes, records, planes)
@@ -114,22 +114,22 @@ func (b *Ballots) check(records, planes uint32, fields []Field) error {
 	next := uint32(0)
 	for i, field := range fields {
 		if field.First != next || field.Last < next || field.Last > b.planes || field.Beyond > field.Last-field.First {
-			return fmt.Errorf("%w: field %d, %+v, where plane %d of %d is the next", ErrInput, i, field, next, b.planes)
+			return fmt.Errorf("%w: field %d, %+v, but the next plane is %d of %d", ErrInput, i, field, next, b.planes)
 		}
 		next = field.Last
 	}
 	if next != b.planes {
-		return fmt.Errorf("%w: fields of %d planes of %d", ErrInput, next, b.planes)
+		return fmt.Errorf("%w: fields cover %d of %d planes", ErrInput, next, b.planes)
 	}
 	return nil
 }
 
-// startByRank settles all visits.
+// startByRank chooses all records to visit.
 func (s *searcher) startByRank(b *Ballots, fields []Field, visits int) {
-	s.candidates = s.election.hold(b, fields, visits, s.candidates[:0])
+	s.candidates = s.election.run(b, fields, visits, s.candidates[:0])
 	s.unscored = s.candidates
 	if visits < int(b.records) {
-		s.stats.PlanesAsked = int(b.planes)
+		s.stats.PlanesCompared = int(b.planes)
 	}
 }
 
@@ -143,27 +143,27 @@ func (s *searcher) collectByRank() {
 	s.unscored = s.unscored[n:]
 }
 
-// election is the memory of one search by rank.
+// election is the working memory of one search by rank.
 type election struct {
-	// away is, by plane, how far the request is from it; negative where the
-	// request lies beyond it, on its right. That of plane p is away[p+1]; away[0]
-	// is 0 and for nodes without a plane, None+1 being 0.
+	// away holds the request's distance from every plane, negative if the request lies
+	// beyond it, on its right. Plane p is at away[p+1]. away[0] is 0 and serves nodes
+	// without a plane, since None+1 is 0.
 	away []int32
-	// votes are by record, in the same way.
+	// votes are by record, with the same offset.
 	votes []int64
-	// now and next are cells of a tree, all of one depth.
+	// now and next are cells of one tree, each at one depth.
 	now, next []cell
-	// ranks are those to the nodes of the first tree.
+	// ranks holds the distance of each node of the first tree.
 	ranks []int32
 }
 
-// A cell is a subtree within bound and how far it is.
+// A cell is a subtree within the bound, and its distance.
 type cell struct {
 	branch uint32
 	ranks  int32
 }
 
-func (e *election) hold(b *Ballots, fields []Field, visits int, dst []uint32) []uint32 {
+func (e *election) run(b *Ballots, fields []Field, visits int, dst []uint32) []uint32 {
 	n := int(b.records)
 	if visits >= n {
 		for r := range b.records {
@@ -175,15 +175,15 @@ func (e *election) hold(b *Ballots, fields []Field, visits int, dst []uint32) []
 	e.votes = slices.Grow(e.votes[:0], n+1)[:n+1]
 	clear(e.votes)
 	votes := e.votes[1:]
-	bound := int32(everything)
+	bound := int32(farthest)
 	for t, tree := range b.trees {
 		if t > 0 {
 			e.poll(tree, bound)
 			continue
 		}
 		e.pollAll(tree)
-		if near := ballot(visits, n); near < n {
-			// What is near is about as near in every tree: they are alike.
+		if near := ballotSize(visits, n); near < n {
+			// The trees are similar, so the same bound suits all of them.
 			bound = tighten(votes, near)
 		}
 	}
@@ -202,12 +202,12 @@ func (e *election) hold(b *Ballots, fields []Field, visits int, dst []uint32) []
 	return dst
 }
 
-// ballot is how many of n records a tree votes on where so many shall be visited.
-// Trees that vote on all find 0.003 more at AP-10 and 0.02 to 0.03 more at AP-2.5,
-// and enter more than twice and four times as many cells. A few hundred take no time.
-func ballot(visits, n int) int { return min(n, max(2*visits+n/20, 500)) }
+// ballotSize is the number of records, of n, that a tree votes on. Trees that vote on all
+// find 0.003 more at AP-10 and 0.02 to 0.03 more at AP-2.5, but enter more than twice and
+// four times as many cells. A few hundred records take no time.
+func ballotSize(visits, n int) int { return min(n, max(2*visits+n/20, 500)) }
 
-// rank notes how far all planes are.
+// rank computes the distances of all planes.
 func (e *election) rank(planes int, fields []Field) {
 	e.away = slices.Grow(e.away[:0], planes+1)[:planes+1]
 	e.away[0] = 0
@@ -219,28 +219,28 @@ func (e *election) rank(planes int, fields []Field) {
 		unit := uint64(max(1, math.Round(rankUnit/math.Sqrt(float64(len(away))))))
 		for i := range away {
 			if i := uint32(i); i < field.Beyond {
-				away[i] = -int32(min(uint64(field.Beyond-i)*unit, everything-1))
+				away[i] = -int32(min(uint64(field.Beyond-i)*unit, farthest-1))
 			} else {
-				away[i] = int32(min(uint64(i-field.Beyond+1)*unit, everything-1))
+				away[i] = int32(min(uint64(i-field.Beyond+1)*unit, farthest-1))
 			}
 		}
 	}
 }
 
 // pollAll gives every record of a tree as many votes as its cell is nearer than
-// everything. A node's own record lies on its plane and is as far as that.
+// farthest. A node's own record lies on its plane and is as far away as the plane.
 func (e *election) pollAll(tree []branch) {
 	e.ranks = slices.Grow(e.ranks[:0], len(tree))[:len(tree)]
 	ranks := e.ranks
 	ranks[0] = 0
 	for i, b := range tree { // parents come first
 		a := e.away[b.plane+1]
-		// Far sides of far sides stay within an int32.
-		left, right := min(ranks[i]+max(-a, 0), everything), min(ranks[i]+max(a, 0), everything)
-		e.votes[b.record+1] += int64(everything - max(left, right))
+		// Repeated far sides must fit an int32.
+		left, right := min(ranks[i]+max(-a, 0), farthest), min(ranks[i]+max(a, 0), farthest)
+		e.votes[b.record+1] += int64(farthest - max(left, right))
 		for _, c := range [2]cell{{b.left, left}, {b.right, right}} {
 			if c.branch&leaf != 0 {
-				e.votes[c.branch&^leaf] += int64(everything - c.ranks)
+				e.votes[c.branch&^leaf] += int64(farthest - c.ranks)
 			} else {
 				ranks[c.branch] = c.ranks
 			}
@@ -248,11 +248,11 @@ func (e *election) pollAll(tree []branch) {
 	}
 }
 
-// poll is pollAll for a bound: only cells that are nearer are entered.
+// poll is pollAll with a bound: it enters only cells that are nearer.
 //
-// It goes down level by level, and without a branch that depends on the request:
-// nobody could predict it. A level is taken in blocks, and of a block first all
-// branches and then all planes are fetched: so many reads wait for memory at once.
+// It descends level by level, without branches that depend on the request, which no
+// predictor could guess. Each level is taken in blocks: first all branches of a block are
+// fetched, then all planes, so that many reads wait for memory at once.
 func (e *election) poll(tree []branch, bound int32) {
 	now, next := append(e.now[:0], cell{}), e.next
 	var branches [block]branch
@@ -275,11 +275,11 @@ func (e *election) poll(tree []branch, bound int32) {
 				e.votes[b.left&leftLeaf&^leaf] += int64(max(bound-left, 0))
 				e.votes[b.right&rightLeaf&^leaf] += int64(max(bound-right, 0))
 				next[n] = cell{b.left, left}
-				if left|int32(leftLeaf&everything) < bound {
+				if left|int32(leftLeaf&farthest) < bound {
 					n++
 				}
 				next[n] = cell{b.right, right}
-				if right|int32(rightLeaf&everything) < bound {
+				if right|int32(rightLeaf&farthest) < bound {
 					n++
 				}
 			}
@@ -289,22 +289,22 @@ func (e *election) poll(tree []branch, bound int32) {
 	e.now, e.next = now, next
 }
 
-// leafMask is all ones for a leaf, and for no child.
+// leafMask is all ones for a leaf or a missing child.
 func leafMask(child uint32) uint32 { return uint32(int32(child) >> 31) }
 
-// tighten returns the bound within which the first tree has as many records as
-// wanted, and takes from its votes what goes beyond.
+// tighten returns the bound within which the first tree has the wanted number of records,
+// and subtracts from its votes what lies beyond.
 func tighten(votes []int64, wanted int) (bound int32) {
 	least, _ := nth(votes, wanted)
-	least = max(least, 1) // less where some of a hostile tree's are too far
+	least = max(least, 1) // less if records of a hostile tree are too far away
 	for r, v := range votes {
 		votes[r] = max(0, v-least+1)
 	}
-	return int32(everything - least + 1)
+	return int32(farthest - least + 1)
 }
 
-// nth returns the kth greatest of the values, and how many values that are equal
-// to it are among the k greatest. It sorts by buckets, each pass into finer ones.
+// nth returns the kth greatest value, and how many of the k greatest are equal to it. It
+// is a bucket sort with ever finer buckets.
 func nth(values []int64, k int) (value int64, ties int) {
 	const buckets = 1 << 12
 	low, high := slices.Min(values), slices.Max(values)

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// byRank returns the records that ByRank visits: of every record, the ranks to
-// its cell in each tree, and lists of all.
+// byRank returns the records that ByRank visits, from a list of every record's ranks in each tree.
 func byRank(f *Forest, space *plainSpace, visits int) []uint32 {
 	n := int(f.Records)
 	ranks := make([][]int64, len(f.Trees)) // by tree and record
@@ -55,8 +54,8 @@ func byRank(f *Forest, space *plainSpace, visits int) []uint32 {
 	return slices.Sorted(slices.Values(records[:min(visits, n)]))
 }
 
-// The request lies in record 2's cell. Plane 40 is one rank of three planes away,
-// and so is plane 20 on its other side; plane 60 is two away, plus the root.
+// The request lies in record 2's cell. Plane 40 is one rank of three planes away, and so
+// is plane 20 on the other side; plane 60 is two ranks away, plus the root.
 func TestByRankCountsPlanes(t *testing.T) {
 	f, space := sevenRecords(1)
 	for visits, want := range map[int][]uint32{1: {2}, 2: {0, 2}, 3: {0, 1, 2}, 5: {0, 1, 2, 3, 4}, 6: {0, 1, 2, 3, 4, 5}, 7: {0, 1, 2, 3, 4, 5, 6}} {
@@ -69,9 +68,9 @@ func TestByRankCountsPlanes(t *testing.T) {
 	}
 }
 
-// Tree 0 divides four records by one dimension, tree 1 by another. Each has a cell
-// for the request in which a record lies that is far in the other. The record that
-// is next to the request's cell in both is visited before them.
+// Tree 0 divides four records by one dimension, tree 1 by another. In each tree the
+// request's cell holds a record that is far away in the other dimension. The record next
+// to the request's cell in both trees is visited before those two.
 func TestByRankAddsUpTrees(t *testing.T) {
 	four := func(planes [3]uint32, records [4]uint32) Tree {
 		leaf := func(r uint32) Node { return Node{r, None, None, None} }
@@ -109,7 +108,7 @@ func TestByRankAddsUpTrees(t *testing.T) {
 	wantOrder(t, got, 1)
 }
 
-// Where trees vote on a part of the records only, and that is where they are many.
+// Trees vote on part of the records only, if there are many.
 func TestByRankMatchesLists(t *testing.T) {
 	rng := testRand(30)
 	bounded := 0
@@ -122,7 +121,7 @@ func TestByRankMatchesLists(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			visits = 1 + rng.IntN(n/10)
 		}
-		if ballot(visits, n) < n {
+		if ballotSize(visits, n) < n {
 			bounded++
 		}
 		got, err := NewBallots(f).Candidates(space, visits, nil)
@@ -136,8 +135,8 @@ func TestByRankMatchesLists(t *testing.T) {
 	}
 }
 
-// Ten opinions are better than one after the other: by rank finds what depth first
-// finds with more than twice as many visits.
+// Ten opinions together beat one after the other: ByRank finds what depth first needs
+// more than twice as many visits for.
 func TestByRankFindsMore(t *testing.T) {
 	rng := testRand(28)
 	rows := clustered(rng, 2100, 32, 60)
@@ -173,7 +172,7 @@ func TestFieldsMustCoverPlanes(t *testing.T) {
 	}
 }
 
-// fielded has fields of its own.
+// fielded is a space with its own fields.
 type fielded struct {
 	*plainSpace
 	fields []Field
@@ -181,7 +180,7 @@ type fielded struct {
 
 func (s fielded) Fields() []Field { return s.fields }
 
-// nth against sorting, over ranges from one value to all of int64's upper half.
+// TestNth compares nth with sorting, over ranges from one value to the upper half of int64.
 func TestNth(t *testing.T) {
 	rng := testRand(29)
 	for _, span := range []int64{1, 2, 3, 1 << 12, 1<<12 + 1, 1 << 13, 1 << 24, 1<<25 - 1, 1 << 40, math.MaxInt64} {

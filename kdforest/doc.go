@@ -1,7 +1,7 @@
-// Package kdforest builds and searches a forest of randomized kd-trees over
-// values that the searcher need not be able to read.
+// Package kdforest builds and searches a forest of randomized kd-trees over values that
+// the searcher need not be able to read.
 //
-//	the owner, on plain values                     who searches, on anything
+//	the owner, on plain values                     the searcher, on anything
 //
 //	rows n×d ─▶ Build ─▶ Forest ─────────────────▶ Forest.Search ─▶ L nearest
 //	                │    record and plane numbers   │        ▲      (Hit)
@@ -9,29 +9,26 @@
 //	                     (dimension, value) ─▶ … a Space: which side of plane p?
 //	                                               how far are records r1…r10?
 //
-// A Forest is numbers only: which record a node holds (row i of the input is
-// record i), which plane divides it, and who its children are. What a plane
-// or a record is, only the Space knows, so one search serves a space of plain
-// integers and a space of ciphertexts, and visits records in the same order in
-// both as long as both answer alike.
+// A Forest contains only numbers: the record that a node holds (row i of the input is
+// record i), the plane that divides it, and its children. Only the Space knows what a
+// plane or a record is. So one search serves a space of plain integers and a space of
+// ciphertexts, and visits the same records in the same order if both give the same
+// answers.
 //
-// The trees follow Bentley: every node holds a record (unless they are built with
-// PlaceLeaf), and the split value of a node is its record's value in the split
-// dimension. They are randomized as
-// in Silpa-Anan and Hartley: the split dimension is drawn from those of
-// greatest variance. Ties go left, at build and at search.
+// The trees follow Bentley: every node holds a record (except with PlaceLeaf), and the
+// split value of a node is its record's value in the split dimension. They are randomized
+// as in Silpa-Anan and Hartley: the split dimension is drawn from those of greatest
+// variance. Ties go left, in the build and in the search.
 //
-// The search is Algorithm 1 of Tian, Hou, Yuan, "CPAR: Cloud-Assisted
-// Privacy-preserving Image Annotation with Randomized KD-Forest", corrected:
-// walk.go says where, and a test named TestErratum… stands for each place.
-// AP-X of the paper is a bound on the number of distinct records visited over
-// all trees, see Visits; AP-100 returns what Scan returns.
+// The search is Algorithm 1 of Tian, Hou, Yuan, "CPAR: Cloud-Assisted Privacy-preserving
+// Image Annotation with Randomized KD-Forest", corrected: walk.go says where, and a test
+// named TestErratum… covers each place. The paper's AP-X bounds the number of distinct
+// records visited over all trees, see Visits; AP-100 returns what Scan returns.
 //
-// ByRank is a second search, by order comparisons alone, in which all trees have a
-// say about every record: byrank.go. The defaults of BuildOptions were chosen by the
-// share of the true ten nearest that ten trees visit on Corel-5k (4,500 records, 499
-// requests, 864 levels, distance L1 + KL; means of five seeds, which differ by 0.02
-// or so):
+// ByRank is a second search, by order comparisons alone, in which all trees vote on every
+// record: byrank.go. The defaults of BuildOptions were chosen by the share of the true
+// ten nearest that ten trees visit on Corel-5k (4,500 records, 499 requests, 864 levels,
+// distance L1 + KL; means of five seeds, which differ by about 0.02):
 //
 //	built with                        searched   AP-2.5  AP-5  AP-10  AP-20
 //	the defaults                      BottomUp    0.54   0.67   0.79   0.89
@@ -41,25 +38,24 @@
 //	Top 5, DrawEvenly, SplitMedian    BottomUp    0.48   0.60   0.73   0.84
 //	                                  ByRank      0.72   0.85   0.94   0.98
 //
-// Floats instead of a thousand levels change what BottomUp finds by 0.01. Against
-// the distances that a Johnson–Lindenstrauss projection to 1,296 dimensions
-// leaves, BottomUp finds 0.02 to 0.05 less.
+// Floats instead of a thousand levels change what BottomUp finds by 0.01. Measured by
+// distances after a Johnson–Lindenstrauss projection to 1,296 dimensions, BottomUp finds
+// 0.02 to 0.05 less.
 //
-// Beside the paper's forest there is FLANN's, to be compared with: records in
-// leaves only (PlaceLeaf) and best bin first over one heap (BestBin, which needs
-// true distances of planes). On Corel-5k, squared L2, ten trees with FLANN's
-// choices (Top 5, Sample 101, DrawEvenly), means of three seeds, records visited
-// until 0.8 and 0.9 of the true ten nearest are found, beside FLANN 1.9.2 itself:
+// For comparison with FLANN's forest there are records in leaves only (PlaceLeaf) and
+// best bin first over one heap (BestBin, which needs true distances of planes). On
+// Corel-5k, squared L2, ten trees with FLANN's choices (Top 5, Sample 101, DrawEvenly),
+// means of three seeds: records visited until 0.8 and 0.9 of the true ten nearest are
+// found, beside FLANN 1.9.2 itself:
 //
 //	vectors                            FLANN        PlaceLeaf    PlaceNode
 //	1,296 dimensions (JL)              1296  1928   1300  1945   1615  2323
 //	64 principal components of 864      100   185    102   189    166   265
 //
-// A record at every node costs visits here: those near the roots are visited for
-// every request and are rarely near it. cpar-eval flann measures it all anew.
+// A record at every node costs visits here: records near the roots are visited for every
+// request and are rarely near it. cpar-eval flann repeats the measurement.
 //
-// Scores are signed 64-bit integers of the Space's own unit; smaller is
-// nearer. Only their order matters here. A space of floating-point distances
-// can give any integers in the same order (for distances ≥ 0 the bits of the
-// float64 are such integers).
+// Scores are signed 64-bit integers in the Space's own unit; smaller is nearer. Only
+// their order matters. A space of floating-point distances can return any integers in the
+// same order (for distances ≥ 0 the bits of the float64 will do).
 package kdforest

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The tests of this file stand for the places where Algorithm 1 was corrected,
-// see walk. Each fails when the printed form is put back.
+// These tests cover the corrections of Algorithm 1, see walk. Each fails if the printed
+// form is restored.
 //
 // Seven records at 10, 20, … 70 and a request at 25:
 //
@@ -36,7 +36,7 @@ func sevenRecords(trees int) (*Forest, *plainSpace) {
 	}
 }
 
-// visitOrder searches and returns the records in the order of their visits.
+// visitOrder searches and returns the records in the order visited.
 func visitOrder(t *testing.T, f *Forest, space Space, opt Options) []uint32 {
 	t.Helper()
 	if err := f.Validate(); err != nil {
@@ -61,28 +61,27 @@ func wantOrder(t *testing.T, got []uint32, want ...uint32) {
 	}
 }
 
-// Printed: return when Node_k is not null. Nothing would ever be visited.
+// Printed: return when Node_k is not null. Then nothing would ever be visited.
 func TestErratumReturnsAtNull(t *testing.T) {
 	f, space := sevenRecords(1)
 	wantOrder(t, visitOrder(t, f, space, Options{Visits: 1, L: 1}), 2)
 }
 
-// Printed: Node_k is overwritten with what the search of its child returns.
-// The way back would lead through the leaf alone.
+// Printed: Node_k is overwritten with the result of searching its child. The way back
+// would then lead only through the leaf.
 func TestErratumChildDoesNotReplaceNode(t *testing.T) {
 	f, space := sevenRecords(1)
 	wantOrder(t, visitOrder(t, f, space, Options{Visits: 4, L: 1}), 2, 1, 0, 3)
 }
 
-// Printed: backtracking goes to Path's first element, which is the node just
-// reached. It would never leave it.
+// Printed: backtracking goes to Path's first element, the node just reached, and would
+// never leave it.
 func TestErratumBacktracksToParent(t *testing.T) {
 	f, space := sevenRecords(1)
 	wantOrder(t, visitOrder(t, f, space, Options{Visits: 2, L: 1}), 2, 1)
 }
 
-// Printed: nothing stops at the root. Here pruning leaves visits to spend when
-// the root is done.
+// Printed: nothing stops at the root. Here pruning leaves visits unused when the root is done.
 func TestErratumStopsAtRoot(t *testing.T) {
 	f, space := sevenRecords(1)
 	wantOrder(t, visitOrder(t, f, alwaysBeyond{space}, Options{Visits: 7, L: 1, Prune: true}), 2, 1, 3)
@@ -94,20 +93,20 @@ func TestErratumResumesAfterSibling(t *testing.T) {
 	wantOrder(t, visitOrder(t, f, space, Options{Visits: 7, L: 1}), 2, 1, 0, 3, 4, 5, 6)
 }
 
-// Printed: a sibling is pruned by the worst of the Queue however few it holds.
-// The request would get three neighbours instead of five.
+// Printed: a sibling is pruned by the worst hit in Queue however few it holds. The
+// request would get three neighbours instead of five.
 func TestErratumUnfilledQueueDoesNotPrune(t *testing.T) {
 	f, space := sevenRecords(1)
 	wantOrder(t, visitOrder(t, f, alwaysBeyond{space}, Options{Visits: 7, L: 5, Prune: true}), 2, 1, 0, 3, 4, 5)
 }
 
-// Printed: Vis holds nodes. A record would be scored once a tree and fill the
-// Queue with copies of itself; or, if nodes of two trees have one number,
-// records would be missed.
+// Printed: Vis holds nodes. A record would then be scored once per tree and fill the
+// Queue with copies of itself, or, if nodes of two trees share a number, records would be
+// missed.
 func TestErratumVisHoldsRecords(t *testing.T) {
 	f, space := sevenRecords(2)
 	const no = None
-	f.Trees[1] = Tree{ // a chain, as bad luck would build it
+	f.Trees[1] = Tree{ // a chain, the worst case
 		{Record: 6, Plane: no, Left: 1, Right: no},
 		{Record: 5, Plane: 2, Left: 2, Right: no},
 		{Record: 4, Plane: no, Left: 3, Right: no},
@@ -129,15 +128,15 @@ func TestErratumVisHoldsRecords(t *testing.T) {
 	wantOrder(t, space.scored, 0, 1, 2, 3, 4, 5, 6)
 }
 
-// Printed: the search turns back at a visited node. With two equal trees, tree
-// 0 meets record 1 when tree 1 has visited it, and must go on to record 0.
+// Printed: the search turns back at a visited node. With two equal trees, tree 0 meets
+// record 1 after tree 1 has visited it, and must go on to record 0.
 func TestErratumVisitedRecordIsSearchedBelow(t *testing.T) {
 	f, space := sevenRecords(2)
 	wantOrder(t, visitOrder(t, f, space, Options{Visits: 7, L: 1}), 2, 1, 0, 3, 4, 5, 6)
 }
 
-// The printed text leaves open where equal values are built; the search sends
-// ties left. A request equal to a record must descend to that record.
+// The paper does not say on which side equal values are built; the search sends ties
+// left. A request equal to a record must descend to that record.
 func TestErratumTiesGoLeft(t *testing.T) {
 	rows := coarse(testRand(9), 600, 5, 3)
 	f, planes := mustBuild(t, rows, BuildOptions{})
@@ -160,7 +159,7 @@ func TestErratumTiesGoLeft(t *testing.T) {
 	}
 }
 
-// alwaysBeyond gives up every far side.
+// alwaysBeyond prunes every far side.
 type alwaysBeyond struct{ *plainSpace }
 
 func (alwaysBeyond) Beyond(uint32, int64) bool { return true }

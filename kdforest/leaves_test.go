@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// checkLeaves holds the record of every leaf against every plane above it.
+// checkLeaves checks the record of every leaf against every plane above it.
 func checkLeaves[T Number](t *testing.T, rows [][]T, f *Forest, planes []Plane[T]) {
 	t.Helper()
 	if int(f.Planes) != len(planes) || !slices.IsSortedFunc(planes, comparePlanes[T]) {
@@ -93,7 +93,7 @@ func TestCutValue(t *testing.T) {
 		{"the mean is a value", []float64{0, 1, 2}, 1, 0.5},
 		{"two", []float64{3, 4}, 3.5, 3.5},
 		{"halves, negative", []float64{-4, -3, -1, -1}, -2.25, -2},
-		// Two of 17 at least on either side, and the middle of that gap.
+		// At least two of 17 on either side, and the middle of that gap.
 		{"an outlier", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 1e9}, 15.5, 8.5},
 		{"an outlier below", []float64{-1e9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, 1.5, 7.5},
 		{"ties that cannot be kept apart", []float64{3, 3, 3, 3, 3, 3, 3, 3, 9}, 3 + 6.0/9, 6},
@@ -184,7 +184,7 @@ func TestValidateLeavesRejects(t *testing.T) {
 	}
 }
 
-// Neither kind of forest passes for the other, except where they are one.
+// Neither kind of forest passes for the other, except with at most one record.
 func TestValidateKeepsPlacesApart(t *testing.T) {
 	rng := testRand(52)
 	for n := range 9 {
@@ -201,7 +201,7 @@ func TestValidateKeepsPlacesApart(t *testing.T) {
 	}
 }
 
-// isLeafForest is ValidateLeaves for the slow.
+// isLeafForest is a slow ValidateLeaves.
 func isLeafForest(f *Forest) bool {
 	for _, tree := range f.Trees {
 		nodes, records := map[uint32]bool{}, map[uint32]bool{}
@@ -251,9 +251,9 @@ func FuzzValidateLeaves(f *testing.F) {
 	})
 }
 
-// Plane 25 is one level from the request, 15 nine and 35 eleven. Depth first
-// turns at the cell's own plane; best bin first crosses the root, and its cell
-// there lies beyond one plane, 35 beyond two.
+// Plane 25 is one level from the request, 15 is nine and 35 eleven. Depth first turns at
+// the cell's own plane. Best bin first crosses the root: the nearer cell there lies
+// beyond one plane, the one behind 35 beyond two.
 func TestBestBinTurnsAtTheNearestPlane(t *testing.T) {
 	f, space := fourLeaves()
 	order := func(opt Options) (records []uint32) {
@@ -265,17 +265,15 @@ func TestBestBinTurnsAtTheNearestPlane(t *testing.T) {
 	wantOrder(t, order(Options{Visits: 4, L: 1, Order: BestBin}), 1, 2, 0, 3)
 	// Record 1 is 4 away: nothing behind 15 or 35 can be nearer, 25 might.
 	wantOrder(t, order(Options{Visits: 4, L: 1, Order: BestBin, Prune: true}), 1, 2)
-	// Not pruned while a hit is missing.
+	// No pruning while a hit is missing.
 	wantOrder(t, order(Options{Visits: 4, L: 4, Order: BestBin, Prune: true}), 1, 2, 0, 3)
 }
 
-// One heap for all trees: a tree whose bins are far waits for one whose bins
-// are near.
+// One heap for all trees: a tree with distant bins waits for one with near bins.
 func TestBestBinSharesOneHeap(t *testing.T) {
 	f, space := fourLeaves()
 	far := slices.Clone(f.Trees[0])
-	// The second tree divides the same records by a dimension in which planes
-	// are a hundred away.
+	// The second tree divides the same records by a dimension whose planes are a hundred away.
 	space.planes = append(space.planes, Plane[uint16]{1, 100})
 	space.request = []uint16{24, 0}
 	for i, row := range space.rows {

@@ -5,41 +5,39 @@ import (
 	"slices"
 )
 
-// Hit is a record that was visited and its score.
+// Hit is a visited record and its score.
 type Hit struct {
 	Record uint32
 	Score  int64
 }
 
-// before orders hits by (score, record). The design breaks ties by the place
-// in the forest; the number of the record is used instead because it is the
-// same in a scan, which AP-100 must equal, and in every tree.
+// before orders hits by (score, record). The design breaks ties by the position in the
+// forest. The record number is used instead, since it is the same in every tree and in a
+// scan, which AP-100 must equal.
 func (h Hit) before(g Hit) bool {
 	return h.Score < g.Score || h.Score == g.Score && h.Record < g.Record
 }
 
-// Queue keeps the L nearest hits it has been shown: Queue of Algorithm 1. It
-// is a max-heap, worst hit first, so a hit that does not qualify costs one
-// comparison. What it keeps does not depend on the order of pushes as long as
-// each record is pushed once.
+// Queue keeps the L nearest hits pushed to it: the Queue of Algorithm 1. It is a
+// max-heap, worst hit first, so a hit that does not qualify costs one comparison. What it
+// keeps does not depend on the order of pushes if each record is pushed once.
 type Queue struct {
 	limit int
 	heap  []Hit
 }
 
-// NewQueue returns an empty queue of at most limit hits. No room is set aside
-// before hits arrive, so a caller's limit may be any number; at 0 or less the
-// queue keeps nothing.
+// NewQueue returns an empty queue of at most limit hits. Memory grows as hits arrive, so
+// any limit is safe; at 0 or less the queue keeps nothing.
 func NewQueue(limit int) *Queue { return &Queue{limit: limit} }
 
-// Full reports whether a further hit would have to displace one.
+// Full reports whether a further hit would have to replace another.
 func (q *Queue) Full() bool { return q.limit > 0 && len(q.heap) >= q.limit }
 
-// Worst returns the greatest score kept, which bounds the scores still of
-// interest once the queue is Full. An empty queue has none: ask Full first.
+// Worst returns the greatest score kept, which bounds the scores still of interest once
+// the queue is full. It panics on an empty queue: check Full first.
 func (q *Queue) Worst() int64 { return q.heap[0].Score }
 
-// Push shows the queue a hit.
+// Push offers a hit to the queue.
 func (q *Queue) Push(h Hit) {
 	if q.limit <= 0 {
 		return
@@ -55,7 +53,7 @@ func (q *Queue) Push(h Hit) {
 	}
 }
 
-// Hits returns the hits kept, nearest first, in a slice of the caller's.
+// Hits returns the hits kept, nearest first, in a new slice.
 func (q *Queue) Hits() []Hit {
 	hits := slices.Clone(q.heap)
 	slices.SortFunc(hits, func(a, b Hit) int {

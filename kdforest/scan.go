@@ -2,21 +2,21 @@ package kdforest
 
 import "fmt"
 
-// Scorer gives the distance of records to one request.
+// Scorer computes the distance of records from one request.
 type Scorer interface {
-	// Score sets scores[i] to the score of records[i]; smaller is nearer. The
-	// slices are of equal length and belong to the caller, who reuses them.
-	// The score of a record is the same whatever batch it comes in.
+	// Score sets scores[i] to the score of records[i]; smaller is nearer. The slices have
+	// equal length and belong to the caller, who reuses them. The score of a record does
+	// not depend on its batch.
 	Score(records []uint32, scores []int64)
 }
 
-// DefaultBatch is the number of records that Scan scores at once unless told
-// otherwise: enough to make the call free, few enough to stay in cache.
+// DefaultBatch is the default number of records that Scan scores at once: enough to make
+// the cost of the call negligible, few enough to stay in cache.
 const DefaultBatch = 256
 
-// Scan scores records 0…n−1 in batches (0: DefaultBatch) and returns the l
-// nearest by (score, record), or all n of them if there are fewer. It is the
-// search of `capia` and the truth that AP-100 is held against.
+// Scan scores records 0…n−1 in batches (0: DefaultBatch) and returns the l nearest by
+// (score, record), or all n if there are fewer. It is the search of scheme capia and the
+// reference for AP-100. Errors wrap ErrInput.
 func Scan(s Scorer, n, l, batch int) ([]Hit, error) {
 	if batch == 0 {
 		batch = DefaultBatch

@@ -6,56 +6,55 @@ import (
 	"sync"
 )
 
-// Space answers for one request what a forest cannot know. Its answers must
-// not change during a search; Search calls it from one goroutine.
+// Space answers what a forest cannot know, for one request. Its answers must not change
+// during a search; Search calls it from one goroutine.
 type Space interface {
 	Scorer
 
-	// Left reports the side of the plane on which the request lies: true if
-	// the request is on the plane or short of it. Trees share planes, so the
-	// same plane may be asked about again.
+	// Left reports whether the request lies on or short of the plane. Trees share planes,
+	// so it may be called again for the same plane.
 	Left(plane uint32) bool
 
-	// Beyond reports whether every record on the side of the plane away from
-	// the request scores strictly more than worst. It may answer false when
-	// in doubt, and is only called if Options.Prune is set.
+	// Beyond reports whether every record beyond the plane, on the side away from the
+	// request, scores strictly more than worst. It may return false when in doubt, and is
+	// only called if Options.Prune is set.
 	Beyond(plane uint32, worst int64) bool
 }
 
-// Order is the order in which a tree visits the records on its way.
+// Order is the order in which a tree visits records.
 type Order uint8
 
 const (
-	// BottomUp is the paper's: down to the cell of the request first, then
-	// its records from the leaf upwards, each followed by its far side.
+	// BottomUp is the paper's order: first down to the cell of the request, then its
+	// records from the leaf upwards, each followed by its far side.
 	BottomUp Order = iota
-	// TopDown visits the record of every node on the way down. It spends its
-	// first visits on the same few records near the roots for every request,
-	// and is here to be compared with: on Corel-5k, ten trees, it finds 0.40
-	// of the true top 10 at AP-2.5 and 0.78 at AP-10, BottomUp 0.54 and 0.79.
+	// TopDown visits the record of every node on the way down. It spends its first visits
+	// on the same few records near the roots for every request, and exists for
+	// comparison: on Corel-5k, ten trees, it finds 0.40 of the true top 10 at AP-2.5 and
+	// 0.78 at AP-10; BottomUp finds 0.54 and 0.79.
 	TopDown
-	// ByRank visits the records whose cells are fewest ranks away, summed over
-	// all trees: order comparisons alone say which, before any is scored. Needs a
-	// Ranker. byrank.go says how, doc.go what it finds.
+	// ByRank visits the records whose cells are fewest ranks away, summed over all trees.
+	// Order comparisons alone decide, before any record is scored. It needs a Ranker.
+	// byrank.go says how it works, doc.go how much it finds.
 	ByRank
-	// BestBin is FLANN's: best bin first, over one heap shared by all trees, the
-	// bin next to be entered being the one whose planes add up to the least
-	// distance. Needs a Metric. bestbin.go says what Prune means here.
+	// BestBin is FLANN's order, best bin first: one heap is shared by all trees, and the
+	// next bin entered is the one whose planes add up to the least distance. It needs a
+	// Metric. bestbin.go explains Prune for this order.
 	BestBin
 )
 
-// Metric is a Space that can also tell how far its planes are.
+// Metric is a Space that also knows the distances of planes.
 type Metric interface {
 	Space
 
-	// Distance returns how far the request is from the plane, 0 or more, in a
-	// unit in which the distances of several planes may be added up: the squared
-	// distance where scores are squared L2, the distance itself for L1.
+	// Distance returns the request's distance from the plane, 0 or more, in a unit in
+	// which the distances of several planes may be added: the squared distance if scores
+	// are squared L2, the distance itself for L1.
 	Distance(plane uint32) float64
 
-	// Reach converts a score into that unit: planes that add up to more than
-	// Reach(worst) have nothing of score worst or less behind them. It does not
-	// fall as the score grows, and is only called if Options.Prune is set.
+	// Reach converts a score into that unit: behind planes that add up to more than
+	// Reach(worst) no record has score worst or less. It must not decrease as the score
+	// grows, and is only called if Options.Prune is set.
 	Reach(worst int64) float64
 }
 
@@ -63,39 +62,37 @@ type Metric interface {
 type Options struct {
 	Visits int   // distinct records to visit over all trees; see Visits
 	L      int   // hits to return
-	Prune  bool  // skip far sides that Space.Beyond (BestBin: Metric.Reach) gives up, once L hits are there; not ByRank
-	Order  Order // of visits in a tree
+	Prune  bool  // skip far sides by Space.Beyond (BestBin: Metric.Reach) once there are L hits; not ByRank
+	Order  Order // order of visits in a tree
 
-	// Trace, if set, is told of every visit in the order of visits, after the
-	// round's records were scored.
+	// Trace, if set, is called for every visit, in order, after the round's records are scored.
 	Trace func(Visit)
 
-	// Ballots are those of the forest, for ByRank. Where nil they are made for the
-	// search, which takes longer than the search itself.
+	// Ballots belong to the forest, for ByRank. If nil, Search makes them, which takes
+	// longer than the search itself.
 	Ballots *Ballots
 
-	fields []Field // ByRank: the Ranker's
+	fields []Field // ByRank: from the Ranker
 }
 
 // Visit is one step of a search, for Options.Trace.
 type Visit struct {
 	Round int // from 0
-	Tree  int // the tree that came to the record first; ByRank: 0, all have a say
+	Tree  int // the first tree to reach the record; ByRank: 0, since all trees vote
 	Hit
 }
 
-// Stats is what a search cost.
+// Stats is the cost of a search.
 type Stats struct {
-	Visited      int // distinct records scored
-	Rounds       int // batches they were scored in
-	PlanesAsked  int // calls of Space.Left, or planes asked about by rank
-	PlanesPruned int // far sides that Space.Beyond or Metric.Reach gave up
+	Visited        int // distinct records scored
+	Rounds         int // batches they were scored in
+	PlanesCompared int // calls of Space.Left, or planes ranked (ByRank)
+	PlanesPruned   int // far sides skipped by Space.Beyond or Metric.Reach
 }
 
-// Visits is the paper's AP-X: the number of distinct records that a search at
-// X percent visits over all trees, max(l, ⌈X·n/100⌉) and never more than n.
-// X is given in tenths of a percent, 1 (AP-0.1) to 1000 (AP-100), so that the
-// number is exact: 2.5 % is 25.
+// Visits is the paper's AP-X: the number of distinct records that a search at X percent
+// visits over all trees, max(l, ⌈X·n/100⌉), at most n. X is in tenths of a percent, 1
+// (AP-0.1) to 1000 (AP-100), so that it is exact: 2.5 % is 25. Errors wrap ErrInput.
 func Visits(tenths, n, l int) (int, error) {
 	switch {
 	case tenths < 1 || tenths > 1000:
@@ -109,20 +106,18 @@ func Visits(tenths, n, l int) (int, error) {
 	return min(max(l, int(share)), n), nil
 }
 
-// Search visits up to opt.Visits records and returns the opt.L nearest of them
-// by (score, record), with what it cost. f must be valid (Build, Validate).
+// Search visits up to opt.Visits records and returns the opt.L nearest of them by (score,
+// record), with the cost. f must be valid (Build, Validate). Errors wrap ErrInput.
 //
-// The trees advance in lock step. In every round each tree in turn, tree 0
-// first, goes on to its next record that no tree has visited; the records of
-// the round, at most one a tree, are scored as one batch. (In the order BestBin
-// a round is the next few records of all trees, as many as there are trees; in
-// the order ByRank it is the next DefaultBatch of all that are visited, ascending.)
-// The search ends when the visits are spent, or when no tree has anything left.
-// All of this is decided by the Space's answers alone.
+// The trees advance in lock step. In every round each tree in turn, tree 0 first, moves
+// to its next record that no tree has visited. The records of a round, at most one per
+// tree, are scored as one batch. (With BestBin a round is the next few records of all
+// trees, as many as there are trees; with ByRank it is the next DefaultBatch of all
+// records to visit, ascending.) The search ends when the visits are used up or no tree
+// has any records left. The Space's answers alone decide all of this.
 //
-// With opt.Visits ≥ n (AP-100) every record is visited and the result is that
-// of Scan; opt.Prune is then ignored, because the Space's bounds may be
-// estimates.
+// With opt.Visits ≥ n (AP-100) every record is visited and the result equals that of
+// Scan. opt.Prune is then ignored, because the Space's bounds may be estimates.
 func (f *Forest) Search(space Space, opt Options) ([]Hit, Stats, error) {
 	switch {
 	case opt.Visits < 1:
@@ -134,11 +129,11 @@ func (f *Forest) Search(space Space, opt Options) ([]Hit, Stats, error) {
 	}
 	if opt.Order == ByRank {
 		if opt.Prune {
-			return nil, Stats{}, fmt.Errorf("%w: pruning a search by rank, which settles its visits before any score", ErrInput)
+			return nil, Stats{}, fmt.Errorf("%w: pruning a search by rank, which chooses its visits before any score", ErrInput)
 		}
 		ranker, ok := space.(Ranker)
 		if !ok {
-			return nil, Stats{}, fmt.Errorf("%w: searching by rank a space without ranks", ErrInput)
+			return nil, Stats{}, fmt.Errorf("%w: a search by rank needs a space with ranks", ErrInput)
 		}
 		if opt.Ballots == nil {
 			opt.Ballots = NewBallots(f)
@@ -149,7 +144,7 @@ func (f *Forest) Search(space Space, opt Options) ([]Hit, Stats, error) {
 		}
 	}
 	if _, ok := space.(Metric); opt.Order == BestBin && !ok {
-		return nil, Stats{}, fmt.Errorf("%w: searching best bin first a space without distances", ErrInput)
+		return nil, Stats{}, fmt.Errorf("%w: a best-bin search needs a space with distances", ErrInput)
 	}
 	if uint64(opt.Visits) >= uint64(f.Records) {
 		opt.Visits = int(f.Records)
@@ -159,34 +154,33 @@ func (f *Forest) Search(space Space, opt Options) ([]Hit, Stats, error) {
 	return hits, stats, nil
 }
 
-// search is Search with the options as they are meant: tests prune at AP-100.
+// search is Search without the checks: tests prune at AP-100.
 func (f *Forest) search(space Space, opt Options) ([]Hit, Stats) {
 	s := searchers.Get().(*searcher)
 	defer searchers.Put(s)
 	return s.run(f, space, opt)
 }
 
-// searcher is the memory of one search. It is pooled, so that a visit
-// allocates nothing.
+// searcher is the working memory of one search. It is pooled, so that a visit allocates nothing.
 type searcher struct {
 	space   Space
-	metric  Metric // the space once more, for BestBin
+	metric  Metric // the same space, for BestBin
 	order   Order
 	prune   bool
-	visited bitset // Vis of Algorithm 1: records, whatever tree they were met in
+	visited bitset // Vis of Algorithm 1: records, from whatever tree
 	queue   Queue
-	walks   []walk // one a tree
-	bins    bins   // BestBin: of all trees
-	ahead   bin    // BestBin: its far child is entered next
-	fresh   int    // BestBin: trees not yet descended, the first of them
+	walks   []walk // one per tree
+	bins    bins   // BestBin: bins of all trees
+	ahead   bin    // BestBin: the bin to enter next, at its far child
+	fresh   int    // BestBin: the first tree not yet descended
 	stats   Stats
 
-	// ByRank: all that is visited, and what of it is not scored yet.
+	// ByRank: all records to visit, and those not scored yet.
 	election   election
 	candidates []uint32
 	unscored   []uint32
 
-	// The batch of the round.
+	// The batch of this round.
 	records []uint32
 	trees   []int
 	scores  []int64
@@ -238,7 +232,7 @@ func (s *searcher) start(f *Forest, space Space, opt Options) {
 	}
 }
 
-// release lets go of the caller's things before the searcher is pooled.
+// release drops references to the caller's data before the searcher is pooled.
 func (s *searcher) release() {
 	s.space, s.metric = nil, nil
 	for t := range s.walks {
@@ -246,7 +240,7 @@ func (s *searcher) release() {
 	}
 }
 
-// collect gathers the next round: one record a tree, at most room of them.
+// collect gathers the next round: one record per tree, at most room of them.
 func (s *searcher) collect(room int) {
 	s.records, s.trees = s.records[:0], s.trees[:0]
 	for t := range s.walks {
@@ -260,7 +254,7 @@ func (s *searcher) collect(room int) {
 	}
 }
 
-// score scores the round and shows it to the queue.
+// score scores the round and pushes it to the queue.
 func (s *searcher) score(trace func(Visit)) {
 	scores := s.scores[:len(s.records)]
 	s.space.Score(s.records, scores)

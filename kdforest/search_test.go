@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Search against a recursion over coroutines, maps and a sorted list, in every
-// mode, on data with and without ties.
+// TestSearchMatchesRecursion compares Search with a recursion over coroutines, maps and a
+// sorted list, in every mode, with and without ties.
 func TestSearchMatchesRecursion(t *testing.T) {
 	rng := testRand(20)
 	pruned := make([]int, len(everyOrder))
@@ -51,7 +51,7 @@ func TestSearchMatchesRecursion(t *testing.T) {
 
 var everyOrder = []Order{BottomUp, TopDown, ByRank, BestBin}
 
-// AP-100 is the linear scan, ties included, and says so whatever Prune is.
+// AP-100 equals the scan, ties included, whatever Prune is.
 func TestAP100EqualsScan(t *testing.T) {
 	rng := testRand(21)
 	for name, rows := range map[string][][]uint16{
@@ -97,8 +97,8 @@ func TestAP100EqualsScan(t *testing.T) {
 	}
 }
 
-// The central test: whoever sees ranks and stretched scores visits the same
-// records in the same order as who sees the values.
+// The central test: a searcher that sees ranks and stretched scores visits the same
+// records in the same order as one that sees the values.
 func TestOpaqueSpaceVisitsInTheSameOrder(t *testing.T) {
 	rng := testRand(22)
 	for i, rows := range [][][]uint16{clustered(rng, 400, 20, 10), coarse(rng, 400, 4, 8), clustered(rng, 400, 20, 10)} {
@@ -123,14 +123,14 @@ func TestOpaqueSpaceVisitsInTheSameOrder(t *testing.T) {
 				visits[0][i].Score = stretch(visits[0][i].Score)
 			}
 			if !slices.Equal(visits[0], visits[1]) {
-				t.Fatalf("plain and opaque space part:\n%v\n%v", visits[0], visits[1])
+				t.Fatalf("plain and opaque space differ:\n%v\n%v", visits[0], visits[1])
 			}
 		}
 	}
 }
 
-// Every number of visits is met exactly, with distinct records, and more
-// visits go on where fewer stopped: so recall can only grow.
+// Every number of visits is met exactly, with distinct records, and more visits extend
+// fewer: so recall can only grow.
 func TestVisitsAreExactAndNested(t *testing.T) {
 	rng := testRand(23)
 	rows := clustered(rng, 203, 10, 10)
@@ -225,11 +225,11 @@ func TestPruningIsSound(t *testing.T) {
 	}
 }
 
-// Without far sides each tree visits its way down only, and asks once a plane.
+// Without far sides each tree visits only its way down, and compares each plane once.
 func TestStatsCountPlanes(t *testing.T) {
 	f, space := sevenRecords(1)
 	_, stats := f.search(alwaysBeyond{space}, Options{Visits: 7, L: 1, Prune: true})
-	if want := (Stats{Visited: 3, Rounds: 3, PlanesAsked: 2, PlanesPruned: 2}); stats != want {
+	if want := (Stats{Visited: 3, Rounds: 3, PlanesCompared: 2, PlanesPruned: 2}); stats != want {
 		t.Errorf("%+v, want %+v", stats, want)
 	}
 	f, space = sevenRecords(3)
@@ -282,7 +282,7 @@ func TestSearchRefuses(t *testing.T) {
 	}
 }
 
-// A space without ranks serves the paper's search and no other.
+// A space without ranks supports only the paper's search.
 func TestSearchByRankNeedsRanks(t *testing.T) {
 	f, space := sevenRecords(1)
 	unranked := struct{ Space }{space}
@@ -322,8 +322,7 @@ func TestVisits(t *testing.T) {
 	}
 }
 
-// A pooled searcher remembers nothing: neither of other forests nor of others'
-// searches at the same time.
+// A pooled searcher keeps no state of other forests or of concurrent searches.
 func TestSearchesAtOnce(t *testing.T) {
 	rng := testRand(26)
 	type work struct {
@@ -362,14 +361,14 @@ func TestSearchesAtOnce(t *testing.T) {
 	wait.Wait()
 }
 
-// What a search allocates is its result, however many records it visits.
+// A search allocates only its result, however many records it visits.
 func TestVisitsDoNotAllocate(t *testing.T) {
 	rng := testRand(27)
 	rows := clustered(rng, 2000, 8, 10)
 	f, planes := mustBuild(t, rows, BuildOptions{})
 	space := &silentSpace{plainSpace{rows: rows, planes: planes, request: rows[5]}, FieldsOf(nil, planes, rows[5])}
 	ballots := NewBallots(f)
-	s := new(searcher) // of our own: the pool may drop one at any time
+	s := new(searcher) // not from the pool, which may drop one at any time
 	for _, visits := range []int{10, 1000, 2000} {
 		for _, order := range everyOrder {
 			opt := Options{Visits: visits, L: 10, Order: order, Ballots: ballots, fields: space.fields}
@@ -380,7 +379,7 @@ func TestVisitsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// silentSpace does not write down what it scores, and counts its fields once.
+// silentSpace does not record what it scores, and computes its fields once.
 type silentSpace struct {
 	plainSpace
 	fields []Field

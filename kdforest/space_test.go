@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// plainSpace answers from plain levels: L1 distances, exact bounds.
+// plainSpace answers from plain levels, with L1 distances and exact bounds.
 type plainSpace struct {
 	rows    [][]uint16
 	planes  []Plane[uint16]
@@ -26,8 +26,8 @@ func (s *plainSpace) Score(records []uint32, scores []int64) {
 	}
 }
 
-// Beyond: what is left of a plane is at most on it, what is right of it at
-// least one level further.
+// Beyond: records left of a plane are at most on it, records right of it at least one
+// level further.
 func (s *plainSpace) Beyond(p uint32, worst int64) bool {
 	bound := int64(s.planes[p].Value) - int64(s.request[s.planes[p].Dim])
 	if bound >= 0 {
@@ -53,7 +53,7 @@ func (s *plainSpace) gap(p uint32) (between, of uint32) {
 
 func (s *plainSpace) Fields() []Field { return FieldsOf(nil, s.planes, s.request) }
 
-// Distance is L1's. Planes of one dimension add up, as BestBin has it.
+// Distance is L1. Planes of one dimension add up, as BestBin defines it.
 func (s *plainSpace) Distance(p uint32) float64 {
 	d := float64(s.request[s.planes[p].Dim]) - float64(s.planes[p].Value)
 	return math.Abs(d)
@@ -70,8 +70,8 @@ func l1(a, b []uint16) int64 {
 	return sum
 }
 
-// opaqueSpace answers as plainSpace does, but from other numbers: places of
-// the request among a dimension's planes, and scores stretched and shifted.
+// opaqueSpace gives the same answers as plainSpace from different numbers: the request's
+// position among a dimension's planes, and scores stretched and shifted.
 type opaqueSpace struct {
 	plain plainSpace
 	place []int // by dimension: how many of its planes the request is beyond
@@ -114,7 +114,7 @@ func (s *opaqueSpace) Fields() (out []Field) {
 	return out
 }
 
-// Distance in another unit: a power of two, so that sums round alike.
+// Distance is in another unit: a power of two, so that sums round the same way.
 func (s *opaqueSpace) Distance(p uint32) float64 { return 16 * s.plain.Distance(p) }
 
 func (s *opaqueSpace) Reach(int64) float64 { return math.Inf(1) }
@@ -122,8 +122,8 @@ func (s *opaqueSpace) Reach(int64) float64 { return math.Inf(1) }
 // stretch is strictly increasing for distances.
 func stretch(x int64) int64 { return 3*x*x + x - 1<<40 }
 
-// recursion yields the nodes of a tree as corrected Algorithm 1 visits them,
-// written as the paper means it. pruned is asked when it comes to a sibling.
+// recursion yields the nodes of a tree as corrected Algorithm 1 visits them, written as
+// the paper means it. pruned is called on reaching a sibling.
 func recursion(tree Tree, order Order, left func(plane uint32) bool, pruned func(plane uint32) bool) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		var visit func(k uint32) bool
@@ -166,10 +166,10 @@ func bestBin(trees []Tree, space Metric, beyond func(away float64) bool) iter.Se
 				if node.Left == None && node.Right == None {
 					return yield(t, node.Record)
 				}
-				b := bin{step: step{node: k, far: node.Right}, tree: uint32(t), away: away}
+				b := bin{step: step{node: k, far: node.Right}, tree: uint32(t), distance: away}
 				next := node.Left
 				if node.Plane != None {
-					b.away += space.Distance(node.Plane)
+					b.distance += space.Distance(node.Plane)
 					if !space.Left(node.Plane) {
 						next, b.far = b.far, next
 					}
@@ -186,20 +186,20 @@ func bestBin(trees []Tree, space Metric, beyond func(away float64) bool) iter.Se
 		}
 		for len(list) > 0 {
 			least := slices.MinFunc(list, func(a, b bin) int {
-				return cmp.Or(cmp.Compare(a.away, b.away), cmp.Compare(a.tree, b.tree), -cmp.Compare(a.node, b.node))
+				return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.tree, b.tree), -cmp.Compare(a.node, b.node))
 			})
 			list = slices.DeleteFunc(list, func(b bin) bool { return b == least })
 			t := int(least.tree)
-			if beyond(least.away) || !yield(t, trees[t][least.node].Record) || !enter(t, least.far, least.away) {
+			if beyond(least.distance) || !yield(t, trees[t][least.node].Record) || !enter(t, least.far, least.distance) {
 				return
 			}
 		}
 	}
 }
 
-// searchRecursively is the twin of search: coroutines, maps and a sorted list.
+// searchRecursively is search's simple twin: coroutines, maps and a sorted list.
 func searchRecursively(f *Forest, space Space, opt Options) (hits []Hit, visits []Visit) {
-	visited := map[uint32]bool{None: true} // no record is never new
+	visited := map[uint32]bool{None: true} // None is never new
 	visitsLeft := func() bool { return len(visited)-1 < opt.Visits }
 	score := func(batch []Visit) {
 		for i := range batch {
@@ -278,8 +278,8 @@ func insertHit(hits []Hit, h Hit, limit int) []Hit {
 	return hits[:min(limit, len(hits))]
 }
 
-// clustered makes n rows of d levels around a few centres whose coordinates
-// vary unequally, as features do.
+// clustered makes n rows of d levels around a few centres whose coordinates vary
+// unequally, as features do.
 func clustered(rng *rand.Rand, n, d, centres int) [][]uint16 {
 	middle := make([][]float64, centres)
 	for c := range middle {

@@ -2,41 +2,38 @@ package kdforest
 
 import "fmt"
 
-// Validate checks a forest that came from outside, so that Search can rely on
-// it: every tree holds every record exactly once, every node but the root is
-// the child of exactly one node, which comes before it (hence no cycles, and
-// all is reached from the root), and all numbers are within range. Depth is
-// not bounded: a search keeps its path on a stack of its own.
+// Validate checks a forest from outside, so that Search can rely on it: every tree holds
+// every record exactly once; every node but the root is the child of exactly one node,
+// which comes before it (so there are no cycles and every node is reachable); and all
+// numbers are within range. Depth is not bounded: a search keeps its path on its own
+// stack.
 //
-// Whether records lie on the right side of their planes is beyond a checker
-// without values; a forest that lies about that finds wrong records, no worse.
+// Whether records lie on the right side of their planes cannot be checked without values.
+// A forest that lies about that only finds wrong records.
 //
-// Forests whose records are in leaves only are refused: ValidateLeaves takes
-// those and no others.
+// Validate refuses forests with records in leaves only; use ValidateLeaves for those.
 //
-// Linear in the number of nodes; the memory it takes is a fraction of what the
-// trees take already, whatever Records claims.
+// It takes linear time, and memory that is a fraction of the trees' own, whatever Records claims.
 func (f *Forest) Validate() error { return f.validate(PlaceNode) }
 
-// ValidateLeaves is Validate for a forest built with PlaceLeaf: every record is
-// in exactly one leaf of every tree, and every other node has no record and two
-// children.
+// ValidateLeaves is Validate for forests built with PlaceLeaf: every record is in exactly
+// one leaf of every tree, and every other node has no record and two children.
 func (f *Forest) ValidateLeaves() error { return f.validate(PlaceLeaf) }
 
 func (f *Forest) validate(place Place) error {
 	if f.Records == None {
-		return fmt.Errorf("%w: %d records are too many", ErrCorrupt, f.Records)
+		return fmt.Errorf("%w: %d records, which is too many", ErrCorrupt, f.Records)
 	}
 	if len(f.Trees) == 0 {
 		return fmt.Errorf("%w: no trees", ErrCorrupt)
 	}
-	// Lengths first: after this, allocating Records bits is harmless.
+	// Check lengths first: after that, allocating Records bits is harmless.
 	nodes := uint64(f.Records)
 	if place == PlaceLeaf && nodes > 0 {
 		nodes = 2*nodes - 1
 	}
 	if nodes >= uint64(None) {
-		return fmt.Errorf("%w: %d records are too many", ErrCorrupt, f.Records)
+		return fmt.Errorf("%w: %d records, which is too many", ErrCorrupt, f.Records)
 	}
 	for t, tree := range f.Trees {
 		if uint64(len(tree)) != nodes {
@@ -94,8 +91,7 @@ func (t Tree) validate(place Place, f *Forest, records, children *bitset) error 
 	return nil
 }
 
-// bitset is a set of small numbers. Clearing it costs n/64 words, less than
-// one record's score, so it needs no generations.
+// bitset is a set of small numbers. Clearing it costs n/64 words, less than scoring one record.
 type bitset []uint64
 
 // reset empties the set and makes room for 0…n−1.

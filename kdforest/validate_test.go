@@ -41,7 +41,7 @@ func TestValidateRejects(t *testing.T) {
 	}
 }
 
-// isForest is Validate for the slow: walk each tree, give up at any surprise.
+// isForest is a slow Validate: it walks each tree and gives up at any surprise.
 func isForest(f *Forest) bool {
 	for _, tree := range f.Trees {
 		nodes, records := map[uint32]bool{}, map[uint32]bool{}
@@ -93,8 +93,8 @@ func FuzzValidate(f *testing.F) {
 	})
 }
 
-// forestFromBytes reads a number of records, a number of planes, and nodes of
-// four bytes, 255 for None; nil if that is too much or too little.
+// forestFromBytes reads a number of records, a number of planes, and nodes of four bytes
+// each, 255 for None; nil if the data are too long or too short.
 func forestFromBytes(data []byte, place Place) *Forest {
 	if len(data) < 2 || len(data) > 1000 || data[0] > 20 {
 		return nil
@@ -134,7 +134,7 @@ func wantAllFound(t *testing.T, f *Forest) {
 			}
 		}
 	}
-	// By rank, all visits are of everything. Fewer are made to the letter, too.
+	// By rank, AP-100 visits everything. Smaller numbers of visits are exact, too.
 	for visits := 1; visits <= int(f.Records); visits += 1 + int(f.Records)/4 {
 		_, stats, err := f.Search(parity{f.Planes}, Options{Visits: visits, L: 1, Order: ByRank})
 		if err != nil || stats.Visited != visits {
@@ -143,7 +143,7 @@ func wantAllFound(t *testing.T, f *Forest) {
 	}
 }
 
-// parity is a space of no dimensions at all, over so many planes.
+// parity is a space without dimensions, with the given number of planes.
 type parity struct{ planes uint32 }
 
 func (parity) Left(plane uint32) bool            { return plane%2 == 0 }
@@ -153,7 +153,7 @@ func (p parity) Fields() []Field                 { return []Field{{0, p.planes, 
 func (parity) Distance(plane uint32) float64     { return float64(plane % 5) }
 func (parity) Reach(int64) float64               { return -1 }
 
-// A tree as deep as it is large is searched on the heap, not on the stack.
+// A tree as deep as it is large is searched on the heap, not on the call stack.
 func TestSearchDeepChain(t *testing.T) {
 	const n = 200000
 	tree := make(Tree, n)

@@ -1,10 +1,10 @@
 package kdforest
 
-// walk is the depth-first search of one tree that Algorithm 1 of the paper
-// writes as a recursion. It is unrolled onto a stack of its own, because the
-// trees take turns and because a hostile tree may be as deep as it is large.
+// walk is the depth-first search of one tree, which Algorithm 1 of the paper writes as a
+// recursion. It uses an explicit stack because the trees take turns, and because a
+// hostile tree may be as deep as it is large.
 //
-// Where the printed algorithm could not run it was corrected:
+// Where the printed algorithm cannot work it was corrected:
 //
 //	printed                               here
 //	return when Node_k is not null        return when it is
@@ -20,10 +20,10 @@ type walk struct {
 	nodes Tree
 	path  []step // Path of Algorithm 1: the way back, root first
 	ahead uint32 // the subtree to enter next, or None
-	plane uint32 // that must be crossed to enter it, or None
+	plane uint32 // to cross on entering it, or None
 }
 
-// step is a node on the way back and the child that its descent left aside.
+// step is a node on the way back and the child that the descent passed by.
 type step struct {
 	node uint32
 	far  uint32
@@ -38,37 +38,37 @@ func (w *walk) start(tree Tree) {
 	}
 }
 
-// next moves on to the next record of the tree that no tree has visited, and
-// marks it visited. It reports false when the tree has no more.
+// next moves to the tree's next record that no tree has visited, and marks it as visited.
+// It reports false when the tree has no more.
 func (w *walk) next(s *searcher) (record uint32, ok bool) {
 	if s.order == TopDown {
 		return w.nextDown(s)
 	}
 	for {
-		// Algorithm 1, the sibling. The question is put here and not when the
-		// node was visited: by now the node's own score is in the queue.
+		// Algorithm 1, the sibling. Decide here and not when the node was visited: by now
+		// the node's own score is in the queue.
 		if ahead := w.ahead; ahead != None {
 			w.ahead = None
 			if !s.prunes(w.plane) {
 				w.descend(ahead, s)
 			}
 		}
-		// Algorithm 1, backtracking. An empty path has the root behind it.
+		// Algorithm 1, backtracking. An empty path means that the root is done.
 		if len(w.path) == 0 {
 			return 0, false
 		}
 		last := w.pop()
 		node := &w.nodes[last.node]
 		w.ahead, w.plane = last.far, node.Plane
-		// Algorithm 1, Vis: a record met in another tree is not scored again,
-		// but the far side of this node is still entered.
+		// Algorithm 1, Vis: a record visited in another tree is not scored again, but the
+		// far side of this node is still entered.
 		if node.Record != None && !s.visited.add(node.Record) {
 			return node.Record, true
 		}
 	}
 }
 
-// descend goes down to the cell of the request and remembers the way.
+// descend goes down to the request's cell and remembers the way.
 func (w *walk) descend(k uint32, s *searcher) {
 	// Algorithm 1: return when Node_k is null.
 	for k != None {
@@ -78,8 +78,8 @@ func (w *walk) descend(k uint32, s *searcher) {
 	}
 }
 
-// nextDown is next in the order TopDown: a node is visited when it is entered,
-// and the path holds only what is left to enter.
+// nextDown is next for the order TopDown: a node is visited on entry, and the path holds
+// only what is still to be entered.
 func (w *walk) nextDown(s *searcher) (record uint32, ok bool) {
 	for {
 		if w.ahead == None {
@@ -111,20 +111,20 @@ func (w *walk) pop() step {
 	return last
 }
 
-// sides returns a node's child on the request's side and the other one.
+// sides returns a node's child on the request's side and the other child.
 func (s *searcher) sides(node *Node) (near, far uint32) {
 	if node.Plane == None { // a leaf, or all records below are equal
 		return node.Left, node.Right
 	}
-	s.stats.PlanesAsked++
+	s.stats.PlanesCompared++
 	if s.space.Left(node.Plane) {
 		return node.Left, node.Right
 	}
 	return node.Right, node.Left
 }
 
-// prunes reports whether the far side of a plane can be skipped. Before the
-// queue is full anything may still be among the L nearest.
+// prunes reports whether the far side of a plane can be skipped. Until the queue is full,
+// any record may be among the L nearest.
 func (s *searcher) prunes(plane uint32) bool {
 	if !s.prune || plane == None || !s.queue.Full() {
 		return false

@@ -13,7 +13,7 @@ func (s *server) annotate(ctx context.Context, in *manifestInput) (*binaryOutput
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, err := in.readAll(cpar.MaxRequestBytes, s.o.Silence)
+	b, err := in.readAll(cpar.MaxRequestBytes, s.o.StallTimeout)
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -22,7 +22,7 @@ func (s *server) annotate(ctx context.Context, in *manifestInput) (*binaryOutput
 		return nil, s.problem(err)
 	}
 	var out []byte
-	err = s.inTurn(ctx, func(ctx context.Context) error {
+	err = s.withSlot(ctx, func(ctx context.Context) error {
 		reply, err := s.annotator.Annotate(ctx, id, q)
 		if err == nil {
 			out, err = reply.MarshalBinary()
@@ -37,7 +37,7 @@ func (s *server) annotateBatch(ctx context.Context, in *manifestInput) (*binaryO
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, err := in.readAll(cparhttp.MaxBatchBytes, s.o.Silence)
+	b, err := in.readAll(cparhttp.MaxBatchBytes, s.o.StallTimeout)
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -51,7 +51,7 @@ func (s *server) annotateBatch(ctx context.Context, in *manifestInput) (*binaryO
 			return nil, s.problem(fmt.Errorf("request %d of %d: %w", i+1, len(items), err))
 		}
 	}
-	err = s.inTurn(ctx, func(ctx context.Context) error {
+	err = s.withSlot(ctx, func(ctx context.Context) error {
 		replies, err := s.annotator.AnnotateBatch(ctx, id, requests)
 		if err != nil {
 			return err
@@ -69,10 +69,10 @@ func (s *server) annotateBatch(ctx context.Context, in *manifestInput) (*binaryO
 	return binaryOut(cparhttp.AppendBatch(nil, items)), nil
 }
 
-// decodeRequest reads one request to the index id.
+// decodeRequest reads one request and checks that it is for index id.
 func decodeRequest(id cpar.IndexID, b []byte) (*cpar.Request, error) {
 	if len(b) > cpar.MaxRequestBytes {
-		return nil, fmt.Errorf("%w: it has %d bytes, at most %d are taken", cpar.ErrInput, len(b), cpar.MaxRequestBytes)
+		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d", cpar.ErrInput, len(b), cpar.MaxRequestBytes)
 	}
 	q, err := cpar.DecodeRequest(b)
 	if err == nil && q.Index != id {
@@ -81,13 +81,13 @@ func decodeRequest(id cpar.IndexID, b []byte) (*cpar.Request, error) {
 	return q, err
 }
 
-// inTurn calls f when its turn has come, with a context that ends in time.
-func (s *server) inTurn(ctx context.Context, f func(context.Context) error) error {
+// withSlot waits for a free slot, then calls f. AnnotateTimeout bounds both together.
+func (s *server) withSlot(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.o.AnnotateTimeout)
 	defer cancel()
 	select {
-	case s.turns <- struct{}{}:
-		defer func() { <-s.turns }()
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", errBusy, ctx.Err())
 	}

@@ -4,10 +4,10 @@
 //
 //	http.Handler = api.New(store, annotator, options)
 //
-// Segments are streamed in and out; manifests and requests are small and read
-// whole, within limits. The log tells method, route, index id, status, bytes
-// and duration, and nothing of a body: the cloud could not read one, and the
-// log shall not keep one either.
+// Segments are streamed in and out. Manifests and requests are small: they are read
+// whole, within limits. The log records method, route, index id, status, bytes and
+// duration, but nothing of a body: the cloud cannot read bodies, and the log must not
+// keep them.
 package api
 
 import (
@@ -30,11 +30,11 @@ import (
 // An Annotator answers requests.
 type Annotator interface {
 	Annotate(ctx context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error)
-	// AnnotateBatch answers all or none, in the same order.
+	// AnnotateBatch answers all requests or none, in the same order.
 	AnnotateBatch(ctx context.Context, id cpar.IndexID, requests []*cpar.Request) ([]*cpar.Reply, error)
 }
 
-// A Store keeps indexes: store.Store, whatever its Loader makes.
+// A Store keeps indexes. It is implemented by store.Store for any type of value.
 type Store interface {
 	List() ([]store.Info, error)
 	Manifest(id cpar.IndexID) ([]byte, error)
@@ -46,19 +46,18 @@ type Store interface {
 	Delete(id cpar.IndexID) error
 }
 
-// Options of the handler. The zero value is right for a daemon on loopback.
+// Options configures the handler. The zero value suits a daemon on loopback.
 type Options struct {
-	// Log takes one line for each request at level debug, and errors of the
-	// cloud's own; nil discards it.
+	// Log receives one line per request at level debug, and the cloud's own errors; nil
+	// discards both.
 	Log *slog.Logger
-	// Concurrent is how many annotations, or batches of them, are worked on at
-	// the same time; the number of cores where 0. The others wait their turn.
+	// Concurrent is the number of annotations, or batches of them, that run at the same
+	// time; 0 means the number of cores. Others wait.
 	Concurrent int
-	// AnnotateTimeout bounds one annotation or batch with its wait; a minute
-	// where 0.
+	// AnnotateTimeout bounds one annotation or batch, including the wait; 0 means a minute.
 	AnnotateTimeout time.Duration
-	// Silence is how long a body may stand still; a minute where 0.
-	Silence time.Duration
+	// StallTimeout is how long a body may go without progress; 0 means a minute.
+	StallTimeout time.Duration
 }
 
 // A server holds what the handlers share.
@@ -66,7 +65,7 @@ type server struct {
 	store     Store
 	annotator Annotator
 	o         Options
-	turns     chan struct{}
+	slots     chan struct{}
 }
 
 // New returns the handler for all routes.
@@ -80,10 +79,10 @@ func New(st Store, an Annotator, o Options) (http.Handler, error) {
 	if o.AnnotateTimeout == 0 {
 		o.AnnotateTimeout = time.Minute
 	}
-	if o.Silence == 0 {
-		o.Silence = time.Minute
+	if o.StallTimeout == 0 {
+		o.StallTimeout = time.Minute
 	}
-	s := &server{store: st, annotator: an, o: o, turns: make(chan struct{}, o.Concurrent)}
+	s := &server{store: st, annotator: an, o: o, slots: make(chan struct{}, o.Concurrent)}
 	mux := http.NewServeMux()
 	h := humago.New(mux, config())
 	s.register(h)
@@ -91,7 +90,7 @@ func New(st Store, an Annotator, o Options) (http.Handler, error) {
 		return nil, err
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, http.StatusNotFound, cparhttp.CodeNotFound, "there is no such route; see /openapi.json")
+		writeProblem(w, http.StatusNotFound, cparhttp.CodeNotFound, "no such route; see /openapi.json")
 	})
 	return s.guard(mux), nil
 }
@@ -104,12 +103,12 @@ func config() huma.Config {
 				Title:   "CPAR cloud",
 				Version: fmt.Sprintf("%d.0.0", cpar.Version),
 				Description: "Keeps encrypted image indexes and finds the records nearest to an encrypted request. " +
-					"Binary bodies are the canonical encoding that FORMAT.md draws: fixed-width little-endian words.",
+					"Binary bodies are the canonical encoding that docs/FORMAT.md draws: fixed-width little-endian words.",
 			},
 		},
 		Formats:       map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
 		DefaultFormat: cparhttp.TypeJSON,
-		// huma's own refusals (a path parameter that is none) become Problems too.
+		// huma's own errors (an invalid path parameter, say) become Problems too.
 		Transformers: []huma.Transformer{func(_ huma.Context, status string, v any) (any, error) {
 			if m, ok := v.(*huma.ErrorModel); ok {
 				return asProblem(m), nil
@@ -119,8 +118,8 @@ func config() huma.Config {
 	}
 }
 
-// serveOpenAPI writes the document once; huma's own route would make it at
-// the first request, and twice when two come at once.
+// serveOpenAPI generates the document once. huma's own route would do so at the first
+// request, and twice if two arrive together.
 func serveOpenAPI(mux *http.ServeMux, h huma.API) error {
 	doc := h.OpenAPI()
 	delete(doc.Components.Schemas.Map(), "ErrorModel")

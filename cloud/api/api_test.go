@@ -26,7 +26,7 @@ import (
 	"cpar/internal/indexdir/sample"
 )
 
-// fake answers with L matches, or does what a test gives it.
+// fake answers with L matches, or runs do.
 type fake struct {
 	do func(ctx context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error)
 }
@@ -121,11 +121,11 @@ func request(id cpar.IndexID, l uint16) *cpar.Request {
 
 func TestOwnersDay(t *testing.T) {
 	c, ctx := start(t, api.Options{}), t.Context()
-	if err := c.Health(ctx); err != nil {
+	if _, err := c.List(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := c.List(ctx); err != nil || len(list) != 0 {
-		t.Errorf("list of nothing: %v, %v", list, err)
+		t.Errorf("list of an empty store: %v, %v", list, err)
 	}
 	folder, m := build(t, 1, 1)
 	var last, total int64
@@ -173,13 +173,13 @@ func TestOwnersDay(t *testing.T) {
 		"segment":  c.Segment(ctx, m.ID, m.Segments[0], io.Discard),
 	} {
 		if !errors.Is(err, cparhttp.ErrNotFound) || !errors.Is(err, cpar.ErrInput) || hint.Of(err) == "" {
-			t.Errorf("%s of what is not there: %v", what, err)
+			t.Errorf("%s of something missing: %v", what, err)
 		}
 	}
 }
 
-// A push that was broken off sends only what is missing, and an unchanged
-// index nothing but its manifest.
+// An interrupted push continues with what is missing; pushing an unchanged index sends
+// only its manifest.
 func TestPushGoesOn(t *testing.T) {
 	c, ctx := start(t, api.Options{}), t.Context()
 	folder, m := build(t, 1, 1)
@@ -202,7 +202,7 @@ func TestPushGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := int64(m.Segments[0].Bytes + m.Segments[1].Bytes); first != want {
-		t.Errorf("progress starts at %d; %d bytes were there", first, want)
+		t.Errorf("progress starts at %d; %d bytes were stored", first, want)
 	}
 	before := strings.Count(c.log.String(), "method=PUT")
 	if _, err := c.Push(ctx, folder, nil); err != nil {
@@ -307,7 +307,7 @@ func TestProblems(t *testing.T) {
 		if resp.StatusCode != k.status || p.Code != k.code {
 			t.Errorf("%s %s with %d bytes: status %d, %+v; want %d, %s", k.method, k.path, len(k.body), resp.StatusCode, p, k.status, k.code)
 		}
-		// Without a length told, the limits hold too.
+		// The limits also hold when no length is announced.
 		if k.body != nil {
 			resp, p, _ := do(t, k.method, c.url+k.path, struct{ io.Reader }{bytes.NewReader(k.body)})
 			if resp.StatusCode != k.status || p.Code != k.code {
@@ -359,14 +359,14 @@ func TestPanicEndsTheRequestOnly(t *testing.T) {
 	c.fake.do = func(context.Context, cpar.IndexID, *cpar.Request) (*cpar.Reply, error) {
 		panic("the secret of the panic")
 	}
-	for range 5 { // more than turns: each must be given back
+	for range 5 { // more than there are slots: each must be released
 		_, _, err := c.Annotate(t.Context(), request(m.ID, 1))
 		if !errors.Is(err, cpar.ErrCloud) || strings.Contains(err.Error(), "secret") {
 			t.Fatalf("after a panic: %v", err)
 		}
 	}
 	if !strings.Contains(c.log.String(), "the secret of the panic") {
-		t.Error("the log does not tell")
+		t.Error("the panic is not logged")
 	}
 	c.fake.do = nil
 	if _, _, err := c.Annotate(t.Context(), request(m.ID, 1)); err != nil {
@@ -391,7 +391,7 @@ func TestTurns(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			if _, _, err := c.Annotate(t.Context(), request(m.ID, 1)); err != nil {
-				t.Errorf("waiting for a turn: %v", err)
+				t.Errorf("waiting for a slot: %v", err)
 			}
 		})
 	}
@@ -401,7 +401,7 @@ func TestTurns(t *testing.T) {
 	close(gate)
 	wg.Wait()
 	if most.Load() != 2 {
-		t.Errorf("%d at the same time; want 2", most.Load())
+		t.Errorf("%d in parallel; want 2", most.Load())
 	}
 	busy := start(t, api.Options{Concurrent: 1, AnnotateTimeout: 20 * time.Millisecond})
 	busy.fake.do = func(ctx context.Context, _ cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
@@ -435,13 +435,13 @@ func TestBrowsersAreRefused(t *testing.T) {
 }
 
 func TestBodiesThatStandStillAreCut(t *testing.T) {
-	c := start(t, api.Options{Silence: 50 * time.Millisecond})
+	c := start(t, api.Options{StallTimeout: 50 * time.Millisecond})
 	_, m := build(t, 1, 1)
 	index := "/v1/indexes/" + m.ID.String()
 	for _, k := range []struct{ method, path, host, status string }{
 		{"POST", index + "/annotate", "127.0.0.1", "400"},
 		{"PUT", index + "/segments/" + m.Segments[0].Digest.String(), "127.0.0.1", "400"},
-		// Answered before the body was looked at; what is left is drained.
+		// Answered before the body was read; the rest is drained.
 		{"POST", "/v1/indexes/x/annotate", "127.0.0.1", "422"},
 		{"POST", index + "/annotate", "photos.example", "403"},
 	} {
@@ -458,7 +458,7 @@ func TestBodiesThatStandStillAreCut(t *testing.T) {
 		}
 	}
 	if _, ok, err := c.store.HasSegment(m.ID, m.Segments[0].Digest); ok || err != nil {
-		t.Errorf("half a segment is taken for whole: %v", err)
+		t.Errorf("half a segment counts as complete: %v", err)
 	}
 }
 
@@ -481,7 +481,7 @@ func TestLog(t *testing.T) {
 		}
 	}
 	if strings.Contains(log, "sneaky") {
-		t.Errorf("a stranger's text is in the log:\n%s", log)
+		t.Errorf("a client's text is in the log:\n%s", log)
 	}
 }
 
@@ -541,7 +541,7 @@ func TestAtTheSameTime(t *testing.T) {
 		folder, m := build(t, i%2, i)
 		wg.Go(func() {
 			for range 4 {
-				// Two owners of one id take segments from each other; none may fail otherwise.
+				// Two owners of one id take segments from each other, but nothing else may fail.
 				if _, err := c.Push(ctx, folder, nil); err != nil && !errors.Is(err, cpar.ErrInput) {
 					t.Errorf("pushing: %v", err)
 				}

@@ -37,8 +37,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestSealedBodies: requests and replies of scheme sealed at n = 20,000 pass, one or
-// sixteen.
+// TestSealedBodies: requests and replies of scheme sealed at n = 20,000 pass, singly and
+// in sixteens.
 func TestSealedBodies(t *testing.T) {
 	c := start(t, api.Options{})
 	folder, m := build(t, 1, 1)
@@ -98,7 +98,7 @@ func TestBatchProblems(t *testing.T) {
 	} {
 		_, p, _ := do(t, http.MethodPost, url, bytes.NewReader(x.body))
 		if p.Status != x.status || p.Code != x.code || !strings.Contains(p.Detail, x.say) {
-			t.Errorf("%s: %+v, want %d %s with %q", name, p, x.status, x.code, x.say)
+			t.Errorf("%s: %+v, want %d %s containing %q", name, p, x.status, x.code, x.say)
 		}
 	}
 	c.fake.do = func(ctx context.Context, _ cpar.IndexID, q *cpar.Request) (*cpar.Reply, error) {

@@ -12,12 +12,11 @@ import (
 	"cpar/cloud/store"
 )
 
-// A body is an input that gets hold of the request's body as a stream, which
-// huma would read whole.
+// A body gives a handler the request body as a stream. huma would read it whole.
 type body struct {
 	reader  io.Reader
 	control func(time.Time) error
-	length  int64 // -1 where not told
+	length  int64 // -1 if unknown
 }
 
 // Resolve implements huma.Resolver.
@@ -29,7 +28,7 @@ func (b *body) Resolve(ctx huma.Context) []error {
 
 var _ huma.Resolver = (*body)(nil)
 
-// stream reads the body; it may take its time, but not stand still.
+// stream reads the body; it may be slow but must not stall.
 func (b *body) stream(silence time.Duration) io.Reader { return &stream{b, silence} }
 
 type stream struct {

@@ -18,14 +18,13 @@ import (
 	"cpar/internal/indexdir/sample"
 )
 
-// What a damaged data folder does to the cloud that serves it, and what a
-// client hears of it.
+// What a damaged data folder does to the cloud that serves it, and what a client is told.
 
 func (c *cloud) folder(m *cpar.Manifest) string {
 	return filepath.Join(c.data, "indexes", m.ID.String())
 }
 
-// TestNoPathInAProblem: where the cloud keeps its data is nobody's business.
+// TestNoPathInAProblem: errors must not reveal where the cloud keeps its data.
 func TestNoPathInAProblem(t *testing.T) {
 	_, m := build(t, 1, 1)
 	manifest, _ := m.MarshalBinary()
@@ -50,10 +49,10 @@ func TestNoPathInAProblem(t *testing.T) {
 			os.Remove(indexdir.SegmentPath(c.folder(m), m.Segments[5].Digest))
 			os.Mkdir(indexdir.SegmentPath(c.folder(m), m.Segments[5].Digest), 0o700)
 		},
-		"no manifest":             func(c *cloud) { os.Remove(filepath.Join(c.folder(m), "manifest")) },
-		"a manifest that is none": func(c *cloud) { replace(filepath.Join(c.folder(m), "manifest"), []byte("mine")) },
-		"a huge manifest":         func(c *cloud) { replace(filepath.Join(c.folder(m), "manifest"), make([]byte, 5<<20)) },
-		"half a manifest":         func(c *cloud) { replace(filepath.Join(c.folder(m), "manifest"), manifest[:50]) },
+		"no manifest":     func(c *cloud) { os.Remove(filepath.Join(c.folder(m), "manifest")) },
+		"not a manifest":  func(c *cloud) { replace(filepath.Join(c.folder(m), "manifest"), []byte("mine")) },
+		"a huge manifest": func(c *cloud) { replace(filepath.Join(c.folder(m), "manifest"), make([]byte, 5<<20)) },
+		"half a manifest": func(c *cloud) { replace(filepath.Join(c.folder(m), "manifest"), manifest[:50]) },
 		"a later manifest": func(c *cloud) {
 			b := bytes.Clone(manifest)
 			b[6]++
@@ -78,7 +77,7 @@ func TestNoPathInAProblem(t *testing.T) {
 			if _, err := sample.Build(filepath.Join(data, "indexes", m.ID.String()), 1, 1); err != nil {
 				t.Fatal(err)
 			}
-			// Not loaded yet: what the store has open needs no file.
+			// Not loaded yet: an index that the store has open needs no file.
 			c := startIn(t, data, load, api.Options{})
 			c.fake.do = func(_ context.Context, id cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
 				h, err := c.store.Get(id)
@@ -120,7 +119,7 @@ func TestNoPathInAProblem(t *testing.T) {
 					}
 				}
 			}
-			// The incomplete manifest and the segment of another digest always fail.
+			// The incomplete manifest and the segment with the wrong digest always fail.
 			if problems < 2 {
 				t.Errorf("%d problems", problems)
 			}
@@ -128,12 +127,12 @@ func TestNoPathInAProblem(t *testing.T) {
 	}
 }
 
-// cut makes a file of a served index empty: reading its memory map is then a
-// fault, which by default ends the process.
+// cut truncates a file of a served index. Reading its memory map then faults, which by
+// default ends the process.
 func cut(t *testing.T, path string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("a mapped file cannot be cut short here")
+		t.Skip("a mapped file cannot be truncated on this system")
 	}
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
@@ -154,18 +153,18 @@ func TestASegmentCutShortEndsTheRequestOnly(t *testing.T) {
 	for range 3 {
 		resp, err := http.Get(c.url + "/v1/indexes/" + m.ID.String() + "/segments/" + s.Digest.String())
 		if err != nil {
-			continue // cut off before the status was out
+			continue // cut off before the status was sent
 		}
 		b, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err == nil && resp.StatusCode == http.StatusOK {
-			t.Errorf("status %d and %d bytes of a segment that is not there", resp.StatusCode, len(b))
+			t.Errorf("status %d and %d bytes of a missing segment", resp.StatusCode, len(b))
 		}
 	}
-	if !strings.Contains(c.log.String(), "a fault, as of a file cut short") {
-		t.Errorf("the log does not tell:\n%s", c.log)
+	if !strings.Contains(c.log.String(), "memory fault") {
+		t.Errorf("the fault is not logged:\n%s", c.log)
 	}
-	if err := c.Health(t.Context()); err != nil {
+	if _, err := c.List(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := c.Segment(t.Context(), m.ID, m.Segments[1], io.Discard); err != nil {
@@ -173,7 +172,7 @@ func TestASegmentCutShortEndsTheRequestOnly(t *testing.T) {
 	}
 }
 
-// The same while an index is being loaded: the Loader reads the map too.
+// The same during loading: the Loader reads the map too.
 func TestASegmentCutShortWhileLoading(t *testing.T) {
 	data := t.TempDir()
 	folder, m := build(t, 1, 1)

@@ -14,41 +14,41 @@ import (
 	"cpar/cparhttp"
 )
 
-// guard wraps all routes: it refuses browsers that are led here by a page of
-// somebody else's, ends a request that panics and not the process, and logs.
+// guard wraps all routes. It refuses cross-site requests from browsers, confines a panic
+// to its request, and logs.
 func (s *server) guard(next http.Handler) http.Handler {
 	origin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		w := &recorder{ResponseWriter: rw, control: http.NewResponseController(rw), silence: s.o.Silence}
-		// The mux writes the pattern into the request it is given.
+		w := &recorder{ResponseWriter: rw, control: http.NewResponseController(rw), silence: s.o.StallTimeout}
+		// The mux writes the pattern into the request it receives.
 		r = r.WithContext(r.Context())
 		start := time.Now()
-		// A disk that fails under a memory map, or a file cut short there, is a
-		// fault. As a panic it ends this request and not the process, since all
-		// that reads a map stays on this goroutine (loading, searching, sending) or
-		// hands its panics over to it (the workers of package search).
+		// Reading a memory map faults if the disk fails or the file was truncated. As a
+		// panic the fault ends this request and not the process, since all reads of a map
+		// happen on this goroutine (loading, searching, sending) or in workers that pass
+		// their panics to it (package workers).
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		defer func() {
 			p := recover()
 			if p != nil && p != http.ErrAbortHandler {
 				value := fmt.Sprint(p)
 				if _, ok := p.(interface{ Addr() uintptr }); ok {
-					// Go's words for it are those of a nil pointer.
-					value = "a fault, as of a file cut short under a memory map: " + value
+					// Go reports it like a nil pointer.
+					value = "memory fault; was a mapped file truncated? " + value
 				}
 				s.o.Log.Error("panic", "route", r.Pattern, "value", value, "stack", string(debug.Stack()))
 				if w.status == 0 {
-					writeProblem(w, http.StatusInternalServerError, cparhttp.CodeInternal, "an error of the cloud's own; its log tells more")
+					writeProblem(w, http.StatusInternalServerError, cparhttp.CodeInternal, "internal error of the cloud; see its log")
 					p = nil
 				}
 			}
-			// A write deadline would outlive this request. What is left of a
-			// body is drained by the server, which must come to an end too.
+			// A write deadline would outlive this request. The server drains the rest of
+			// the body, which must end too.
 			w.control.SetWriteDeadline(time.Time{})
-			w.control.SetReadDeadline(time.Now().Add(s.o.Silence))
+			w.control.SetReadDeadline(time.Now().Add(s.o.StallTimeout))
 			s.log(r, w, time.Since(start))
 			if p != nil {
-				// Half an answer must not look like a whole one.
+				// A partial answer must not look complete.
 				panic(http.ErrAbortHandler)
 			}
 		}()
@@ -56,8 +56,8 @@ func (s *server) guard(next http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		switch {
 		case !loopbackName(r.Host):
-			// A page can have its own name point to this machine.
-			writeProblem(w, http.StatusForbidden, cparhttp.CodeForbidden, "this cloud is asked for by a loopback address only")
+			// Any web page can make its own name resolve to this machine.
+			writeProblem(w, http.StatusForbidden, cparhttp.CodeForbidden, "this cloud is served only under loopback names")
 		case origin.Check(r) != nil:
 			writeProblem(w, http.StatusForbidden, cparhttp.CodeForbidden, "requests from other sites' pages are refused")
 		default:
@@ -70,7 +70,7 @@ func (s *server) log(r *http.Request, w *recorder, took time.Duration) {
 	if !s.o.Log.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
-	// What is not an id of ours is a stranger's text and stays out.
+	// A malformed id is arbitrary text from outside and stays out of the log.
 	index := "-"
 	if id, err := cpar.ParseIndexID(r.PathValue("id")); err == nil {
 		index = id.String()
@@ -84,7 +84,7 @@ func (s *server) log(r *http.Request, w *recorder, took time.Duration) {
 		"status", w.status, "received", max(r.ContentLength, 0), "sent", w.bytes, "took", took)
 }
 
-// IsLoopback reports whether host, without a port, is this machine alone.
+// IsLoopback reports whether host, without a port, means only this machine.
 func IsLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -101,8 +101,8 @@ func loopbackName(hostport string) bool {
 	return IsLoopback(host)
 }
 
-// A recorder remembers what was answered. It gives every write a deadline of
-// its own, so that a segment may take as long as it needs while it moves.
+// A recorder remembers status and size of the answer. Each write gets its own deadline,
+// so a segment may take as long as it needs while it makes progress.
 type recorder struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -128,5 +128,5 @@ func (w *recorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap lets http.ResponseController through.
+// Unwrap lets http.ResponseController reach the wrapped writer.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -16,10 +16,10 @@ import (
 
 var (
 	errBusy    = errors.New("the cloud is busy")
-	errBodyCut = errors.New("the body broke off")
+	errBodyCut = errors.New("the body ended early")
 )
 
-// A problem is an error that huma writes as it is.
+// A problem is an error that huma writes unchanged.
 type problem struct{ cparhttp.Problem }
 
 // problemSchema describes cparhttp.Problem in the OpenAPI document.
@@ -44,8 +44,8 @@ func (p *problem) Error() string             { return p.Detail }
 func (p *problem) GetStatus() int            { return p.Status }
 func (p *problem) ContentType(string) string { return cparhttp.TypeProblem }
 
-// table is in order of precedence, for an error that wraps several kinds.
-var table = []struct {
+// problems is in order of precedence, for errors that wrap several kinds.
+var problems = []struct {
 	kind   error
 	status int
 	code   string
@@ -63,13 +63,13 @@ var table = []struct {
 	{cpar.ErrInput, http.StatusUnprocessableEntity, cparhttp.CodeInput},
 }
 
-// problem makes of an error what the client sees; nil stays nil. What a client
-// cannot act on is logged here and not shown: its text may name paths.
+// problem turns an error into what the client sees; nil stays nil. Details that a client
+// cannot act on are logged and not sent: they may name paths.
 func (s *server) problem(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, row := range table {
+	for _, row := range problems {
 		if !errors.Is(err, row.kind) {
 			continue
 		}
@@ -84,21 +84,21 @@ func (s *server) problem(err error) error {
 		return newProblem(row.status, row.code, detail)
 	}
 	s.o.Log.Error("internal", "error", err)
-	return newProblem(http.StatusInternalServerError, cparhttp.CodeInternal, "an error of the cloud's own; its log tells more")
+	return newProblem(http.StatusInternalServerError, cparhttp.CodeInternal, "internal error of the cloud; see its log")
 }
 
 func newProblem(status int, code, detail string) *problem {
 	return &problem{cparhttp.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}}
 }
 
-// asProblem translates what huma refuses on its own.
+// asProblem translates huma's own errors.
 func asProblem(m *huma.ErrorModel) *problem {
 	code, detail := cparhttp.CodeInput, m.Detail
 	if m.Status >= 500 {
 		code = cparhttp.CodeInternal
 	}
 	for _, e := range m.Errors {
-		// Where it is, not what it is: a value may be anything.
+		// Say where the fault is, but not the value, which may be anything.
 		detail += fmt.Sprintf("; %s: %s", e.Location, e.Message)
 	}
 	return newProblem(m.Status, code, detail)
@@ -108,7 +108,7 @@ func segmentNotFound(d cpar.Digest) error {
 	return fmt.Errorf("segment %v: %w: %w", d, cpar.ErrInput, store.ErrNotFound)
 }
 
-// writeProblem answers where huma is not involved.
+// writeProblem answers requests that do not go through huma.
 func writeProblem(w http.ResponseWriter, status int, code, detail string) {
 	w.Header().Set("Content-Type", cparhttp.TypeProblem)
 	w.WriteHeader(status)

@@ -14,13 +14,13 @@ import (
 
 type none struct{}
 
-// An IndexPath is the part of a path that names an index. It is exported since
-// huma looks into embedded structs only where they are.
+// An IndexPath is the part of a path that names an index. It is exported because huma
+// looks only into exported embedded structs.
 type IndexPath struct {
 	ID string `path:"id" pattern:"^[0-9a-f]{32}$" doc:"The index: 32 lower-case hexadecimal digits"`
 }
 
-// id cannot fail on what the pattern let through.
+// id cannot fail after the pattern has matched.
 func (in *IndexPath) id() (cpar.IndexID, error) { return cpar.ParseIndexID(in.ID) }
 
 // A SegmentPath names a segment of an index.
@@ -59,7 +59,7 @@ type binaryOutput struct {
 func binaryOut(b []byte) *binaryOutput { return &binaryOutput{cparhttp.TypeBinary, b} }
 
 type sizeOutput struct {
-	// huma leaves a zero header out, and the length of an empty segment is 0.
+	// huma omits zero headers, and the length of an empty segment is 0.
 	Length string `header:"Content-Length"`
 	Type   string `header:"Content-Type"`
 }
@@ -89,13 +89,13 @@ func (s *server) register(h huma.API) {
 			op.Responses["200"] = &huma.Response{Description: what, Content: binary}
 		}
 	}
-	huma.Register(h, operation("health", http.MethodGet, cparhttp.PathHealth, "Tell that the cloud is there"), s.health)
+	huma.Register(h, operation("health", http.MethodGet, cparhttp.PathHealth, "Check that the cloud is running"), s.health)
 	huma.Register(h, operation("list-indexes", http.MethodGet, cparhttp.PathIndexes, "List the active indexes"), s.list)
 	huma.Register(h, operation("delete-index", http.MethodDelete, cparhttp.PathIndex, "Delete an index"), s.delete)
 	huma.Register(h, operation("get-manifest", http.MethodGet, cparhttp.PathManifest, "Fetch the active manifest", gives("The manifest")), s.manifest)
-	huma.Register(h, operation("activate-index", http.MethodPut, cparhttp.PathManifest, "Make an index active whose segments are all there", takes("The manifest")), s.activate)
-	huma.Register(h, operation("missing-segments", http.MethodPost, cparhttp.PathMissing, "Tell which segments of a manifest are to be uploaded", takes("The manifest")), s.missing)
-	huma.Register(h, operation("has-segment", http.MethodHead, cparhttp.PathSegment, "Tell whether a segment is there, uploaded or active"), s.hasSegment)
+	huma.Register(h, operation("activate-index", http.MethodPut, cparhttp.PathManifest, "Activate an index whose segments are all uploaded", takes("The manifest")), s.activate)
+	huma.Register(h, operation("missing-segments", http.MethodPost, cparhttp.PathMissing, "List the segments of a manifest that are still to be uploaded", takes("The manifest")), s.missing)
+	huma.Register(h, operation("has-segment", http.MethodHead, cparhttp.PathSegment, "Check whether a segment is stored, uploaded or active"), s.hasSegment)
 	huma.Register(h, operation("get-segment", http.MethodGet, cparhttp.PathSegment, "Fetch a segment of the active index", gives("The segment's bytes")), s.segment)
 	huma.Register(h, operation("put-segment", http.MethodPut, cparhttp.PathSegment, "Upload a segment", takes("The segment's bytes, with the digest that the path names")), s.upload)
 	huma.Register(h, operation("annotate", http.MethodPost, cparhttp.PathAnnotate, "Find the records nearest to an encrypted request", takes("The request"), gives("The reply")), s.annotate)
@@ -117,7 +117,7 @@ func (s *server) list(context.Context, *none) (*listOutput, error) {
 	for _, x := range infos {
 		info := cparhttp.IndexInfo{ID: x.ID, Scheme: x.Scheme.String(), Records: x.Records, Bytes: x.Bytes}
 		if x.Err != nil {
-			info.Scheme, info.Damaged = "", "its manifest cannot be read"
+			info.Scheme, info.Damaged = "", "its manifest is unreadable"
 		}
 		out.Body.Indexes = append(out.Body.Indexes, info)
 	}
@@ -146,7 +146,7 @@ func (s *server) activate(_ context.Context, in *manifestInput) (*none, error) {
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, err := in.readAll(cparhttp.MaxManifestBytes, s.o.Silence)
+	b, err := in.readAll(cparhttp.MaxManifestBytes, s.o.StallTimeout)
 	if err == nil {
 		err = s.store.PutManifest(id, b)
 	}
@@ -158,7 +158,7 @@ func (s *server) missing(_ context.Context, in *manifestInput) (*missingOutput, 
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, err := in.readAll(cparhttp.MaxManifestBytes, s.o.Silence)
+	b, err := in.readAll(cparhttp.MaxManifestBytes, s.o.StallTimeout)
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -200,7 +200,7 @@ func (s *server) segment(_ context.Context, in *SegmentPath) (*streamOutput, err
 		ctx.SetHeader("Content-Type", cparhttp.TypeBinary)
 		ctx.SetHeader("Content-Length", fmt.Sprint(r.Size()))
 		ctx.SetStatus(http.StatusOK)
-		// A reader that has gone away is no error of the cloud's.
+		// A client that disconnects is not an error of the cloud.
 		_, _ = io.CopyBuffer(struct{ io.Writer }{ctx.BodyWriter()}, struct{ io.Reader }{r}, make([]byte, 256<<10))
 	}}, nil
 }
@@ -208,7 +208,7 @@ func (s *server) segment(_ context.Context, in *SegmentPath) (*streamOutput, err
 func (s *server) upload(_ context.Context, in *uploadInput) (*none, error) {
 	id, d, err := in.name()
 	if err == nil {
-		err = s.store.PutSegment(id, d, in.length, in.stream(s.o.Silence))
+		err = s.store.PutSegment(id, d, in.length, in.stream(s.o.StallTimeout))
 	}
 	return nil, s.problem(err)
 }

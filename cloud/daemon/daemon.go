@@ -1,6 +1,5 @@
-// Package daemon runs a cloud as a process does: it opens the data folder,
-// listens on a loopback address, serves until it is told to stop, lets the
-// requests under way end, and closes the folder.
+// Package daemon runs a cloud: it opens the data folder, listens on a loopback address,
+// serves until stopped, lets running requests finish, and closes the folder.
 package daemon
 
 import (
@@ -20,23 +19,21 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Options of Run.
+// Options configures Run.
 type Options struct {
-	// Data is the data folder; it is made if it does not exist.
+	// Data is the data folder, created if missing.
 	Data string
-	// Listen is the address, host:port; port 0 takes a free one.
+	// Listen is the address, host:port; port 0 picks a free port.
 	Listen string
-	// Workers is how many goroutines share one request; as many as there are
-	// cores where 0.
+	// Workers is the number of goroutines that share one request; 0 means the number of cores.
 	Workers int
-	// Memory says where the rows of loaded indexes lie.
+	// Memory says where the rows of loaded indexes are kept.
 	Memory indexdir.Memory
-	// Log takes what happens; nil discards it.
+	// Log receives events; nil discards them.
 	Log *slog.Logger
-	// Ready is told the real address when requests are taken.
+	// Ready is called with the actual address once requests are accepted.
 	Ready func(addr net.Addr)
-	// Grace is how long requests under way may take after the stop; ten
-	// seconds where 0.
+	// Grace is how long running requests may take after the stop; 0 means ten seconds.
 	Grace time.Duration
 }
 
@@ -65,7 +62,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return hint.Add(fmt.Errorf("listening on %s: %w: %w", o.Listen, cpar.ErrInput, err), "pass another port, or port 0 for a free one")
 	}
-	// What a name resolves to is looked at too: localhost is one by custom only.
+	// The resolved address is checked too: localhost is loopback only by convention.
 	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
 		l.Close()
 		return notLoopback(o.Listen)
@@ -110,6 +107,6 @@ func checkListen(listen string) error {
 }
 
 func notLoopback(listen string) error {
-	err := fmt.Errorf("%w: %s is not a loopback address; tokens and TLS, without which nobody else should reach a cloud, come in a later version", cpar.ErrInput, listen)
+	err := fmt.Errorf("%w: %s is not a loopback address; tokens and TLS, needed before anyone else may reach a cloud, come in a later version", cpar.ErrInput, listen)
 	return hint.Add(err, "listen on 127.0.0.1, ::1 or localhost, and reach it from elsewhere through a tunnel such as ssh -L")
 }

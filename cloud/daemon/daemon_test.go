@@ -18,7 +18,7 @@ import (
 
 func TestRun(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	for range 2 { // the second start needs the lock and the port given back
+	for range 2 { // the second start needs the lock and the port to be free
 		ctx, stop := context.WithCancel(t.Context())
 		ready, done := make(chan net.Addr, 1), make(chan error, 1)
 		go func() {
@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Health(ctx); err != nil {
+		if _, err := c.List(ctx); err != nil {
 			t.Error(err)
 		}
 		err = daemon.Run(ctx, daemon.Options{Data: data, Listen: "127.0.0.1:0"})
@@ -52,9 +52,9 @@ func TestRun(t *testing.T) {
 				t.Error(err)
 			}
 		case <-time.After(5 * time.Second):
-			t.Fatal("it does not stop")
+			t.Fatal("the daemon does not stop")
 		}
-		if err := c.Health(t.Context()); !errors.Is(err, cpar.ErrCloud) || hint.Of(err) != "is cpard running at http://"+addr.String()+"?" {
+		if _, err := c.List(t.Context()); !errors.Is(err, cpar.ErrCloud) || hint.Of(err) != "is cpard running at http://"+addr.String()+"?" {
 			t.Errorf("after the stop: %v (hint %q)", err, hint.Of(err))
 		}
 	}
@@ -65,7 +65,7 @@ func TestLoopbackOnly(t *testing.T) {
 		data := filepath.Join(t.TempDir(), "d")
 		err := daemon.Run(t.Context(), daemon.Options{Data: data, Listen: listen})
 		if _, e := os.Stat(data); e == nil {
-			t.Errorf("%q: the data folder was made", listen)
+			t.Errorf("%q: the data folder was created", listen)
 		}
 		if !errors.Is(err, cpar.ErrInput) || hint.Of(err) == "" {
 			t.Errorf("%q: %v", listen, err)

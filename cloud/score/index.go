@@ -20,30 +20,29 @@ import (
 	"cpar/kdforest"
 )
 
-// An Index is an encrypted index laid open for search. It refers to the
-// segments it was made of, which must stay in memory as long as it is used.
-// It does not change and may be used by many goroutines at once.
+// An Index is an encrypted index ready for search. It refers to the segments that it was
+// loaded from, which must stay in memory while it is used. It is immutable and safe for
+// concurrent use.
 type Index struct {
 	Manifest *cpar.Manifest
-	// Forest is nil where the index has none.
+	// Forest is nil if the index has none.
 	Forest *cpar.Forest
-	// Lists are the inverted file; nil where the index has none.
+	// Lists is the inverted file, nil if the index has none.
 	Lists *ivf.Lists
-	// vectors are C(V) of records, centroids C(V) of the lists' centroids,
-	// planes C(H) of planes.
+	// vectors holds C(V) of the records, centroids C(V) of the lists' centroids, planes
+	// C(H) of the planes.
 	vectors, centroids, planes table
 	keywords                   []byte
-	// firstCut[f] is the number of the first plane of field f, and
-	// firstCut[f+1] that of the first plane beyond.
+	// The planes of field f have the numbers firstCut[f] to firstCut[f+1]−1.
 	firstCut []uint32
 	ballots  func() *kdforest.Ballots
 }
 
-// Ballots are those of the forest, made when the first search by rank asks.
+// Ballots returns the forest's ballots, which the first search by rank creates.
 func (x *Index) Ballots() *kdforest.Ballots { return x.ballots() }
 
-// Load lays an index open. segments holds the bytes of each segment that the
-// manifest lists, in its order, checked against their digests.
+// Load prepares an index for search. segments holds the bytes of every segment in the
+// manifest's order, already checked against their digests. Errors wrap cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("loading index %v: %w", m.ID, err)
@@ -71,7 +70,7 @@ func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	return x, nil
 }
 
-// take lays one segment open.
+// take prepares one segment.
 func (x *Index) take(kind cpar.SegmentKind, b []byte) error {
 	switch kind {
 	case cpar.SegmentVectors:

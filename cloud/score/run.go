@@ -6,11 +6,10 @@ import (
 	"cpar/internal/modq"
 )
 
-// Run sets scores[i] to Comp of record first+i. Records that follow each other
-// are read from memory as fast as it gives them.
+// Run sets scores[i] to Comp of record first+i. Consecutive records are read at memory speed.
 func (s *Space) Run(first uint32, scores []int64) { s.run(&s.index.vectors, first, scores) }
 
-// Centroids are the centroids of the inverted file, scored as records are.
+// Centroids scores the centroids of the inverted file as if they were records.
 type Centroids struct{ s *Space }
 
 // Centroids returns the lists' centroids.
@@ -19,17 +18,17 @@ func (s *Space) Centroids() Centroids { return Centroids{s} }
 // Run sets scores[i] to the score of the centroid of list first+i.
 func (c Centroids) Run(first uint32, scores []int64) { c.s.run(&c.s.index.centroids, first, scores) }
 
-// buffer is how many products a run makes before it rounds them: few enough to
-// stay in the nearest cache.
+// buffer is the number of products computed before they are rounded: few enough to stay
+// in the L1 cache.
 const buffer = 4096
 
-// products are the memory of one run, which may be one of several at once.
-var products = sync.Pool{New: func() any { return new([buffer]uint64) }}
+// productBuffers recycles the buffers of runs, several of which may be active at once.
+var productBuffers = sync.Pool{New: func() any { return new([buffer]uint64) }}
 
 func (s *Space) run(t *table, first uint32, scores []int64) {
 	s.touched.Add(t.bytes(len(scores)))
-	p := products.Get().(*[buffer]uint64)
-	defer products.Put(p)
+	p := productBuffers.Get().(*[buffer]uint64)
+	defer productBuffers.Put(p)
 	for len(scores) > 0 {
 		n := min(buffer, len(scores))
 		t.run(p[:n], first, s.q.Vector)
@@ -38,14 +37,14 @@ func (s *Space) run(t *table, first uint32, scores []int64) {
 	}
 }
 
-// A Pass is several requests laid against one index: a row is read from memory
-// once for all of them. It may be used by many goroutines at once.
+// A Pass scores several requests to one index together: each row is read from memory once
+// for all of them. It is safe for concurrent use.
 type Pass struct {
 	spaces []*Space
 	packed []uint64
 }
 
-// NewPass lays out spaces, at least one, all of one index.
+// NewPass combines spaces, at least one, all on the same index.
 func NewPass(spaces []*Space) *Pass {
 	vectors := make([][]uint64, len(spaces))
 	for i, s := range spaces {
@@ -54,14 +53,10 @@ func NewPass(spaces []*Space) *Pass {
 	return &Pass{spaces, modq.Pack(vectors)}
 }
 
-// Len is the number of requests.
-func (p *Pass) Len() int { return len(p.spaces) }
-
-// Run sets scores[i·Len+k] to the score of record first+i for request k.
+// Run sets scores[i·n+k] to the score of record first+i for request k of n.
 func (p *Pass) Run(first uint32, scores []int64) { p.run(&p.spaces[0].index.vectors, first, scores) }
 
-// Centroids sets scores[i·Len+k] to the score of the centroid of list first+i
-// for request k.
+// Centroids sets scores[i·n+k] to the score of list first+i's centroid for request k of n.
 func (p *Pass) Centroids(first uint32, scores []int64) {
 	p.run(&p.spaces[0].index.centroids, first, scores)
 }
@@ -72,8 +67,8 @@ func (p *Pass) run(t *table, first uint32, scores []int64) {
 	for _, s := range p.spaces {
 		s.touched.Add(t.bytes(rows))
 	}
-	out := products.Get().(*[buffer]uint64)
-	defer products.Put(out)
+	out := productBuffers.Get().(*[buffer]uint64)
+	defer productBuffers.Put(out)
 	for at := 0; at < rows; {
 		part := t.part(first+uint32(at), min(buffer/n, rows-at))
 		here := len(part) / t.dim
@@ -83,7 +78,7 @@ func (p *Pass) run(t *table, first uint32, scores []int64) {
 	}
 }
 
-// round makes scores of products.
+// round turns products into scores.
 func round(scores []int64, products []uint64, shift uint8) {
 	scores = scores[:len(products)]
 	for i, p := range products {

@@ -14,7 +14,7 @@ import (
 	"cpar/kdforest"
 )
 
-// parts are an index before it is loaded.
+// parts is an index before it is loaded.
 type parts struct {
 	m        *cpar.Manifest
 	segments [][]byte
@@ -29,7 +29,7 @@ func request(dim int) *cpar.Request {
 	return &cpar.Request{Index: cpar.IndexID{1}, Vector: make([]uint64, dim), Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 1, Approx: 100}}
 }
 
-// lists is an index of scheme cpar with an inverted file of 6 records.
+// lists makes an index of scheme cpar with an inverted file of 6 records.
 func lists(first ...byte) *parts {
 	p := capia(4, 2)
 	p.m.Scheme, p.m.Lists = cpar.SchemeCPAR, uint32(len(first))
@@ -46,7 +46,7 @@ func lists(first ...byte) *parts {
 	return p
 }
 
-// numbered are n rows of dim words; the first word of row i is i, from first on.
+// numbered makes n rows of dim words; row i starts with the word first+i.
 func numbered(first, n, dim int) (b []byte) {
 	for i := range n {
 		row := make([]uint64, dim)
@@ -56,7 +56,7 @@ func numbered(first, n, dim int) (b []byte) {
 	return b
 }
 
-// capia is an index whose vector segments have so many rows each.
+// capia makes an index whose vector segments have the given numbers of rows.
 func capia(rows ...int) *parts {
 	p := &parts{m: &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: cpar.IndexID{1}, Dim: 3, Shift: 4, KeywordBytes: 2}}
 	n := 0
@@ -74,8 +74,8 @@ func capia(rows ...int) *parts {
 	return p
 }
 
-// forest is an index of scheme cpar over rows that are often equal, so that
-// fields have few planes, and some none.
+// forest makes an index of scheme cpar over rows that are often equal, so that fields
+// have few planes, and some none.
 func forest(t *testing.T) *parts {
 	t.Helper()
 	const n, fields = 60, 5
@@ -109,7 +109,7 @@ func forest(t *testing.T) *parts {
 	return p
 }
 
-// TestRows: every record is found, however the vectors are cut.
+// TestRows: every record is found, however the vectors are divided.
 func TestRows(t *testing.T) {
 	for _, rows := range [][]int{{6}, {3, 3}, {4, 2}, {2, 2, 2}, {1, 1, 1, 1, 1, 1}, {5, 1}} {
 		p := capia(rows...)
@@ -169,21 +169,21 @@ func TestLoadRefuses(t *testing.T) {
 		spoil func(*parts)
 		say   string
 	}{
-		"a last segment that is larger":    {capia(1, 5), nil, "unequal size"},
-		"a last one larger than two":       {capia(2, 2, 3), nil, "unequal size"},
-		"a smaller one in the middle":      {capia(3, 2, 3), nil, "unequal size"},
-		"a larger one in the middle":       {capia(2, 3, 1), nil, "unequal size"},
-		"an impossible manifest":           {capia(6), func(p *parts) { p.m.Records = 0 }, "0 records"},
-		"a segment too few":                {capia(6), func(p *parts) { p.segments = p.segments[:2] }, "2 segments"},
-		"a segment too many":               {capia(6), func(p *parts) { p.segments = append(p.segments, nil) }, "4 segments"},
-		"short vectors":                    {capia(6), func(p *parts) { p.segments[0] = p.segments[0][:8] }, "has 8 bytes"},
-		"long keywords":                    {capia(6), func(p *parts) { p.segments[1] = make([]byte, 13) }, "has 13 bytes"},
-		"lists that begin late":            {lists(1, 3), nil, "reading lists"},
-		"an empty list":                    {lists(0, 3, 3), nil, "reading lists"},
-		"lists in another order":           {lists(0, 4, 2), nil, "reading lists"},
-		"a list beyond the last record":    {lists(0, 6), nil, "reading lists"},
-		"a forest that is none":            {forest(t), func(p *parts) { clear(p.segments[2]) }, "reading forest"},
-		"a forest with a record not there": {forest(t), func(p *parts) { p.segments[2][4*p.m.Planes] = 200 }, "reading forest"},
+		"a last segment that is larger":  {capia(1, 5), nil, "unequal size"},
+		"a last one larger than two":     {capia(2, 2, 3), nil, "unequal size"},
+		"a smaller one in the middle":    {capia(3, 2, 3), nil, "unequal size"},
+		"a larger one in the middle":     {capia(2, 3, 1), nil, "unequal size"},
+		"an impossible manifest":         {capia(6), func(p *parts) { p.m.Records = 0 }, "0 records"},
+		"one segment too few":            {capia(6), func(p *parts) { p.segments = p.segments[:2] }, "2 segments"},
+		"one segment too many":           {capia(6), func(p *parts) { p.segments = append(p.segments, nil) }, "4 segments"},
+		"short vectors":                  {capia(6), func(p *parts) { p.segments[0] = p.segments[0][:8] }, "has 8 bytes"},
+		"long keywords":                  {capia(6), func(p *parts) { p.segments[1] = make([]byte, 13) }, "has 13 bytes"},
+		"lists that start late":          {lists(1, 3), nil, "reading lists"},
+		"an empty list":                  {lists(0, 3, 3), nil, "reading lists"},
+		"lists in another order":         {lists(0, 4, 2), nil, "reading lists"},
+		"a list beyond the last record":  {lists(0, 6), nil, "reading lists"},
+		"not a forest":                   {forest(t), func(p *parts) { clear(p.segments[2]) }, "reading forest"},
+		"a forest with a missing record": {forest(t), func(p *parts) { p.segments[2][4*p.m.Planes] = 200 }, "reading forest"},
 	} {
 		if c.spoil != nil {
 			c.spoil(c.parts)
@@ -194,7 +194,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestLeftAndFields: against counting all planes one by one.
+// TestLeftAndFields compares with counting all planes one by one.
 func TestLeftAndFields(t *testing.T) {
 	p := forest(t)
 	x, err := Load(p.m, p.segments)
@@ -203,7 +203,7 @@ func TestLeftAndFields(t *testing.T) {
 	}
 	q := &cpar.Request{Index: p.m.ID, Vector: make([]uint64, p.m.Dim), Order: make([]cpar.OrderCiphertext, p.m.Fields),
 		Params: cpar.Params{Scheme: cpar.SchemeCPAR, L: 1, Approx: 100, Search: cpar.SearchByRank}}
-	// Below all cuts, on and between them, above all.
+	// Below all cuts, on and between them, and above all.
 	for at := cpar.OrderCiphertext(0); at <= 130; at += 5 {
 		for f := range q.Order {
 			q.Order[f] = at
@@ -226,12 +226,12 @@ func TestLeftAndFields(t *testing.T) {
 				f.Beyond++
 			}
 		}
-		for f := range want { // a field that no plane cuts
+		for f := range want { // no plane cuts this field
 			if f > 0 && want[f].Last == 0 {
 				want[f].First, want[f].Last = want[f-1].Last, want[f-1].Last
 			}
 		}
-		for range 2 { // the second time from what was counted
+		for range 2 { // the second call reuses the counts
 			if got := s.Fields(); !slices.Equal(got, want) {
 				t.Errorf("request at %d: fields %v, want %v", at, got, want)
 			}

@@ -16,23 +16,22 @@ import (
 	"cpar/kdforest"
 )
 
-// A Space is one request laid against an index: what kdforest and ivf ask in
-// order to search. It serves one search. Run and Score may be called by several
-// goroutines at once; everything else belongs to one.
+// A Space is one request to one index, in the form that kdforest and ivf search. It
+// serves a single search. Run and Score are safe for concurrent use; everything else
+// belongs to one goroutine.
 type Space struct {
 	index *Index
 	q     *cpar.Request
-	// planeScore holds |r_p·(V_s[f] − split)| of the planes asked for so far,
-	// plus 1; 0 is not asked yet. Nodes share planes, so most are asked often.
+	// planeScore holds |r_p·(V_s[f] − split)| + 1 of the planes needed so far, 0 for
+	// others. Nodes share planes, so most planes are needed often.
 	planeScore []uint64
-	fields     []kdforest.Field // of a search by rank, once asked for
+	fields     []kdforest.Field // set by the first call of Fields
 	touched    atomic.Uint64
 }
 
 var spaces = sync.Pool{New: func() any { return new(Space) }}
 
-// NewSpace checks that q fits the index and lays it against it. Errors wrap
-// cpar.ErrInput.
+// NewSpace checks that q fits the index and returns its Space. Errors wrap cpar.ErrInput.
 func NewSpace(x *Index, q *cpar.Request) (*Space, error) {
 	if err := x.check(q); err != nil {
 		return nil, fmt.Errorf("request to index %v: %w", x.Manifest.ID, err)
@@ -47,8 +46,7 @@ func NewSpace(x *Index, q *cpar.Request) (*Space, error) {
 	return s, nil
 }
 
-// Release gives the space's memory to the next one. It need not be called, and
-// the space must not be used afterwards.
+// Release recycles the memory of s, which must not be used afterwards. Calling it is optional.
 func (s *Space) Release() {
 	s.index, s.q = nil, nil
 	spaces.Put(s)
@@ -77,22 +75,22 @@ func (x *Index) check(q *cpar.Request) error {
 	case q.Index != m.ID:
 		return fail("it is for index %v", q.Index)
 	case !m.Serves(p) || p.UsesForest() && x.Forest == nil || p.Search == cpar.SearchIVF && x.Lists == nil:
-		return hint.Add(fail("it asks for search %v of scheme %v, for which the index has nothing", p.Search, p.Scheme), "%s", x.offers())
+		return hint.Add(fail("it wants search %v of scheme %v, which the index does not serve", p.Search, p.Scheme), "%s", x.offers())
 	case uint32(len(q.Vector)) != m.Dim:
 		return fail("its vector has %d words, the index has %d", len(q.Vector), m.Dim)
 	case uint32(len(q.Order)) != fields:
 		return fail("it has %d order ciphertexts, the search needs %d", len(q.Order), fields)
 	case p.UsesPlanes() && q.Planes == nil:
-		return fail("it asks for distances of planes and carries no plane vector")
+		return fail("it needs plane distances but carries no plane vector")
 	case !p.UsesPlanes() && q.Planes != nil:
-		return fail("it carries a plane vector that the search has no use for")
+		return fail("it carries a plane vector that the search does not need")
 	case q.Planes != nil && uint32(len(q.Planes.Vector)) != m.Fields+1:
 		return fail("its plane vector has %d words, the index has %d", len(q.Planes.Vector), m.Fields+1)
 	}
 	return nil
 }
 
-// offers says what an index can be asked for.
+// offers says which searches the index serves, for a hint.
 func (x *Index) offers() string {
 	var can []string
 	if x.Forest != nil {
@@ -102,23 +100,23 @@ func (x *Index) offers() string {
 		can = append(can, "ivf")
 	}
 	if len(can) == 0 {
-		return "it can be scanned: ask for scheme capia"
+		return "it can only be scanned: ask for scheme capia"
 	}
 	return "it serves the searches " + strings.Join(can, " and ") + ", and scheme capia"
 }
 
-// Touched is the number of bytes of ciphertext read.
+// Touched returns the number of ciphertext bytes read.
 func (s *Space) Touched() uint64 { return s.touched.Load() }
 
-// Left reports whether the request lies on the left of a plane: OPE(V_s[s]) ≤
-// OPE(V[s]) in the paper (Algorithm 1). Ties go left, as they were built.
+// Left reports whether the request lies to the left of a plane: OPE(V_s[s]) ≤ OPE(V[s])
+// in the paper (Algorithm 1). Ties go left, as in the build.
 func (s *Space) Left(plane uint32) bool {
 	cut := s.index.Forest.Cuts[plane]
 	return s.q.Order[cut.Field] <= cut.Order
 }
 
-// Fields tells of every field how many of its planes the request lies beyond: order
-// comparisons, counted.
+// Fields returns, for every field, how many of its planes the request lies beyond, by
+// counting order comparisons.
 func (s *Space) Fields() []kdforest.Field {
 	if len(s.fields) > 0 {
 		return s.fields
@@ -137,8 +135,8 @@ func (s *Space) Fields() []kdforest.Field {
 func (s *Space) Score(records []uint32, scores []int64) {
 	x := s.index
 	s.touched.Add(x.vectors.bytes(len(records)))
-	p := products.Get().(*[buffer]uint64)
-	defer products.Put(p)
+	p := productBuffers.Get().(*[buffer]uint64)
+	defer productBuffers.Put(p)
 	for len(records) > 0 {
 		n := min(buffer, len(records))
 		x.vectors.gather(p[:n], records[:n], s.q.Vector)
@@ -147,12 +145,12 @@ func (s *Space) Score(records []uint32, scores []int64) {
 	}
 }
 
-// Beyond reports whether everything beyond a plane is farther than a record
-// with score worst (type 2 comparison). Approximate: a plane distance counts
-// 0.75 of itself, since the projection can fall below L1.
+// Beyond reports whether everything beyond a plane is farther away than a record with
+// score worst (type 2 comparison). It is approximate: a plane counts 0.75 of its
+// distance, since the projection can fall below L1.
 func (s *Space) Beyond(plane uint32, worst int64) bool {
-	// In 128 bits, so that no request can make the product wrap.
-	hi, lo := bits.Mul64(s.away(plane), s.q.Planes.Scale)
+	// Use 128 bits so that no request can make the product wrap.
+	hi, lo := bits.Mul64(s.planeDistance(plane), s.q.Planes.Scale)
 	if hi>>16 != 0 {
 		return true
 	}
@@ -167,15 +165,15 @@ func (s *Space) Beyond(plane uint32, worst int64) bool {
 	return int64(far-offset) > worst
 }
 
-// Distance is how far the request is from a plane in units of 1/r_p, an exact
+// Distance returns how far the request is from a plane, in units of 1/r_p. It is an exact
 // integer: |r_p·(V_s[f] − split)|.
-func (s *Space) Distance(plane uint32) float64 { return float64(s.away(plane)) }
+func (s *Space) Distance(plane uint32) float64 { return float64(s.planeDistance(plane)) }
 
-// Reach is asked by nobody, since a best-bin search does not prune.
+// Reach is never called: a best-bin search does not prune.
 func (s *Space) Reach(int64) float64 { return math.Inf(1) }
 
-// away is |r_p·(V_s[f] − split)|, computed once a plane.
-func (s *Space) away(plane uint32) uint64 {
+// planeDistance is |r_p·(V_s[f] − split)|, computed once per plane.
+func (s *Space) planeDistance(plane uint32) uint64 {
 	if s.planeScore[plane] == 0 {
 		x := s.index
 		product := modq.Dot(x.planes.row(plane), s.q.Planes.Vector)
@@ -186,8 +184,8 @@ func (s *Space) away(plane uint32) uint64 {
 	return s.planeScore[plane] - 1
 }
 
-// PlaneScores returns the signed score of every plane, for a request that
-// carries a plane vector: what such a request shows a cloud.
+// PlaneScores returns the signed score of every plane: what a request with a plane vector
+// reveals to a cloud. Errors wrap cpar.ErrInput.
 func (x *Index) PlaneScores(q *cpar.Request) ([]int64, error) {
 	if err := x.check(q); err != nil {
 		return nil, fmt.Errorf("request to index %v: %w", x.Manifest.ID, err)

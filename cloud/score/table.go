@@ -6,14 +6,14 @@ import (
 	"cpar/internal/modq"
 )
 
-// A table is rows of dim words modulo 2⁶⁴, cut into chunks of per rows each,
-// the last of which may be smaller.
+// A table holds rows of dim words modulo 2⁶⁴ in chunks of per rows each; the last chunk
+// may be smaller.
 type table struct {
 	dim, per int
 	chunks   [][]uint64
 }
 
-// row returns a row.
+// row returns row i.
 func (t *table) row(i uint32) []uint64 {
 	c, at := int(i)/t.per, int(i)%t.per*t.dim
 	return t.chunks[c][at : at+t.dim : at+t.dim]
@@ -22,7 +22,7 @@ func (t *table) row(i uint32) []uint64 {
 // bytes is the size of n rows.
 func (t *table) bytes(n int) uint64 { return uint64(n) * uint64(t.dim) * 8 }
 
-// part returns the rows from first on that lie in one chunk, at most n.
+// part returns at most n rows, starting at first, from a single chunk.
 func (t *table) part(first uint32, n int) []uint64 {
 	c, at := int(first)/t.per, int(first)%t.per
 	rows := t.chunks[c][at*t.dim:]
@@ -45,23 +45,23 @@ func (t *table) gather(dst []uint64, index []uint32, x []uint64) {
 		modq.Gather(dst, t.chunks[0], index, x)
 		return
 	}
-	for len(index) > sorted {
-		t.gatherSorted(dst[:sorted], index[:sorted], x)
-		dst, index = dst[sorted:], index[sorted:]
+	for len(index) > maxSorted {
+		t.gatherSorted(dst[:maxSorted], index[:maxSorted], x)
+		dst, index = dst[maxSorted:], index[maxSorted:]
 	}
 	t.gatherSorted(dst, index, x)
 }
 
-// sorted is how many rows are sorted by chunk at once: more than a round of
-// a forest depth first has, few enough for the simplest of sorts.
-const sorted = 32
+// maxSorted is the number of rows maxSorted by chunk at once: more than one round of a
+// depth-first search, few enough for insertion sort.
+const maxSorted = 32
 
-// gatherSorted multiplies the rows of a chunk together, so that the next row is
-// being fetched while one is multiplied.
+// gatherSorted handles the rows of each chunk together, so that one row is fetched while
+// another is multiplied.
 func (t *table) gatherSorted(dst []uint64, index []uint32, x []uint64) {
-	var order [sorted]uint8
-	var rows [sorted]uint32
-	var products [sorted]uint64
+	var order [maxSorted]uint8
+	var rows [maxSorted]uint32
+	var products [maxSorted]uint64
 	for i := range index {
 		at := i
 		for ; at > 0 && index[order[at-1]] > index[i]; at-- {
@@ -82,8 +82,8 @@ func (t *table) gatherSorted(dst []uint64, index []uint32, x []uint64) {
 	}
 }
 
-// add appends a chunk. One that lies in memory where the last one ends
-// becomes part of it: rows that were copied are one piece.
+// add appends a chunk. A chunk that starts in memory where the last one ends extends it,
+// so copied rows become a single piece.
 func (t *table) add(rows []uint64) {
 	if n := len(t.chunks); n > 0 {
 		last := t.chunks[n-1]
@@ -95,7 +95,7 @@ func (t *table) add(rows []uint64) {
 	t.chunks = append(t.chunks, rows)
 }
 
-// close reports whether every row can be found by one division.
+// close sets per and reports whether the chunks are regular, so that one division finds any row.
 func (t *table) close() bool {
 	if len(t.chunks) == 0 {
 		return true

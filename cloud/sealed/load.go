@@ -10,9 +10,9 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Load lays an index open. segments holds the bytes of each segment that the
-// manifest lists, in its order, checked against their digests; they must stay in
-// memory as long as the index is used.
+// Load prepares an index for search. segments holds the bytes of every segment in the
+// manifest's order, already checked against their digests; they must stay in memory while
+// the index is used. Errors wrap cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	x, err := load(m, segments)
 	if err != nil {
@@ -28,7 +28,7 @@ func load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	if len(segments) != len(m.Segments) {
 		return nil, fmt.Errorf("%w: %d segments, its manifest lists %d", cpar.ErrCorrupt, len(segments), len(m.Segments))
 	}
-	// A manifest lists the parameters behind the vectors.
+	// The manifest lists the parameters after the vectors.
 	var p lattice.Params
 	for i, s := range m.Segments {
 		if uint64(len(segments[i])) != s.Bytes {
@@ -62,7 +62,7 @@ func load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	return x, err
 }
 
-// decodeGroups reads a segment of whole groups, which they keep.
+// decodeGroups reads a segment of whole groups. They keep b.
 func decodeGroups(p lattice.Params, b []byte) (groups []*lattice.Group, err error) {
 	size := p.GroupSize()
 	if len(b)%size != 0 {
@@ -78,14 +78,14 @@ func decodeGroups(p lattice.Params, b []byte) (groups []*lattice.Group, err erro
 	return groups, nil
 }
 
-// Annotate answers requests of scheme sealed, all or none, in their order. Each
-// reads every group once; as many goroutines share it as there are workers, or
-// cores where that is 0. Visited and Touched of a reply are not sent.
+// Annotate answers requests of scheme sealed, all or none, in the same order. Each
+// request reads every group once, shared by the given number of goroutines (0 means the
+// number of cores). Visited and Touched of the replies are not sent.
 func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	// All are read before the first is worked on: one bad request fails them all.
+	// Decode all requests before evaluating the first: one bad request fails the batch.
 	decoded := make([]*lattice.Request, len(requests))
 	for i, r := range requests {
 		var err error
@@ -113,8 +113,8 @@ func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Requ
 	return replies, nil
 }
 
-// decode reads a request. One that does not fit is its sender's mistake, and not
-// damage of the index.
+// decode reads a request. A request that does not fit is a mistake of its sender, not
+// damage to the index.
 func (x *Index) decode(r *cpar.Request) (*lattice.Request, error) {
 	q, err := lattice.DecodeRequest(x.params, r.Opaque)
 	switch {

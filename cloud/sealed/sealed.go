@@ -1,10 +1,10 @@
-// Package sealed is the cloud's side of scheme sealed: it multiplies encrypted
-// records by an encrypted request and cannot read one of the products.
+// Package sealed is the cloud's side of scheme sealed. It multiplies encrypted records by
+// an encrypted request and cannot read the products.
 //
-//	groups (stored), request ──▶ one encrypted number a record
+//	groups (stored), request ──▶ one encrypted number per record
 //
-// It learns how many records there are, their dimension, and when requests
-// come. Package lattice says what is computed.
+// The cloud learns how many records there are, their dimension, and when requests arrive.
+// Package lattice says what is computed.
 package sealed
 
 import (
@@ -15,18 +15,18 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Index is the groups of an index in the order in which they were added. It
-// may be used by several goroutines at once.
+// Index holds the groups of an index in the order in which they were added. It is safe
+// for concurrent use.
 type Index struct {
 	params  lattice.Params
 	id      cpar.IndexID
 	state   lattice.State
 	groups  []*lattice.Group
-	first   []int // of each group, the number of its first record
+	first   []int // number of each group's first record
 	records int
 }
 
-// NewIndex checks that the groups belong together. It keeps them.
+// NewIndex checks that the groups fit together, and keeps them.
 func NewIndex(p lattice.Params, id cpar.IndexID, groups []*lattice.Group) (*Index, error) {
 	state, err := lattice.NewState(p, id)
 	if err != nil {
@@ -35,7 +35,7 @@ func NewIndex(p lattice.Params, id cpar.IndexID, groups []*lattice.Group) (*Inde
 	x := &Index{params: p, id: id, state: state, groups: groups}
 	for i, g := range groups {
 		if !g.Fits(p, id) {
-			return nil, fmt.Errorf("opening a sealed index: %w: group %d is not of this index", cpar.ErrCorrupt, i)
+			return nil, fmt.Errorf("opening a sealed index: %w: group %d belongs to another index", cpar.ErrCorrupt, i)
 		}
 		x.first = append(x.first, x.records)
 		x.records += g.Count
@@ -47,11 +47,11 @@ func NewIndex(p lattice.Params, id cpar.IndexID, groups []*lattice.Group) (*Inde
 // Records is the number of records.
 func (x *Index) Records() int { return x.records }
 
-// Evaluate multiplies every record by the request. Every group is read once,
-// from its first byte to its last. workers bounds the goroutines.
+// Evaluate multiplies every record by the request. It reads every group once,
+// sequentially. workers bounds the number of goroutines.
 func (x *Index) Evaluate(q *lattice.Request, workers int) (*lattice.Reply, error) {
 	if q.Index != x.id || len(q.Matrix) != x.params.Words() {
-		return nil, fmt.Errorf("evaluating a sealed request: %w: it is of another index", cpar.ErrInput)
+		return nil, fmt.Errorf("evaluating a sealed request: %w: it is for another index", cpar.ErrInput)
 	}
 	r := &lattice.Reply{Index: x.id, Number: q.Number, State: x.state, Scores: make([]uint64, x.records)}
 	err := share.Run(workers, len(x.groups), 1, func(_, from, to int) error {
@@ -61,9 +61,8 @@ func (x *Index) Evaluate(q *lattice.Request, workers int) (*lattice.Reply, error
 	return r, err
 }
 
-// evaluate writes the encrypted scores of groups from to to−1, four at a time
-// while there are as many. The factor 1/D and the one of Dot go away with
-// InterpolateFolded.
+// evaluate writes the encrypted scores of groups from to to−1, four groups at a time
+// while it can. InterpolateFolded removes the factors 1/D and that of Dot.
 func (x *Index) evaluate(scores []uint64, q *lattice.Request, from, to int) {
 	p := x.params
 	y := make([][]uint64, 4)

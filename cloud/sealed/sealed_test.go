@@ -32,7 +32,7 @@ func balanced(t testing.TB, dim, block int) lattice.Params {
 	return p
 }
 
-// randomGroups are what encrypted records look like: uniform.
+// randomGroups are uniform, as encrypted records look.
 func randomGroups(r *rand.Rand, p lattice.Params, counts []int) []*lattice.Group {
 	var groups []*lattice.Group
 	for i, count := range counts {
@@ -54,8 +54,7 @@ func coefficients(p lattice.Params, matrix []uint64) (blocks [][]uint64) {
 	return blocks
 }
 
-// slowEvaluate multiplies polynomials by the definition, coefficient by
-// coefficient, in big integers.
+// slowEvaluate multiplies polynomials by definition, coefficient by coefficient, in big integers.
 func slowEvaluate(p lattice.Params, groups []*lattice.Group, q *lattice.Request) (scores []uint64) {
 	request := coefficients(p, q.Matrix)
 	for _, g := range groups {
@@ -112,7 +111,7 @@ func TestEvaluateAgainstBigIntegers(t *testing.T) {
 				t.Errorf("%+v: the reply is not to this request", c)
 			}
 			if !slices.Equal(a.Scores, want) {
-				t.Errorf("%+v, %d workers: other scores than by the definition", c, workers)
+				t.Errorf("%+v, %d workers: scores differ from the definition", c, workers)
 			}
 		}
 	}

@@ -8,18 +8,16 @@ import (
 	"cpar/cloud/score"
 )
 
-// AnnotateBatch answers requests to one index on one core; see
-// Options.AnnotateBatch.
+// AnnotateBatch answers requests to one index on one core; see Options.AnnotateBatch.
 func AnnotateBatch(x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	return Options{Workers: 1}.AnnotateBatch(context.Background(), x, requests)
 }
 
-// AnnotateBatch answers requests to one index, replies[i] being what Annotate
-// makes of requests[i]. Scans share one pass over memory, and so do requests to
-// the inverted file as far as they want the same lists; requests by rank are read
-// at about the same places at about the same time, other requests to the forest
-// are answered one by one. One request that cannot be answered fails them all,
-// and the error tells its number, from 1.
+// AnnotateBatch answers requests to one index; replies[i] is what Annotate returns for
+// requests[i]. Scans share one pass over memory. Requests to the inverted file share the
+// lists that they have in common. Requests by rank read the same places at about the same
+// time. Other forest requests are answered one by one. One bad request fails them all,
+// and the error gives its number, from 1.
 func (o Options) AnnotateBatch(ctx context.Context, x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	spaces := make([]*score.Space, len(requests))
 	defer func() {
@@ -36,7 +34,7 @@ func (o Options) AnnotateBatch(ctx context.Context, x *score.Index, requests []*
 		if spaces[i], err = score.NewSpace(x, q); err != nil {
 			return nil, fmt.Errorf("request %d of %d: %w", i+1, len(requests), err)
 		}
-		k := o.way(q.Params)
+		k := o.kindOf(q.Params)
 		t := &tasks[k]
 		t.x, t.spaces, t.requests = x, append(t.spaces, spaces[i]), append(t.requests, q)
 		places[k] = append(places[k], i)

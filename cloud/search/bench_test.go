@@ -12,14 +12,14 @@ import (
 	"cpar/internal/modq"
 )
 
-// BenchmarkAnnotate is requests in the cloud, n records of the paper's profile in
-// the memory that the daemon gives them, by one worker and by two, one request at
-// a time and several. It reports for each request its time and the ciphertext read
-// for it, and how much longer it took than modq.Sum does for as many bytes on one
-// core: 1 is the limit of one core's memory, and two cores and batches fall below.
+// BenchmarkAnnotate measures requests in the cloud: n records of profile paper in the
+// memory the daemon uses, by one worker and by two, one request at a time and several.
+// For each request it reports the time and the ciphertext read, and how much longer it
+// took than modq.Sum takes for the same bytes on one core: 1 is the limit of one core's
+// memory; two cores and batches go below it.
 func BenchmarkAnnotate(b *testing.B) {
 	for _, n := range []int{4500, 20000} {
-		x := made(b, n, 1347, 300)
+		x := fakeIndex(b, n, 1347, 300)
 		words := make([]uint64, n*1347)
 		for i := range words {
 			words[i] = uint64(i)
@@ -39,8 +39,7 @@ func BenchmarkAnnotate(b *testing.B) {
 			{"ivf@10", by(cpar.SearchIVF, 100)},
 			{"ivf@2.5", by(cpar.SearchIVF, 25)},
 		} {
-			// Several requests in turn: one alone would leave its records in
-			// the cache.
+			// Several requests in turn: a single one would leave its records in the cache.
 			requests := make([]*cpar.Request, 64)
 			for i := range requests {
 				requests[i] = request(x, c.p, uint64(i))
@@ -86,7 +85,7 @@ func by(s cpar.Search, approx uint16) cpar.Params {
 	return cpar.Params{Scheme: cpar.SchemeCPAR, Search: s, L: 10, Approx: approx}
 }
 
-// BenchmarkMemory is one request on one core to an index in files as a push leaves
+// BenchmarkMemory measures one request on one core to an index in files as a push leaves
 // them, mapped and copied.
 func BenchmarkMemory(b *testing.B) {
 	folder := b.TempDir()
@@ -128,7 +127,7 @@ func BenchmarkMemory(b *testing.B) {
 		name string
 		p    cpar.Params
 	}{{"capia", params(cpar.SchemeCAPIA, 1000)}, {"depth@10", params(cpar.SchemeCPAR, 100)}, {"ivf@10", by(cpar.SearchIVF, 100)}} {
-		for range 3 { // in turn, since machines have slow spells
+		for range 3 { // in turn: machines have slow spells
 			for _, memory := range memories {
 				b.Run(fmt.Sprintf("%s/%v", c.name, memory), func(b *testing.B) {
 					files, err := memory.Open(folder)
@@ -155,9 +154,9 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// streaming is how many nanoseconds modq.Sum takes for a byte of words, the best of
-// a few. It is asked just before and just after what it is compared with, since
-// machines have slow spells.
+// streaming is the time in nanoseconds that modq.Sum needs per byte of words, best of a
+// few. It is measured just before and just after what it is compared with: machines have
+// slow spells.
 func streaming(words []uint64) float64 {
 	best := time.Duration(1 << 62)
 	for range 3 {

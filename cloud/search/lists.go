@@ -13,17 +13,16 @@ import (
 	"cpar/kdforest"
 )
 
-// lists answers requests to the inverted file. Which records a search visits is
-// settled by the centroids alone. So package ivf is asked that first; then all
-// that was wanted is read, in the order of memory, by all workers, a piece of a
-// list being read once for all who want it.
+// lists answers requests to the inverted file. The centroids alone decide which records a
+// search visits. So package ivf first plans the visits; then all workers read the planned
+// records in memory order, each piece of a list once for all requests that visit it.
 func (o Options) lists(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	plan := plans.Get().(*plan)
 	defer plans.Put(plan)
-	if err := plan.make(o, t); err != nil {
+	if err := plan.fill(o, t); err != nil {
 		return nil, err
 	}
-	// nearest[w][i] is of worker w and request i.
+	// nearest[w][i] belongs to worker w and request i.
 	nearest := make([][]*kdforest.Queue, o.workers())
 	err := workers.Run(len(nearest), len(plan.pieces), 2, func(w, first, last int) error {
 		nearest[w] = t.queues()
@@ -35,29 +34,29 @@ func (o Options) lists(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	return t.merge(nearest, plan.visited), nil
 }
 
-// A piece is records that follow each other and that one request wants.
+// A piece is a run of consecutive records that one request visits.
 type piece struct {
 	first   uint32
 	n       uint32
 	request int
 }
 
-// longestPiece is as many records as stay in a core's own cache until the next
-// request has been multiplied with them: 1.4 MB of the paper's profile.
+// longestPiece is the number of records that stay in a core's own cache until the next
+// request has been multiplied with them: 1.4 MB for profile paper.
 const longestPiece = 128
 
-// A plan is what is to be read for a task.
+// A plan lists what a task has to read.
 type plan struct {
 	pieces  []piece
 	visited []int // records, for each request
 	scores  []int64
 }
 
-// plans are the memory of plans.
+// plans recycles the memory of plans.
 var plans = sync.Pool{New: func() any { return new(plan) }}
 
-// make scores all centroids and notes what each request wants.
-func (p *plan) make(o Options, t task) error {
+// fill scores all centroids and notes which records each request visits.
+func (p *plan) fill(o Options, t task) error {
 	p.pieces, p.visited = p.pieces[:0], p.visited[:0]
 	k, n := t.x.Lists.Len(), len(t.requests)
 	p.scores = slices.Grow(p.scores[:0], k*n)[:k*n]
@@ -80,12 +79,12 @@ func (p *plan) make(o Options, t task) error {
 		opt := ivf.Options{Visits: visits, L: int(q.Params.L)}
 		if o.Trace != nil {
 			opt.Trace = func(v ivf.Visit) {
-				var score [1]int64 // wish gives none
+				var score [1]int64 // planner gives none
 				t.spaces[i].Run(v.Record, score[:])
 				o.Trace(kdforest.Visit{Tree: int(v.List), Hit: kdforest.Hit{Record: v.Record, Score: score[0]}})
 			}
 		}
-		_, stats, err := t.x.Lists.Search(column{p.scores, i, n}, wish{p, i}, opt)
+		_, stats, err := t.x.Lists.Search(column{p.scores, i, n}, planner{p, i}, opt)
 		if err != nil {
 			return err
 		}
@@ -97,7 +96,7 @@ func (p *plan) make(o Options, t task) error {
 	return nil
 }
 
-// A column gives the scores of request i out of those of n requests.
+// A column picks the scores of request i from those of n requests.
 type column struct {
 	scores []int64
 	i, n   int
@@ -109,14 +108,14 @@ func (c column) Run(first uint32, scores []int64) {
 	}
 }
 
-// A wish notes what a request wants instead of scoring it. Pieces are counted
-// from the beginning of a list, so that those of different requests coincide.
-type wish struct {
+// A planner notes which records a request visits instead of scoring them. Pieces are
+// counted from the start of a list, so that those of different requests coincide.
+type planner struct {
 	*plan
 	request int
 }
 
-func (w wish) Run(first uint32, scores []int64) {
+func (w planner) Run(first uint32, scores []int64) {
 	clear(scores)
 	for n := uint32(len(scores)); n > 0; {
 		here := min(n, longestPiece)
@@ -125,7 +124,7 @@ func (w wish) Run(first uint32, scores []int64) {
 	}
 }
 
-// readPieces shows the queues, one a request, what the pieces hold.
+// readPieces scores the pieces and offers each record to its request's queue.
 func readPieces(ctx context.Context, t task, pieces []piece, queues []*kdforest.Queue) error {
 	var scores [longestPiece]int64
 	for _, p := range pieces {

@@ -16,8 +16,8 @@ import (
 	"cpar/kdforest"
 )
 
-// ways are requests of all kinds.
-func ways(x *score.Index, seed uint64) (all []*cpar.Request) {
+// allKinds returns requests of every kind.
+func allKinds(x *score.Index, seed uint64) (all []*cpar.Request) {
 	for _, p := range []cpar.Params{
 		params(cpar.SchemeCAPIA, 1000),
 		{Scheme: cpar.SchemeCAPIA, L: 37, Approx: 100},
@@ -34,8 +34,8 @@ func ways(x *score.Index, seed uint64) (all []*cpar.Request) {
 	return all
 }
 
-// naive is the reply by definition: every record that a search visits is scored
-// one by one through kdforest.Scorer, and all are sorted.
+// naive is the reply by definition: every record that a search visits is scored singly
+// through kdforest.Scorer, and all are sorted.
 func naive(t *testing.T, x *score.Index, q *cpar.Request) []kdforest.Hit {
 	t.Helper()
 	s, err := score.NewSpace(x, q)
@@ -54,7 +54,7 @@ func naive(t *testing.T, x *score.Index, q *cpar.Request) []kdforest.Hit {
 			visited = append(visited, uint32(i))
 		}
 	case q.Params.Search == cpar.SearchIVF:
-		_, _, err = x.Lists.Search(s.Centroids(), ivf.Runs(s), ivf.Options{Visits: visits, L: 1,
+		_, _, err = x.Lists.Search(s.Centroids(), s, ivf.Options{Visits: visits, L: 1,
 			Trace: func(v ivf.Visit) { visited = append(visited, v.Record) }})
 	default:
 		_, err = AnnotateTraced(x, q, func(v kdforest.Visit) { visited = append(visited, v.Record) })
@@ -77,10 +77,10 @@ func naive(t *testing.T, x *score.Index, q *cpar.Request) []kdforest.Hit {
 	return hits[:min(len(hits), int(q.Params.L))]
 }
 
-// TestWorkersDoNotMatter: replies are those by definition, whoever works.
+// TestWorkersDoNotMatter: replies match the definition for any number of workers.
 func TestWorkersDoNotMatter(t *testing.T) {
-	x := made(t, 3001, 19, 8)
-	for i, q := range ways(x, 1) {
+	x := fakeIndex(t, 3001, 19, 8)
+	for i, q := range allKinds(x, 1) {
 		want := naive(t, x, q)
 		var first *cpar.Reply
 		for _, workers := range []int{1, 2, 3, 11, 64, 0} {
@@ -106,12 +106,12 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	}
 }
 
-// TestBatchEqualsSingles: what is answered beside it changes no reply.
+// TestBatchEqualsSingles: the rest of the batch changes no reply.
 func TestBatchEqualsSingles(t *testing.T) {
-	x := made(t, 3001, 19, 8)
+	x := fakeIndex(t, 3001, 19, 8)
 	var all []*cpar.Request
 	for seed := range uint64(3) {
-		all = append(all, ways(x, 100*seed)...)
+		all = append(all, allKinds(x, 100*seed)...)
 	}
 	var want []*cpar.Reply
 	for _, q := range all {
@@ -139,10 +139,10 @@ func TestBatchEqualsSingles(t *testing.T) {
 	}
 }
 
-// What is traced goes by package kdforest, round by round, what is not by all that a
-// search wants at once: the replies are the same, accounts included.
+// With a trace, package kdforest searches round by round; without, all visits are
+// collected first. Replies and counts are the same.
 func TestByRankIsTheForests(t *testing.T) {
-	x := made(t, 3001, 20, 8)
+	x := fakeIndex(t, 3001, 20, 8)
 	for i, approx := range []uint16{1, 25, 100, 400, 999, 1000} {
 		q := request(x, by(cpar.SearchByRank, approx), uint64(i))
 		visits := 0
@@ -159,10 +159,10 @@ func TestByRankIsTheForests(t *testing.T) {
 	}
 }
 
-// A batch by rank is answered in parts where all that it visits would be too much to
-// hold, and nobody can tell.
+// A batch by rank whose visits would take too much memory is answered in parts, with the
+// same replies.
 func TestBatchByRankInParts(t *testing.T) {
-	x := made(t, 3001, 20, 8)
+	x := fakeIndex(t, 3001, 20, 8)
 	var all []*cpar.Request
 	for i := range 9 {
 		all = append(all, request(x, by(cpar.SearchByRank, uint16(1+90*i)), uint64(i)))
@@ -172,7 +172,7 @@ func TestBatchByRankInParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, held := range []int{1, 500, 3000, 1 << 20} {
-		got, err := Options{Workers: 2, held: held}.AnnotateBatch(t.Context(), x, all)
+		got, err := Options{Workers: 2, maxVisits: held}.AnnotateBatch(t.Context(), x, all)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%d records held: %v, replies differ", held, err)
 		}
@@ -180,8 +180,8 @@ func TestBatchByRankInParts(t *testing.T) {
 }
 
 func TestBatchNamesTheBadRequest(t *testing.T) {
-	x := made(t, 50, 20, 8)
-	all := ways(x, 1)
+	x := fakeIndex(t, 50, 20, 8)
+	all := allKinds(x, 1)
 	all[4].Vector = nil
 	got, err := AnnotateBatch(x, all)
 	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(fmt.Sprint(err), "request 5 of 15") || got != nil {
@@ -189,9 +189,9 @@ func TestBatchNamesTheBadRequest(t *testing.T) {
 	}
 }
 
-// TestAccountOfLists: centroids count as records do.
+// TestAccountOfLists: centroids count like records.
 func TestAccountOfLists(t *testing.T) {
-	x := made(t, 1000, 20, 8)
+	x := fakeIndex(t, 1000, 20, 8)
 	for approx, visited := range map[uint16]uint32{1000: 1000, 100: 100, 25: 25, 1: 10} {
 		a, err := Annotate(x, request(x, by(cpar.SearchIVF, approx), 1))
 		if err != nil {
@@ -203,7 +203,7 @@ func TestAccountOfLists(t *testing.T) {
 	}
 }
 
-// plain is a space whose planes are as far as a slice says.
+// plain is a space with plane distances from a slice.
 type plain struct {
 	*score.Space
 	scores []int64
@@ -216,10 +216,9 @@ func (p *plain) Distance(plane uint32) float64 {
 	return float64(max(d, -d))
 }
 
-// TestBestBin: the order of visits is that of the planes' signed scores, and each
-// plane is read once.
+// TestBestBin: visits follow the planes' signed scores, and each plane is read once.
 func TestBestBin(t *testing.T) {
-	x := made(t, 1000, 20, 8)
+	x := fakeIndex(t, 1000, 20, 8)
 	for seed := range uint64(20) {
 		q := request(x, by(cpar.SearchBestBin, 100), seed)
 		var got, want []kdforest.Visit
@@ -248,7 +247,7 @@ func TestBestBin(t *testing.T) {
 	}
 }
 
-// A fuse is a context that is done when it has been looked at so often.
+// A fuse is a context that is done after a number of checks.
 type fuse struct {
 	context.Context
 	left atomic.Int64
@@ -262,10 +261,10 @@ func (f *fuse) Err() error {
 }
 
 func TestCanceled(t *testing.T) {
-	x := made(t, 3001, 19, 8)
+	x := fakeIndex(t, 3001, 19, 8)
 	for i, q := range []*cpar.Request{request(x, params(cpar.SchemeCAPIA, 1000), 1), request(x, by(cpar.SearchIVF, 1000), 1), request(x, by(cpar.SearchByRank, 1000), 1)} {
 		for _, workers := range []int{1, 3} {
-			// One look before a search and one at every stride: 12 in a scan.
+			// One check before a search and one per stride: 12 in a scan.
 			for _, looks := range []int64{0, 1, 6} {
 				ctx := &fuse{Context: t.Context()}
 				ctx.left.Store(looks)
@@ -275,7 +274,7 @@ func TestCanceled(t *testing.T) {
 			}
 		}
 	}
-	batch := ways(x, 1)
+	batch := allKinds(x, 1)
 	ctx := &fuse{Context: t.Context()}
 	ctx.left.Store(3)
 	if _, err := (Options{}).AnnotateBatch(ctx, x, batch); !errors.Is(err, context.Canceled) {

@@ -11,9 +11,9 @@ import (
 	"cpar/kdforest"
 )
 
-// together is how many records the requests of a batch may visit that are held in
-// memory at once, 4 bytes each, whatever was asked for; one request may visit more.
-const together = 1 << 22
+// maxBatchVisits is the number of visits, 4 bytes each, that the requests of a batch may
+// hold in memory at once. A single request may exceed it.
+const maxBatchVisits = 1 << 22
 
 // ranked answers requests to a forest by rank, a few at a time.
 func (o Options) ranked(ctx context.Context, t task) ([]*cpar.Reply, error) {
@@ -25,11 +25,11 @@ func (o Options) ranked(ctx context.Context, t task) ([]*cpar.Reply, error) {
 			if err != nil {
 				return nil, err
 			}
-			if sum += visits; sum > cmp.Or(o.held, together) && last > first {
+			if sum += visits; sum > cmp.Or(o.maxVisits, maxBatchVisits) && last > first {
 				break
 			}
 		}
-		some, err := o.rankedTogether(ctx, task{t.x, t.spaces[first:last], t.requests[first:last]})
+		some, err := o.rankedBatch(ctx, task{t.x, t.spaces[first:last], t.requests[first:last]})
 		if err != nil {
 			return nil, err
 		}
@@ -39,10 +39,10 @@ func (o Options) ranked(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	return replies, nil
 }
 
-// rankedTogether answers requests by rank. What they visit is settled by ranks alone,
-// and is then read in the order of memory by all workers. It is what kdforest.Search
-// does with one worker and one request.
-func (o Options) rankedTogether(ctx context.Context, t task) ([]*cpar.Reply, error) {
+// rankedBatch answers requests by rank. The ranks alone decide what they visit; all
+// workers then read that in memory order. With one worker and one request this is
+// kdforest.Search.
+func (o Options) rankedBatch(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	candidates := make([][]uint32, len(t.requests))
 	err := workers.Run(o.workers(), len(t.requests), 1, func(_, first, last int) error {
 		for i := first; i < last; i++ {
@@ -62,19 +62,19 @@ func (o Options) rankedTogether(ctx context.Context, t task) ([]*cpar.Reply, err
 	if err != nil {
 		return nil, err
 	}
-	var wants []want
+	var wants []chunk
 	visited := make([]int, len(candidates))
 	for i, records := range candidates {
 		visited[i] = len(records)
 		for some := range slices.Chunk(records, longestPiece) {
-			wants = append(wants, want{some, i})
+			wants = append(wants, chunk{some, i})
 		}
 	}
-	// Requests of a batch read the same rows at about the same time.
-	slices.SortFunc(wants, func(a, b want) int {
+	// Requests of a batch then read the same rows at about the same time.
+	slices.SortFunc(wants, func(a, b chunk) int {
 		return cmp.Or(cmp.Compare(a.records[0], b.records[0]), cmp.Compare(a.request, b.request))
 	})
-	// nearest[w][i] is of worker w and request i.
+	// nearest[w][i] belongs to worker w and request i.
 	nearest := make([][]*kdforest.Queue, o.workers())
 	err = workers.Run(len(nearest), len(wants), 2, func(w, first, last int) error {
 		nearest[w] = t.queues()
@@ -86,14 +86,14 @@ func (o Options) rankedTogether(ctx context.Context, t task) ([]*cpar.Reply, err
 	return t.merge(nearest, visited), nil
 }
 
-// A want is records, ascending, that a request visits.
-type want struct {
+// A chunk is part of the records that a request visits, in ascending order.
+type chunk struct {
 	records []uint32
 	request int
 }
 
-// gather shows the queues, one a request, what is wanted.
-func (t *task) gather(ctx context.Context, all []want, queues []*kdforest.Queue) error {
+// gather scores the chunks and offers each record to its request's queue.
+func (t *task) gather(ctx context.Context, all []chunk, queues []*kdforest.Queue) error {
 	var scores [longestPiece]int64
 	for _, some := range all {
 		if err := ctx.Err(); err != nil {
@@ -107,7 +107,7 @@ func (t *task) gather(ctx context.Context, all []want, queues []*kdforest.Queue)
 	return nil
 }
 
-// visits is how many records request i visits.
+// visits is the number of records that request i may visit.
 func (t *task) visits(i int) (int, error) {
 	p := t.requests[i].Params
 	visits, err := kdforest.Visits(int(p.Approx), int(t.x.Manifest.Records), int(p.L))

@@ -11,18 +11,18 @@ import (
 	"cpar/kdforest"
 )
 
-// stride is how many records are scored between two looks at the context, and
-// the least that is worth a goroutine: a fifth of a millisecond.
+// stride is the number of records scored between two checks of the context, and the least
+// that is worth a goroutine: a fifth of a millisecond.
 const stride = 256
 
-// scan answers requests by one pass over all records.
+// scan answers requests in one pass over all records.
 func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	n := int(t.x.Manifest.Records)
 	run := t.spaces[0].Run
 	if len(t.spaces) > 1 {
 		run = score.NewPass(t.spaces).Run
 	}
-	// nearest[w][i] is of worker w and request i.
+	// nearest[w][i] belongs to worker w and request i.
 	nearest := make([][]*kdforest.Queue, o.workers())
 	err := workers.Run(len(nearest), n, stride, func(w, first, last int) (err error) {
 		nearest[w] = t.queues()
@@ -38,16 +38,16 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	return t.merge(nearest, visited), nil
 }
 
-// merge makes replies of what workers found, nearest[w][i] being of worker w and
-// request i. A queue keeps the same hits in whatever order it is shown them, so
-// the number of workers does not matter.
+// merge combines what the workers found into replies; nearest[w][i] belongs to worker w
+// and request i. A queue keeps the same hits in whatever order they arrive, so the number
+// of workers does not matter.
 func (t *task) merge(nearest [][]*kdforest.Queue, visited []int) []*cpar.Reply {
 	replies := make([]*cpar.Reply, len(t.requests))
 	for i := range replies {
 		all := nearest[0][i]
 		for _, other := range nearest[1:] {
 			if other == nil {
-				break // fewer were worth it
+				break // fewer workers were worth it
 			}
 			for _, h := range other[i].Hits() {
 				all.Push(h)
@@ -58,7 +58,7 @@ func (t *task) merge(nearest [][]*kdforest.Queue, visited []int) []*cpar.Reply {
 	return replies
 }
 
-// queues are one empty queue a request.
+// queues returns an empty queue for each request.
 func (t *task) queues() []*kdforest.Queue {
 	out := make([]*kdforest.Queue, len(t.requests))
 	for i, q := range t.requests {
@@ -67,10 +67,10 @@ func (t *task) queues() []*kdforest.Queue {
 	return out
 }
 
-// scratches are the scores of one stride.
+// scratches recycles the score buffers of strides.
 var scratches = sync.Pool{New: func() any { return new([]int64) }}
 
-// scanPart shows the queues, one a request, records first to last−1.
+// scanPart scores records first to last−1 and offers them to the queues, one per request.
 func scanPart(ctx context.Context, run func(uint32, []int64), queues []*kdforest.Queue, first, last int) error {
 	scratch := scratches.Get().(*[]int64)
 	defer scratches.Put(scratch)

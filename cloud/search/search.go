@@ -3,12 +3,11 @@
 //	Index, Request ─▶ forest (cpar, AP-X), inverted file (cpar, AP-X)
 //	                  or scan (capia) ─▶ Reply
 //
-// The forest is searched by Algorithm 1, corrected, or by one of the other orders
-// of package kdforest; the inverted file is that of package ivf. AP-100 visits
-// every record and returns what the scan returns.
+// The forest is searched by Algorithm 1, corrected, or in one of the other orders of
+// package kdforest; package ivf searches the inverted file. AP-100 visits every record
+// and returns what the scan returns.
 //
-// A reply does not depend on the number of workers, nor on what else is answered
-// in the same batch.
+// A reply does not depend on the number of workers or on the rest of its batch.
 package search
 
 import (
@@ -21,19 +20,19 @@ import (
 	"cpar/kdforest"
 )
 
-// Options say how requests are answered, not what is answered.
+// Options say how requests are answered; they do not change the answers.
 type Options struct {
-	// Workers is how many goroutines share a scan, the lists of an inverted file or
-	// what a search by rank visits, and the requests of a batch to a forest; as
-	// many as there are cores where 0. One request to a forest depth first or best
-	// bin first is always one goroutine's: a round is ten rows, which take 4 to 7 µs,
-	// and halving them took 1.6 times as long.
+	// Workers is the number of goroutines that share a scan, the lists of an inverted
+	// file, the visits of a search by rank, or the forest requests of a batch; 0 means
+	// the number of cores. A single depth-first or best-bin request always runs on one
+	// goroutine: a round is ten rows, which take 4 to 7 µs, and splitting them took 1.6
+	// times as long.
 	Workers int
-	// Trace, if set, is told of every visit to a forest or to an inverted file
-	// (the visit's tree being its list), in the order of package kdforest or ivf.
+	// Trace, if set, is called for every visit to a forest or an inverted file (where
+	// Tree is the list), in the order of package kdforest or ivf.
 	Trace func(kdforest.Visit)
 
-	held int // what tests put in the place of together
+	maxVisits int // for tests, replaces maxBatchVisits
 }
 
 // Annotate answers q on one core.
@@ -41,13 +40,13 @@ func Annotate(x *score.Index, q *cpar.Request) (*cpar.Reply, error) {
 	return Options{Workers: 1}.Annotate(context.Background(), x, q)
 }
 
-// AnnotateTraced answers q on one core and tells trace of every visit, in
-// order, for tests and measurements.
+// AnnotateTraced answers q on one core and calls trace for every visit, in order. It is
+// for tests and measurements.
 func AnnotateTraced(x *score.Index, q *cpar.Request, trace func(kdforest.Visit)) (*cpar.Reply, error) {
 	return Options{Workers: 1, Trace: trace}.Annotate(context.Background(), x, q)
 }
 
-// Annotate answers q. It looks now and then whether ctx is done.
+// Annotate answers q. It checks ctx from time to time.
 func (o Options) Annotate(ctx context.Context, x *score.Index, q *cpar.Request) (*cpar.Reply, error) {
 	space, err := score.NewSpace(x, q)
 	if err != nil {
@@ -55,21 +54,21 @@ func (o Options) Annotate(ctx context.Context, x *score.Index, q *cpar.Request) 
 	}
 	defer space.Release()
 	one := task{x, []*score.Space{space}, []*cpar.Request{q}}
-	replies, err := o.answer(ctx, o.way(q.Params), one)
+	replies, err := o.answer(ctx, o.kindOf(q.Params), one)
 	if err != nil {
 		return nil, fmt.Errorf("searching index %v: %w", x.Manifest.ID, err)
 	}
 	return replies[0], nil
 }
 
-// A task is requests of one kind, laid against an index.
+// A task is a set of requests of one kind to one index.
 type task struct {
 	x        *score.Index
 	spaces   []*score.Space
 	requests []*cpar.Request
 }
 
-// A kind of search.
+// A kind is a kind of search.
 type kind uint8
 
 const (
@@ -80,7 +79,7 @@ const (
 	kinds
 )
 
-func (o Options) way(p cpar.Params) kind {
+func (o Options) kindOf(p cpar.Params) kind {
 	switch {
 	case p.UsesForest() && p.Search == cpar.SearchByRank && o.Trace == nil:
 		if p.Approx == 1000 { // all records, in the order of memory
@@ -89,7 +88,7 @@ func (o Options) way(p cpar.Params) kind {
 		return byRank
 	case p.UsesForest():
 		return byForest
-	case p.Scheme == cpar.SchemeCPAR:
+	case p.Search == cpar.SearchIVF:
 		return byLists
 	}
 	return byScan
@@ -130,8 +129,8 @@ func (t *task) reply(i int, hits []kdforest.Hit, visited int) *cpar.Reply {
 	return r
 }
 
-// Order is how package kdforest calls a search. At AP-100 a best-bin search has no
-// planes to go by, nor needs any: all records are visited in whatever order.
+// Order translates a search for package kdforest. A best-bin search at AP-100 has no
+// planes to go by and needs none: it visits all records in any order.
 func Order(p cpar.Params) kdforest.Order {
 	switch {
 	case p.Search == cpar.SearchByRank:

@@ -16,9 +16,9 @@ import (
 	"cpar/kdforest"
 )
 
-// made is an index of the right shape whose words mean nothing: what a search
-// costs and checks does not depend on what is encrypted.
-func made(t testing.TB, n, dim, fields int) *score.Index {
+// fakeIndex has the right shape but meaningless words: the cost and the checks of a
+// search do not depend on what is encrypted.
+func fakeIndex(t testing.TB, n, dim, fields int) *score.Index {
 	t.Helper()
 	m, segments := parts(t, n, dim, fields)
 	for i, b := range segments {
@@ -33,7 +33,7 @@ func made(t testing.TB, n, dim, fields int) *score.Index {
 	return x
 }
 
-// parts are the manifest and segments of made.
+// parts returns the manifest and segments of fakeIndex.
 func parts(t testing.TB, n, dim, fields int) (*cpar.Manifest, [][]byte) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
@@ -66,7 +66,7 @@ func parts(t testing.TB, n, dim, fields int) (*cpar.Manifest, [][]byte) {
 	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, ID: cpar.IndexID{1}, Records: uint32(n), Dim: uint32(dim), Shift: 28, Place: cpar.PlaceNode,
 		Trees: uint8(len(forest.Trees)), PlaneShift: 45, OrderBytes: 2, Fields: uint32(fields), Planes: forest.Planes, KeywordBytes: 92}
 	rowsOfPlanes := words(int(forest.Planes) * (fields + 1))
-	// Plane 0 has a score that a test can choose: the first word of the request.
+	// A test can choose the score of plane 0: it is the first word of the request.
 	copy(rowsOfPlanes, wire.AppendWords(nil, append([]uint64{1}, make([]uint64, fields)...)))
 	var lists []byte
 	for at := 0; at < n; at += 1 + rng.IntN(2*n/lengthOf(n)) {
@@ -83,11 +83,10 @@ func parts(t testing.TB, n, dim, fields int) (*cpar.Manifest, [][]byte) {
 	return m, segments
 }
 
-// lengthOf is about how many lists an index of n records gets: √n, but 256 at
-// most.
+// lengthOf is roughly how many lists an index of n records gets: √n, at most 256.
 func lengthOf(n int) int { return min(256, max(2, int(math.Sqrt(float64(n))))) }
 
-// huge moves what a benchmark reads to where the daemon has it.
+// huge copies a benchmark's data to the kind of memory that the daemon uses.
 func huge(t testing.TB, b []byte) []byte {
 	all, free, err := indexdir.Allocate(uint64(len(b)))
 	if err != nil {
@@ -124,7 +123,7 @@ func params(scheme cpar.Scheme, approx uint16) cpar.Params {
 }
 
 func TestFullForestEqualsScan(t *testing.T) {
-	x := made(t, 700, 20, 8)
+	x := fakeIndex(t, 700, 20, 8)
 	for seed := range uint64(30) {
 		q := request(x, params(cpar.SchemeCPAR, 1000), seed)
 		forest, err := Annotate(x, q)
@@ -142,10 +141,10 @@ func TestFullForestEqualsScan(t *testing.T) {
 	}
 }
 
-// TestAccount: a reply says how many records were scored and how many bytes of
-// ciphertext that took.
+// TestAccount: a reply reports how many records were scored and how many bytes of
+// ciphertext were read.
 func TestAccount(t *testing.T) {
-	x := made(t, 1000, 20, 8)
+	x := fakeIndex(t, 1000, 20, 8)
 	for approx, visited := range map[uint16]uint32{1000: 1000, 100: 100, 25: 25, 1: 10} {
 		a, err := Annotate(x, request(x, params(cpar.SchemeCPAR, approx), 1))
 		if err != nil {
@@ -166,7 +165,7 @@ func TestAccount(t *testing.T) {
 }
 
 func TestRequestThatDoesNotFit(t *testing.T) {
-	x := made(t, 50, 20, 8)
+	x := fakeIndex(t, 50, 20, 8)
 	capia := *x
 	capia.Forest, capia.Lists = nil, nil
 	for name, spoil := range map[string]func(*cpar.Request) *score.Index{
@@ -198,10 +197,10 @@ func TestRequestThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestBeyondCannotWrap: whatever a request says of planes, the comparison is
-// that of the integers.
+// TestBeyondCannotWrap: whatever planes a request carries, the comparison is that of
+// exact integers.
 func TestBeyondCannotWrap(t *testing.T) {
-	x := made(t, 50, 20, 8)
+	x := fakeIndex(t, 50, 20, 8)
 	q := request(x, cpar.Params{Scheme: cpar.SchemeCPAR, L: 10, Approx: 500, Prune: true}, 1)
 	clear(q.Planes.Vector)
 	q.Planes.Vector[0] = 1 << 62 // plane 0 scores 2¹⁷, at a plane shift of 45

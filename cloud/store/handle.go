@@ -15,22 +15,22 @@ type Handle[T any] struct {
 	open *opened[T]
 }
 
-// Manifest is the index's manifest. It must not be written to.
+// Manifest returns the index's manifest, which must not be modified.
 func (h *Handle[T]) Manifest() *cpar.Manifest { return h.open.index.Manifest() }
 
-// Segments are the bytes of the segments in the manifest's order, read-only.
+// Segments returns the bytes of the segments in the manifest's order, read-only.
 func (h *Handle[T]) Segments() [][]byte { return h.open.index.Segments() }
 
-// Value is what the Loader made.
+// Value returns what the Loader made.
 func (h *Handle[T]) Value() T { return h.open.value }
 
-// Release gives the index back. Nothing of it may be used afterwards.
+// Release gives the index back. The handle's data must not be used afterwards.
 func (h *Handle[T]) Release() {
 	h.open.index.Release()
 	h.open = nil
 }
 
-// Get returns the active index, loaded and checked if it was not yet.
+// Get returns the active index, loading and checking it if necessary.
 func (s *Store[T]) Get(id cpar.IndexID) (*Handle[T], error) {
 	e, err := s.existing(id)
 	if err != nil {
@@ -39,13 +39,13 @@ func (s *Store[T]) Get(id cpar.IndexID) (*Handle[T], error) {
 	if h := e.handle(); h != nil {
 		return h, nil
 	}
-	e, err = s.working(id, s.existing)
+	e, err = s.locked(id, s.existing)
 	if err != nil {
 		return nil, err
 	}
 	defer e.work.Unlock()
 	if h := e.handle(); h != nil {
-		return h, nil // somebody else loaded it while this call waited
+		return h, nil // another call loaded it meanwhile
 	}
 	m, err := readManifest(e.folder, id)
 	if err != nil {
@@ -54,16 +54,16 @@ func (s *Store[T]) Get(id cpar.IndexID) (*Handle[T], error) {
 	open, err := s.loadIndex(e, m)
 	if err != nil {
 		if errors.Is(err, cpar.ErrCorrupt) {
-			e.forget()
+			e.unverify()
 			err = hint.Add(err, "push the index again")
 		}
 		return nil, fmt.Errorf("index %v: %w", id, err)
 	}
-	e.exchange(open)
+	e.swap(open)
 	return e.handle(), nil
 }
 
-// handle returns the loaded index with a reference of its own, or nil.
+// handle returns the loaded index with a new reference, or nil.
 func (e *entry[T]) handle() *Handle[T] {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,13 +91,13 @@ func (s *Store[T]) loadIndex(e *entry[T], m *cpar.Manifest) (open *opened[T], er
 	return &opened[T]{x, value}, nil
 }
 
-// A SegmentReader reads a segment of an index that it keeps mapped.
+// A SegmentReader reads a segment and keeps its index mapped.
 type SegmentReader struct {
 	*bytes.Reader
 	release func()
 }
 
-// Close lets the index go.
+// Close releases the index.
 func (r *SegmentReader) Close() error {
 	if r.release != nil {
 		r.release()

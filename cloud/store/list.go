@@ -18,13 +18,13 @@ type Info struct {
 	Scheme  cpar.Scheme
 	Records uint32
 	Bytes   uint64 // of all segments
-	// Err is what is wrong with the manifest; the fields above, save ID, are
-	// then 0. Segments are not looked at.
+	// Err says what is wrong with the manifest; the fields above, except ID, are then 0.
+	// Segments are not checked.
 	Err error
 }
 
-// List describes the active indexes in a data folder in order of their ids.
-// It takes no lock, so that a folder being served can be listed.
+// List describes the active indexes in a data folder, ordered by id. It takes no lock, so
+// it can list a folder that is being served.
 func List(data string) ([]Info, error) {
 	ids, err := indexIDs(data)
 	if err != nil {
@@ -45,11 +45,11 @@ func List(data string) ([]Info, error) {
 	return list, nil
 }
 
-// List describes the active indexes in order of their ids.
+// List describes the active indexes, ordered by id.
 func (s *Store[T]) List() ([]Info, error) {
 	list, err := List(s.data)
 	if errors.Is(err, cpar.ErrInput) {
-		// The folder was one when it was opened: no mistake of who asks.
+		// The folder was valid when it was opened, so the caller made no mistake.
 		err = fmt.Errorf("%w: %v", cpar.ErrStorage, err)
 	}
 	return list, err
@@ -80,12 +80,12 @@ func readManifest(folder string, id cpar.IndexID) (*cpar.Manifest, error) {
 	case err != nil:
 		return nil, fmt.Errorf("index %v: %w", id, err)
 	case m.ID != id:
-		return nil, fmt.Errorf("index %v: %w: its manifest is that of index %v", id, cpar.ErrCorrupt, m.ID)
+		return nil, fmt.Errorf("index %v: %w: it has the manifest of index %v", id, cpar.ErrCorrupt, m.ID)
 	}
 	return m, nil
 }
 
-// indexIDs lists the folders that are named as indexes are, in order.
+// indexIDs lists the folders with the name of an index, in order.
 func indexIDs(data string) ([]cpar.IndexID, error) {
 	folder := filepath.Join(data, indexesName)
 	entries, err := os.ReadDir(folder)

@@ -3,17 +3,17 @@
 //
 //	data/lock                 held by the one daemon that serves the folder
 //	data/indexes/<id>/…       one index each, see package indexdir
-//	data/deleted/…            folders on their way out
+//	data/deleted/…            folders about to be removed
 //
 //	PutSegment… ─▶ PutManifest (activation) ─▶ Get ─▶ Release
 //
-// The store interprets nothing but manifests. What a search needs beyond the
-// bytes is made once by the Loader, at activation and at the first Get after a
-// start; an index that the Loader refuses is never made active.
+// The store interprets only manifests. Whatever else a search needs is made once by the
+// Loader, at activation and at the first Get after a start. An index that the Loader
+// refuses is never activated.
 //
-// An index that is replaced or deleted while it is being searched stays mapped
-// until the last Handle is released. A process killed at any instant leaves
-// every index as it was or as it should become, whole.
+// An index that is replaced or deleted during a search stays mapped until the last Handle
+// is released. If the process is killed at any instant, every index is left complete, in
+// its old state or its new one.
 package store
 
 import (
@@ -42,35 +42,34 @@ const (
 // ErrNotFound: no such index or segment. It comes wrapped with cpar.ErrInput.
 var ErrNotFound = errors.New("not found")
 
-// ErrIncomplete: a manifest names segments that the store does not have whole.
-// It comes wrapped with cpar.ErrInput; uploading them again helps.
+// ErrIncomplete: a manifest names segments that the store does not have complete. It
+// comes wrapped with cpar.ErrInput; uploading them again helps.
 var ErrIncomplete = errors.New("segments are missing")
 
-// ErrTooLarge: a segment beyond the store's limit. It comes wrapped with
-// cpar.ErrInput.
+// ErrTooLarge: a segment above the store's limit. It comes wrapped with cpar.ErrInput.
 var ErrTooLarge = errors.New("segment is too large")
 
-// A Loader makes of an index's bytes what a search needs. The segments stay
-// mapped as long as the value is in use; it must not write to them. Its error
-// keeps an index from being activated.
+// A Loader turns an index's bytes into what a search needs. The segments stay mapped
+// while the value is in use; the Loader must not write to them. If it fails, the index is
+// not activated.
 type Loader[T any] func(m *cpar.Manifest, segments [][]byte) (T, error)
 
-// Options of a store. The zero value is right for a daemon.
+// Options configures a store. The zero value suits a daemon.
 type Options struct {
-	// FS is durable.OS where nil.
+	// FS defaults to durable.OS.
 	FS durable.FS
-	// MaxSegmentBytes bounds one upload; cpar.MaxSegmentBytes where 0.
+	// MaxSegmentBytes bounds one upload; 0 means cpar.MaxSegmentBytes.
 	MaxSegmentBytes int64
-	// KeepPending is how long segments that were uploaded and never activated
-	// survive a restart; a week where 0.
+	// KeepPending is how long segments that were uploaded but never activated survive a
+	// restart; 0 means a week.
 	KeepPending time.Duration
-	// Memory says where the rows of a loaded index lie.
+	// Memory says where the rows of a loaded index are kept.
 	Memory indexdir.Memory
-	// Log takes what Open and removals cannot return; nil discards it.
+	// Log receives errors that Open and removals cannot return; nil discards them.
 	Log *slog.Logger
 }
 
-// A Store keeps indexes. Its methods may be called at the same time.
+// A Store keeps indexes. It is safe for concurrent use.
 type Store[T any] struct {
 	data string
 	load Loader[T]
@@ -82,20 +81,20 @@ type Store[T any] struct {
 	closed  bool
 }
 
-// An entry is one index that somebody has asked for since the start.
+// An entry is an index that was requested since the start.
 type entry[T any] struct {
 	id     cpar.IndexID
 	folder string
 
 	work  sync.Mutex // held while loading, activating, deleting; taken before mu
-	check sync.Mutex // held while one segment is read through
+	check sync.Mutex // held while a segment is verified
 
-	mu       sync.Mutex // guards what follows, never held for long
+	mu       sync.Mutex // guards the fields below, never held for long
 	gone     bool       // deleted or closed: look the entry up again
 	open     *opened[T]
 	writer   *indexdir.Writer
-	uploads  int                  // under way; grows only with work held
-	verified map[cpar.Digest]bool // read through or written by this process
+	uploads  int                  // in progress; grows only with work held
+	verified map[cpar.Digest]bool // verified or written by this process
 }
 
 type opened[T any] struct {
@@ -103,8 +102,8 @@ type opened[T any] struct {
 	value T
 }
 
-// Open locks the data folder, makes it if need be, and removes what a killed
-// process left behind. Indexes are loaded when first asked for.
+// Open locks the data folder, creates it if necessary, and removes what a killed process
+// left behind. Indexes are loaded when first requested.
 func Open[T any](data string, load Loader[T], o Options) (*Store[T], error) {
 	if o.FS == nil {
 		o.FS = durable.OS
@@ -133,7 +132,7 @@ func Open[T any](data string, load Loader[T], o Options) (*Store[T], error) {
 	return s, nil
 }
 
-// cleanUp does what it can; a folder that resists is left and logged.
+// cleanUp does what it can; a folder that cannot be removed stays and is logged.
 func (s *Store[T]) cleanUp() {
 	s.emptyDeleted()
 	ids, err := indexIDs(s.data)
@@ -148,20 +147,20 @@ func (s *Store[T]) cleanUp() {
 			continue
 		}
 		w.Close()
-		// An upload that was given up leaves an empty index behind.
-		if s.hollow(id) {
+		// An abandoned upload leaves an empty index behind.
+		if s.isEmpty(id) {
 			s.discard(id)
 		}
 	}
 }
 
-// dirOptions of the folders below indexes, which are nobody else's.
+// dirOptions are for the folders below indexes, which belong to the store alone.
 func (s *Store[T]) dirOptions() indexdir.Options {
 	return indexdir.Options{FS: s.o.FS, KeepPending: s.o.KeepPending, Ours: true}
 }
 
-// hollow reports whether an index has neither manifest nor segments.
-func (s *Store[T]) hollow(id cpar.IndexID) bool {
+// isEmpty reports whether an index has neither manifest nor segments.
+func (s *Store[T]) isEmpty(id cpar.IndexID) bool {
 	if _, err := indexdir.ReadManifestBytes(s.folder(id)); !errors.Is(err, indexdir.ErrNoIndex) {
 		return false
 	}
@@ -169,7 +168,7 @@ func (s *Store[T]) hollow(id cpar.IndexID) bool {
 	return len(segments) == 0 && (err == nil || errors.Is(err, os.ErrNotExist))
 }
 
-// Close lets the folder go. Handles that are out stay good until released.
+// Close releases the folder. Open handles stay valid until released.
 func (s *Store[T]) Close() error {
 	s.mu.Lock()
 	entries := s.entries
@@ -187,7 +186,7 @@ func (s *Store[T]) folder(id cpar.IndexID) string {
 	return filepath.Join(s.data, indexesName, id.String())
 }
 
-// entry returns the live entry of an index, made on the spot.
+// entry returns the live entry of an index, creating it if necessary.
 func (s *Store[T]) entry(id cpar.IndexID) (*entry[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,8 +201,8 @@ func (s *Store[T]) entry(id cpar.IndexID) (*entry[T], error) {
 	return e, nil
 }
 
-// existing returns the entry of an index that has a folder, so that asking for
-// what is not there takes no memory.
+// existing returns the entry of an index that has a folder, so that requests for missing
+// indexes take no memory.
 func (s *Store[T]) existing(id cpar.IndexID) (*entry[T], error) {
 	if _, err := os.Lstat(s.folder(id)); err != nil {
 		return nil, notFound(id)
@@ -211,8 +210,8 @@ func (s *Store[T]) existing(id cpar.IndexID) (*entry[T], error) {
 	return s.entry(id)
 }
 
-// working returns the live entry with its work lock held.
-func (s *Store[T]) working(id cpar.IndexID, find func(cpar.IndexID) (*entry[T], error)) (*entry[T], error) {
+// locked returns the live entry with its work lock held.
+func (s *Store[T]) locked(id cpar.IndexID, find func(cpar.IndexID) (*entry[T], error)) (*entry[T], error) {
 	for {
 		e, err := find(id)
 		if err != nil {
@@ -229,7 +228,7 @@ func (s *Store[T]) working(id cpar.IndexID, find func(cpar.IndexID) (*entry[T], 
 	}
 }
 
-// retire lets go of what e holds; the caller holds e.work.
+// retire releases what e holds; the caller holds e.work.
 func (e *entry[T]) retire() {
 	e.closeWriter()
 	e.mu.Lock()
@@ -254,9 +253,9 @@ func notFound(id cpar.IndexID) error {
 	return hint.Add(fmt.Errorf("index %v: %w: %w", id, cpar.ErrInput, ErrNotFound), "push the index first")
 }
 
-// Delete removes an index: in one step for everybody who asks, then its bytes.
+// Delete removes an index: atomically for every client, then its bytes.
 func (s *Store[T]) Delete(id cpar.IndexID) error {
-	e, err := s.working(id, s.existing)
+	e, err := s.locked(id, s.existing)
 	if err != nil {
 		return err
 	}
@@ -270,7 +269,7 @@ func (s *Store[T]) Delete(id cpar.IndexID) error {
 	return nil
 }
 
-// remove takes an index and its entry away; the caller holds e.work.
+// remove removes an index and its entry; the caller holds e.work.
 func (s *Store[T]) remove(e *entry[T]) error {
 	e.closeWriter()
 	if _, err := os.Lstat(e.folder); err == nil {
@@ -278,7 +277,7 @@ func (s *Store[T]) remove(e *entry[T]) error {
 			return err
 		}
 	}
-	// Only now, when whoever waits for e finds no folder to make a new entry of.
+	// Only now: whoever is waiting for e finds no folder for a new entry.
 	s.mu.Lock()
 	delete(s.entries, e.id)
 	s.mu.Unlock()
@@ -286,15 +285,15 @@ func (s *Store[T]) remove(e *entry[T]) error {
 	return nil
 }
 
-// discard moves an index out of sight, durably, and removes it from there.
+// discard moves an index out of sight durably, then removes it.
 func (s *Store[T]) discard(id cpar.IndexID) error {
 	trash := filepath.Join(s.data, deletedName)
 	to := filepath.Join(trash, fmt.Sprintf("%v-%d", id, time.Now().UnixNano()))
 	if err := s.o.FS.Rename(s.folder(id), to); err != nil {
 		return durable.StorageError("moving", s.folder(id), 0, err)
 	}
-	// The new name first: a folder that has both names is deleted at the next
-	// start or served on; one that has neither would be lost room.
+	// Sync the new name first: a folder with both names is deleted at the next start, or
+	// served on; a folder with neither would waste space for good.
 	for _, dir := range []string{trash, filepath.Join(s.data, indexesName)} {
 		if err := s.o.FS.SyncDir(dir); err != nil {
 			return durable.StorageError("syncing folder", dir, 0, err)

@@ -23,8 +23,7 @@ import (
 
 var errRefused = fmt.Errorf("%w: the loader refuses this forest", cpar.ErrCorrupt)
 
-// loaded is what the tests' Loader makes; it refuses a profile that starts
-// with a zero byte.
+// loaded is what the tests' Loader makes; it refuses a ledger that starts with a zero byte.
 type loaded struct{ first byte }
 
 func loader(m *cpar.Manifest, segments [][]byte) (*loaded, error) {
@@ -49,7 +48,7 @@ func open(t testing.TB, data string, o store.Options) *testStore {
 	return s
 }
 
-// An owner is an index as an owner has it, to be pushed.
+// An owner is an owner's index, ready to push.
 type owner struct {
 	m        *cpar.Manifest
 	bytes    []byte
@@ -109,14 +108,14 @@ func TestPushGetListDelete(t *testing.T) {
 	s := open(t, data, store.Options{})
 	a, a2, b := built(t, 1, 1), built(t, 1, 2), built(t, 2, 3)
 	if _, err := s.Get(a.m.ID); !errors.Is(err, store.ErrNotFound) || !errors.Is(err, cpar.ErrInput) {
-		t.Errorf("getting nothing: %v", err)
+		t.Errorf("getting a missing index: %v", err)
 	}
 	for _, o := range []owner{a, b, a2, a2} {
 		if err := o.push(s); err != nil {
 			t.Fatal(err)
 		}
 		if !o.has(t, s) {
-			t.Fatal("what is served is not what was pushed")
+			t.Fatal("the served index is not the pushed one")
 		}
 	}
 	list, err := s.List()
@@ -139,12 +138,12 @@ func TestPushGetListDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _ := io.ReadAll(r); !bytes.Equal(got, b.segments[2]) {
-		t.Error("OpenSegment: other bytes")
+		t.Error("OpenSegment: wrong bytes")
 	}
 	r.Close()
 	r.Close()
 	if _, err := s.OpenSegment(b.m.ID, cpar.Digest{}); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("a segment of none: %v", err)
+		t.Errorf("a segment of no index: %v", err)
 	}
 	if err := s.Delete(b.m.ID); err != nil {
 		t.Fatal(err)
@@ -153,7 +152,7 @@ func TestPushGetListDelete(t *testing.T) {
 		t.Errorf("deleting twice: %v", err)
 	}
 	if _, err := s.Get(b.m.ID); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("getting what was deleted: %v", err)
+		t.Errorf("getting a deleted index: %v", err)
 	}
 	if left, _ := os.ReadDir(filepath.Join(data, "deleted")); len(left) != 0 {
 		t.Errorf("left in deleted: %v", left)
@@ -164,7 +163,7 @@ func TestPushGetListDelete(t *testing.T) {
 	}
 	s = open(t, data, store.Options{})
 	if !a2.has(t, s) {
-		t.Error("not there after a restart")
+		t.Error("missing after a restart")
 	}
 }
 
@@ -237,7 +236,7 @@ func TestActivationIsRefused(t *testing.T) {
 	if !a.has(t, s) {
 		t.Error("the old index is not served")
 	}
-	for seed := uint64(3); ; seed++ { // one that the loader refuses
+	for seed := uint64(3); ; seed++ { // an index that the loader refuses
 		if _, segments := sample.Segments(sample.Manifest(1), seed); segments[len(segments)-1][0] != 0 {
 			continue
 		}
@@ -275,14 +274,14 @@ func TestUploadsAreChecked(t *testing.T) {
 			t.Errorf("%s: %v; want %v", what, err, c.want)
 		}
 		if _, ok, err := s.HasSegment(id, d); ok || err != nil {
-			t.Errorf("%s: taken for good, %v", what, err)
+			t.Errorf("%s: accepted, %v", what, err)
 		}
 	}
 	if err := s.PutSegment(id, d, -1, bytes.NewReader(good)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.PutSegment(id, d, -1, broken{}); err != nil {
-		t.Errorf("there already, and it was read again: %v", err)
+		t.Errorf("already stored, and read again: %v", err)
 	}
 }
 
@@ -294,15 +293,14 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// Ids are free to invent, so an upload that fails leaves nothing of an index
-// that there was not before: no folder, no open file.
+// Anyone can invent ids, so a failed upload leaves nothing new behind: no folder, no open file.
 func TestFailedUploadsLeaveNothing(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data, store.Options{})
 	files := func() int {
 		entries, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
-			return 0 // not this system; the folders tell as well
+			return 0 // not on this system; the folders show it too
 		}
 		return len(entries)
 	}
@@ -325,7 +323,7 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 	if n := folders("indexes") + folders("deleted"); n != 0 {
 		t.Errorf("%d folders are left", n)
 	}
-	// What is there stays: a segment, an index, an upload under way.
+	// Existing things stay: a segment, an index, an upload in progress.
 	a := built(t, 1, 1)
 	spoil := func() {
 		t.Helper()
@@ -336,7 +334,7 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 	reader, writer := io.Pipe()
 	uploaded := make(chan error)
 	go func() { uploaded <- s.PutSegment(a.m.ID, a.m.Segments[0].Digest, -1, reader) }()
-	writer.Write(a.segments[0][:5]) // returns when the upload has begun
+	writer.Write(a.segments[0][:5]) // returns once the upload has begun
 	spoil()
 	writer.Write(a.segments[0][5:])
 	writer.Close()
@@ -356,7 +354,7 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 	}
 }
 
-// meanwhile calls do once, just before the first file is made.
+// meanwhile calls do once, just before the first file is created.
 type meanwhile struct {
 	durable.FS
 	do func()
@@ -370,24 +368,22 @@ func (m *meanwhile) Create(path string, perm fs.FileMode) (durable.File, error) 
 	return m.FS.Create(path, perm)
 }
 
-// An upload that has the index's writer and no file yet keeps the index from
-// being taken for one of nothing.
+// An upload that has the index's writer but no file yet keeps the index from being taken for empty.
 func TestAnUploadFailsWhileAnotherBegins(t *testing.T) {
 	a := built(t, 1, 1)
 	fsys := &meanwhile{FS: durable.OS}
 	s := open(t, t.TempDir(), store.Options{FS: fsys})
 	fsys.do = func() {
 		if err := s.PutSegment(a.m.ID, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
-			t.Errorf("other bytes: %v", err)
+			t.Errorf("wrong bytes: %v", err)
 		}
 	}
 	if err := s.PutSegment(a.m.ID, a.m.Segments[0].Digest, -1, bytes.NewReader(a.segments[0])); err != nil {
-		t.Errorf("the upload that began before: %v", err)
+		t.Errorf("the earlier upload: %v", err)
 	}
 }
 
-// Many uploads that fail and one index that arrives, under one id, for the
-// race detector.
+// Many failing uploads and one successful push under the same id, for the race detector.
 func TestFailedUploadsBesideAPush(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{})
 	a := built(t, 1, 1)
@@ -396,7 +392,7 @@ func TestFailedUploadsBesideAPush(t *testing.T) {
 		wg.Go(func() {
 			for range 10 {
 				if err := s.PutSegment(a.m.ID, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
-					t.Errorf("other bytes: %v", err)
+					t.Errorf("wrong bytes: %v", err)
 				}
 			}
 		})
@@ -412,7 +408,7 @@ func TestFailedUploadsBesideAPush(t *testing.T) {
 	}
 }
 
-// unsynced fails to sync a folder as long as fail is set for it.
+// unsynced fails to sync the folder named by fail.
 type unsynced struct {
 	durable.FS
 	fail string // the folder's last name
@@ -425,8 +421,8 @@ func (u *unsynced) SyncDir(path string) error {
 	return u.FS.SyncDir(path)
 }
 
-// The manifest may be in place when its activation fails at the last step:
-// the next one must not take it for served, nor for safe.
+// The manifest may be in place when its activation fails at the last step. The next
+// activation must not assume it is served, or durable.
 func TestActivationAfterAFailedSync(t *testing.T) {
 	for _, had := range []bool{true, false} {
 		data := t.TempDir()
@@ -443,7 +439,7 @@ func TestActivationAfterAFailedSync(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for range 2 { // as often as the disk fails
+		for range 2 { // the disk fails twice
 			fsys.fail = a.m.ID.String()
 			if err := s.PutManifest(a.m.ID, a2.bytes); !errors.Is(err, cpar.ErrStorage) {
 				t.Errorf("not synced: %v", err)
@@ -465,7 +461,7 @@ func TestActivationAfterAFailedSync(t *testing.T) {
 	}
 }
 
-// A segment that is named twice is looked for once.
+// A segment that is named twice is looked up once.
 func TestMissingOnce(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{})
 	a := built(t, 1, 1)
@@ -476,8 +472,8 @@ func TestMissingOnce(t *testing.T) {
 	}
 }
 
-// The folders below indexes are the store's: whatever became of the manifest
-// there, pushing again repairs it.
+// The folders below indexes belong to the store: whatever happened to the manifest there,
+// pushing again repairs it.
 func TestPushingAgainRepairsTheManifest(t *testing.T) {
 	for name, damage := range map[string][]byte{"emptied": nil, "zeroed": make([]byte, 300)} {
 		data := t.TempDir()
@@ -564,7 +560,7 @@ func TestPendingUploads(t *testing.T) {
 	os.WriteFile(temp, nil, 0o600)
 	s = open(t, data, store.Options{KeepPending: time.Hour})
 	if got, _ := s.Missing(a.m.ID, a.m); len(got) != len(a.segments)-1 {
-		t.Errorf("%d missing; the young one should count", len(got))
+		t.Errorf("%d missing; the recent one should count", len(got))
 	}
 	if _, err := os.Stat(temp); err == nil {
 		t.Error("a temporary file survived")
@@ -576,7 +572,7 @@ func TestPendingUploads(t *testing.T) {
 	os.Chtimes(path(1), long, long)
 	open(t, data, store.Options{KeepPending: time.Hour})
 	if _, err := os.Stat(filepath.Join(data, "indexes", a.m.ID.String())); err == nil {
-		t.Error("an index of nothing is left")
+		t.Error("an empty index is left")
 	}
 }
 
@@ -602,7 +598,7 @@ func TestDamageIsListed(t *testing.T) {
 		}
 	}
 	if _, err := s.Manifest(a.m.ID); !errors.Is(err, cpar.ErrCorrupt) {
-		t.Errorf("the manifest of another index: %v", err)
+		t.Errorf("another index's manifest: %v", err)
 	}
 }
 
@@ -683,7 +679,7 @@ func TestFullDisk(t *testing.T) {
 	s.Close()
 	total := int(a2.m.Bytes()) + len(a2.bytes)
 	for left := 0; left <= total; left += 67 {
-		// Every round starts without the uploads of the last.
+		// Every round starts without the uploads of the previous one.
 		s := open(t, data, store.Options{FS: &crash.Full{FS: durable.OS, Left: left}, KeepPending: time.Nanosecond})
 		if err := a2.push(s); !errors.Is(err, cpar.ErrStorage) {
 			t.Fatalf("%d bytes left of %d: %v", left, total, err)
@@ -693,7 +689,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		s.Close()
 	}
-	// What was mapped for an activation that failed must be unmapped.
+	// Memory mapped for a failed activation must be unmapped.
 	if maps, err := os.ReadFile("/proc/self/maps"); err == nil && bytes.Contains(maps, []byte(data)) {
 		t.Error("segments are still mapped")
 	}
@@ -714,7 +710,7 @@ func atTheSameTime(t *testing.T, memory indexdir.Memory) {
 		wg.Go(func() {
 			for round := range 10 {
 				o := owners[(i+round)%len(owners)]
-				// A push may lose its segments to another's activation or deletion.
+				// A push may lose its segments to another activation or deletion.
 				if err := o.push(s); err != nil && !errors.Is(err, store.ErrIncomplete) && !errors.Is(err, cpar.ErrStorage) {
 					t.Errorf("pushing: %v", err)
 				}
@@ -736,7 +732,7 @@ func atTheSameTime(t *testing.T, memory indexdir.Memory) {
 					continue
 				}
 				if h.Value().first != h.Segments()[0][0] {
-					t.Error("the value is another index's")
+					t.Error("the value belongs to another index")
 				}
 				h.Release()
 				if _, err := s.List(); err != nil {

@@ -13,9 +13,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// HasSegment tells whether a segment is there, whole, and how long it is. The
-// first time after a start it is read through: an upload must not be skipped
-// in favour of a damaged file.
+// HasSegment reports whether a segment is stored completely, and its size. The first call
+// after a start verifies it: an upload must not be skipped because of a damaged file.
 func (s *Store[T]) HasSegment(id cpar.IndexID, d cpar.Digest) (size int64, ok bool, err error) {
 	e, err := s.existing(id)
 	if errors.Is(err, ErrNotFound) {
@@ -49,7 +48,7 @@ func (s *Store[T]) HasSegment(id cpar.IndexID, d cpar.Digest) (size int64, ok bo
 	return info.Size(), true, nil
 }
 
-// Missing returns those of a manifest's segments that are not there, whole.
+// Missing returns the segments of a manifest that are not stored completely.
 func (s *Store[T]) Missing(id cpar.IndexID, m *cpar.Manifest) ([]cpar.Digest, error) {
 	var missing []cpar.Digest
 	seen := map[cpar.Digest]bool{}
@@ -69,9 +68,9 @@ func (s *Store[T]) Missing(id cpar.IndexID, m *cpar.Manifest) ([]cpar.Digest, er
 	return missing, nil
 }
 
-// PutSegment takes a segment of size bytes (-1 where not known) from r. One
-// that is there already is not read again. The bytes must have the digest d. Of
-// an upload that fails nothing stays.
+// PutSegment reads a segment of size bytes (-1 if unknown) from r. It does not read r if
+// the segment is already stored. The bytes must have digest d. A failed upload leaves
+// nothing behind.
 func (s *Store[T]) PutSegment(id cpar.IndexID, d cpar.Digest, size int64, r io.Reader) error {
 	if size > s.o.MaxSegmentBytes {
 		return s.tooLarge(d, size)
@@ -97,7 +96,7 @@ func (s *Store[T]) PutSegment(id cpar.IndexID, d cpar.Digest, size int64, r io.R
 	case n > s.o.MaxSegmentBytes:
 		return s.tooLarge(d, n)
 	case size >= 0 && n != size:
-		return fmt.Errorf("receiving segment %v: %w: %d bytes came, %d were announced", d, cpar.ErrCorrupt, n, size)
+		return fmt.Errorf("receiving segment %v: %w: got %d bytes, %d were announced", d, cpar.ErrCorrupt, n, size)
 	}
 	if _, err := out.Close(); err != nil {
 		return err
@@ -108,7 +107,7 @@ func (s *Store[T]) PutSegment(id cpar.IndexID, d cpar.Digest, size int64, r io.R
 }
 
 func (s *Store[T]) tooLarge(d cpar.Digest, n int64) error {
-	return fmt.Errorf("segment %v: %w: %w: %d bytes or more, at most %d are taken", d, cpar.ErrInput, ErrTooLarge, n, s.o.MaxSegmentBytes)
+	return fmt.Errorf("segment %v: %w: %w: %d bytes or more, the limit is %d", d, cpar.ErrInput, ErrTooLarge, n, s.o.MaxSegmentBytes)
 }
 
 func (e *entry[T]) markVerified(d cpar.Digest) {
@@ -117,18 +116,18 @@ func (e *entry[T]) markVerified(d cpar.Digest) {
 	e.verified[d] = true
 }
 
-// startUpload returns the index's writer, opened on the first upload and held
-// until the index goes. Uploads are streamed without any lock of the store.
-// Every one that starts must end by endUpload.
+// startUpload returns the index's writer, which is opened by the first upload and kept
+// until the index goes. Uploads stream without holding a lock of the store. Each one must
+// end with endUpload.
 func (s *Store[T]) startUpload(id cpar.IndexID) (*entry[T], *indexdir.Writer, error) {
-	e, err := s.working(id, s.entry)
+	e, err := s.locked(id, s.entry)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer e.work.Unlock()
 	w, err := s.writerOf(e)
 	if err != nil {
-		s.dropHollow(e)
+		s.dropEmpty(e)
 		return nil, nil, err
 	}
 	e.mu.Lock()
@@ -137,9 +136,9 @@ func (s *Store[T]) startUpload(id cpar.IndexID) (*entry[T], *indexdir.Writer, er
 	return e, w, nil
 }
 
-// endUpload ends what startUpload started. Ids are free to invent: an upload
-// that failed must not leave an index of nothing, with a folder, an entry and
-// a lock, which is an open file.
+// endUpload ends what startUpload began. Anyone can invent ids, so a failed upload must
+// not leave an empty index behind, with a folder, an entry, and a lock, which is an open
+// file.
 func (s *Store[T]) endUpload(e *entry[T], done bool) {
 	e.mu.Lock()
 	e.uploads--
@@ -149,24 +148,24 @@ func (s *Store[T]) endUpload(e *entry[T], done bool) {
 	}
 	e.work.Lock()
 	defer e.work.Unlock()
-	s.dropHollow(e)
+	s.dropEmpty(e)
 }
 
-// dropHollow removes an index that holds nothing and that nobody uploads to;
-// the caller holds e.work.
-func (s *Store[T]) dropHollow(e *entry[T]) {
+// dropEmpty removes an index that has no contents and no uploads in progress; the caller
+// holds e.work.
+func (s *Store[T]) dropEmpty(e *entry[T]) {
 	e.mu.Lock()
 	inUse := e.gone || e.open != nil || e.uploads > 0
 	e.mu.Unlock()
-	if inUse || !s.hollow(e.id) {
+	if inUse || !s.isEmpty(e.id) {
 		return
 	}
 	if err := s.remove(e); err != nil {
-		s.o.Log.Warn("removing what an upload left", "index", e.id.String(), "error", err)
+		s.o.Log.Warn("removing the remains of an upload", "index", e.id.String(), "error", err)
 	}
 }
 
-// writerOf is writer for a caller that holds e.work.
+// writerOf returns the writer of e; the caller holds e.work.
 func (s *Store[T]) writerOf(e *entry[T]) (*indexdir.Writer, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -180,10 +179,10 @@ func (s *Store[T]) writerOf(e *entry[T]) (*indexdir.Writer, error) {
 	return e.writer, nil
 }
 
-// PutManifest activates an index: every segment that it names is read through
-// and mapped, the Loader sees it, then the manifest goes into place, and from
-// then on Get returns the new index. Whatever fails, Get returns the old one;
-// the same manifest again makes good what failed, or changes nothing.
+// PutManifest activates an index. It verifies and maps every segment, runs the Loader,
+// and puts the manifest in place; from then on Get returns the new index. On any failure
+// Get returns the old index. Repeating the call with the same manifest repairs what
+// failed, or changes nothing.
 func (s *Store[T]) PutManifest(id cpar.IndexID, b []byte) error {
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {
@@ -192,7 +191,7 @@ func (s *Store[T]) PutManifest(id cpar.IndexID, b []byte) error {
 	if m.ID != id {
 		return fmt.Errorf("activating index %v: %w: the manifest is that of index %v", id, cpar.ErrInput, m.ID)
 	}
-	e, err := s.working(id, s.existing)
+	e, err := s.locked(id, s.existing)
 	if errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("activating index %v: %w: %w: none was uploaded", id, cpar.ErrInput, ErrIncomplete)
 	}
@@ -207,12 +206,12 @@ func (s *Store[T]) PutManifest(id cpar.IndexID, b []byte) error {
 	next, err := s.loadIndex(e, m)
 	if err != nil {
 		if errors.Is(err, indexdir.ErrMissing) || errors.Is(err, indexdir.ErrSize) || errors.Is(err, indexdir.ErrDigest) || errors.Is(err, indexdir.ErrNotFile) {
-			e.forget()
+			e.unverify()
 			err = hint.Add(fmt.Errorf("%w: %w: %v", cpar.ErrInput, ErrIncomplete, err), "push the index again")
 		}
 		return fmt.Errorf("activating index %v: %w", id, err)
 	}
-	// Even where the disk has this manifest: its name may not have been synced.
+	// Even if the disk has this manifest: its name may not have been synced.
 	w, err := s.writerOf(e)
 	if err == nil {
 		err = w.Activate(m)
@@ -221,11 +220,11 @@ func (s *Store[T]) PutManifest(id cpar.IndexID, b []byte) error {
 		next.index.Release()
 		return err
 	}
-	e.exchange(next)
+	e.swap(next)
 	return nil
 }
 
-// serves reports whether the index that Get returns is that of manifest b.
+// serves reports whether Get returns the index of manifest b.
 func (e *entry[T]) serves(b []byte) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -236,15 +235,15 @@ func (e *entry[T]) serves(b []byte) bool {
 	return err == nil && bytes.Equal(open, b)
 }
 
-// forget makes every segment be read through again before it counts.
-func (e *entry[T]) forget() {
+// unverify makes every segment be verified again before it counts as stored.
+func (e *entry[T]) unverify() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	clear(e.verified)
 }
 
-// exchange makes next the index that Get returns.
-func (e *entry[T]) exchange(next *opened[T]) {
+// swap makes next the index that Get returns.
+func (e *entry[T]) swap(next *opened[T]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.open != nil {

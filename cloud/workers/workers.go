@@ -1,6 +1,6 @@
-// Package workers shares one search among goroutines.
+// Package workers shares one search between goroutines.
 //
-//	n pieces ─▶ as many runs as there are workers ─▶ do(worker, first, last)
+//	n pieces ─▶ one run per worker ─▶ do(worker, first, last)
 package workers
 
 import (
@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// Run cuts 0…n−1 into as many runs as there are workers, of least or more
-// each, and calls do for each on a goroutine of its own, worker 0 on the caller's.
-// It returns the error of the first worker that has one.
+// Run divides 0…n−1 into one run per worker, each at least least long, and calls do for
+// each run on its own goroutine, worker 0 on the caller's. It returns the first worker's
+// error, in order of their numbers.
 func Run(workers, n, least int, do func(worker, first, last int) error) error {
 	workers = max(1, min(workers, n/least))
 	errs := make([]error, workers)
@@ -18,16 +18,16 @@ func Run(workers, n, least int, do func(worker, first, last int) error) error {
 	var group sync.WaitGroup
 	for w := 1; w < workers; w++ {
 		group.Go(func() {
-			// A fault of a memory map, on a disk that fails, is to end the request
-			// and not the process: package api has set the same for its goroutine,
-			// and expects what a panic is about there.
+			// A memory map faults if the disk fails. The fault must end the request and
+			// not the process: package api sets the same for its goroutine and expects
+			// panics to arrive there.
 			debug.SetPanicOnFault(true)
 			defer func() { panics[w] = recover() }()
 			errs[w] = do(w, w*n/workers, (w+1)*n/workers)
 		})
 	}
 	errs[0] = func() error {
-		defer group.Wait() // even after a panic: the others still read the index
+		defer group.Wait() // even after a panic: the other workers still read the index
 		return do(0, 0, n/workers)
 	}()
 	for w := range errs {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPanicOfAWorker: it is the caller's, and comes when all others are done.
+// TestPanicOfAWorker: the panic reaches the caller after all other workers are done.
 func TestPanicOfAWorker(t *testing.T) {
 	for bad := range 3 {
 		var done atomic.Int64

@@ -62,18 +62,18 @@ func newServe() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve --data DIR",
 		Short: "serve a data folder until interrupted",
-		Long: `serve opens a data folder, makes it if it does not exist, and answers on a
-loopback address until it is interrupted. Requests under way are let end.
+		Long: `serve opens a data folder, creates it if it does not exist, and answers on a
+loopback address until it is interrupted. Running requests are finished.
 
 With --memory huge the vectors and planes of an index are copied when it is first
-searched, which takes as much memory as their files have bytes. auto does so where
-it pays, for an index with a forest, if twice as much is free; else the files are
-mapped, and the system keeps of them in memory what it likes. One of scheme sealed
-is read from front to back and stays mapped. The log says at level info which it
-was.
+searched, which takes as much memory as their files. auto does so where it pays,
+for an index with a forest, if twice as much is free; otherwise the files are
+mapped, and the system decides which parts stay in memory. An index of scheme
+sealed is read from front to back, so auto keeps it mapped. At level info the log
+says which was chosen.
 
 The log goes to standard error. At level debug it has a line for each request:
-method, route, index, status, bytes and duration; never what was sent.`,
+method, route, index, status, bytes and duration; never the contents.`,
 		Example: "  $ cpard serve --data ./cloud --listen 127.0.0.1:8080\n  listening on http://127.0.0.1:8080",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -89,16 +89,16 @@ method, route, index, status, bytes and duration; never what was sent.`,
 				return exitcode.UsageError(err)
 			}
 			if o.Workers < 0 {
-				return exitcode.UsageError(fmt.Errorf("--workers %d; 1 is the least, and 0 is as many as there are cores", o.Workers))
+				return exitcode.UsageError(fmt.Errorf("--workers %d; it must be at least 1, or 0 for the number of cores", o.Workers))
 			}
 			o.Ready = func(a net.Addr) { fmt.Fprintf(c.OutOrStdout(), "listening on http://%s\n", a) }
 			return daemon.Run(c.Context(), o)
 		},
 	}
 	c.Flags().StringVar(&o.Data, "data", "", "data folder")
-	c.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:8080", "loopback address and port; port 0 takes a free one")
-	c.Flags().IntVar(&o.Workers, "workers", 0, "how many share a scan, the lists or records that a request visits, or a batch of requests; 0 is as many as there are cores")
-	c.Flags().StringVar(&memory, "memory", "auto", "where the vectors of a searched index lie: map (the files), huge (a copy in pages of 2 MB), auto")
+	c.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:8080", "loopback address and port; port 0 picks a free one")
+	c.Flags().IntVar(&o.Workers, "workers", 0, "number of goroutines that share a scan, the lists or records that a request visits, or a batch of requests; 0 means the number of cores")
+	c.Flags().StringVar(&memory, "memory", "auto", "where the vectors of a searched index are kept: map (the files), huge (a copy in pages of 2 MB), auto")
 	c.Flags().StringVar(&level, "log-level", "warn", "debug, info, warn or error")
 	return c
 }
@@ -124,7 +124,7 @@ func newList() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "list --data DIR",
 		Short:   "list the indexes in a data folder",
-		Long:    "list shows the indexes in a data folder, which may be served meanwhile.",
+		Long:    "list shows the indexes in a data folder, which may be in use by a server.",
 		Example: "  $ cpard list --data ./cloud\n  INDEX                             SCHEME  RECORDS    BYTES\n  9f6067c4caa7a19a9c8939024892e324  cpar    4500     67653394",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -25,9 +25,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"cpard": func() { os.Exit(run()) }})
 }
 
-// The stories know some commands more:
+// Additional commands for the stories:
 //
-//	sample N FOLDER  make an index of random bytes, as an owner has it
+//	sample N FOLDER  make an index of random bytes, as an owner's build does
 //	start ARGS…      start `cpard serve ARGS…` and take its address into $URL
 //	shutdown SIGNAL  send it INT or TERM; it must exit with code 0, having said no more
 //	push FOLDER      push an index to $URL
@@ -48,7 +48,7 @@ type process struct {
 	rest io.Reader
 }
 
-// command finds a program as the story would, on the story's PATH.
+// command finds a program on the story's PATH.
 func command(ts *testscript.TestScript, name string, args []string) *exec.Cmd {
 	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
 		if path := filepath.Join(dir, name); exec.Command(path).Err == nil {

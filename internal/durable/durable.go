@@ -3,22 +3,22 @@
 //	Create ─▶ Write… ─▶ Commit: fsync file ─▶ rename ─▶ fsync folder
 //	                  └▶ Abort:  remove the temporary file
 //
-// The guarantee: when Commit (or WriteFile) has returned nil, the file is
-// under its name with all its bytes, and stays so if the process is killed or
-// the power fails the instant after. At any instant before, the name leads to
-// what it led to earlier (nothing, or the old file, whole) or already to the
-// whole new file; never to a part. A temporary file may be left behind; its
-// name is one that IsTemp knows, and RemoveTemps removes it.
+// The guarantee: when Commit (or WriteFile) has returned nil, the file is complete under
+// its name, and stays so even if the process is killed or the power fails immediately
+// afterwards. At any earlier instant the name refers to what it did before (nothing, or
+// the complete old file) or already to the complete new file, never to a part. A
+// temporary file may be left behind; IsTemp recognises its name, and RemoveTemps removes
+// it.
 //
-// What it leans on: rename within a folder is atomic, fsync of a file makes
-// its bytes durable, and fsync of a folder its names. POSIX says the first;
-// ext4, xfs, btrfs and APFS keep the others (Pillai et al., "All File Systems
-// Are Not Created Equal", OSDI 2014, table of persistence properties). A disk
-// that lies about flushing, and network file systems, are outside of it.
+// It relies on this: rename within a folder is atomic, fsync of a file makes its bytes
+// durable, and fsync of a folder its names. POSIX says the first; ext4, xfs, btrfs and
+// APFS provide the others (Pillai et al., "All File Systems Are Not Created Equal", OSDI
+// 2014, table of persistence properties). Disks that lie about flushing, and network file
+// systems, are not covered.
 //
-// A failed fsync is final: the kernel may have dropped the pages and marked
-// them clean (Rebello et al., "Can Applications Recover from fsync Failures?",
-// USENIX ATC 2020), so nothing here syncs twice; the temporary file is given up.
+// A failed fsync is final: the kernel may have dropped the pages and marked them clean
+// (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020), so
+// nothing here syncs twice; the temporary file is discarded.
 //
 // Every error wraps cpar.ErrStorage and hints at how much room there was.
 package durable
@@ -33,15 +33,14 @@ import (
 	"time"
 )
 
-// A temporary file is called what-XXXXXXXXXXXX.tmp, with characters of
-// rand.Text: RFC 4648 base32.
+// A temporary file is named what-XXXXXXXXXXXX.tmp, with characters of rand.Text: RFC 4648 base32.
 const (
 	tempSuffix = ".tmp"
 	tempRandom = 12
 	tempDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 )
 
-// A Writer writes one file that appears under its name at Commit.
+// A Writer writes a file that appears under its name at Commit.
 type Writer struct {
 	fsys    FS
 	temp    string
@@ -51,7 +50,7 @@ type Writer struct {
 	err     error
 }
 
-// WriteFile puts data in path's place with permissions perm.
+// WriteFile replaces the contents of path by data, with permissions perm.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	return WriteFileFS(OS, path, data, perm)
 }
@@ -70,8 +69,8 @@ func WriteFileFS(fsys FS, path string, data []byte, perm fs.FileMode) error {
 	return w.Commit(filepath.Base(path))
 }
 
-// Create starts a file in folder. What names the temporary file, for a person
-// who finds one; it need not be the name that Commit gives.
+// Create starts a file in folder. what labels the temporary file for people who find one;
+// it need not be the name given to Commit.
 func Create(fsys FS, folder, what string, perm fs.FileMode) (*Writer, error) {
 	temp := filepath.Join(folder, what+"-"+rand.Text()[:tempRandom]+tempSuffix)
 	f, err := fsys.Create(temp, perm)
@@ -81,7 +80,7 @@ func Create(fsys FS, folder, what string, perm fs.FileMode) (*Writer, error) {
 	return &Writer{fsys: fsys, temp: temp, file: f}, nil
 }
 
-// Expect tells how many bytes will come, for the hint when they do not fit.
+// Expect announces how many bytes will come, for the hint if they do not fit.
 func (w *Writer) Expect(n int64) { w.need = n }
 
 // Write appends p.
@@ -101,9 +100,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Commit makes the file durable under name, in the folder it was created in.
-// After an error the file is gone as if by Abort, except that the last step,
-// the fsync of the folder, may fail when the new file is already in place.
+// Commit makes the file durable under name, in the folder where it was created. On error
+// the file is gone as if by Abort, except that the last step, the fsync of the folder,
+// may fail when the new file is already in place.
 func (w *Writer) Commit(name string) error {
 	if w.err != nil {
 		return w.err
@@ -132,7 +131,7 @@ func (w *Writer) Commit(name string) error {
 	return nil
 }
 
-// Abort gives the file up. It does nothing after Commit.
+// Abort discards the file. It does nothing after Commit.
 func (w *Writer) Abort() {
 	if w.file == nil {
 		return
@@ -142,8 +141,7 @@ func (w *Writer) Abort() {
 	w.fsys.Remove(w.temp)
 }
 
-// IsTemp reports whether name is one that Create gives to a temporary file for
-// one of whats.
+// IsTemp reports whether name is a temporary file's name that Create makes for one of whats.
 func IsTemp(name string, whats ...string) bool {
 	for _, what := range whats {
 		rest, ok := strings.CutPrefix(name, what+"-")
@@ -155,10 +153,9 @@ func IsTemp(name string, whats ...string) bool {
 	return false
 }
 
-// RemoveTemps removes the temporary files that a killed process left in
-// folder, made for one of whats, and that are older than age. Files of other
-// names are somebody's. The caller makes sure that no live process is writing
-// there: a lock, or an age beyond any write.
+// RemoveTemps removes temporary files in folder that a killed process left, made for one
+// of whats and older than age. It leaves all other files alone. The caller must ensure
+// that no live process is writing there, by a lock or by an age beyond any write.
 func RemoveTemps(fsys FS, folder string, age time.Duration, whats ...string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -72,7 +72,7 @@ func TestCutAtEveryStep(t *testing.T) {
 		})
 }
 
-// unsynced forgets to sync a file; crash must notice, or it proves nothing.
+// unsynced forgets to sync a file; crash must notice, otherwise it proves nothing.
 type unsynced struct{ durable.FS }
 
 func (u unsynced) Create(path string, perm fs.FileMode) (durable.File, error) {
@@ -119,7 +119,7 @@ func TestMkdirAllCutAtEveryStep(t *testing.T) {
 		func(t *testing.T, root string, done bool) {
 			info, err := os.Stat(filepath.Join(root, "a", "b", "c"))
 			if done && (err != nil || !info.IsDir()) {
-				t.Errorf("done, and the folder is not there: %v", err)
+				t.Errorf("done, and the folder is missing: %v", err)
 			}
 		})
 	file := filepath.Join(t.TempDir(), "f")
@@ -194,11 +194,11 @@ func TestRemoveTempsSparesTheYoungAndOthers(t *testing.T) {
 		t.Errorf("left: %q\nwant: %q", got, spared)
 	}
 	if err := durable.RemoveTemps(durable.OS, filepath.Join(folder, "none"), 0, "f"); err != nil {
-		t.Errorf("a folder that is not there: %v", err)
+		t.Errorf("a missing folder: %v", err)
 	}
 }
 
-// What Create makes is what IsTemp knows.
+// IsTemp recognises the names that Create makes.
 func TestTempsAreKnown(t *testing.T) {
 	folder := t.TempDir()
 	w, err := durable.Create(durable.OS, folder, "manifest", 0o600)
@@ -208,7 +208,7 @@ func TestTempsAreKnown(t *testing.T) {
 	defer w.Abort()
 	name := names(t, folder)[0]
 	if !durable.IsTemp(name, "vectors", "manifest") || durable.IsTemp(name, "vectors") || durable.IsTemp(name) {
-		t.Errorf("%q is taken for another", name)
+		t.Errorf("%q is taken for another kind", name)
 	}
 }
 

@@ -9,23 +9,22 @@ import (
 	"runtime"
 )
 
-// An FS is the file operations that a durable write is made of, and no more.
-// OS is the real one. Tests put one in its place that stops, fails or forgets
-// after any step; see package crash.
+// An FS provides just the file operations of a durable write. OS is the real one. Tests
+// replace it by one that stops, fails or forgets after any step; see package crash.
 type FS interface {
-	// Create makes a file that did not exist, for writing.
+	// Create creates a new file for writing.
 	Create(path string, perm fs.FileMode) (File, error)
-	// Rename puts from in the place of to in one step.
+	// Rename atomically replaces to by from.
 	Rename(from, to string) error
 	// Remove removes a file or an empty folder.
 	Remove(path string) error
-	// Mkdir makes one folder that did not exist.
+	// Mkdir creates one new folder.
 	Mkdir(path string, perm fs.FileMode) error
-	// SyncDir returns when the names in a folder are on the disk.
+	// SyncDir returns once the names in a folder are on the disk.
 	SyncDir(path string) error
 }
 
-// A File is written once, synced, closed.
+// A File is written once, synced and closed.
 type File interface {
 	io.Writer
 	Sync() error
@@ -50,7 +49,7 @@ func (osFS) Remove(path string) error                  { return os.Remove(path) 
 func (osFS) Mkdir(path string, perm fs.FileMode) error { return os.Mkdir(path, perm) }
 
 func (osFS) SyncDir(path string) error {
-	// Windows has no handle on a folder to flush; NTFS journals names itself.
+	// Windows has no folder handle to flush; NTFS journals names itself.
 	if runtime.GOOS == "windows" {
 		return nil
 	}
@@ -61,8 +60,7 @@ func (osFS) SyncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// MkdirAll makes path and the folders above it that are missing, each name
-// synced in its parent.
+// MkdirAll creates path and any missing folders above it, and syncs each name in its parent.
 func MkdirAll(fsys FS, path string, perm fs.FileMode) error {
 	info, err := os.Stat(path)
 	switch {

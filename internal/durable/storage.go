@@ -11,14 +11,14 @@ import (
 	"cpar/internal/hint"
 )
 
-// StorageError wraps a failure of the file system as cpar.ErrStorage, with a
-// hint that fits it. need is the number of bytes still to be written, 0 where
-// that is not known. An error that is cpar.ErrStorage already is left as it is.
+// StorageError wraps a file system failure as cpar.ErrStorage, with a suitable hint. need
+// is the number of bytes still to be written, 0 if unknown. An error that already is
+// cpar.ErrStorage is returned unchanged.
 func StorageError(doing, path string, need int64, err error) error {
 	if err == nil || errors.Is(err, cpar.ErrStorage) {
 		return err
 	}
-	// The path is said once: os errors carry it again, and a system call's name.
+	// Name the path once: os errors repeat it, with the name of the system call.
 	cause := err
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		cause = p.Err
@@ -30,7 +30,7 @@ func StorageError(doing, path string, need int64, err error) error {
 	case isFull(err):
 		return hint.Add(wrapped, "%s", roomHint(filepath.Dir(path), need))
 	case errors.Is(err, fs.ErrPermission):
-		return hint.Add(wrapped, "check who may write to %s", filepath.Dir(path))
+		return hint.Add(wrapped, "check the permissions of %s", filepath.Dir(path))
 	}
 	return wrapped
 }

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isFull: no room on the disk, in a quota, or under the process's file limit.
+// isFull: the disk, a quota, or the process's file limit is exhausted.
 func isFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }
 
-// freeBytes is the room that this process could use.
+// freeBytes returns the room that this process could use.
 func freeBytes(folder string) (int64, bool) {
 	var st unix.Statfs_t
 	if unix.Statfs(folder, &st) != nil {

@@ -1,5 +1,5 @@
-// Package enum names the values of small enumerations: what String writes and
-// what a parser of flags reads, in one table.
+// Package enum names the values of small enumerations in one table, for String and for
+// parsing flags.
 package enum
 
 import (
@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A Table names the values of T, which follow one another from First.
+// A Table names the values of T, which are consecutive from First.
 type Table[T ~uint8] struct {
-	// What is one value in words, such as "scheme", for messages.
+	// What describes one value, such as "scheme", for messages.
 	What  string
 	First T
 	Names []string
@@ -18,7 +18,7 @@ type Table[T ~uint8] struct {
 // Has reports whether v is one of the values.
 func (t Table[T]) Has(v T) bool { return v >= t.First && int(v-t.First) < len(t.Names) }
 
-// All lists the values in their order.
+// All lists the values in order.
 func (t Table[T]) All() []T {
 	all := make([]T, len(t.Names))
 	for i := range all {
@@ -27,7 +27,7 @@ func (t Table[T]) All() []T {
 	return all
 }
 
-// String is the name of v, or what and number where it has none.
+// String returns the name of v, or What and the number if it has none.
 func (t Table[T]) String(v T) string {
 	if !t.Has(v) {
 		return fmt.Sprintf("%s %d", t.What, uint8(v))
@@ -35,7 +35,7 @@ func (t Table[T]) String(v T) string {
 	return t.Names[v-t.First]
 }
 
-// Parse finds the value of a name, whatever its case. Its error wraps kind.
+// Parse returns the value with this name, ignoring case. Its error wraps kind.
 func (t Table[T]) Parse(name string, kind error) (T, error) {
 	for i, n := range t.Names {
 		if strings.EqualFold(name, n) {

@@ -1,6 +1,5 @@
-// Package exitcode maps the sentinel errors of package cpar to the exit codes
-// of the commands, so that a script can act on them, and prints an error the
-// way every command does.
+// Package exitcode maps the sentinel errors of package cpar to exit codes, so that
+// scripts can act on them, and prints errors in the same way for every command.
 //
 //	0 done     1 another failure     2 usage
 //	3 ErrInput   4 ErrKey   5 ErrCorrupt   6 ErrVersion   7 ErrCloud   8 ErrStorage
@@ -15,7 +14,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// The exit codes. They are part of the commands' interface and do not change.
+// The exit codes. They are part of the commands' interface and must not change.
 const (
 	OK      = 0
 	Other   = 1
@@ -28,7 +27,7 @@ const (
 	Storage = 8
 )
 
-// ErrUsage marks a command line that cannot be understood.
+// ErrUsage marks a malformed command line.
 var ErrUsage = errors.New("usage")
 
 type usage struct{ error }
@@ -36,7 +35,7 @@ type usage struct{ error }
 func (u usage) Is(target error) bool { return target == ErrUsage }
 func (u usage) Unwrap() error        { return u.error }
 
-// UsageError marks err as a mistake on the command line; its text stays.
+// UsageError marks err as a mistake on the command line; its text is unchanged.
 func UsageError(err error) error {
 	if err == nil {
 		return nil
@@ -44,10 +43,10 @@ func UsageError(err error) error {
 	return usage{err}
 }
 
-// table is in order of precedence, for an error that wraps two kinds. A cloud
-// that reports a full disk is ErrStorage and ErrCloud at once: the cause that
-// a person can remove comes first.
-var table = []struct {
+// codes is in order of precedence, for errors that wrap two kinds. A cloud that reports a
+// full disk is both ErrStorage and ErrCloud: the cause that the user can remove comes
+// first.
+var codes = []struct {
 	kind error
 	code int
 }{
@@ -65,7 +64,7 @@ func Of(err error) int {
 	if err == nil {
 		return OK
 	}
-	for _, row := range table {
+	for _, row := range codes {
 		if errors.Is(err, row.kind) {
 			return row.code
 		}

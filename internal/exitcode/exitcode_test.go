@@ -28,7 +28,7 @@ func TestCodes(t *testing.T) {
 		}
 	}
 	if UsageError(nil) != nil {
-		t.Error("a usage error out of nothing")
+		t.Error("a usage error from nil")
 	}
 }
 

@@ -1,10 +1,14 @@
-// Package figures writes numbers for people.
+// Package figures formats measured numbers for people.
 package figures
 
-import "strconv"
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+)
 
-// Digits writes a number that is not negative with three digits or so: 0.12, 1.23,
-// 12.3, 123, 1234.
+// Digits formats a non-negative number with about three digits: 0.12, 1.23, 12.3, 123, 1234.
 func Digits(x float64) string {
 	switch {
 	case x >= 100:
@@ -13,4 +17,20 @@ func Digits(x float64) string {
 		return strconv.FormatFloat(x, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(x, 'f', 2, 64)
+}
+
+// Round rounds x to the given number of decimals: more would claim a precision that was
+// not measured.
+func Round(x float64, decimals int) float64 {
+	s := math.Pow10(decimals)
+	return math.Round(x*s) / s
+}
+
+// Median returns the median of x, the upper one if len(x) is even; 0 if x is empty.
+func Median[T cmp.Ordered](x []T) T {
+	var none T
+	if len(x) == 0 {
+		return none
+	}
+	return slices.Sorted(slices.Values(x))[len(x)/2]
 }

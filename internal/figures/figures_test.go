@@ -9,3 +9,16 @@ func TestDigits(t *testing.T) {
 		}
 	}
 }
+
+func TestRoundAndMedian(t *testing.T) {
+	if got := Round(12.3456, 2); got != 12.35 {
+		t.Errorf("12.3456 is rounded to %g", got)
+	}
+	x := []int{5, 1, 4, 2}
+	if got := Median(x); got != 4 || x[0] != 5 {
+		t.Errorf("the median is %d, and x is now %v", got, x)
+	}
+	if got := Median([]float64(nil)); got != 0 {
+		t.Errorf("the median of nothing is %g", got)
+	}
+}

@@ -1,12 +1,12 @@
-// Package hint carries advice to a person beside an error.
+// Package hint attaches advice for the user to an error.
 //
-// An error says what went wrong in a message that may be wrapped many times;
-// a hint says what to do, once, on a line of its own:
+// An error says what went wrong in a message that may be wrapped many times; a hint says
+// what to do, once, on its own line:
 //
 //	cpar: error: segment vectors 3f2a…: damaged data: its digest does not fit
 //	hint: build or push the index again
 //
-// A hint is not part of the error's text, so that wrapping reads well.
+// A hint is not part of the error's text, so that wrapped errors read well.
 package hint
 
 import (
@@ -21,8 +21,7 @@ type hinted struct {
 
 func (h *hinted) Unwrap() error { return h.error }
 
-// Add returns err with a hint. An inner hint, nearer to the cause, is kept
-// and wins.
+// Add returns err with a hint. An existing hint is nearer to the cause and takes precedence.
 func Add(err error, format string, args ...any) error {
 	if err == nil {
 		return nil

@@ -19,6 +19,6 @@ func TestInnermostHintWins(t *testing.T) {
 		t.Error("the cause is lost")
 	}
 	if Of(cause) != "" || Of(nil) != "" || Add(nil, "x") != nil {
-		t.Error("a hint out of nothing")
+		t.Error("a hint from nil")
 	}
 }

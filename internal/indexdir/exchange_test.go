@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestOpenWhileExchanged: a manifest that a newer one replaces between two calls
-// is opened all the same.
+// TestOpenWhileExchanged: a manifest that is replaced by a newer one during opening still opens.
 func TestOpenWhileExchanged(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, manifestName)

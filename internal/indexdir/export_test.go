@@ -1,7 +1,7 @@
 package indexdir
 
-// LastKind is the greatest kind of segment whose temporary files are known.
+// LastKind is the greatest segment kind whose temporary files are recognised.
 const LastKind = lastKind
 
-// OpenWith is Open with something happening in the middle.
+// OpenWith is Open with a hook in the middle.
 func OpenWith(folder string, between func()) (*Index, error) { return open(MemoryMap, folder, between) }

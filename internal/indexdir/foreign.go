@@ -14,13 +14,12 @@ import (
 	"cpar/internal/hint"
 )
 
-// refuseForeign protects a folder of photos from becoming an index, and the
-// owner's own files, called manifest or something.tmp, from being taken for
-// ours.
+// refuseForeign keeps a folder of photos from becoming an index, and the owner's own
+// files named manifest or something.tmp from being treated as ours.
 func refuseForeign(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil // not there, or MkdirAll and Lock will say what is wrong
+		return nil // missing, or MkdirAll and Lock will report the problem
 	}
 	foreign, err := foreignIn(folder, entries)
 	if err != nil || foreign == "" {
@@ -30,9 +29,9 @@ func refuseForeign(folder string) error {
 	return hint.Add(err, "name a folder that is empty or does not exist yet")
 }
 
-// foreignIn returns the name of something that is not of an index, or "". A
-// manifest of ours says what the folder is, whatever lies beside it; without
-// one there may be only what a killed process leaves.
+// foreignIn returns the name of something that does not belong to an index, or "". A
+// manifest of ours identifies the folder, whatever else it holds; without one it may hold
+// only what a killed process leaves.
 func foreignIn(folder string, entries []fs.DirEntry) (string, error) {
 	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == manifestName }) {
 		return foreignManifest(folder)
@@ -50,8 +49,7 @@ func foreignIn(folder string, entries []fs.DirEntry) (string, error) {
 	return "", nil
 }
 
-// foreignManifest returns the name of a manifest that is not one of ours, of
-// any version, or "".
+// foreignManifest returns the name of a manifest that is not ours in any version, or "".
 func foreignManifest(folder string) (string, error) {
 	f, _, err := openRegular(filepath.Join(folder, manifestName))
 	switch {
@@ -73,8 +71,8 @@ func foreignManifest(folder string) (string, error) {
 	return "", nil
 }
 
-// foreignSegment returns the name of something in the segments' folder that
-// this package does not make, or "".
+// foreignSegment returns the name of something in the segments folder that this package
+// does not create, or "".
 func foreignSegment(folder string, segments fs.DirEntry) (string, error) {
 	if !segments.IsDir() {
 		return segmentsName, nil
@@ -92,11 +90,11 @@ func foreignSegment(folder string, segments fs.DirEntry) (string, error) {
 	return "", nil
 }
 
-// lastKind is the greatest kind of segment that has a name.
+// lastKind is the greatest segment kind that has a name.
 const lastKind = cpar.SegmentHints
 
-// tempsOf are what this package writes under a temporary name first.
-var tempsOf = func() []string {
+// tempNames are the labels under which this package creates temporary files.
+var tempNames = func() []string {
 	names := []string{manifestName, uploadLabel}
 	for k := cpar.SegmentVectors; k <= lastKind; k++ {
 		names = append(names, k.String())
@@ -104,4 +102,4 @@ var tempsOf = func() []string {
 	return names
 }()
 
-func isTemp(name string) bool { return durable.IsTemp(name, tempsOf...) }
+func isTemp(name string) bool { return durable.IsTemp(name, tempNames...) }

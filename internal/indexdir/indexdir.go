@@ -1,23 +1,22 @@
-// Package indexdir keeps one encrypted index in a folder: what an owner's
-// build writes, what is pushed, and what the cloud keeps, all the same.
+// Package indexdir keeps one encrypted index in a folder. An owner's build, a push and
+// the cloud all use the same layout.
 //
 //	folder/manifest            canonical bytes of the active cpar.Manifest
 //	folder/segments/<digest>   immutable files named by their SHA-256, 64 hex digits
-//	folder/lock                held by the one process that writes
+//	folder/lock                held by the only process that writes
 //
 //	Create ─▶ AddSegment, Write…, Close ─▶ … ─▶ Activate(manifest)
 //	Open   ─▶ Manifest, Segments (memory maps, or copies: Memory) ─▶ Release
 //
-// An index is exactly what its manifest names. Activate renames the manifest
-// into place when all that it names is on the disk, so a process killed at any
-// instant leaves the old index or the new one, whole; what else it left behind
-// goes with the next Create. Segments that the new manifest does not name are
-// removed after that; a reader that has them mapped keeps them until Release.
+// An index is exactly what its manifest names. Activate renames the manifest into place
+// once everything it names is on the disk, so a process killed at any instant leaves
+// either the old index or the new one complete; the next Create removes anything else
+// left behind. Segments that the new manifest does not name are removed after that; a
+// reader that has them mapped keeps them until Release.
 //
-// A reader takes no lock. It checks the size and SHA-256 of every segment when
-// it opens an index, so what it maps is what the manifest was made for; that a
-// map's bytes are not changed later under its feet rests on nobody else
-// writing to the folder.
+// A reader takes no lock. Opening an index checks the size and SHA-256 of every segment,
+// so the mapped bytes are those that the manifest describes. That they do not change
+// later relies on nobody else writing to the folder.
 package indexdir
 
 import (
@@ -42,18 +41,17 @@ const (
 	folderMode = 0o700
 	fileMode   = 0o600
 
-	// uploadLabel names the temporary files of segments whose kind is not known.
+	// uploadLabel labels the temporary files of segments of unknown kind.
 	uploadLabel = "upload"
 	// manifestMagic starts a manifest of any version.
 	manifestMagic = "CPARM"
 
-	// maxManifest bounds what is read before it can be checked: the largest
-	// manifest that package cpar writes has 65,536 segments of 41 bytes.
+	// maxManifest bounds what is read before it can be checked: the largest manifest of
+	// package cpar has 65,536 segments of 41 bytes.
 	maxManifest = 4 << 20
 )
 
-// What can be wrong with a segment. Each comes wrapped together with
-// cpar.ErrCorrupt and the segment's name.
+// Faults of a segment. Each is wrapped together with cpar.ErrCorrupt and the segment's name.
 var (
 	ErrMissing = errors.New("it is missing")
 	ErrNotFile = errors.New("it is not a regular file")
@@ -70,17 +68,17 @@ var ErrLocked = errors.New("in use by another process")
 
 const rebuild = "build or push the index again"
 
-// SegmentPath is where the index in folder keeps a segment.
+// SegmentPath returns the path of a segment of the index in folder.
 func SegmentPath(folder string, d cpar.Digest) string {
 	return filepath.Join(folder, segmentsName, d.String())
 }
 
-// named adds the folder to an error that does not name it yet. Open and
-// ReadManifest, which owners call, do so; what the cloud calls does not, since
-// its folders are nothing that a client should hear of.
-func named(folder string, err error) error {
+// withFolder adds the folder to an error that does not name it yet. Open and
+// ReadManifest, which owners call, use it. What the cloud calls does not: clients should
+// not learn its folders.
+func withFolder(folder string, err error) error {
 	if err == nil || errors.Is(err, cpar.ErrStorage) {
-		return err // package durable has told the path
+		return err // package durable names the path
 	}
 	return fmt.Errorf("index %s: %w", folder, err)
 }
@@ -89,10 +87,10 @@ func named(folder string, err error) error {
 func ReadManifest(folder string) (*cpar.Manifest, error) {
 	b, err := ReadManifestBytes(folder)
 	if err != nil {
-		return nil, named(folder, err)
+		return nil, withFolder(folder, err)
 	}
 	m, err := decodeManifest(b)
-	return m, named(folder, err)
+	return m, withFolder(folder, err)
 }
 
 func decodeManifest(b []byte) (*cpar.Manifest, error) {
@@ -103,8 +101,8 @@ func decodeManifest(b []byte) (*cpar.Manifest, error) {
 	return m, err
 }
 
-// ReadManifestBytes reads the bytes of the active manifest, unchecked. Its
-// errors name the folder only where they wrap cpar.ErrStorage.
+// ReadManifestBytes reads the bytes of the active manifest unchecked. Its errors name the
+// folder only if they wrap cpar.ErrStorage.
 func ReadManifestBytes(folder string) ([]byte, error) {
 	f, info, err := openRegular(filepath.Join(folder, manifestName))
 	switch {
@@ -126,19 +124,19 @@ func ReadManifestBytes(folder string) ([]byte, error) {
 	return b, nil
 }
 
-// openRegular opens a file for reading unless it is a link, a folder, a pipe
-// or whatever else would lead elsewhere or block.
+// openRegular opens a file for reading unless it is a link, a folder, a pipe, or anything
+// else that could lead elsewhere or block.
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	for attempt := 0; ; attempt++ {
 		f, info, err := openOnce(path)
-		// A newer manifest may have been renamed into place between two calls.
+		// A newer manifest may be renamed into place between two system calls.
 		if !errors.Is(err, errExchanged) || attempt == 10 {
 			return f, info, err
 		}
 	}
 }
 
-var errExchanged = fmt.Errorf("%w: it was exchanged while being opened", ErrNotFile)
+var errExchanged = fmt.Errorf("%w: it was replaced while being opened", ErrNotFile)
 
 func openOnce(path string) (*os.File, fs.FileInfo, error) {
 	before, err := os.Lstat(path)
@@ -173,8 +171,8 @@ func describe(m fs.FileMode) string {
 	return "a device or pipe"
 }
 
-// Lock takes the lock of a folder that exists. Closing it lets it go, and so
-// does the end of the process, however it ends.
+// Lock locks an existing folder. Closing the lock releases it, and so does the end of the
+// process, however it ends.
 func Lock(folder string) (*flock.Flock, error) {
 	l := flock.New(filepath.Join(folder, lockName), flock.SetPermissions(fileMode))
 	ok, err := l.TryLock()

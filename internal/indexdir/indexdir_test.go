@@ -28,7 +28,7 @@ func build(t testing.TB, folder string, seed uint64) *cpar.Manifest {
 	return m
 }
 
-// which says whose segments the index in folder has, checking every byte.
+// which identifies whose segments the index in folder has, checking every byte.
 func which(folder string, seeds ...uint64) (uint64, error) {
 	x, err := indexdir.Open(folder)
 	if err != nil {
@@ -45,7 +45,7 @@ func which(folder string, seeds ...uint64) (uint64, error) {
 			return seed, nil
 		}
 	}
-	return 0, errors.New("an index that nobody wrote")
+	return 0, errors.New("an unknown index")
 }
 
 func segmentFiles(t *testing.T, folder string) map[string]bool {
@@ -68,14 +68,14 @@ func onlyNamed(t *testing.T, folder string, m *cpar.Manifest) {
 		delete(files, s.Digest.String())
 	}
 	if len(files) != 0 {
-		t.Errorf("%d files that no manifest names are left", len(files))
+		t.Errorf("%d unnamed files are left", len(files))
 	}
 }
 
 func TestBuildAndReplace(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new", "index")
 	if _, err := indexdir.Open(folder); !errors.Is(err, cpar.ErrInput) || !errors.Is(err, indexdir.ErrNoIndex) {
-		t.Errorf("opening nothing: %v", err)
+		t.Errorf("opening a missing index: %v", err)
 	}
 	for seed := uint64(1); seed <= 2; seed++ {
 		m := build(t, folder, seed)
@@ -131,7 +131,7 @@ func TestCutAtEveryStep(t *testing.T) {
 					case !had && err != nil && !errors.Is(err, indexdir.ErrNoIndex):
 						t.Fatalf("neither an index nor none: %v", err)
 					}
-					// The next writer cleans up, and what is active stays.
+					// The next writer cleans up and keeps what is active.
 					w, err := indexdir.Create(folder, indexdir.Options{})
 					if err != nil {
 						t.Fatal(err)
@@ -199,7 +199,7 @@ func TestEveryFlippedBitAndTruncation(t *testing.T) {
 			if err == nil {
 				x.Release()
 			}
-			// A flip in the version field is another version, not damage.
+			// A flipped bit in the version field is another version, not damage.
 			if !errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrVersion) || fault != nil && !errors.Is(err, fault) {
 				t.Errorf("%s, %s: %v; want %v", filepath.Base(path)[:8], what, err, fault)
 			}
@@ -254,7 +254,7 @@ func TestFaultsAreToldApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.fault == indexdir.ErrSize {
-			c.text = fmt.Sprintf("%d bytes are there", len(good)-1)
+			c.text = fmt.Sprintf("it has %d bytes", len(good)-1)
 			os.WriteFile(path, good[:len(good)-1], 0o600)
 		}
 		err := open()
@@ -327,27 +327,27 @@ func TestForeignFolderIsRefused(t *testing.T) {
 		t.Errorf("a file beside the index: %v", err)
 	}
 	if !segmentFiles(t, folder)["notes.txt"] {
-		t.Error("a file that is no segment was removed")
+		t.Error("a file that is not a segment was removed")
 	}
 }
 
-// Nothing of the owner's is removed or overwritten because it has a name that
-// an index uses.
+// The owner's files are not removed or overwritten just because they have a name that an
+// index uses.
 func TestOwnFilesOfLikeNamesAreKept(t *testing.T) {
 	digest, temp := strings.Repeat("ab", 32), "vectors-ABCDEFGHIJKL.tmp"
 	for what, files := range map[string][]string{
-		"a thesis":                        {"thesis.tmp"},
-		"a like name":                     {"manifest-draft.tmp"},
-		"a like name, one letter more":    {"manifest-ABCDEFGHIJKLM.tmp"},
-		"a manifest of another program":   {"manifest"},
-		"the same with a photo and draft": {"manifest", "photo.jpg", "draft.tmp"},
-		"the same with segments":          {"manifest", "segments/" + digest},
-		"segments that are none":          {"segments/film.mp4"},
-		"segments and one that is none":   {"segments/" + digest, "segments/film.mp4"},
-		"a thesis among segments":         {"segments/" + digest, "segments/thesis.tmp"},
-		"segments that are a file":        {"segments"},
-		"a photo beside segments":         {"segments/" + digest, "photo.jpg"},
-		"a thesis beside segments":        {"segments/" + digest, "thesis.tmp"},
+		"a thesis":                          {"thesis.tmp"},
+		"a similar name":                    {"manifest-draft.tmp"},
+		"a similar name, one letter longer": {"manifest-ABCDEFGHIJKLM.tmp"},
+		"a manifest of another program":     {"manifest"},
+		"the same with a photo and draft":   {"manifest", "photo.jpg", "draft.tmp"},
+		"the same with segments":            {"manifest", "segments/" + digest},
+		"files that are not segments":       {"segments/film.mp4"},
+		"segments and another file":         {"segments/" + digest, "segments/film.mp4"},
+		"a thesis among segments":           {"segments/" + digest, "segments/thesis.tmp"},
+		"segments that are a file":          {"segments"},
+		"a photo beside segments":           {"segments/" + digest, "photo.jpg"},
+		"a thesis beside segments":          {"segments/" + digest, "thesis.tmp"},
 	} {
 		folder := t.TempDir()
 		write(t, folder, files...)
@@ -364,7 +364,7 @@ func TestOwnFilesOfLikeNamesAreKept(t *testing.T) {
 			}
 		}
 	}
-	// What a killed build leaves, and no manifest yet.
+	// What a killed build leaves before there is a manifest.
 	for _, files := range [][]string{
 		{"lock"}, {"manifest-ABCDEFGHIJKL.tmp", "lock"}, {"segments/" + digest, "segments/" + temp}, {"segments/" + temp, "lock"},
 	} {
@@ -377,7 +377,7 @@ func TestOwnFilesOfLikeNamesAreKept(t *testing.T) {
 			}
 		}
 	}
-	// Beside an index: only what this package made goes.
+	// Beside an index only our own files are removed.
 	folder := t.TempDir()
 	build(t, folder, 1)
 	mine := []string{"thesis.tmp", "photo.jpg", "segments/draft.tmp", "segments/manifest.tmp"}
@@ -408,9 +408,8 @@ func write(t *testing.T, folder string, names ...string) {
 	}
 }
 
-// A first write that is killed, whatever segment it was at, leaves a folder that
-// the next one takes and clears: every temporary name that a Writer uses is one
-// that it knows.
+// A first write killed at any segment leaves a folder that the next one accepts and
+// cleans: a Writer recognises all its temporary names.
 func TestEveryTempIsKnown(t *testing.T) {
 	writes := map[string]func(*indexdir.Writer) error{
 		"upload": func(w *indexdir.Writer) error { _, err := w.AddUpload(cpar.Digest{}, -1); return err },
@@ -440,17 +439,16 @@ func TestEveryTempIsKnown(t *testing.T) {
 			t.Errorf("%s: left: %v", name, got)
 		}
 	}
-	// A kind that is added later must not be forgotten: one without a name is
-	// called by its number.
+	// Catches a kind that is added later: a kind without a name is written as a number.
 	for kind := 1; kind <= 255; kind++ {
 		named := !strings.HasPrefix(cpar.SegmentKind(kind).String(), "segment kind")
 		if named != (cpar.SegmentKind(kind) <= indexdir.LastKind) {
-			t.Errorf("segment kind %d (%v) is not among the kinds that are cleared", kind, cpar.SegmentKind(kind))
+			t.Errorf("segment kind %d (%v) is not among the kinds that are cleaned up", kind, cpar.SegmentKind(kind))
 		}
 	}
 }
 
-// The folder is named to owners, and not in what the cloud may pass on.
+// Errors for owners name the folder; errors that the cloud may pass on do not.
 func TestWhoHearsOfTheFolder(t *testing.T) {
 	folder := t.TempDir()
 	bytesOf := func() error { _, err := indexdir.ReadManifestBytes(folder); return err }
@@ -470,7 +468,7 @@ func TestWhoHearsOfTheFolder(t *testing.T) {
 		os.Remove(indexdir.SegmentPath(folder, s.Digest))
 	}
 	check("no segment, open", open(), true)
-	load := func() error { _, err := indexdir.Load(folder, m); return err }
+	load := func() error { _, err := indexdir.MemoryMap.Load(folder, m, nil); return err }
 	check("no segment, load", load(), false)
 	manifest := filepath.Join(folder, "manifest")
 	os.WriteFile(manifest, []byte("x"), 0o600)
@@ -485,8 +483,8 @@ func TestWhoHearsOfTheFolder(t *testing.T) {
 	check("a folder, open", open(), true)
 }
 
-// A segment whose folder could not be synced is in place and not safe; before
-// a manifest names it, it must be.
+// A segment whose folder could not be synced is in place but not durable; it must be
+// before a manifest names it.
 func TestActivateSyncsTheSegments(t *testing.T) {
 	folder := t.TempDir()
 	synced := syncs{durable.OS, map[string]bool{}}
@@ -533,10 +531,10 @@ func TestPendingSegmentsAreKeptForATime(t *testing.T) {
 	}
 	w.Close()
 	if _, err := os.Stat(paths[0]); err == nil {
-		t.Error("the old one is there")
+		t.Error("the old segment is still there")
 	}
 	if _, err := os.Stat(paths[1]); err != nil {
-		t.Error("the young one is gone")
+		t.Error("the recent segment is gone")
 	}
 }
 
@@ -580,8 +578,7 @@ func TestActivateNeedsItsSegments(t *testing.T) {
 	}
 }
 
-// An index stays readable while newer ones replace it, and readers that come
-// meanwhile find one that is whole.
+// An index stays readable while newer ones replace it, and new readers find a complete one.
 func TestReadersWhileActivating(t *testing.T) {
 	folder := t.TempDir()
 	build(t, folder, 1)
@@ -600,7 +597,7 @@ func TestReadersWhileActivating(t *testing.T) {
 			default:
 			}
 			if _, err := which(folder, 1, 2, 3, 4, 5, 6); err != nil {
-				t.Errorf("a reader met %v", err)
+				t.Errorf("a reader got %v", err)
 				return
 			}
 		}
@@ -621,7 +618,7 @@ func TestReadersWhileActivating(t *testing.T) {
 		t.Error("unmapped before the last release")
 	}
 	if got := x.Segment(cpar.SegmentLedger); !bytes.Equal(got, want[len(want)-1]) {
-		t.Error("Segment(profile) is not the profile")
+		t.Error("Segment(ledger) is not the ledger")
 	}
 	x.Release()
 	if x.Segments()[0] != nil {
@@ -629,13 +626,13 @@ func TestReadersWhileActivating(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a release too many passed")
+			t.Error("an extra release was accepted")
 		}
 	}()
 	x.Release()
 }
 
-// An index that is replaced while it is being opened is not a damaged one.
+// An index that is replaced while being opened is not a damaged one.
 func TestReplacedWhileOpening(t *testing.T) {
 	folder := t.TempDir()
 	build(t, folder, 1)
@@ -655,8 +652,8 @@ func TestReplacedWhileOpening(t *testing.T) {
 	}
 }
 
-// A process killed between making a folder and syncing its name leaves a name
-// that is there and may go with the power: the next writer syncs it.
+// A process killed between creating a folder and syncing its name leaves a name that may
+// be lost in a power failure: the next writer syncs it.
 func TestFoldersThatExistAreSynced(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "x")
 	if err := os.MkdirAll(filepath.Join(folder, "segments"), 0o700); err != nil {
@@ -695,10 +692,10 @@ func FuzzManifestFile(f *testing.F) {
 		if err == nil {
 			defer x.Release()
 			if again, _ := x.Manifest().MarshalBinary(); !bytes.Equal(again, b) {
-				t.Error("another encoding of the same manifest was taken")
+				t.Error("another encoding of the same manifest was accepted")
 			}
 		} else if !errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrVersion) {
-			t.Errorf("neither damaged nor of another version: %v", err)
+			t.Errorf("neither damaged nor another version: %v", err)
 		}
 	})
 }

@@ -22,8 +22,7 @@ import (
 	"cpar/internal/indexdir/sample"
 )
 
-// The test binary plays the builder that is killed, or that may not write
-// more than so many bytes to a file.
+// The test binary plays a builder that is killed or that runs into a file size limit.
 func TestMain(m *testing.M) {
 	folder := os.Getenv("INDEXDIR_TEST_FOLDER")
 	if folder == "" {
@@ -56,7 +55,7 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// A killer ends its process, by the signal that cannot be caught.
+// A killer ends its process with the signal that cannot be caught.
 type killer struct {
 	durable.FS
 	left int
@@ -86,7 +85,7 @@ func child(folder, variable string, value int) *exec.Cmd {
 func TestKilledProcess(t *testing.T) {
 	folder := t.TempDir()
 	for step := 1; ; step++ {
-		build(t, folder, 1) // it also needs the lock that the killed process held
+		build(t, folder, 1) // this also needs the killed process's lock
 		err := child(folder, "INDEXDIR_TEST_KILL", step).Run()
 		got, whole := which(folder, 1, 2)
 		if whole != nil {
@@ -99,7 +98,7 @@ func TestKilledProcess(t *testing.T) {
 			return
 		}
 		if step > 200 {
-			t.Fatal("the builder does not come to an end")
+			t.Fatal("the builder does not finish")
 		}
 	}
 }

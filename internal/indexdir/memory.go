@@ -7,24 +7,23 @@ import (
 	"cpar"
 )
 
-// A Memory says where the rows that a search multiplies (vectors, centroids
-// and planes) lie while an index is open. What else an index has is mapped.
+// A Memory says where the rows that a search multiplies (vectors, centroids and planes)
+// are kept while an index is open. The rest of an index is mapped.
 type Memory uint8
 
 const (
-	// MemoryMap maps the files. The system keeps their pages as long as it
-	// likes, in pages of the size it likes.
+	// MemoryMap maps the files. The system decides how long their pages stay in memory
+	// and how large they are.
 	MemoryMap Memory = iota
-	// MemoryHuge copies the rows into memory of the process's own, in pages of
-	// 2 MB where the system has them. It takes the rows' bytes once more, all
-	// vectors are one piece, and a disk that fails later harms no search.
+	// MemoryHuge copies the rows into the process's own memory, in pages of 2 MB if the
+	// system has them. It takes the rows' size once more, joins all vectors into one
+	// piece, and later disk failures do not affect searches.
 	MemoryHuge
-	// MemoryAuto copies the rows of an index that is searched in random order,
-	// one with a forest, where twice their bytes are free; else it maps. With
-	// 20,000 records of the paper's profile (216 MB) visits in random order ran
-	// at 12.4 GB/s in pages of 2 MB and at 10.6 in those of a file just written,
-	// and scans at 15 GB/s in both. Scheme sealed does nothing but scan: it is
-	// mapped.
+	// MemoryAuto copies the rows of an index that is searched in random order (one with a
+	// forest) if twice their size is free, and maps all others. With 20,000 records of
+	// profile paper (216 MB), random visits ran at 12.4 GB/s in pages of 2 MB and at 10.6
+	// in those of a freshly written file; scans ran at 15 GB/s in both. Scheme sealed
+	// only scans, so it is mapped.
 	MemoryAuto
 )
 
@@ -47,55 +46,55 @@ func ParseMemory(name string) (Memory, error) {
 	return 0, fmt.Errorf("%w: no memory %q; there are map, huge and auto", cpar.ErrInput, name)
 }
 
-// rows reports whether a search multiplies the words of a segment.
-func rows(kind cpar.SegmentKind) bool {
+// isRows reports whether a search multiplies the words of a segment.
+func isRows(kind cpar.SegmentKind) bool {
 	return kind == cpar.SegmentVectors || kind == cpar.SegmentCentroids || kind == cpar.SegmentPlanes
 }
 
-// RowBytes is the size of what MemoryHuge copies of an index.
+// RowBytes returns the number of bytes that MemoryHuge copies for an index.
 func RowBytes(m *cpar.Manifest) (n uint64) {
 	for _, s := range m.Segments {
-		if rows(s.Kind) {
+		if isRows(s.Kind) {
 			n += s.Bytes
 		}
 	}
 	return n
 }
 
-// A region is memory of the process's own, given out from the front.
+// A region is memory of this process, handed out from the front.
 type region struct {
 	all  []byte
 	used int
 	free func()
 }
 
-// take returns n bytes. What is taken next follows on them, within the
-// capacity of the slice, so that neighbours can be joined again.
+// take returns n bytes. The next ones follow directly, within the capacity of the slice,
+// so that neighbours can be joined again.
 func (r *region) take(n int) []byte {
 	b := r.all[r.used : r.used+n]
 	r.used += n
 	return b
 }
 
-// A system is where memory comes from.
+// A system is the source of memory.
 type system struct {
 	available func() (n uint64, known bool)
 	allocate  func(n uint64) (b []byte, free func(), err error)
 }
 
-var thisSystem = system{available, allocate}
+var thisSystem = system{available, Allocate}
 
-// reserve makes the region that the rows of m are copied to, or returns nil
-// where they are to be mapped.
+// reserve allocates the region that the rows of m are copied to. It returns nil if they
+// are to be mapped.
 func (s system) reserve(memory Memory, m *cpar.Manifest, log *slog.Logger) *region {
 	size := RowBytes(m)
-	// Of scheme local nothing is multiplied here.
-	if memory == MemoryMap || size == 0 || !m.Scheme.Asked() || memory == MemoryAuto && m.Trees == 0 {
+	// The cloud multiplies nothing for scheme local.
+	if memory == MemoryMap || size == 0 || !m.Scheme.CloudSearches() || memory == MemoryAuto && m.Trees == 0 {
 		return nil
 	}
 	log = log.With("index", m.ID.String(), "bytes", size)
-	// A copy that does not fit would have the process killed, or everything
-	// swapped; so even where it was asked for it is made only if it fits.
+	// A copy that does not fit would get the process killed or everything swapped, so it
+	// is made only if it fits, even on request.
 	need := size
 	if memory == MemoryAuto {
 		need = 2 * size
@@ -116,6 +115,3 @@ func (s system) reserve(memory Memory, m *cpar.Manifest, log *slog.Logger) *regi
 	log.Info("the rows of the index are copied into memory")
 	return &region{all: all, free: release}
 }
-
-// Allocate returns n bytes as MemoryHuge has them, and what frees them.
-func Allocate(n uint64) (b []byte, free func(), err error) { return allocate(n) }

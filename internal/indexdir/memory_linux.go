@@ -14,27 +14,26 @@ import (
 
 const hugePage = 2 << 20
 
-// allocate returns n bytes that start on a huge page. Where the system has no
-// huge pages they are ordinary ones.
-func allocate(n uint64) ([]byte, func(), error) {
+// Allocate returns n bytes that start on a huge page, for MemoryHuge, and a function that
+// frees them. On systems without huge pages they lie in ordinary ones.
+func Allocate(n uint64) ([]byte, func(), error) {
 	if n == 0 || n > math.MaxInt-2*hugePage {
 		return nil, nil, fmt.Errorf("allocating %d bytes: %w", n, unix.EINVAL)
 	}
-	// Whole pages at both ends: a part of one cannot become huge.
+	// Whole pages at both ends: part of a page cannot become huge.
 	size := (int(n) + hugePage - 1) / hugePage * hugePage
 	all, err := unix.Mmap(-1, 0, size+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return nil, nil, fmt.Errorf("allocating %d bytes: %w", n, err)
 	}
 	first := int(-uintptr(unsafe.Pointer(&all[0])) % hugePage)
-	// Best effort: a system without huge pages refuses, and its pages do too.
+	// Best effort: a system without huge pages refuses, and ordinary pages work too.
 	_ = unix.Madvise(all[first:first+size], unix.MADV_HUGEPAGE)
 	return all[first : first+int(n) : first+int(n)], func() { _ = unix.Munmap(all) }, nil
 }
 
-// available is how much memory the process may take without others having to
-// give theirs: what the system says is available, and what its control group
-// leaves.
+// available is how much memory the process may take without taking it from others: the
+// amount the system reports, and the rest of its control group's limit.
 func available() (n uint64, known bool) {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {
@@ -55,7 +54,7 @@ func available() (n uint64, known bool) {
 	return n, known
 }
 
-// number reads a file that holds one number.
+// number reads a file that contains one number.
 func number(path string) (uint64, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

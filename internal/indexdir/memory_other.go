@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// allocate is for Linux, whose huge pages it is about.
-func allocate(n uint64) ([]byte, func(), error) {
+// Allocate returns an error: huge pages exist only on Linux.
+func Allocate(n uint64) ([]byte, func(), error) {
 	return nil, nil, fmt.Errorf("allocating %d bytes in large pages: %w", n, errors.ErrUnsupported)
 }
 

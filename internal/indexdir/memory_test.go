@@ -12,8 +12,7 @@ import (
 	"cpar/internal/indexdir/sample"
 )
 
-// TestMemories: whatever memory an index lies in, its bytes are the same, and
-// what is wrong with a file is found.
+// TestMemories: an index has the same bytes in any memory, and faults of a file are found.
 func TestMemories(t *testing.T) {
 	folder := t.TempDir()
 	build(t, folder, 1)
@@ -90,6 +89,6 @@ func TestAllocate(t *testing.T) {
 	}
 	b[0], b[len(b)-1] = 1, 1
 	if _, _, err := indexdir.Allocate(1 << 63); err == nil {
-		t.Error("half of all addresses were given")
+		t.Error("half of all addresses were allocated")
 	}
 }

@@ -21,52 +21,49 @@ import (
 	"cpar/internal/hint"
 )
 
-// An Index is an index that was opened: its manifest, and its segments mapped
-// into memory. It is opened with one reference; the maps go with the last.
+// An Index is an open index: its manifest, and its segments mapped into memory. Opening
+// gives one reference; releasing the last unmaps.
 type Index struct {
 	manifest *cpar.Manifest
 	segments [][]byte
 	maps     []mmap.MMap
-	copied   *region // nil where everything is mapped
+	copied   *region // nil if everything is mapped
 	refs     atomic.Int64
 }
 
 // Open maps the active index of folder and checks every byte of it.
 func Open(folder string) (*Index, error) { return MemoryMap.Open(folder) }
 
-// Open is the function of this name with the rows in memory of a kind.
+// Open is the function Open with the rows in the given memory.
 func (memory Memory) Open(folder string) (*Index, error) { return open(memory, folder, func() {}) }
 
-// open calls between when the manifest is read and its segments are not yet.
+// open calls between after reading the manifest and before reading its segments.
 func open(memory Memory, folder string, between func()) (*Index, error) {
 	for attempt := 0; ; attempt++ {
 		before, err := ReadManifestBytes(folder)
 		if err != nil {
-			return nil, named(folder, err)
+			return nil, withFolder(folder, err)
 		}
 		m, err := decodeManifest(before)
 		if err != nil {
-			return nil, named(folder, err)
+			return nil, withFolder(folder, err)
 		}
 		between()
 		x, err := memory.Load(folder, m, nil)
 		if err == nil || !errors.Is(err, ErrMissing) || attempt == 10 {
-			return x, named(folder, err)
+			return x, withFolder(folder, err)
 		}
-		// A newer index may have been activated meanwhile, and the segments
-		// of the one that was read removed. Then the manifest has changed.
+		// A newer index may have been activated meanwhile and the old segments removed.
+		// Then the manifest has changed.
 		if now, e := ReadManifestBytes(folder); e != nil || bytes.Equal(now, before) {
-			return nil, named(folder, err)
+			return nil, withFolder(folder, err)
 		}
 	}
 }
 
-// Load maps the segments that m names, whether or not m is active. Its errors
-// name the folder only where they wrap cpar.ErrStorage.
-func Load(folder string, m *cpar.Manifest) (*Index, error) { return MemoryMap.Load(folder, m, nil) }
-
-// Load is the function of this name with the rows in memory of a kind. log, if
-// not nil, is told where they came to lie.
+// Load reads the segments that m names, whether or not m is active, and places the rows
+// in this memory. log, if not nil, records where. Errors name the folder only if they
+// wrap cpar.ErrStorage.
 func (memory Memory) Load(folder string, m *cpar.Manifest, log *slog.Logger) (*Index, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -75,12 +72,12 @@ func (memory Memory) Load(folder string, m *cpar.Manifest, log *slog.Logger) (*I
 	x.refs.Store(1)
 	if x.copied = thisSystem.reserve(memory, m, log); x.copied != nil {
 		for i, s := range m.Segments {
-			if rows(s.Kind) {
+			if isRows(s.Kind) {
 				x.segments[i] = x.copied.take(int(s.Bytes))
 			}
 		}
 	}
-	// Of several faults the first in the manifest's order is reported.
+	// Of several faults, report the first in the manifest's order.
 	faults := make([]error, len(m.Segments))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -105,7 +102,7 @@ func (memory Memory) Load(folder string, m *cpar.Manifest, log *slog.Logger) (*I
 	return x, nil
 }
 
-// CheckSegment reads a segment through and reports what is wrong with it.
+// CheckSegment reads a whole segment and reports any fault.
 func CheckSegment(folder string, s cpar.Segment) error {
 	f, err := openSegment(folder, s)
 	if err != nil {
@@ -121,13 +118,13 @@ func mapSegment(folder string, s cpar.Segment) (mmap.MMap, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// Read, not mapped, for the check: a disk that fails is then an error and
-	// not a fault that ends the process.
+	// Read the file for the check instead of mapping it: a failing disk then gives an
+	// error and not a fault that ends the process.
 	if err := checkDigest(f, s); err != nil {
 		return nil, err
 	}
 	if s.Bytes == 0 {
-		return nil, nil // nothing to map, and mmap refuses to
+		return nil, nil // nothing to map, and mmap would refuse
 	}
 	b, err := mmap.MapRegion(f, int(s.Bytes), mmap.RDONLY, 0, 0)
 	if err != nil {
@@ -146,7 +143,7 @@ func copySegment(b []byte, folder string, s cpar.Segment) error {
 	h := sha256.New()
 	for at := 0; at < len(b); {
 		n, err := f.Read(b[at:min(at+256<<10, len(b))])
-		h.Write(b[at : at+n]) // while it is in the cache
+		h.Write(b[at : at+n]) // while in the cache
 		at += n
 		if err != nil && at < len(b) {
 			return durable.StorageError("reading", f.Name(), 0, err)
@@ -158,7 +155,7 @@ func copySegment(b []byte, folder string, s cpar.Segment) error {
 	return nil
 }
 
-// openSegment opens the file of a segment if it is one and has its size.
+// openSegment opens a segment's file if it is a regular file of the right size.
 func openSegment(folder string, s cpar.Segment) (*os.File, error) {
 	path := SegmentPath(folder, s.Digest)
 	f, info, err := openRegular(path)
@@ -172,7 +169,7 @@ func openSegment(folder string, s cpar.Segment) (*os.File, error) {
 	}
 	if s.Bytes > math.MaxInt || info.Size() != int64(s.Bytes) {
 		f.Close()
-		return nil, segmentError(s, fmt.Errorf("%w: %d bytes are there, %d are expected", ErrSize, info.Size(), s.Bytes))
+		return nil, segmentError(s, fmt.Errorf("%w: it has %d bytes, want %d", ErrSize, info.Size(), s.Bytes))
 	}
 	return f, nil
 }
@@ -192,10 +189,10 @@ func segmentError(s cpar.Segment, err error) error {
 	return hint.Add(fmt.Errorf("segment %v %.8v…: %w: %w", s.Kind, s.Digest, cpar.ErrCorrupt, err), rebuild)
 }
 
-// Manifest is the index's manifest. It must not be written to.
+// Manifest returns the index's manifest, which must not be modified.
 func (x *Index) Manifest() *cpar.Manifest { return x.manifest }
 
-// Copied is the number of bytes that lie in memory of the process's own.
+// Copied returns the number of bytes in the process's own memory.
 func (x *Index) Copied() int {
 	if x.copied == nil {
 		return 0
@@ -203,13 +200,12 @@ func (x *Index) Copied() int {
 	return len(x.copied.all)
 }
 
-// Segments are the bytes of the segments in the manifest's order, valid until
-// the last Release. What is mapped is mapped read-only: writing to it is a
-// fault. What is copied lies without gaps, each segment's slice reaching, within
-// its capacity, over those that follow.
+// Segments returns the bytes of the segments in the manifest's order, valid until the
+// last Release. Mapped segments are read-only: writing to one is a fault. Copied segments
+// lie without gaps, and each slice's capacity extends over those that follow.
 func (x *Index) Segments() [][]byte { return x.segments }
 
-// Segment returns the bytes of the one segment of a kind other than vectors.
+// Segment returns the bytes of the segment of a kind other than vectors.
 func (x *Index) Segment(kind cpar.SegmentKind) []byte {
 	for i, s := range x.manifest.Segments {
 		if s.Kind == kind {
@@ -226,7 +222,7 @@ func (x *Index) Retain() {
 	}
 }
 
-// Release gives a reference back; with the last one the maps go.
+// Release drops a reference; dropping the last one unmaps.
 func (x *Index) Release() {
 	switch n := x.refs.Add(-1); {
 	case n < 0:
@@ -237,7 +233,7 @@ func (x *Index) Release() {
 	for i := range x.maps {
 		x.segments[i] = nil
 		if x.maps[i] != nil {
-			x.maps[i].Unmap() // can fail only for a map that is not one
+			x.maps[i].Unmap() // fails only for an invalid map
 		}
 	}
 	if x.copied != nil {

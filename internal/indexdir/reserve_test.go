@@ -10,7 +10,7 @@ import (
 	"cpar"
 )
 
-// TestLocalIsMapped: nothing of scheme local is multiplied at the cloud.
+// TestLocalIsMapped: the cloud multiplies nothing for scheme local.
 func TestLocalIsMapped(t *testing.T) {
 	s := system{
 		available: func() (uint64, bool) { return 1 << 40, true },
@@ -27,8 +27,8 @@ func TestLocalIsMapped(t *testing.T) {
 	}
 }
 
-// TestReserve: what cannot be copied, or is not worth it, is mapped, and the log
-// tells where somebody may wonder.
+// TestReserve: whatever cannot be copied, or is not worth it, is mapped, and the log
+// explains surprising choices.
 func TestReserve(t *testing.T) {
 	manifest := func(trees uint8) *cpar.Manifest {
 		return &cpar.Manifest{Scheme: cpar.SchemeCPAR, Trees: trees, Segments: []cpar.Segment{{Kind: cpar.SegmentVectors, Bytes: 60},
@@ -44,16 +44,16 @@ func TestReserve(t *testing.T) {
 		copied bool
 		says   string
 	}{
-		"map":                          {MemoryMap, 1, 1 << 40, true, nil, false, ""},
-		"huge":                         {MemoryHuge, 0, 100, true, nil, true, "copied"},
-		"huge, not known what is free": {MemoryHuge, 0, 0, false, nil, true, "copied"},
-		"huge, too little free":        {MemoryHuge, 1, 99, true, nil, false, "memory is short"},
-		"huge, refused":                {MemoryHuge, 1, 100, true, none, false, "none left"},
-		"auto":                         {MemoryAuto, 1, 200, true, nil, true, "copied"},
-		"auto, no forest":              {MemoryAuto, 0, 1 << 40, true, nil, false, ""},
-		"auto, too little free":        {MemoryAuto, 1, 199, true, nil, false, "memory is short"},
-		"auto, not known what is free": {MemoryAuto, 1, 0, false, nil, false, ""},
-		"auto, refused":                {MemoryAuto, 1, 200, true, none, false, "none left"},
+		"map":                       {MemoryMap, 1, 1 << 40, true, nil, false, ""},
+		"huge":                      {MemoryHuge, 0, 100, true, nil, true, "copied"},
+		"huge, free memory unknown": {MemoryHuge, 0, 0, false, nil, true, "copied"},
+		"huge, too little free":     {MemoryHuge, 1, 99, true, nil, false, "memory is short"},
+		"huge, refused":             {MemoryHuge, 1, 100, true, none, false, "none left"},
+		"auto":                      {MemoryAuto, 1, 200, true, nil, true, "copied"},
+		"auto, no forest":           {MemoryAuto, 0, 1 << 40, true, nil, false, ""},
+		"auto, too little free":     {MemoryAuto, 1, 199, true, nil, false, "memory is short"},
+		"auto, free memory unknown": {MemoryAuto, 1, 0, false, nil, false, ""},
+		"auto, refused":             {MemoryAuto, 1, 200, true, none, false, "none left"},
 	} {
 		var log bytes.Buffer
 		s := system{

@@ -18,20 +18,20 @@ import (
 	"cpar/internal/durable"
 )
 
-// Options of a Writer. The zero value is right for an owner's build.
+// Options configures a Writer. The zero value suits an owner's build.
 type Options struct {
-	// FS is durable.OS where nil.
+	// FS defaults to durable.OS.
 	FS durable.FS
-	// KeepPending keeps segments that no manifest names if they are younger:
-	// uploads that may go on after a restart. A build starts anew: 0.
+	// KeepPending keeps unnamed segments that are younger: uploads that may resume after
+	// a restart. A build starts afresh: 0.
 	KeepPending time.Duration
-	// Ours says that the folder is an index's whatever it holds, so that one
-	// with a damaged manifest can be written anew; else Create looks first.
+	// Ours says that the folder belongs to an index whatever it holds, so that a damaged
+	// manifest can be overwritten; otherwise Create checks first.
 	Ours bool
 }
 
-// A Writer makes the next index of a folder while the old one stays whole. Its
-// methods may be called at the same time.
+// A Writer makes the next index of a folder while the old one stays complete. It is safe
+// for concurrent use.
 type Writer struct {
 	folder   string
 	fsys     durable.FS
@@ -39,9 +39,9 @@ type Writer struct {
 	activate sync.Mutex
 }
 
-// Create makes folder if need be, locks it and removes what a killed process
-// left in it. It refuses a folder that holds other things than an index, and
-// removes nothing that this package could not have made.
+// Create creates folder if necessary, locks it and removes what a killed process left in
+// it. It refuses a folder that holds anything but an index, and removes nothing that this
+// package could not have made.
 func Create(folder string, o Options) (*Writer, error) {
 	if o.FS == nil {
 		o.FS = durable.OS
@@ -71,14 +71,14 @@ func (w *Writer) prepare(keep time.Duration) error {
 	if err := durable.MkdirAll(w.fsys, segments, folderMode); err != nil {
 		return err
 	}
-	// A killed process may have made the folders and not synced their names.
+	// A killed process may have created the folders without syncing their names.
 	for _, dir := range []string{filepath.Dir(w.folder), w.folder} {
 		if err := w.fsys.SyncDir(dir); err != nil {
 			return durable.StorageError("syncing folder", dir, 0, err)
 		}
 	}
 	for _, dir := range []string{w.folder, segments} {
-		if err := durable.RemoveTemps(w.fsys, dir, 0, tempsOf...); err != nil {
+		if err := durable.RemoveTemps(w.fsys, dir, 0, tempNames...); err != nil {
 			return err
 		}
 	}
@@ -89,13 +89,13 @@ func (w *Writer) prepare(keep time.Duration) error {
 	case errors.Is(err, cpar.ErrStorage):
 		return err
 	}
-	// A manifest that is damaged or of another version: which segments it
-	// names is not known, so all stay until the next Activate.
+	// The manifest is damaged or has another version. Its segments are unknown, so all
+	// stay until the next Activate.
 	return nil
 }
 
-// removeUnnamed removes the segments that m does not name; all of them where
-// m is nil. Files that are not named as segments are are left alone.
+// removeUnnamed removes the segments that m does not name, or all of them if m is nil. It
+// leaves files alone that are not named like segments.
 func (w *Writer) removeUnnamed(m *cpar.Manifest, keep time.Duration) error {
 	named := map[string]bool{}
 	if m != nil {
@@ -123,8 +123,8 @@ func (w *Writer) removeUnnamed(m *cpar.Manifest, keep time.Duration) error {
 	return nil
 }
 
-// Activate makes m the index of the folder, in one step. All segments that m
-// names must have been written. When it returns nil, m is active for good.
+// Activate atomically makes m the index of the folder. All segments that m names must
+// have been written. When it returns nil, the activation is durable.
 func (w *Writer) Activate(m *cpar.Manifest) error {
 	w.activate.Lock()
 	defer w.activate.Unlock()
@@ -139,8 +139,8 @@ func (w *Writer) Activate(m *cpar.Manifest) error {
 		}
 		f.Close()
 	}
-	// A segment whose name could not be synced when it was written is in place
-	// all the same, and nobody writes it again.
+	// A segment whose name could not be synced when written is still in place, and nobody
+	// will write it again.
 	segments := filepath.Join(w.folder, segmentsName)
 	if err := w.fsys.SyncDir(segments); err != nil {
 		return fmt.Errorf("activating index %v: %w", m.ID, durable.StorageError("syncing folder", segments, 0, err))
@@ -148,16 +148,16 @@ func (w *Writer) Activate(m *cpar.Manifest) error {
 	if err := durable.WriteFileFS(w.fsys, filepath.Join(w.folder, manifestName), b, fileMode); err != nil {
 		return fmt.Errorf("activating index %v: %w", m.ID, err)
 	}
-	// From here on the new index is active. A segment that cannot be removed
-	// now takes room and does no harm; the next Create tries again.
+	// From here on the new index is active. A segment that cannot be removed now only
+	// takes room; the next Create tries again.
 	_ = w.removeUnnamed(m, 0)
 	return nil
 }
 
-// Close lets the folder go. Segments not activated stay until the next Create.
+// Close releases the folder. Segments that were not activated stay until the next Create.
 func (w *Writer) Close() error { return w.lock.Close() }
 
-// A SegmentWriter writes one segment and takes its digest on the way.
+// A SegmentWriter writes one segment and computes its digest.
 type SegmentWriter struct {
 	kind  cpar.SegmentKind
 	label string
@@ -173,8 +173,7 @@ func (w *Writer) AddSegment(kind cpar.SegmentKind) (*SegmentWriter, error) {
 	return w.add(kind, kind.String(), nil, 0)
 }
 
-// AddUpload starts a segment whose digest is known and must fit; of size
-// bytes, where that is known (else -1).
+// AddUpload starts a segment that must have digest want, of size bytes (-1 if unknown).
 func (w *Writer) AddUpload(want cpar.Digest, size int64) (*SegmentWriter, error) {
 	return w.add(0, uploadLabel, &want, size)
 }
@@ -217,5 +216,5 @@ func (s *SegmentWriter) Close() (cpar.Segment, error) {
 	return seg, nil
 }
 
-// Abort gives the segment up. It does nothing after Close.
+// Abort discards the segment. It does nothing after Close.
 func (s *SegmentWriter) Abort() { s.file.Abort() }

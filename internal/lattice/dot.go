@@ -6,13 +6,13 @@ import (
 	"github.com/tuneinsight/lattigo/v6/ring"
 )
 
-// lazy is how many products of two numbers below Q fit in 128 bits: Q² < 2¹²⁰.
+// lazy is the number of products of two numbers below Q that fit in 128 bits: Q² < 2¹²⁰.
 const lazy = 256
 
-// Dot is 2⁻⁶⁴·Σ a[i]·b[i] mod Q; what b has beyond len(a) is ignored. All
-// elements are below Q. InterpolateFolded takes the 2⁻⁶⁴ away again.
+// Dot returns 2⁻⁶⁴·Σ a[i]·b[i] mod Q, ignoring b beyond len(a). All elements must be
+// below Q. InterpolateFolded removes the factor 2⁻⁶⁴.
 //
-// Sums run on 128 bits and are reduced once in 256 products.
+// Sums are kept in 128 bits and reduced once per 256 products.
 func Dot(a, b []uint64) uint64 {
 	t := tables()
 	b = b[:len(a)]
@@ -24,15 +24,15 @@ func Dot(a, b []uint64) uint64 {
 	return Add(sum, t.reduce(dot(a, b)))
 }
 
-// reduce is 2⁻⁶⁴·(hi·2⁶⁴ + lo) mod Q (Montgomery).
+// reduce returns 2⁻⁶⁴·(hi·2⁶⁴ + lo) mod Q (Montgomery).
 func (t *plan) reduce(hi, lo uint64) uint64 {
 	h, _ := bits.Mul64(lo*t.MRedConstant, Q)
 	return ring.CRed(ring.BRedAdd(hi, Q, t.BRedConstant)+Q-h, Q)
 }
 
-// dot is Σ a[i]·b[i] for at most lazy elements. Multiplications are the
-// bottleneck: unrolled eight times they take about 1.7 cycles each, and a second
-// pair of sums would only cost registers.
+// dot returns Σ a[i]·b[i] for at most lazy elements. Multiplications are the bottleneck:
+// unrolled eight times they take about 1.7 cycles each, and a second pair of sums would
+// only cost registers.
 func dot(a, b []uint64) (hi, lo uint64) {
 	b = b[:len(a)]
 	var h, l, c uint64
@@ -72,9 +72,9 @@ func dot(a, b []uint64) (hi, lo uint64) {
 	return hi, lo
 }
 
-// DotFour is Dot of four vectors and one b. It reads four places of memory at
-// once, which hides most of the waiting at the start of each page: from memory
-// it is nearly twice as fast as four times Dot.
+// DotFour is Dot for four vectors and one b. It reads from four places in memory at once,
+// which hides most of the latency at the start of each page: from memory it is nearly
+// twice as fast as four calls of Dot.
 func DotFour(a *[4][]uint64, b []uint64) (sum [4]uint64) {
 	t := tables()
 	for at := 0; at < len(b); at += lazy {
@@ -87,8 +87,7 @@ func DotFour(a *[4][]uint64, b []uint64) (sum [4]uint64) {
 	return sum
 }
 
-// dotFour is dot of four vectors and one b, for at most lazy elements and a
-// multiple of four.
+// dotFour is dot for four vectors and one b, for at most lazy elements and a multiple of four.
 func dotFour(a0, a1, a2, a3, b []uint64) (hi, lo [4]uint64) {
 	n := len(b)
 	a0, a1, a2, a3 = a0[:n], a1[:n], a2[:n], a3[:n]
@@ -148,8 +147,8 @@ func dotFour(a0, a1, a2, a3, b []uint64) (hi, lo [4]uint64) {
 	return [4]uint64{h0, h1, h2, h3}, [4]uint64{l0, l1, l2, l3}
 }
 
-// DotColumns writes the Dots of the columns of a and b into sum. Both are
-// matrices of at most lazy rows and as many columns as sum has: a multiple of four.
+// DotColumns writes the Dot of each pair of columns of a and b into sum. Both matrices
+// have at most lazy rows and len(sum) columns, a multiple of four.
 func DotColumns(sum, a, b []uint64) {
 	t := tables()
 	b = b[:len(a)]

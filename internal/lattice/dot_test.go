@@ -27,7 +27,7 @@ func TestDotAgainstBigIntegers(t *testing.T) {
 		if got, want := Dot(a, b), slowDot(a, b); got != want {
 			t.Errorf("%d elements: %d, want %d", n, got, want)
 		}
-		// Nothing is closer to 2¹²⁸ than this.
+		// Nothing comes closer to 2¹²⁸ than this.
 		if got, want := Dot(largest[:n], largest), slowDot(largest[:n], largest); got != want {
 			t.Errorf("%d largest elements: %d, want %d", n, got, want)
 		}

@@ -8,10 +8,9 @@ import (
 	"cpar/internal/wire"
 )
 
-// Every object starts with the magic, its kind, a zero, the version and the
-// index. All words are little-endian, and those modulo Q are below Q: one value
-// has one encoding. Lengths follow from the parameters and the number of
-// records alone.
+// Every object starts with the magic, its kind, a zero, the version and the index. All
+// words are little-endian; words modulo Q are below Q, so one value has one encoding.
+// Lengths depend only on the parameters and the number of records.
 //
 //	group    header (24)  seed (32)  count (4)  zero (4)  K words  K·B·D words
 //	request  header (24)  number (16)  K·B·D words
@@ -27,7 +26,7 @@ const (
 	NumberSize = 16
 )
 
-// A Kind tells the objects of this scheme apart.
+// A Kind identifies an object of this scheme.
 type Kind byte
 
 const (
@@ -51,7 +50,7 @@ func (k Kind) String() string {
 	return "sealed object"
 }
 
-// AppendHeader begins an object.
+// AppendHeader appends the start of an object.
 func AppendHeader(b []byte, k Kind, id cpar.IndexID) []byte {
 	b = append(b, magic...)
 	b = append(b, byte(k), 0)
@@ -59,7 +58,7 @@ func AppendHeader(b []byte, k Kind, id cpar.IndexID) []byte {
 	return append(b, id[:]...)
 }
 
-// ReadHeader checks the beginning of an object and returns its index.
+// ReadHeader checks the start of an object and returns its index.
 func ReadHeader(r *wire.Reader, k Kind) (id cpar.IndexID, err error) {
 	m := string(r.Bytes(len(magic), "magic"))
 	got, zero, v := Kind(r.U8("kind")), r.U8("reserved byte"), r.U16("version")
@@ -79,7 +78,7 @@ func ReadHeader(r *wire.Reader, k Kind) (id cpar.IndexID, err error) {
 	return id, err
 }
 
-// AppendCount writes a count and the zeros that keep words aligned.
+// AppendCount appends a count and the zeros that keep words aligned.
 func AppendCount(b []byte, n int) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(uint32(n)))
 }
@@ -93,8 +92,7 @@ func ReadCount(r *wire.Reader, what string) int {
 	return int(n)
 }
 
-// readElements takes n words below Q off r, viewed and not copied where the
-// machine allows it.
+// readElements reads n words below Q from r, without copying if the machine allows it.
 func readElements(r *wire.Reader, n int, what string) []uint64 {
 	b := r.Bytes(8*n, what)
 	if b == nil {

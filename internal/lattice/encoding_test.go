@@ -33,7 +33,7 @@ func testReply(n int) *Reply {
 	return a
 }
 
-// objects are the three encodings, each with what decodes and encodes it again.
+// objects are the three encodings, each with its decoder and encoder.
 var objects = []struct {
 	name   string
 	bytes  []byte
@@ -124,7 +124,7 @@ func TestHostileEncodings(t *testing.T) {
 	}
 }
 
-// What a decoder makes is at most eight times its input, and a little.
+// A decoder allocates at most eight times its input, plus a little.
 func TestDecodersAllocateLittle(t *testing.T) {
 	b := bytes.Clone(objects[2].bytes)
 	binary.LittleEndian.PutUint64(b[72:], 1<<31)

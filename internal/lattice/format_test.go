@@ -9,9 +9,9 @@ import (
 	"cpar"
 )
 
-// TestFormatExamples: what FORMAT.md shows of this scheme is what is written.
+// TestFormatExamples: the examples of FORMAT.md are what is written.
 func TestFormatExamples(t *testing.T) {
-	page, err := os.ReadFile("../../FORMAT.md")
+	page, err := os.ReadFile("../../docs/FORMAT.md")
 	if err != nil {
 		t.Fatal(err)
 	}

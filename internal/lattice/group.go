@@ -7,20 +7,20 @@ import (
 	"cpar/internal/wire"
 )
 
-// A Group is K records, encrypted: what is stored. It is not secret.
+// A Group is K encrypted records, as stored. It is not secret.
 type Group struct {
 	Index cpar.IndexID
-	// Seed stands for a_g. It is new with every write.
+	// Seed generates a_g. It is new with every write.
 	Seed [SeedSize]byte
-	// Count is the number of records, 1 to K; rows beyond encrypt zeros.
+	// Count is the number of records, 1 to K; further rows encrypt zeros.
 	Count int
 	// Addends are the coefficients 0, D, 2D, … of A_g, K words.
 	Addends []uint64
-	// Matrix are the evaluations of the W_{g,b}, K rows of B·D words.
+	// Matrix holds the evaluations of the W_{g,b}, K rows of B·D words.
 	Matrix []uint64
 }
 
-// Fits is whether g can be a group of an index.
+// Fits reports whether g can be a group of index id under p.
 func (g *Group) Fits(p Params, id cpar.IndexID) bool {
 	return g.Index == id && g.Count >= 1 && g.Count <= p.Records() &&
 		len(g.Addends) == p.Records() && len(g.Matrix) == p.Words()
@@ -40,8 +40,8 @@ func (g *Group) AppendBinary(b []byte) []byte {
 	return wire.AppendWords(b, g.Matrix)
 }
 
-// DecodeGroup reads a group under valid parameters. The group keeps b, which
-// may be a read-only memory map.
+// DecodeGroup reads a group under valid parameters. The group keeps b, which may be a
+// read-only memory map. Errors wrap cpar.ErrCorrupt or cpar.ErrVersion.
 func DecodeGroup(p Params, b []byte) (*Group, error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	id, err := ReadHeader(r, KindGroup)

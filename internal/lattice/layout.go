@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Row is row k of a matrix of Words words: the evaluations at the points ζ with
-// ζ^D = y_k, block after block.
+// Row returns row k of a matrix of Words words: the evaluations at the points ζ with ζ^D
+// = y_k, block by block.
 func (p Params) Row(matrix []uint64, k int) []uint64 {
 	n := p.RowLen()
 	return matrix[k*n : (k+1)*n : (k+1)*n]
@@ -26,9 +26,9 @@ func (p Params) Gather(evaluations, matrix []uint64, b int) {
 	}
 }
 
-// Classes sorts N coefficients by their residue modulo D: that of X^(iD+r) comes
-// to r·K+i. What X^(iD) has in a product f·g is then a sum of D short products:
-// with s_r[i] = g[iD−r] and X^−j = −X^(N−j),
+// Classes sorts N coefficients by their residue modulo D: the coefficient of X^(iD+r)
+// goes to r·K+i. The coefficients at multiples of D in a product f·g are then a sum of D
+// short products: with s_r[i] = g[iD−r] and X^−j = −X^(N−j),
 //
 //	(f·g)_0 = Σ_r f_r·s_r   in Z[Y]/(Y^K+1)
 func (p Params) Classes(dst, coefficients []uint64) {
@@ -40,41 +40,40 @@ func (p Params) Classes(dst, coefficients []uint64) {
 	}
 }
 
-// EvaluateClasses evaluates each of D classes at K points, in place.
+// EvaluateClasses evaluates each of the D classes at K points, in place.
 func (p Params) EvaluateClasses(classes []uint64) {
 	for k := p.Records(); len(classes) > 0; classes = classes[k:] {
 		Evaluate(classes[:k])
 	}
 }
 
-// Round drops all but the upper width of 60 bits of x, below Q, rounding to the
-// nearest. Expand puts zeros in their place. Both take Q for 2⁶⁰, which wraps
-// where Q does not: x and Expand(Round(x)) differ by at most 2^(59−width) + gap
-// modulo Q.
+// Round keeps the upper width of 60 bits of x, which is below Q, rounding to nearest.
+// Expand puts zeros back. Both treat Q as 2⁶⁰, which wraps where Q does not: x and
+// Expand(Round(x)) differ by at most 2^(59−width) + gap modulo Q.
 func Round(x uint64, width int) uint64 {
 	drop := logQ - width
 	return (x + 1<<(drop-1)) >> drop & (1<<width - 1)
 }
 
-// Expand is the number below Q of which Round keeps x.
+// Expand restores a rounded number to its magnitude; the result is below Q.
 func Expand(x uint64, width int) uint64 { return x << (logQ - width) }
 
-// Score is the integer nearest to phase/Δ modulo t, in [−t/2, t/2). phase is
-// below Q and holds Δ·score and noise.
+// Score returns the integer nearest to phase/Δ modulo t, in [−t/2, t/2). phase is below Q
+// and holds Δ·score plus noise.
 func (p Params) Score(phase uint64) int64 {
 	shift := 64 - p.LogT
 	return int64(Round(phase, p.LogT)<<shift) >> shift
 }
 
-// PackedSize is the number of bytes that n numbers of width bits take.
+// PackedSize is the number of bytes for n numbers of width bits.
 func PackedSize(n, width int) int { return (n*width + 7) / 8 }
 
-// maxWidth is what Pack and Unpack allow: a number and the seven bits before it
-// in its first byte fit in a word.
+// maxWidth is the limit of Pack and Unpack: a number and up to seven bits before it in
+// its first byte must fit in a word.
 const maxWidth = 57
 
-// Pack appends the numbers of v, each below 2^width, least significant bit
-// first and without gaps; zeros fill the last byte.
+// Pack appends the numbers of v, each below 2^width, least significant bit first and
+// without gaps; zeros fill the last byte.
 func Pack(b []byte, v []uint64, width int) []byte {
 	checkWidth(width)
 	var pending uint64
@@ -92,8 +91,8 @@ func Pack(b []byte, v []uint64, width int) []byte {
 	return b
 }
 
-// Unpack reads len(dst) numbers of width bits, and whether what fills the last
-// byte is zero. b is PackedSize(len(dst), width) bytes.
+// Unpack reads len(dst) numbers of width bits and reports whether the rest of the last
+// byte is zero. b has PackedSize(len(dst), width) bytes.
 func Unpack(dst []uint64, b []byte, width int) bool {
 	checkWidth(width)
 	mask := uint64(1)<<width - 1
@@ -105,7 +104,7 @@ func Unpack(dst []uint64, b []byte, width int) bool {
 	return at%8 == 0 || b[len(b)-1]>>(at%8) == 0
 }
 
-// word reads eight bytes, or as many as there are.
+// word reads eight bytes, or as many as are left.
 func word(b []byte) uint64 {
 	if len(b) >= 8 {
 		return binary.LittleEndian.Uint64(b)

@@ -86,7 +86,7 @@ func TestScoreAtTheEdges(t *testing.T) {
 			}
 		}
 	}
-	// More noise than there is room for must be seen to go wrong.
+	// With more noise than there is room for, scores must go wrong.
 	if got := p.Score(uint64(5*scale + scale/2)); got == 5 {
 		t.Error("noise of Δ/2 did not matter")
 	}

@@ -2,19 +2,18 @@ package lattice
 
 import "math"
 
-// The noise budget, all in one place. What the owner rounds to a score is
+// The whole noise budget is here. The owner rounds this to a score:
 //
 //	Δ·score + Δ_q·Σ e_{g,b}·p_b + Σ (Δ_db·m_{g,b} + e_{g,b})·e′_b + s′·ρ + rest
 //
-// where ρ is the rounding of the hint, and it is right while all but the first
-// term stay below Δ/2. Every term but the last is sub-Gaussian: E[exp λX] ≤
-// exp(λ²S²/2). A discrete Gaussian around 0 is, with S = σ, and cutting its tails
-// lowers every even moment; a uniform element of {−1, 0, 1} is, with S² = 2/3
-// (compare the power series of (1 + 2·cosh λ)/3 and exp(λ²/3)). The three are
-// bounded one given the other, e′ given e and s′ given both, so the squares of
-// their widths add up, and P[|X| ≥ x] ≤ 2·exp(−x²/2S²). No coefficient is
-// taken to be random except the noise and s′: the bound holds for the worst
-// record and the worst request within the norms.
+// where ρ is the rounding of the hint. The score is right while everything but the first
+// term stays below Δ/2. Every term but the last is sub-Gaussian: E[exp λX] ≤ exp(λ²S²/2).
+// A discrete Gaussian around 0 is, with S = σ, and cutting its tails lowers every even
+// moment; a uniform element of {−1, 0, 1} is, with S² = 2/3 (compare the power series of
+// (1 + 2·cosh λ)/3 and exp(λ²/3)). The three are bounded conditionally, e′ given e and s′
+// given both, so the squares of their widths add up, and P[|X| ≥ x] ≤ 2·exp(−x²/2S²).
+// Only the noise and s′ are taken to be random: the bound holds for the worst record and
+// the worst request within the norms.
 //
 //	Δ_q·Σ e·p_b        each e meets one element of u    Δ_q·σ·RequestNorm
 //	(Δ_db·m + e)·e′    each e′ meets one element of      σ·(Δ_db·√K·RecordNorm +
@@ -24,18 +23,18 @@ import "math"
 //	                   e_g of the addend                 maxNoise
 //	                   Δ·score, negative, modulo Q       gap
 //
-// h is HintBits, r is ReplyBits; gap comes with every rounding, since it is done
-// as if Q were 2⁶⁰ (see Round). e_{g,b} and e′_b are assumed to be cut at 6σ.
+// h is HintBits and r is ReplyBits. Every rounding adds gap, since it treats Q as 2⁶⁰
+// (see Round). e_{g,b} and e′_b are assumed to be cut off at 6σ.
 const (
 	// MaxNoise bounds a single sample of the noise: 6σ, rounded down.
 	MaxNoise = 19
-	// maxLogFailure is log₂ of the probability that one score is wrong, at most.
-	// A request to a million records then goes wrong once in 2³⁰.
+	// maxLogFailure bounds log₂ of the probability that one score is wrong. A request to
+	// a million records then fails once in 2³⁰.
 	maxLogFailure = -50
 )
 
-// Noise returns the width S of the noise, sub-Gaussian part, and the bound of
-// the rest, both as integers modulo Q.
+// Noise returns the width S of the sub-Gaussian part of the noise, and the bound on the
+// rest, both as integers modulo Q.
 func (p Params) Noise() (width, rest float64) {
 	recordScale, requestScale := math.Exp2(float64(p.LogRecordScale)), math.Exp2(float64(p.LogRequestScale()))
 	request := requestScale * Sigma * float64(p.RequestNorm)
@@ -46,7 +45,7 @@ func (p Params) Noise() (width, rest float64) {
 	return math.Sqrt(request*request + record*record + hint*hint), rest
 }
 
-// LogFailure is log₂ of the bound on the probability that one score is wrong.
+// LogFailure returns log₂ of the bound on the probability that one score is wrong.
 func (p Params) LogFailure() float64 {
 	width, rest := p.Noise()
 	room := math.Exp2(float64(p.LogScale()-1)) - rest

@@ -9,13 +9,12 @@ import (
 	"cpar"
 )
 
-// DefaultBlock is the block width D at which a request of 1,408 dimensions is
-// 360 KB and the owner's hints are 544 bytes a record. The cloud's time does not
-// depend on it.
+// DefaultBlock is the default block width D. A request of 1,408 dimensions then takes 360
+// KB and the owner's hints 544 bytes per record. The cloud's time does not depend on D.
 const DefaultBlock = 128
 
-// Params are the public constants of an index. They come from its profile and
-// never from its contents, which they would tell about.
+// Params are the public constants of an index. They depend only on its profile and never
+// on its contents, which they would otherwise reveal.
 type Params struct {
 	// Dim is d, the length of every vector.
 	Dim int
@@ -23,11 +22,11 @@ type Params struct {
 	Block int
 	// LogT is log₂ t. Scores are exact modulo t.
 	LogT int
-	// LogRecordScale is log₂ Δ_db; Δ_q is what remains of Δ. Balance sets it.
+	// LogRecordScale is log₂ Δ_db; Δ_q is the rest of Δ. Balance sets it.
 	LogRecordScale int
-	// RecordNorm and RequestNorm bound the Euclidean norms of records and of
-	// requests, Addend the magnitude of addends. With
-	// RecordNorm·RequestNorm + Addend < t/2 no score can wrap.
+	// RecordNorm and RequestNorm bound the Euclidean norms of records and requests,
+	// Addend the magnitude of addends. If RecordNorm·RequestNorm + Addend < t/2, no score
+	// can wrap.
 	RecordNorm, RequestNorm, Addend int64
 }
 
@@ -36,18 +35,17 @@ const (
 	maxDim             = 1 << 16
 	minLogT, maxLogT   = 8, 32
 
-	// A reply keeps five bits below the score: rounding then takes 1/32 of the
-	// room that the noise has.
+	// A reply keeps five bits below the score: rounding then uses 1/32 of the noise budget.
 	replyGuardBits = 5
-	// hintBits is what the owner keeps of each coefficient of a hint. Two bits
-	// fewer and the rounding of hints would outweigh the noise.
+	// hintBits is the number of bits that the owner keeps of each hint coefficient. With
+	// two bits fewer, the rounding of hints would outweigh the noise.
 	hintBits = 34
 )
 
 // Blocks is B, the number of blocks of a vector.
 func (p Params) Blocks() int { return (p.Dim + p.Block - 1) / p.Block }
 
-// Records is K, the number of records of a full group.
+// Records is K, the number of records in a full group.
 func (p Params) Records() int { return N / p.Block }
 
 // RowLen is the number of words in a row: B·D, the dimension padded to blocks.
@@ -56,7 +54,7 @@ func (p Params) RowLen() int { return p.Blocks() * p.Block }
 // Words is the number of words in a group's matrix and in a request's: B·N.
 func (p Params) Words() int { return p.Blocks() * N }
 
-// Groups is the number of groups that n records fill.
+// Groups is the number of groups needed for n records.
 func (p Params) Groups(n int) int { return (n + p.Records() - 1) / p.Records() }
 
 // LogScale is log₂ Δ.
@@ -65,14 +63,14 @@ func (p Params) LogScale() int { return logQ - p.LogT }
 // LogRequestScale is log₂ Δ_q.
 func (p Params) LogRequestScale() int { return p.LogScale() - p.LogRecordScale }
 
-// ReplyBits is the number of bits of a score in a reply.
+// ReplyBits is the number of bits per score in a reply.
 func (p Params) ReplyBits() int { return p.LogT + replyGuardBits }
 
-// HintBits is the number of bits of a coefficient in a hint.
+// HintBits is the number of bits per coefficient in a hint.
 func (p Params) HintBits() int { return hintBits }
 
-// Validate refuses parameters that are not secure, that could wrap, or that
-// leave the noise too little room.
+// Validate refuses parameters that are insecure, that could wrap, or that leave too
+// little room for the noise. Errors wrap cpar.ErrInput.
 func (p Params) Validate() error {
 	if err := secure(N, math.Log2(Q)); err != nil {
 		return fmt.Errorf("checking the ring: %w", err)
@@ -85,15 +83,15 @@ func (p Params) Validate() error {
 	case p.LogT < minLogT || p.LogT > maxLogT:
 		return refuse("score modulus 2^%d is not in [2^%d, 2^%d]", p.LogT, minLogT, maxLogT)
 	case p.LogRecordScale < 1 || p.LogRequestScale() < 1:
-		return refuse("scale of records 2^%d leaves none for requests or is none itself", p.LogRecordScale)
+		return refuse("record scale 2^%d is not a scale or leaves none for requests", p.LogRecordScale)
 	}
 	half := int64(1) << (p.LogT - 1)
 	for _, bound := range []int64{p.RecordNorm, p.RequestNorm, p.Addend + 1} {
 		if bound < 1 || bound > half {
-			return refuse("norms of %d and %d and addends of %d do not suit scores modulo 2^%d", p.RecordNorm, p.RequestNorm, p.Addend, p.LogT)
+			return refuse("norms of %d and %d and addends of %d do not fit scores modulo 2^%d", p.RecordNorm, p.RequestNorm, p.Addend, p.LogT)
 		}
 	}
-	// Below half each: the product fits 62 bits.
+	// Each is below half, so the product fits in 62 bits.
 	if p.RecordNorm*p.RequestNorm+p.Addend >= half {
 		return refuse("norms of %d and %d and addends of %d can wrap scores modulo 2^%d", p.RecordNorm, p.RequestNorm, p.Addend, p.LogT)
 	}
@@ -103,7 +101,7 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// Balance is p with the scale of records that makes wrong scores least likely.
+// Balance returns p with the record scale that makes wrong scores least likely.
 func (p Params) Balance() (Params, error) {
 	least := math.Inf(1)
 	best := p
@@ -118,7 +116,7 @@ func (p Params) Balance() (Params, error) {
 	return best, nil
 }
 
-// ParamsSize is the length of the encoding of Params.
+// ParamsSize is the length of encoded Params.
 const ParamsSize = 36
 
 // AppendBinary appends the canonical encoding of p.
@@ -134,7 +132,7 @@ func (p Params) AppendBinary(b []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint64(b, uint64(p.Addend)), nil
 }
 
-// DecodeParams reads what AppendBinary writes, and refuses what Validate does.
+// DecodeParams reads the output of AppendBinary and validates it. Errors wrap cpar.ErrCorrupt.
 func DecodeParams(b []byte) (Params, error) {
 	if len(b) != ParamsSize {
 		return Params{}, fmt.Errorf("reading sealed parameters: %w: %d bytes, not %d", cpar.ErrCorrupt, len(b), ParamsSize)
@@ -149,7 +147,7 @@ func DecodeParams(b []byte) (Params, error) {
 		return Params{}, fmt.Errorf("reading sealed parameters: %w: the reserved bytes are not zero", cpar.ErrCorrupt)
 	}
 	if err := p.Validate(); err != nil {
-		// A caller's mistake elsewhere, damage here.
+		// Invalid parameters are a caller's mistake elsewhere, but damage here.
 		return Params{}, fmt.Errorf("reading sealed parameters: %w: %v", cpar.ErrCorrupt, err)
 	}
 	return p, nil

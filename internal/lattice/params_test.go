@@ -80,7 +80,7 @@ func TestBalanceIsTheBestScale(t *testing.T) {
 	}
 }
 
-// The figures that noise.go promises, worked out by hand for one set.
+// The figures that noise.go promises, worked out by hand for one set of parameters.
 func TestNoiseBudgetWorkedOut(t *testing.T) {
 	p := good // Δ_db = 2¹⁸, Δ_q = 2²⁰, K = 32, B = 11
 	request := math.Exp2(20) * 3.2 * 1290
@@ -102,7 +102,7 @@ func TestNoiseBudgetWorkedOut(t *testing.T) {
 	}
 }
 
-// The parameters that indexes of PCA-32 have.
+// The parameters of indexes with PCA-32.
 func TestFailureOfDeployedParameters(t *testing.T) {
 	p := Params{Dim: 1344, Block: 128, LogT: 23, LogRecordScale: 17, RecordNorm: 1411, RequestNorm: 1489, Addend: 336000}
 	if err := p.Validate(); err != nil {

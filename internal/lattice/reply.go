@@ -8,13 +8,13 @@ import (
 	"cpar/internal/wire"
 )
 
-// A Reply holds the rounded coefficients 0, D, 2D, … of every c_g, in the order
-// of the groups and without those of padding: one number a record.
+// A Reply holds the rounded coefficients 0, D, 2D, … of every c_g, in the order of the
+// groups and without padding: one number per record.
 type Reply struct {
 	Index  cpar.IndexID
 	Number [NumberSize]byte
 	State  State
-	// Scores are encrypted and of ReplyBits bits each.
+	// Scores are encrypted, ReplyBits bits each.
 	Scores []uint64
 }
 
@@ -43,15 +43,15 @@ func DecodeReply(p Params, b []byte) (*Reply, error) {
 	copy(a.Number[:], r.Bytes(NumberSize, "number"))
 	copy(a.State[:], r.Bytes(len(a.State), "state"))
 	n := ReadCount(r, "count of scores")
-	// A score takes a byte at least (minLogT), so what is made for n of them is
-	// at most eight times what remains.
+	// A score takes at least one byte (minLogT), so the memory for n scores is at most
+	// eight times the remaining input.
 	packed := r.Bytes(PackedSize(n, p.ReplyBits()), "scores")
 	if err := r.Close(); err != nil {
 		return nil, fmt.Errorf("reading %v: %w", KindReply, err)
 	}
 	a.Scores = make([]uint64, n)
 	if !Unpack(a.Scores, packed, p.ReplyBits()) {
-		return nil, fmt.Errorf("reading %v: %w: the bits behind the last score are not zero", KindReply, cpar.ErrCorrupt)
+		return nil, fmt.Errorf("reading %v: %w: the bits after the last score are not zero", KindReply, cpar.ErrCorrupt)
 	}
 	return a, nil
 }

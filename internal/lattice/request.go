@@ -7,12 +7,12 @@ import (
 	"cpar/internal/wire"
 )
 
-// A Request is an encrypted vector: what the owner sends.
+// A Request is an encrypted vector, as the owner sends it.
 type Request struct {
 	Index cpar.IndexID
 	// Number is random; the reply repeats it.
 	Number [NumberSize]byte
-	// Matrix are the evaluations of the R_b, laid out as a group's.
+	// Matrix holds the evaluations of the R_b, in the layout of a group.
 	Matrix []uint64
 }
 

@@ -6,29 +6,27 @@ import (
 	"cpar"
 )
 
-// The ring is fixed. Another one is another version of the format.
+// The ring is fixed. A different ring would be a new format version.
 const (
 	// N is the number of coefficients; X^N = −1.
 	N = 1 << logN
 	// Q is the largest prime below 2⁶⁰ that is 1 modulo 2N, so that X^N+1
 	// splits into linear factors.
 	Q = 1<<logQ - gap + 1
-	// Sigma is the width of all noise, as the standard has it. Secrets are
-	// uniform in {−1, 0, 1}.
+	// Sigma is the width of all noise, from the standard. Secrets are uniform in {−1, 0, 1}.
 	Sigma = 3.2
 
 	logN = 12
 	logQ = 60
-	// gap − 1 is what 2⁶⁰ is modulo Q: so little that rounding may pretend that
-	// the modulus is 2⁶⁰.
+	// gap − 1 is 2⁶⁰ mod Q: so small that rounding may pretend that the modulus is 2⁶⁰.
 	gap = 1 << 14
 )
 
-// standard is the 128-bit row of the tables for ternary secrets and σ = 3.2 in
-// Albrecht et al., "Homomorphic Encryption Security Standard"
-// (HomomorphicEncryption.org, 2018; "Homomorphic Encryption Standard" in
-// Protecting Privacy through Homomorphic Encryption, Springer 2021): the
-// greatest log₂ q by classical and by quantum attacks.
+// standard holds the 128-bit rows of the tables for ternary secrets and σ = 3.2 in
+// Albrecht et al., "Homomorphic Encryption Security Standard" (HomomorphicEncryption.org,
+// 2018; "Homomorphic Encryption Standard" in Protecting Privacy through Homomorphic
+// Encryption, Springer 2021): the greatest log₂ q against classical and quantum attacks,
+// by ring degree.
 var standard = map[int]struct{ classical, quantum float64 }{
 	1 << 10: {27, 25},
 	1 << 11: {54, 51},
@@ -38,8 +36,8 @@ var standard = map[int]struct{ classical, quantum float64 }{
 	1 << 15: {881, 827},
 }
 
-// secure refuses a ring that the standard does not give 128 bits of security,
-// quantum computers included.
+// secure refuses a ring for which the standard does not give 128 bits of security, also
+// against quantum computers.
 func secure(n int, bitsOfQ float64) error {
 	row, ok := standard[n]
 	switch {

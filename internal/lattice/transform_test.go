@@ -17,7 +17,7 @@ func elements(r *rand.Rand, n int) []uint64 {
 	return x
 }
 
-// slowProduct is a·b modulo X^n+1 and Q, by the definition.
+// slowProduct returns a·b modulo X^n+1 and Q, by definition.
 func slowProduct(a, b []uint64) []uint64 {
 	n := len(a)
 	sum := make([]big.Int, n)

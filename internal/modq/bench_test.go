@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// The sizes of an index of 20,000 records: 216 MB. Rates in GB/s are of what is
-// read of the matrix; a matrix in the caches of this machine would flatter them,
-// so that reads of parts go round a whole one.
+// The sizes of an index of 20,000 records: 216 MB. Rates in GB/s count the bytes read
+// from the matrix. A matrix in the caches of this machine would flatter them, so partial
+// reads go round a whole one.
 const benchRows, benchDim = 20000, 1347
 
 var bigMatrix []uint64
@@ -25,7 +25,7 @@ func benchMatrix() []uint64 {
 	return bigMatrix
 }
 
-// perLevel runs a benchmark once for each level; f does the work once.
+// perLevel runs a benchmark for each level; f does the work once.
 func perLevel(b *testing.B, bytes int, products int, f func()) {
 	for _, l := range levels() {
 		b.Run(l.String(), func(b *testing.B) {
@@ -64,7 +64,7 @@ func BenchmarkDotLanes(b *testing.B) {
 	perLevel(b, 0, benchDim*Lanes, func() { DotLanes(&s, row, x) })
 }
 
-// Rows that stay in the cache: what multiplying costs by itself.
+// Rows that stay in the cache show the cost of multiplication alone.
 func BenchmarkTile16(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	m := words(r, TileRows*benchDim)
@@ -85,7 +85,7 @@ func BenchmarkRows(b *testing.B) {
 	perLevel(b, 8*len(m), len(m), func() { Rows(dst, m, x) })
 }
 
-// A tenth of the rows, in random order, others every time.
+// A tenth of the rows, in random order, different every time.
 func BenchmarkGather2000(b *testing.B) {
 	m := benchMatrix()
 	r := rand.New(rand.NewPCG(1, 1))

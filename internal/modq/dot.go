@@ -1,16 +1,15 @@
 package modq
 
-// Dot is Σ a[i]·b[i] modulo 2⁶⁴. b must not be shorter than a; what it has beyond
-// len(a) is ignored.
+// Dot returns Σ a[i]·b[i] modulo 2⁶⁴. b must not be shorter than a; the rest of b is ignored.
 func Dot(a, b []uint64) uint64 { return dot(a, b[:len(a)]) }
 
-// Axpy adds alpha·x to y, element by element modulo 2⁶⁴. y must not be shorter
-// than x; what it has beyond len(x) is left alone. They may be one slice, but not
-// overlap otherwise.
+// Axpy adds alpha·x to y, element by element modulo 2⁶⁴. y must not be shorter than x;
+// the rest of y is unchanged. x and y may be the same slice but must not overlap
+// otherwise.
 func Axpy(alpha uint64, x, y []uint64) { axpy(alpha, x, y[:len(x)]) }
 
-// AxpyRows adds Σ alpha[q]·rows[q] to y. The rows are as long as y. ahead is what
-// will be read next, if known: it is fetched meanwhile.
+// AxpyRows adds Σ alpha[q]·rows[q] to y. The rows have the length of y. ahead is the
+// memory to be read next, if known: it is prefetched.
 func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint64) {
 	for _, r := range rows {
 		if len(r) != len(y) {
@@ -20,22 +19,21 @@ func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint
 	axpyRows(alpha, rows, y, ahead)
 }
 
-// Sum is Σ x[i] modulo 2⁶⁴. One addition a word is all that it does, so that it
-// takes as long as reading x from memory: the yardstick of the other kernels.
+// Sum returns Σ x[i] modulo 2⁶⁴. It does only one addition per word, so it takes as long
+// as reading x from memory: the yardstick for the other kernels.
 func Sum(x []uint64) uint64 { return sum(x) }
 
-// DotLanes adds to sum[l] the inner product of row and of lane l of x, where x
-// holds Lanes vectors interleaved: element k of vector l is x[k·Lanes+l].
+// DotLanes adds to sum[l] the inner product of row and lane l of x. x holds Lanes
+// interleaved vectors: element k of vector l is x[k·Lanes+l].
 func DotLanes(sum *[Lanes]uint64, row, x []uint64) { dotLanes(sum, row, x[:len(row)*Lanes]) }
 
-// Rows writes dst[i] = ⟨row i of matrix, x⟩. A row has len(x) words and follows the
-// one before it; matrix must hold len(dst) of them. One core reads the matrix as
-// fast as memory gives it.
+// Rows sets dst[i] = ⟨row i of matrix, x⟩. Rows have len(x) words and are contiguous;
+// matrix must hold len(dst) of them. One core reads the matrix at memory speed.
 func Rows(dst, matrix, x []uint64) { rows(dst, matrix[:len(dst)*len(x)], x) }
 
-// Gather writes dst[i] = ⟨row index[i] of matrix, x⟩ for rows of len(x) words. dst
-// must not be shorter than index. While one row is multiplied, the next one named
-// is fetched: the order may be any, and a row may come twice.
+// Gather sets dst[i] = ⟨row index[i] of matrix, x⟩ for rows of len(x) words. dst must not
+// be shorter than index. The next row is fetched while one is multiplied; index may have
+// any order and repeat rows.
 func Gather(dst, matrix []uint64, index []uint32, x []uint64) {
 	var last uint32
 	for _, i := range index {

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// edge is n words that end where the next page may not be touched, or begin where
-// the page before may not be.
+// edge returns n words that end just before an inaccessible page, or begin just after one.
 func edge(t *testing.T, r *rand.Rand, n int, atEnd bool) []uint64 {
 	t.Helper()
 	page := unix.Getpagesize()
@@ -44,7 +43,7 @@ func edge(t *testing.T, r *rand.Rand, n int, atEnd bool) []uint64 {
 	return x
 }
 
-// A read beyond a slice would end the test program here. Prefetches do go beyond.
+// A read beyond a slice would end the test program here. Prefetches may go beyond.
 func TestNothingIsReadBeyondTheSlices(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))

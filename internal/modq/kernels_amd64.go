@@ -10,8 +10,8 @@ import (
 
 //go:generate go run ./gen
 
-// best asks the processor what it has, and the system whether it saves the
-// registers (package cpu asks both).
+// best returns the best level that the processor has and whose registers the system saves
+// (package cpu checks both).
 func best() level {
 	x := &cpu.X86
 	switch {
@@ -23,8 +23,8 @@ func best() level {
 	return plain
 }
 
-// The functions below take slices that were found long enough; what they pass on
-// of them is where they begin.
+// The functions below take slices whose lengths have been checked, and pass on only their
+// addresses.
 
 func dot(a, b []uint64) uint64 {
 	switch active {
@@ -58,7 +58,7 @@ func axpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint
 	axpyRowsAVX512(alpha, r[0], r[1], r[2], r[3], unsafe.SliceData(y), len(y), fetch(ahead, r[0]))
 }
 
-// starts are the addresses of the rows' first words.
+// starts returns the addresses of the rows' first words.
 func starts(rows *[TileRows][]uint64) (r [TileRows]*uint64) {
 	for q := range r {
 		r[q] = unsafe.SliceData(rows[q])
@@ -66,8 +66,8 @@ func starts(rows *[TileRows][]uint64) (r [TileRows]*uint64) {
 	return r
 }
 
-// fetch is the address that a kernel prefetches from. Where nothing is to be
-// fetched, it asks again for what it reads anyway.
+// fetch returns the address to prefetch from. If there is nothing to prefetch, it returns
+// instead, which is read anyway.
 func fetch(ahead []uint64, instead *uint64) uintptr {
 	if len(ahead) == 0 {
 		return uintptr(unsafe.Pointer(instead))
@@ -96,8 +96,8 @@ func dotLanes(sum *[Lanes]uint64, row, x []uint64) {
 	}
 }
 
-// shortRow is the length, in words, from which four rows that follow each other are
-// streams apart for the memory system: a page.
+// shortRow is the length in words from which four consecutive rows are separate streams
+// for the memory system: a page.
 const shortRow = 512
 
 func rows(dst, matrix, x []uint64) {

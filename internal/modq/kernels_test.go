@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// eachShape runs f at every level with words of every mould, every length and
-// every distance from a boundary.
+// eachShape runs f at every level with words from every mould, every length and every
+// distance from a boundary.
 func eachShape(t *testing.T, lengths []int, f func(t *testing.T, r *rand.Rand, m mould, n, off int)) {
 	t.Helper()
 	eachLevel(t, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestDotAtEveryLength(t *testing.T) {
 		if got := DotGeneric(a.words, b.words); got != want {
 			t.Fatalf("n = %d in plain Go: %#x, want %#x", n, got, want)
 		}
-		// What b has beyond a is ignored.
+		// b beyond len(a) is ignored.
 		if n > 0 {
 			if got, want := Dot(a.words[:n-1], b.words), naiveDot(a.words[:n-1], b.words); got != want {
 				t.Fatalf("n = %d with a longer b: %#x, want %#x", n-1, got, want)
@@ -236,7 +236,7 @@ func testRowsMany(t *testing.T, r *rand.Rand, n, dim, count int) {
 	}
 }
 
-// Assembly checks no bounds, so that the exported functions must.
+// Assembly checks no bounds, so the exported functions must.
 func TestShortSlicesPanic(t *testing.T) {
 	one, two, three := make([]uint64, 1), make([]uint64, 2), make([]uint64, 3)
 	lanes := [Lanes]uint64{}
@@ -272,7 +272,7 @@ func TestShortSlicesPanic(t *testing.T) {
 	})
 }
 
-// The hot kernels must not make garbage.
+// The hot kernels must not allocate.
 func TestKernelsAllocateNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	matrix, x, dst := words(r, 40), words(r, 10), make([]uint64, 4)
@@ -295,7 +295,7 @@ func TestKernelsAllocateNothing(t *testing.T) {
 	}
 }
 
-// wordsOf reads what a fuzzer made as words, of which it may lack a few bytes.
+// wordsOf turns a fuzzer's bytes into words; the last may be incomplete.
 func wordsOf(b []byte) []uint64 {
 	out := make([]uint64, (len(b)+7)/8)
 	for i := range out {

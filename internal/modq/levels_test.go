@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// levels are those that this processor has.
+// levels are the levels that this processor supports.
 func levels() []level {
 	var out []level
 	for l := plain; l <= best(); l++ {
@@ -43,7 +43,7 @@ func words(r *rand.Rand, n int) []uint64 {
 	return x
 }
 
-// A mould makes the words that a test multiplies.
+// A mould makes words for a test to multiply.
 type mould struct {
 	name string
 	fill func(r *rand.Rand) uint64
@@ -62,8 +62,8 @@ var moulds = []mould{
 
 const guard, guardWords = 0xfeedfacecafebeef, 9
 
-// A fenced slice lies at some distance from a boundary of 64 bytes, between words
-// that nobody may write to.
+// A fenced slice starts at a given distance from a 64-byte boundary, between words that
+// must not be written.
 type fenced struct{ all, words []uint64 }
 
 func fence(r *rand.Rand, n, off int, m mould) fenced {
@@ -89,7 +89,7 @@ func (f fenced) check(t *testing.T, what string) {
 	}
 }
 
-// Expectations, each one word at a time.
+// The expected results, computed one word at a time.
 
 func naiveDot(a, b []uint64) (s uint64) {
 	for i := range a {

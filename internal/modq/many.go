@@ -3,30 +3,29 @@ package modq
 import "fmt"
 
 const (
-	// Lanes is the number of vectors that lie interleaved in a Group.
+	// Lanes is the number of interleaved vectors in a Group.
 	Lanes = 8
 	// TileRows is the number of rows that Tile multiplies at once, TileGroups the
-	// most groups.
+	// greatest number of groups.
 	TileRows, TileGroups = 4, 2
 
-	// few requests are multiplied one by one with fewRows rows while these are in
-	// the cache: a group filled up with zeros would take longer.
+	// Up to few requests are multiplied one by one with fewRows rows while these are in
+	// the cache: a group padded with zeros would take longer.
 	few, fewRows = 3, 16
 )
 
-// A Group is Lanes vectors of equal length, interleaved: element k of vector l is
-// X[k·Lanes+l]. Pairs[l] is what SumPairs makes of as much of X as is multiplied.
+// A Group is Lanes interleaved vectors of equal length: element k of vector l is
+// X[k·Lanes+l]. Pairs[l] is the result of SumPairs for the part of X that is multiplied.
 type Group struct {
 	X     []uint64
 	Pairs [Lanes]uint64
 }
 
-// A Block is what Tile makes: element [g][q][l] is of group g, row q, vector l.
+// A Block is the result of Tile: element [g][q][l] belongs to group g, row q, vector l.
 type Block [TileGroups][TileRows][Lanes]uint64
 
 // SumPairs adds to pairs[l] the products Σ X[2j·Lanes+l]·X[(2j+1)·Lanes+l] of
-// neighbouring elements of each vector. A last element without a neighbour is
-// left out.
+// neighbouring elements of each vector. It skips a last element without a neighbour.
 func SumPairs(pairs *[Lanes]uint64, x []uint64) {
 	for ; len(x) >= 2*Lanes; x = x[2*Lanes:] {
 		v := (*[2 * Lanes]uint64)(x)
@@ -39,16 +38,16 @@ func SumPairs(pairs *[Lanes]uint64, x []uint64) {
 // Tile multiplies TileRows rows of equal length with each vector of one or two
 // groups: dst[g][q][l] = ⟨rows[q], vector l of groups[g]⟩.
 //
-// The kernels do it with half as many multiplications as the definition, by
-// S. Winograd's identity ("A new algorithm for inner product", IEEE Transactions
-// on Computers C-17, 1968), which holds in any commutative ring:
+// The kernels need half as many multiplications as the definition, by S. Winograd's
+// identity ("A new algorithm for inner product", IEEE Transactions on Computers C-17,
+// 1968), which holds in any commutative ring:
 //
 //	Σ r[k]·x[k] = Σ (r[2j]+x[2j+1])·(r[2j+1]+x[2j]) − Σ r[2j]·r[2j+1] − Σ x[2j]·x[2j+1]
 //
-// The second sum is the row's, the third the vector's (Pairs), and neither is made
-// anew for every product of a row and a vector. The result is the same word.
+// The second sum belongs to the row, the third to the vector (Pairs); neither is
+// recomputed for every product of a row and a vector. The results are identical.
 //
-// ahead is what will be read next, if known: it is fetched meanwhile.
+// ahead is the memory to be read next, if known: it is prefetched.
 func Tile(dst *Block, rows *[TileRows][]uint64, groups []Group, ahead []uint64) {
 	n := len(rows[0])
 	for _, r := range rows {
@@ -57,7 +56,7 @@ func Tile(dst *Block, rows *[TileRows][]uint64, groups []Group, ahead []uint64) 
 		}
 	}
 	if len(groups) < 1 || len(groups) > TileGroups {
-		panic("modq: a tile of more groups than there may be, or none")
+		panic("modq: a tile of too many groups, or none")
 	}
 	for _, g := range groups {
 		_ = g.X[:n*Lanes] // assembly checks no bounds
@@ -65,7 +64,7 @@ func Tile(dst *Block, rows *[TileRows][]uint64, groups []Group, ahead []uint64) 
 	tile(dst, rows, groups, ahead)
 }
 
-// PackedLen is the number of words of n packed requests of dim words each.
+// PackedLen is the number of words in n packed requests of dim words each.
 func PackedLen(n, dim int) int {
 	if n <= few {
 		return n * dim
@@ -75,9 +74,9 @@ func PackedLen(n, dim int) int {
 
 func groupsOf(n int) int { return (n + Lanes - 1) / Lanes }
 
-// Pack lays requests, all of one length, out for RowsMany: Lanes of them
-// interleaved after the sums of their pairs, then the next, the last filled up
-// with zeros. Up to three requests only follow one another.
+// Pack lays out requests, all of one length, for RowsMany: groups of Lanes interleaved
+// requests, each after its sums of pairs, the last padded with zeros. Up to three
+// requests are simply concatenated.
 func Pack(requests [][]uint64) []uint64 {
 	if len(requests) == 0 {
 		return nil
@@ -107,22 +106,22 @@ func Pack(requests [][]uint64) []uint64 {
 	return packed
 }
 
-// RowsMany writes dst[i·n+j] = ⟨row i of matrix, request j⟩ for the n requests that
-// Pack laid out in packed, with n as Pack knew it. There are len(dst)/n rows, one
-// after the other. The matrix is read from memory once for all requests, and from
-// about eight on the multiplications take longer than the reading.
+// RowsMany sets dst[i·n+j] = ⟨row i of matrix, request j⟩ for the n requests that Pack
+// laid out in packed. There are len(dst)/n contiguous rows. The matrix is read from
+// memory once for all requests; from about eight requests on, multiplying takes longer
+// than reading.
 func RowsMany(dst, matrix, packed []uint64, n int) {
 	if n == 0 {
 		return
 	}
 	if len(dst)%n != 0 {
-		panic(fmt.Sprintf("modq: %d products are not of %d requests", len(dst), n))
+		panic(fmt.Sprintf("modq: %d products do not fit %d requests", len(dst), n))
 	}
 	if n <= few {
 		rowsFew(dst, matrix, packed, n)
 		return
 	}
-	var room [8]Group // 64 requests without garbage
+	var room [8]Group // enough for 64 requests without allocation
 	groups, dim := unpack(room[:0], packed, n)
 	count := len(dst) / n
 	matrix = matrix[:count*dim]
@@ -139,7 +138,7 @@ func RowsMany(dst, matrix, packed []uint64, n int) {
 		for g := 0; g < len(groups); g += TileGroups {
 			some := groups[g:min(g+TileGroups, len(groups))]
 			Tile(&out, &r, some, ahead)
-			ahead = nil // it is on its way
+			ahead = nil // already requested
 			for s := range some {
 				j := (g + s) * Lanes
 				lanes := min(Lanes, n-j)
@@ -169,7 +168,7 @@ func rowsFew(dst, matrix, packed []uint64, n int) {
 	}
 }
 
-// unpack appends the groups in what Pack made of more than few requests.
+// unpack appends the groups of a packed layout of more than few requests.
 func unpack(groups []Group, packed []uint64, n int) ([]Group, int) {
 	count := groupsOf(n)
 	size := len(packed) / count

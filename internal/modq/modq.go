@@ -3,35 +3,35 @@
 //	in   []uint64, each word an element of Z/2⁶⁴; signed integers in two's complement
 //	out  words of the same ring, or signed integers read from them
 //
-// Unsigned words of Go wrap, so every sum and product here is exact modulo q and
-// nothing is rounded inside. A result is an integer again only when the caller
-// knows that the true value lies in [-2⁶³, 2⁶³).
+// Unsigned words of Go wrap, so every sum and product here is exact modulo q and nothing
+// is rounded. A result is an integer again only if the caller knows that the true value
+// lies in [-2⁶³, 2⁶³).
 //
-// Both sides of the wall use it: the owner to encrypt, the cloud to score. It
-// holds no key and knows of none. Running time depends on lengths only, and on
-// which rows Gather is asked for.
+// Both sides of the wall use it: the owner to encrypt, the cloud to score. It knows
+// nothing of keys. Running time depends only on lengths and on the rows that Gather
+// reads.
 //
 //	one vector     Dot, Axpy; Rows for a whole matrix in order, Gather for some rows
-//	a few vectors  RowsMany with what Pack made of requests: the matrix is read once
+//	a few vectors  RowsMany on packed requests: the matrix is read once
 //	many vectors   Tile, four rows by sixteen vectors: encryption
-//	none           Sum, which only reads: what memory can give
+//	none           Sum, which only reads: the speed of memory
 //
-// Plain Go (plain.go) says what all of these mean. On amd64 they run in assembly for
-// AVX2 or AVX-512, whichever the processor has (level.go); the tag purego leaves the
+// Plain Go (plain.go) defines what all of these mean. On amd64 they run in assembly for
+// AVX2 or AVX-512, whichever the processor has (level.go); build tag purego leaves the
 // assembly out. Package gen, below, writes it: edit that and run go generate. Tests
-// run every kernel that the processor has against one multiplication at a time.
+// compare every kernel that the processor supports with one multiplication at a time.
 //
-// What limits them, per core with AVX-512: Dot, Rows and Gather wait for memory (a row
-// in the cache goes five times as fast), Axpy does from rows beyond the caches.
-// RowsMany waits for the multiplier from about eight requests on: 1.4 times as long as
-// one scan for eight, 2.4 times for sixteen. VPMULLQ is three operations on two ports
-// and an addition is one, which would be two cycles for eight products; Tile halves
-// the multiplications and takes one and a half.
+// What limits them, per core with AVX-512: Dot, Rows and Gather wait for memory (a row in
+// the cache is five times as fast), and so does Axpy on rows beyond the caches. RowsMany
+// waits for the multiplier from about eight requests on: it takes 1.4 times as long as
+// one scan for eight, 2.4 times for sixteen. VPMULLQ is three operations on two ports and
+// an addition is one, which would be two cycles for eight products; Tile halves the
+// multiplications and takes one and a half.
 package modq
 
-// RoundShift reads x as a signed word and divides it by 2^shift, rounding to
-// the nearest integer and ties towards +∞. It cannot overflow: the rounding bit
-// is taken from the word itself and added after the shift.
+// RoundShift reads x as a signed word and divides it by 2^shift, rounding to the nearest
+// integer and ties towards +∞. It cannot overflow: the rounding bit is taken from the
+// word itself and added after the shift.
 func RoundShift(x uint64, shift uint) int64 {
 	if shift == 0 {
 		return int64(x)
@@ -57,11 +57,11 @@ func ToSigned(dst []int64, src []uint64) {
 	}
 }
 
-// InverseOdd is the inverse of an odd word modulo 2⁶⁴. An even word has none,
-// and the result is then meaningless.
+// InverseOdd returns the inverse of an odd word modulo 2⁶⁴. For an even word, which has
+// none, the result is meaningless.
 func InverseOdd(a uint64) uint64 {
-	// a·a ≡ 1 modulo 8 for odd a; each Newton step doubles the number of
-	// right bits: 3, 6, 12, 24, 48, 96.
+	// a·a ≡ 1 modulo 8 for odd a; each Newton step doubles the number of correct bits: 3,
+	// 6, 12, 24, 48, 96.
 	x := a
 	for range 5 {
 		x *= 2 - a*x

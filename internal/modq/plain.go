@@ -1,12 +1,12 @@
 package modq
 
-// The arithmetic in plain Go: the meaning of every kernel, and the code that runs
-// where the processor has no vectors that we know of.
+// The arithmetic in plain Go: it defines every kernel, and runs where no vector
+// instructions are known.
 
 // DotGeneric is Dot in plain Go, for comparisons.
 //
-// Four sums run side by side so that one multiplication need not wait for the
-// addition before it; the plain loop takes twice as long.
+// Four sums run side by side so that a multiplication need not wait for the previous
+// addition; the plain loop takes twice as long.
 func DotGeneric(a, b []uint64) uint64 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 uint64
@@ -86,7 +86,7 @@ func gatherPlain(dst, matrix []uint64, index []uint32, x []uint64) {
 	}
 }
 
-// tilePlain multiplies as the definition says and needs no sums of pairs.
+// tilePlain multiplies by definition and needs no sums of pairs.
 func tilePlain(dst *Block, rows *[TileRows][]uint64, groups []Group) {
 	for g, group := range groups {
 		for q, row := range rows {

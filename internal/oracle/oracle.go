@@ -1,10 +1,9 @@
-// Package oracle finds the folder of reference data that tests measure
-// against: golden vectors made by other people's code, and real photographs.
+// Package oracle finds the folder of reference data for tests: golden vectors made by
+// other people's code, and real photographs.
 //
-// It lies beside the checkout (../shared) and is no part of the project. A
-// test that needs it skips where it is absent; with CPAR_SHARED=required in
-// the environment, as in CI, it fails instead, so that a skip cannot pass for
-// a success there.
+// The folder lies beside the checkout (../shared) and is not part of the project. A test
+// that needs it skips if it is missing. With CPAR_SHARED=required in the environment, as
+// in CI, the test fails instead, so that a skip cannot pass for a success.
 package oracle
 
 import (
@@ -21,14 +20,14 @@ func Path(t testing.TB, name string) string {
 	path := filepath.Join(root, "..", "shared", filepath.FromSlash(name))
 	if _, err := os.Stat(path); err != nil {
 		if os.Getenv("CPAR_SHARED") == "required" {
-			t.Fatalf("shared/%s is not beside the checkout, and CPAR_SHARED=required", name)
+			t.Fatalf("shared/%s is missing beside the checkout, and CPAR_SHARED=required", name)
 		}
 		t.Skipf("needs shared/%s beside the checkout", name)
 	}
 	return path
 }
 
-// moduleRoot is the nearest folder upwards with a go.mod.
+// moduleRoot is the nearest folder at or above the test's with a go.mod.
 func moduleRoot(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

@@ -1,7 +1,6 @@
-// Package paper holds the values that the paper states, so that a measurement
-// can stand beside them. They are in one file, paper.json, each with the part of
-// the paper it belongs to; pages and figure numbers are not recorded. Nothing in
-// it was measured here.
+// Package paper holds the values stated in the paper, for comparison with measurements.
+// They are in one file, paper.json, each with the part of the paper it comes from; page
+// and figure numbers are not recorded. None of them was measured here.
 package paper
 
 import (
@@ -26,12 +25,12 @@ type Number struct {
 	Note  string  `json:"note,omitempty"`
 }
 
-// Text is the value as the paper prints it, with its unit.
+// Text returns the value as the paper prints it, with its unit.
 func (n Number) Text() string {
 	return strings.TrimSpace(Digits(n.Value) + " " + n.Unit)
 }
 
-// Digits writes a value with as many digits as the paper gives it.
+// Digits formats a value with as many digits as the paper gives.
 func Digits(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // A Point is a value at approximation power AP-X, X in percent.
@@ -46,7 +45,7 @@ type TradeOff struct {
 	Relative float64 `json:"relative"`
 }
 
-// A Published result is one of the literature on Corel-5k: percent, and words.
+// A Published result is one from the literature on Corel-5k: P and R in percent, N+ in words.
 type Published struct {
 	Name  string  `json:"name"`
 	P     float64 `json:"P"`
@@ -54,16 +53,16 @@ type Published struct {
 	Nplus int     `json:"Nplus"`
 }
 
-// A Paper is all that is recorded.
+// A Paper is everything recorded about the paper.
 type Paper struct {
 	Source  string `json:"source"`
 	Machine string `json:"machine"`
-	// Records is the n of the paper's costs.
+	// Records is the n for which the paper states its costs.
 	Records int      `json:"records"`
 	Numbers []Number `json:"numbers"`
-	// RequestParts are what a request is made of, in the unit of request_bytes.
+	// RequestParts are the parts of a request, in the unit of request_bytes.
 	RequestParts []float64 `json:"request_parts"`
-	// Cost is cloud time a request in seconds, for an index of Records images.
+	// Cost is the cloud time per request in seconds, for an index of Records images.
 	CapiaSeconds float64 `json:"capia_seconds"`
 	Cost         []Point `json:"cost"`
 	// Recall is the paper's accuracy in percent.
@@ -85,8 +84,7 @@ func Values() *Paper {
 	return p
 }
 
-// Number returns the value with an id; asking for one that is not there is a
-// bug of the caller's.
+// Number returns the value with this id. It panics if there is none, which is a bug in the caller.
 func (p *Paper) Number(id string) Number {
 	for _, n := range p.Numbers {
 		if n.ID == id {
@@ -96,8 +94,8 @@ func (p *Paper) Number(id string) Number {
 	panic(fmt.Sprintf("paper.json has no number %q", id))
 }
 
-// CostAt returns the cloud time at an approximation power of which the paper
-// states it; asking for another is a bug of the caller's.
+// CostAt returns the cloud time at an approximation power for which the paper states it.
+// It panics for others, which is a bug in the caller.
 func (p *Paper) CostAt(ap float64) Number {
 	for _, c := range p.Cost {
 		if c.AP == ap {
@@ -114,7 +112,7 @@ func (p *Paper) seconds(what string, x float64) Number {
 	return Number{What: what, Value: x, Unit: "s", Place: p.Places["cost"]}
 }
 
-// Parts writes out what the paper says a request is made of, as a sum.
+// Parts writes the parts of a request as a sum.
 func (p *Paper) Parts() string {
 	var parts []string
 	for _, x := range p.RequestParts {

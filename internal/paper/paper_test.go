@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Every value must say where it stands, and values that belong together must
-// agree: AP-100 equals CAPIA in accuracy and not in time.
+// Every value must say where it is from, and related values must agree: AP-100 equals
+// CAPIA in accuracy, but not in time.
 func TestValues(t *testing.T) {
 	p := Values()
 	seen := map[string]bool{}
@@ -49,10 +49,10 @@ func TestWordsRepeatTheValues(t *testing.T) {
 	}
 }
 
-// What PAPER.md quotes is what paper.json holds: every row of its table, and
-// every number of the file has a row there.
+// PAPER.md quotes what paper.json holds: every row of its table, and every number of the
+// file has a row there.
 func TestDocumentQuotesTheValues(t *testing.T) {
-	b, err := os.ReadFile("../../PAPER.md")
+	b, err := os.ReadFile("../../docs/PAPER.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestDocumentQuotesTheValues(t *testing.T) {
 	p := Values()
 	want := cells(p)
 	for line := range strings.Lines(section) {
-		// A bar that is part of a cell is escaped.
+		// An escaped bar is part of a cell.
 		row := strings.Split(strings.ReplaceAll(strings.TrimSpace(line), `\|`, "\x00"), "|")
 		if len(row) != 5 || row[1] == " number " || strings.HasPrefix(row[1], "--") {
 			continue
@@ -102,7 +102,7 @@ func TestDocumentQuotesTheValues(t *testing.T) {
 	}
 }
 
-// A cell is what PAPER.md says of a number, and the ids of paper.json in it.
+// A cell is PAPER.md's text about a number, with the ids of paper.json in it.
 type cell struct {
 	text string
 	ids  []string

@@ -1,9 +1,9 @@
-// Package parallel shares plain computing among all cores.
+// Package parallel spreads computation over all cores.
 //
-//	n pieces ─▶ Each, For: a piece at a time     Ranges: a run of pieces a worker
+//	n pieces ─▶ Each, For: piece by piece     Ranges: one run of pieces per worker
 //
-// Which core does what must not matter to the result. Package cloud/workers is
-// its like for searches, which can fail.
+// Which core does what must not affect the result. Package cloud/workers does the same
+// for searches, which can fail.
 package parallel
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Each calls task(0) to task(n-1) on all cores; each core makes a task of its own.
+// Each calls task(0) to task(n-1) on all cores; each core calls worker once for its task.
 func Each(n int, worker func() (task func(int))) {
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -33,8 +33,8 @@ func Each(n int, worker func() (task func(int))) {
 // For calls task(0) to task(n-1) on all cores.
 func For(n int, task func(int)) { Each(n, func() func(int) { return task }) }
 
-// Ranges cuts 0…n−1 into as many runs as there are workers, about equally long,
-// works on all at once and waits for the last. Workers 0 is one a core.
+// Ranges divides 0…n−1 into one run per worker, of about equal length, processes all runs
+// at once and waits for the last. workers 0 means one per core.
 func Ranges(n, workers int, work func(from, to int)) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)

@@ -2,7 +2,7 @@ package scene
 
 import "math"
 
-// What draws into a painting: pixels, areas between lines, paths, light.
+// Drawing into a painting: pixels, areas between lines, paths, light.
 
 // put blends c over the pixel x, y.
 func (p *painting) put(x, y int, c rgb, alpha float64) {
@@ -16,7 +16,7 @@ func (p *painting) put(x, y int, c rgb, alpha float64) {
 	}
 }
 
-// get reads the pixel x, y, or the nearest one of the picture.
+// get reads the pixel x, y, or the nearest one in the picture.
 func (p *painting) get(x, y int) rgb {
 	px := p.img.Pix[p.img.PixOffset(min(max(x, 0), Width-1), min(max(y, 0), Height-1)):]
 	return rgb{float64(px[0]) / 255, float64(px[1]) / 255, float64(px[2]) / 255}
@@ -28,8 +28,8 @@ type line func(x float64) float64
 func flat(y float64) line           { return func(float64) float64 { return y } }
 func (f line) down(by float64) line { return func(x float64) float64 { return f(x) + by } }
 
-// profile evaluates a costly line once for each column.
-func profile(f line) line {
+// cached evaluates a costly line once for each column.
+func cached(f line) line {
 	var at [Width]float64
 	for x := range at {
 		at[x] = f(float64(x) + 0.5)
@@ -55,7 +55,7 @@ func (p *painting) below(top line, colour func(x, y float64) rgb) {
 	p.area(top, flat(Height), func(x, y float64) (rgb, float64) { return colour(x, y), 1 })
 }
 
-// fill fills the path that was laid, once for all of its parts.
+// fill fills the current path, all of its parts at once.
 func (p *painting) fill(c rgb, alpha float64) {
 	p.gc.SetRGBA(clamp(c.r, 0, 1), clamp(c.g, 0, 1), clamp(c.b, 0, 1), alpha)
 	p.gc.Fill()
@@ -67,7 +67,7 @@ func (p *painting) stroke(c rgb, width float64) {
 	p.gc.Stroke()
 }
 
-// polygon lays a closed path through x, y pairs.
+// polygon adds a closed path through x, y pairs.
 func (p *painting) polygon(xy ...float64) {
 	p.gc.NewSubPath()
 	for i := 0; i+1 < len(xy); i += 2 {
@@ -76,8 +76,8 @@ func (p *painting) polygon(xy ...float64) {
 	p.gc.ClosePath()
 }
 
-// lit is a colour in the light of the hour, far the same seen through haze
-// (distance 0: here, 1: gone).
+// lit is a colour in the light of the hour; far is the same seen through haze (distance
+// 0: here, 1: invisible).
 func (p *painting) lit(c rgb) rgb                   { return c.mul(p.mood.light) }
 func (p *painting) far(c rgb, distance float64) rgb { return p.lit(c).mix(p.mood.haze, distance) }
 

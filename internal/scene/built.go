@@ -2,7 +2,7 @@ package scene
 
 import "math"
 
-// What people make: towers, a lighthouse, parasols, balloons.
+// Things that people build: towers, a lighthouse, parasols, balloons.
 
 // skyline is a row of towers with their feet at base, highest in the middle.
 func (p *painting) skyline(base, low, high, distance float64) {
@@ -74,8 +74,8 @@ func (p *painting) lighthouse(x, y, h float64) {
 	}
 }
 
-// striped fills a shape again and again, narrower each time, in two colours by
-// turns: the stripes of something round.
+// striped fills a shape repeatedly, narrower each time, alternating two colours: the
+// stripes of a round object.
 func (p *painting) striped(a, b rgb, shape func(width float64)) {
 	for k, width := range []float64{1, 0.9, 0.62, 0.22} {
 		shape(width)

@@ -2,8 +2,7 @@ package scene
 
 import "math/rand/v2"
 
-// rgb is a colour with channels in [0, 1]; arithmetic may leave that range and
-// put clips it.
+// rgb is a colour with channels in [0, 1]. Arithmetic may leave that range; put clips it.
 type rgb struct{ r, g, b float64 }
 
 func hex(v uint32) rgb {
@@ -18,7 +17,7 @@ func (c rgb) scale(f float64) rgb { return rgb{c.r * f, c.g * f, c.b * f} }
 func (c rgb) mul(d rgb) rgb       { return rgb{c.r * d.r, c.g * d.g, c.b * d.b} }
 func (c rgb) add(d rgb) rgb       { return rgb{c.r + d.r, c.g + d.g, c.b + d.b} }
 
-// near gives a colour by chance within a of c in each channel.
+// near returns a random colour within a of c in each channel.
 func near(rng *rand.Rand, c rgb, a float64) rgb {
 	return rgb{c.r + a*(2*rng.Float64()-1), c.g + a*(2*rng.Float64()-1), c.b + a*(2*rng.Float64()-1)}
 }
@@ -27,18 +26,18 @@ func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))]
 
 func between(rng *rand.Rand, low, high float64) float64 { return low + (high-low)*rng.Float64() }
 
-// mood is an hour and its weather: the colours of the sky and what they do to
+// mood is a time of day and its weather: the colours of the sky and their effect on
 // everything below.
 type mood struct {
 	zenith, middle, horizon rgb
-	light                   rgb // multiplies the colour of what it falls on
+	light                   rgb // multiplies the colours of lit things
 	haze                    rgb // what the distance fades into
 	sun                     rgb
 	cloudLit, cloudDark     rgb
 	keyword                 string // of the sky itself; "" by day
 }
 
-// under starts a mood with one of some skies: zenith, middle and horizon.
+// under starts a mood with a randomly chosen sky: zenith, middle and horizon.
 func under(rng *rand.Rand, skies ...[3]uint32) mood {
 	s := pick(rng, skies...)
 	m := mood{zenith: near(rng, hex(s[0]), 0.03), middle: near(rng, hex(s[1]), 0.03), horizon: hex(s[2])}

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// kind is a sort of scene, the hours it is seen at, and how to compose one.
-// Keywords are not listed here: they come from what ends up visible.
+// kind is a kind of scene: the moods it may have and how to compose it. Keywords are not
+// listed here: they follow from what is visible in the end.
 type kind struct {
 	name  string
 	hours hours
@@ -30,15 +30,14 @@ var kinds = []kind{
 	{"dunes", hours{day, day, sunset, night}, dunes},
 }
 
-// adapt brightens the light of an evening or a night, as an eye does where
-// there is much to see.
+// adapt brightens the light of an evening or a night, as the eye adapts.
 func (p *painting) adapt(f float64) {
 	if p.mood.keyword != "" {
 		p.mood.light = p.mood.light.scale(f)
 	}
 }
 
-// seaside is the sky over a sea, with the sun going down into it at sunset.
+// seaside is the sky over a sea; at sunset the sun sinks into it.
 func (p *painting) seaside(horizon float64) {
 	p.sky(horizon)
 	if p.mood.keyword == "sunset" {
@@ -87,7 +86,7 @@ func lighthouse(p *painting) {
 	p.seaside(h)
 	p.sea(h, flat(Height))
 	x, y := p.between(60, 196), h+p.between(4, 20)
-	cliff := profile(func(px float64) float64 {
+	cliff := cached(func(px float64) float64 {
 		d := (px - x) / 62
 		return y + 85*(1-math.Exp(-d*d)) + 14*(p.noise.fbm(px/14, 5, 4)-0.5)
 	})

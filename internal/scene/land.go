@@ -8,7 +8,7 @@ func (p *painting) mountains(base, height, spacing, distance, snow float64) {
 	off := p.between(0, 200)
 	rock := pick(p.rng, hex(0x6f6a6c), hex(0x5f6878), hex(0x7a6e64))
 	crest := func(x float64) float64 { return p.noise.ridged(x/spacing+off, off, 5) }
-	top := profile(func(x float64) float64 {
+	top := cached(func(x float64) float64 {
 		return base - height*clamp((crest(x)-0.30)/0.6, 0.06, 1.1)
 	})
 	peak := base
@@ -16,8 +16,8 @@ func (p *painting) mountains(base, height, spacing, distance, snow float64) {
 		peak = min(peak, top(float64(x)))
 	}
 	shade := func(x, y float64) float64 {
-		// Spurs run down from the crest: the crest's own slope, sampled along a
-		// slanting line, and roughened.
+		// Spurs run down from the crest: the crest's own slope, sampled along a slanted
+		// line and roughened.
 		along := x + p.side*(y-top(x))*0.7 + 22*(p.noise.fbm(x/30, y/30, 3)-0.5)
 		slope := crest(along+2.5) - crest(along-2.5)
 		return clamp(0.62+p.side*slope*spacing*0.055+0.9*(p.noise.fbm(x/11, y/11, 3)-0.5), 0.25, 1.15)
@@ -33,7 +33,7 @@ func (p *painting) mountains(base, height, spacing, distance, snow float64) {
 	}
 	p.layer(func() {
 		p.area(top, flat(base), func(x, y float64) (rgb, float64) {
-			// It reaches down furthest in the gullies, in streaks along the fall line.
+			// It reaches furthest down in the gullies, in streaks along the fall line.
 			s, streak := shade(x, y), p.noise.fbm((x+p.side*(y-top(x))*0.5)/7, y/26, 4)-0.5
 			edge := peak + (base-peak)*snow + streak*height*0.8 + 0.3*(top(x)-peak) - 14*(s-0.6)
 			return p.far(hex(0x9db4d6).mix(hex(0xffffff), smoothstep(0.4, 0.8, s)), distance*0.7), smoothstep(edge+3, edge-3, y)
@@ -44,13 +44,12 @@ func (p *painting) mountains(base, height, spacing, distance, snow float64) {
 // rolling is the outline of hills: smooth, of the given height above base.
 func (p *painting) rolling(base, height, spacing float64) line {
 	off := p.between(0, 200)
-	return profile(func(x float64) float64 {
+	return cached(func(x float64) float64 {
 		return base - height*smoothstep(0.2, 0.8, p.noise.fbm(x/spacing+off, off, 2))
 	})
 }
 
-// ground covers everything below top with a soil of two colours, coarser
-// towards the viewer.
+// ground covers everything below top with soil in two colours, coarser towards the viewer.
 func (p *painting) ground(top line, a, b rgb, distance float64, keywords ...string) {
 	off := p.between(0, 200)
 	p.layer(func() {
@@ -74,7 +73,7 @@ func (p *painting) grass(top line, distance float64, keywords ...string) {
 // dune has a lit and a shaded side that meet in a line down from its peak.
 func (p *painting) dune(peakX, peakY, width, distance float64, s rgb) {
 	off, bend := p.between(0, 200), p.between(10, 30)
-	top := profile(func(x float64) float64 {
+	top := cached(func(x float64) float64 {
 		d := math.Abs(x-peakX) / width
 		return peakY + 70*(1-math.Exp(-math.Pow(d, 1.35))) + 5*(p.noise.fbm(x/60+off, off, 2)-0.5)
 	})

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// noise is value noise on the integer lattice, smooth between, periodic in 256.
+// noise is value noise on the integer lattice, smooth in between, with period 256.
 type noise struct {
 	perm  [512]uint8
 	value [256]float64
@@ -33,7 +33,7 @@ func (n *noise) at(x, y float64) float64 {
 	return top + (bottom-top)*y
 }
 
-// fbm sums octaves, each of twice the frequency and half the weight; in [0, 1],
+// fbm sums octaves, each of twice the frequency and half the weight. It is in [0, 1],
 // mostly within 0.25 of one half.
 func (n *noise) fbm(x, y float64, octaves int) float64 {
 	sum, weight, total := 0.0, 1.0, 0.0
@@ -46,7 +46,7 @@ func (n *noise) fbm(x, y float64, octaves int) float64 {
 	return sum / total
 }
 
-// ridged has sharp crests, as mountains do; in [0, 1].
+// ridged has sharp crests like mountains; it is in [0, 1].
 func (n *noise) ridged(x, y float64, octaves int) float64 {
 	sum, weight, total := 0.0, 1.0, 0.0
 	for range octaves {

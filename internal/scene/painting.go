@@ -12,9 +12,9 @@ import (
 	"github.com/fogleman/gg"
 )
 
-// painting is a picture in the making. It remembers for every pixel which layer
-// was seen there last, so that the keywords at the end are those of layers that
-// can still be seen, however the scene was composed.
+// painting is a picture in progress. It remembers for every pixel the layer that was last
+// seen there, so that the keywords are those of layers still visible at the end, however
+// the scene was composed.
 type painting struct {
 	img    *image.RGBA
 	gc     *gg.Context // draws into img
@@ -40,8 +40,8 @@ func newPainting(rng *rand.Rand, m mood) *painting {
 	}
 }
 
-// layer draws something; the pixels that it clearly changes now show keywords,
-// and no longer what they showed before.
+// layer draws something. The pixels that it clearly changes now show keywords instead of
+// what they showed before.
 func (p *painting) layer(draw func(), keywords ...string) {
 	before := bytes.Clone(p.img.Pix)
 	draw()
@@ -56,7 +56,7 @@ func (p *painting) layer(draw func(), keywords ...string) {
 	p.layers = append(p.layers, keywords)
 }
 
-// difference of two pixels, in levels, summed over the channels.
+// difference returns the difference of two pixels in levels, summed over the channels.
 func difference(a, b [4]uint8) (d int) {
 	for c := range a {
 		d += max(int(a[c])-int(b[c]), int(b[c])-int(a[c]))
@@ -64,7 +64,7 @@ func difference(a, b [4]uint8) (d int) {
 	return d
 }
 
-// seen counts for each keyword the pixels that show it.
+// seen counts the pixels that show each keyword.
 func (p *painting) seen() map[string]int {
 	seen := map[string]int{}
 	for _, layer := range p.shown {
@@ -75,7 +75,7 @@ func (p *painting) seen() map[string]int {
 	return seen
 }
 
-// keywords lists what can be seen, largest first, ties by name.
+// keywords lists what is visible, largest first, ties by name.
 func (p *painting) keywords() []string {
 	seen := p.seen()
 	maps.DeleteFunc(seen, func(k string, pixels int) bool { return pixels < leastPixels(k) })
@@ -84,9 +84,9 @@ func (p *painting) keywords() []string {
 	})
 }
 
-// leastPixels is how much of a thing a person needs to name it. Ground, water
-// and sky count when they are a part of the scene, things when they can be made
-// out: a moon of radius 6 is 113 pixels, three birds are about 40.
+// leastPixels is the size at which a person can name a thing. Ground, water and sky count
+// if they are a part of the scene, things if they can be made out: a moon of radius 6 has
+// 113 pixels, three birds about 40.
 func leastPixels(keyword string) int {
 	switch keyword {
 	case "sky", "clouds", "night", "sunset", "sea", "fog":
@@ -100,8 +100,8 @@ func leastPixels(keyword string) int {
 	}
 }
 
-// finish turns the painting into something like a photo: the exposure varies a
-// little, corners darken, and the sensor is noisy.
+// finish makes the painting more like a photo: the exposure varies a little, corners
+// darken, and the sensor is noisy.
 func (p *painting) finish() {
 	exposure, tint := p.between(0.93, 1.07), near(p.rng, rgb{1, 1, 1}, 0.025)
 	dark, grain := p.between(0.05, 0.22), p.between(2, 5)/255
@@ -109,7 +109,7 @@ func (p *painting) finish() {
 		for x := range Width {
 			dx, dy := float64(2*x)/Width-1, float64(2*y)/Height-1
 			f := exposure * (1 - dark*(dx*dx+dy*dy)/2)
-			// The sum of two uniform values is grain enough, and cheap.
+			// The sum of two uniform values is good enough as grain, and cheap.
 			g := grain * (p.rng.Float64() + p.rng.Float64() - 1)
 			p.put(x, y, p.get(x, y).mul(tint).scale(f).add(rgb{g, g, g}), 1)
 		}

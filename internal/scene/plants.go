@@ -14,7 +14,7 @@ func (p *painting) firs(ground line, spacing, low, high float64, c rgb, distance
 			p.gc.DrawRectangle(x-h*0.02, base-h*0.1, h*0.04, h*0.11)
 			p.fill(p.far(hex(0x4a3626), distance), 1)
 			n := clamp(math.Floor(h/6), 4, 9)
-			for k := n; k >= 1; k-- { // boughs, from the lowest, and what the light falls on
+			for k := n; k >= 1; k-- { // boughs, from the lowest, and their lit parts
 				y, w := base-h*(1-0.93*k/n), h*slim*k/n*p.between(0.85, 1.12)
 				top := max(y-h*1.58/n, y-w*2.6)
 				p.polygon(x, top, x+w, y, x+w*0.5, y-w*0.08, x, y+w*0.07, x-w*0.45, y-w*0.1, x-w, y)
@@ -31,8 +31,7 @@ var (
 	autumnTones = []rgb{hex(0xc8641e), hex(0xd88a20), hex(0xb03a20), hex(0xe0b030), hex(0x9a5020)}
 )
 
-// broadleaf is a round tree of tufts of leaves, in lighter tones towards the
-// light.
+// broadleaf is a round tree made of tufts of leaves, lighter towards the light.
 func (p *painting) broadleaf(x, base, h float64, c rgb, distance float64, keywords ...string) {
 	p.layer(func() {
 		cy := base - h*0.63
@@ -69,7 +68,7 @@ func (p *painting) acacia(x, base, h float64) {
 	}, "tree")
 }
 
-// palm leans towards the sign of d; the crown is a star of drooping fronds.
+// palm leans towards the sign of d; its crown is a star of drooping fronds.
 func (p *painting) palm(x, base, h, d float64, c rgb) {
 	tx, ty := x+d*h*0.28, base-h
 	p.layer(func() {
@@ -90,8 +89,7 @@ func (p *painting) palm(x, base, h, d float64, c rgb) {
 	}, "palm", "tree")
 }
 
-// flowers grow on the ground below a line, larger towards the viewer, in three
-// colours.
+// flowers grow on the ground below a line in three colours, larger towards the viewer.
 func (p *painting) flowers(from line, size float64) {
 	var petals [3]rgb
 	for k := range petals {

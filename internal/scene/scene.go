@@ -1,16 +1,15 @@
-// Package scene paints annotated pictures: a beach, a city by night, firs in
-// fog. They serve whoever has no collection at hand, and tests.
+// Package scene paints annotated pictures: a beach, a city at night, firs in fog. They
+// serve tests, and people without a collection at hand.
 //
 //	seed, i ─▶ kind of scene ─▶ layers, back to front ─▶ image (256 × 192) + keywords
 //
 // Render is a pure function of seed and i (on one platform; elsewhere a fused
-// multiplication may move a pixel by a level), so pictures i ≥ N are new to a
-// collection of the first N and made by the same hand. It may be called from
-// several goroutines at once.
+// multiplication may change a pixel by a level). So pictures i ≥ N are new to a
+// collection of the first N, yet of the same style. It is safe for concurrent use.
 //
-// Keywords are what can be seen, by construction: each layer names what it shows,
-// the painting keeps for each pixel the layer that was painted there last, and at
-// the end a keyword is listed if enough of its pixels are left.
+// Keywords are what is visible, by construction: each layer names what it shows, the
+// painting remembers the last layer at each pixel, and in the end a keyword is listed if
+// enough of its pixels remain.
 //
 // Noise: K. Perlin, "An Image Synthesizer", 1985 (here on lattice values), summed
 // in octaves as in Ebert et al., "Texturing & Modeling".
@@ -25,21 +24,20 @@ import (
 )
 
 const (
-	// Width and Height of every picture, in pixels.
+	// Width and Height of every picture in pixels.
 	Width  = 256
 	Height = 192
 
 	jpegQuality = 90
 )
 
-// Render paints picture i of a seed and lists what can be seen in it, largest
-// first.
+// Render paints picture i of a seed and lists what is visible in it, largest first.
 func Render(seed uint64, i int) (img image.Image, keywords []string) {
 	p := paint(seed, i, "")
 	return p.img, p.keywords()
 }
 
-// RenderJPEG is Render with the picture as the bytes of a JPEG file.
+// RenderJPEG is Render with the picture encoded as a JPEG file.
 func RenderJPEG(seed uint64, i int) (jpg []byte, keywords []string, err error) {
 	img, keywords := Render(seed, i)
 	var b bytes.Buffer
@@ -61,16 +59,16 @@ func paint(seed uint64, i int, testOnlyWithout string) *painting {
 	return p
 }
 
-// kindOf deals the kinds like cards: each once, shuffled, and again. So any run
-// of pictures has about as many of one kind as of another.
+// kindOf deals the kinds like cards: each once, shuffled, and again. So any run of
+// pictures has similar numbers of each kind.
 func kindOf(seed uint64, i int) int {
 	n := uint64(len(kinds))
 	deal := stream(seed, uint64(i)/n, "kinds").Perm(len(kinds))
 	return deal[uint64(i)%n]
 }
 
-// stream is a generator of its own for each purpose and index. ChaCha8 because
-// its seeds need no care: indices differ in a few bits only.
+// stream returns an independent generator for each purpose and index. It uses ChaCha8
+// because its seeds need no care: indices differ only in a few bits.
 func stream(seed, index uint64, purpose string) *rand.Rand {
 	var key [32]byte
 	for k := range 8 {

@@ -42,8 +42,8 @@ func TestKeywordsOfACollection(t *testing.T) {
 	}
 }
 
-// What a listed keyword stands for can be seen: the same scene composed without
-// the layers of that keyword looks different.
+// A listed keyword is visible: the same scene composed without the layers of that keyword
+// looks different.
 func TestEveryListedKeywordIsVisible(t *testing.T) {
 	parallel.For(2*len(kinds), func(i int) {
 		with := paint(1, i, "")
@@ -55,7 +55,7 @@ func TestEveryListedKeywordIsVisible(t *testing.T) {
 					differ++
 				}
 			}
-			// Where two layers of a colour overlap, or a thing is hazy, less differs.
+			// Less differs where two layers of one colour overlap or a thing is hazy.
 			if differ < leastPixels(word)*2/3 {
 				t.Errorf("picture %d, %s: without %s only %d pixels differ", i, Kind(1, i), word, differ)
 			}
@@ -63,7 +63,7 @@ func TestEveryListedKeywordIsVisible(t *testing.T) {
 	})
 }
 
-// The bookkeeping behind it, on a painting of rectangles.
+// The bookkeeping behind this, on a painting of rectangles.
 func TestHiddenThingsAreNotListed(t *testing.T) {
 	rng := stream(1, 1, "test")
 	p := newPainting(rng, day(rng))
@@ -123,7 +123,7 @@ func TestRenderIsAFunctionOfSeedAndIndex(t *testing.T) {
 			}
 		}
 	}
-	// Far from zero, where nobody looks: no panic, and a picture all the same.
+	// Far from zero: no panic, and still a picture.
 	for _, i := range []int{1 << 40, -1, -1 << 62} {
 		if _, keywords := render(^uint64(0), i); len(keywords) == 0 {
 			t.Errorf("picture %d shows nothing", i)
@@ -172,7 +172,7 @@ func TestNoiseStaysInRange(t *testing.T) {
 		for _, v := range []float64{n.at(x, y), n.fbm(x, y, 5), n.ridged(x, y, 5)} {
 			low, high = min(low, v), max(high, v)
 		}
-		// Smooth: no jump between neighbours, least of all across a lattice line.
+		// Smooth: no jump between neighbours, not even across a lattice line.
 		for _, at := range [][2]float64{{math.Floor(x), y}, {x, math.Floor(y)}} {
 			if d := n.at(at[0]-1e-6, at[1]-1e-6) - n.at(at[0]+1e-6, at[1]+1e-6); d > 1e-5 || d < -1e-5 {
 				t.Fatalf("a jump of %v at %v", d, at)

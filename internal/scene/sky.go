@@ -2,8 +2,8 @@ package scene
 
 import "math"
 
-// sky paints what is above the horizon at this hour, with clouds, or stars and a
-// moon. It fades on below, for hills that do not reach up.
+// sky paints everything above the horizon at this hour, with clouds, or stars and a moon.
+// It continues below, for hills that do not reach up.
 func (p *painting) sky(horizon float64) {
 	m := &p.mood
 	keywords := []string{"sky"}
@@ -30,7 +30,7 @@ func (p *painting) sky(horizon float64) {
 }
 
 func (p *painting) clouds(horizon float64) {
-	// The width of a cloud, how much wider than high it is, and the covered share of the sky.
+	// A cloud's width and its ratio of width to height, and the covered share of the sky.
 	size, flatness, cover := p.between(45, 80), p.between(1.6, 2.8), p.between(0.3, 0.5)
 	if p.mood.keyword == "sunset" { // long and thin
 		size, flatness = size*1.5, flatness*2.2
@@ -55,8 +55,7 @@ func (p *painting) clouds(horizon float64) {
 	}, "clouds", "sky")
 }
 
-// sun shines at x, y. The glow must stay darker than the disc, or there is no
-// disc to see.
+// sun shines at x, y. The glow must stay darker than the disc, or the disc would not be visible.
 func (p *painting) sun(x, y, radius float64) {
 	p.shine = x
 	p.glow(x, y, radius*7, p.mood.sun.mul(rgb{1, 0.75, 0.35}), 0.3)
@@ -67,8 +66,7 @@ func (p *painting) sun(x, y, radius float64) {
 	}, "sun", "sky")
 }
 
-// moon shows its phase: 1 full, 0 half, down to -1 new. The edge of the light is
-// half an ellipse.
+// moon shows its phase: 1 full, 0 half, down to -1 new. The terminator is half an ellipse.
 func (p *painting) moon(x, y, radius, phase float64) {
 	p.shine = x
 	p.glow(x, y, radius*4, hex(0x8fa3cf), 0.35)
@@ -113,7 +111,7 @@ func (p *painting) birds() {
 	}, "bird")
 }
 
-// fog lies from top to bottom, thickest where it lies densest.
+// fog lies from top to bottom, thickest at densest.
 func (p *painting) fog(top, densest, bottom, strength float64) {
 	c := p.mood.horizon.mix(hex(0xf4f5f5), 0.5)
 	p.layer(func() {

@@ -2,11 +2,10 @@ package scene
 
 import "math"
 
-// sea reaches from the horizon to bottom, with a path of glints below the sun or
-// the moon.
+// sea reaches from the horizon to bottom, with a path of glints below the sun or moon.
 func (p *painting) sea(horizon float64, bottom line) {
 	deep := p.lit(near(p.rng, pick(p.rng, hex(0x1d6a8f), hex(0x20809a), hex(0x2a5f96), hex(0x2e8f9c)), 0.03))
-	// Water is mostly reflected sky: pale far away, its own colour below us.
+	// Water mostly reflects the sky: pale far away, its own colour close by.
 	distant := deep.mix(p.mood.horizon, 0.45)
 	shallow := deep.mix(p.lit(hex(0x6fd0c8)), 0.4)
 	p.layer(func() {
@@ -23,7 +22,7 @@ func (p *painting) sea(horizon float64, bottom line) {
 	}, "sea")
 }
 
-// foam breaks along the shore in a few rows. It hides little, and is sea.
+// foam breaks along the shore in a few rows. It hides little and counts as sea.
 func (p *painting) foam(shore line) {
 	p.layer(func() {
 		for k := range 3 {
@@ -37,7 +36,7 @@ func (p *painting) foam(shore line) {
 	}, "sea")
 }
 
-// mirror makes still water below top: what is above it upside down, rippled.
+// mirror makes still water below top: a rippled mirror image of what is above.
 func (p *painting) mirror(top float64, ripple float64, keyword string) {
 	tint := p.lit(near(p.rng, hex(0x2f5f70), 0.04))
 	p.layer(func() {

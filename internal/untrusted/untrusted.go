@@ -1,6 +1,6 @@
-// Package untrusted makes text that strangers wrote fit to be shown: names of
-// files, what a cloud answers, messages of other people's code. None of it may act
-// on a terminal or fill a screen.
+// Package untrusted makes text from strangers safe to show: names of files, answers of a
+// cloud, messages of other people's code. It must not control a terminal or flood a
+// screen.
 package untrusted
 
 import (
@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// most is how many bytes of a text are shown.
+// most is the number of bytes shown.
 const most = 300
 
-// Short is s, cut where it is long.
+// Short returns s, truncated if it is long.
 func Short(s string) string {
 	if len(s) <= most {
 		return s
@@ -25,8 +25,8 @@ func Short(s string) string {
 	return s[:cut] + "…"
 }
 
-// Text is Short, and quoted as in Go if it is empty, not UTF-8, or holds anything
-// but printable characters.
+// Text is Short, but quoted as in Go if it is empty, not UTF-8, or contains anything but
+// printable characters.
 func Text(s string) string {
 	s = Short(s)
 	if s == "" || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {

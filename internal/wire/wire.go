@@ -1,19 +1,20 @@
 // Package wire reads and writes the canonical encoding of everything this
 // project stores or sends: fixed-width little-endian words, counts before
-// lists, nothing optional, nothing left over. FORMAT.md gives the layouts.
+// lists, nothing optional, nothing left over. docs/FORMAT.md gives the layouts.
 //
-// One value has one encoding, so decode then encode gives the same bytes. A
-// Reader never allocates more than the input justifies: a count is checked
-// against the bytes that remain before anything is made for it.
+// One value has one encoding, so decoding and encoding give back the same bytes. A Reader
+// never allocates more than the input justifies: a count is checked against the remaining
+// bytes before anything is allocated for it.
 package wire
 
 import (
+	"encoding"
 	"encoding/binary"
 	"fmt"
 	"unsafe"
 )
 
-// AppendWords appends v to b, eight bytes a word.
+// AppendWords appends v to b, eight bytes per word.
 func AppendWords(b []byte, v []uint64) []byte {
 	for _, w := range v {
 		b = binary.LittleEndian.AppendUint64(b, w)
@@ -21,8 +22,8 @@ func AppendWords(b []byte, v []uint64) []byte {
 	return b
 }
 
-// A Reader takes values off the front of a byte slice. After the first
-// failure it returns zero values; Err tells what failed and where.
+// A Reader reads values from the front of a byte slice. After the first failure it
+// returns zero values; Err says what failed and where.
 type Reader struct {
 	all  []byte
 	at   int
@@ -33,7 +34,7 @@ type Reader struct {
 // NewReader reads b. Failures wrap kind.
 func NewReader(b []byte, kind error) *Reader { return &Reader{all: b, kind: kind} }
 
-// Bytes returns the next n bytes, not copied.
+// Bytes returns the next n bytes without copying them.
 func (r *Reader) Bytes(n int, what string) []byte {
 	if r.err != nil {
 		return nil
@@ -79,8 +80,8 @@ func (r *Reader) U64(what string) uint64 {
 	return 0
 }
 
-// Count reads a four-byte count of things of at least size bytes each and
-// refuses one that the remaining input cannot hold.
+// Count reads a four-byte count of items of at least size bytes each. It fails if they
+// cannot fit in the remaining input.
 func (r *Reader) Count(size int, what string) int {
 	n := int64(r.U32("count of " + what))
 	if r.err == nil && n*int64(size) > int64(len(r.all)-r.at) {
@@ -90,7 +91,7 @@ func (r *Reader) Count(size int, what string) int {
 	return int(n)
 }
 
-// Words reads n eight-byte words into a slice of their own.
+// Words reads n eight-byte words into a new slice.
 func (r *Reader) Words(n int, what string) []uint64 {
 	if r.err == nil && (n < 0 || n > (len(r.all)-r.at)/8) {
 		r.Fail("%s needs %d words, %d remain", what, n, (len(r.all)-r.at)/8)
@@ -106,7 +107,40 @@ func (r *Reader) Words(n int, what string) []uint64 {
 	return v
 }
 
-// Fail records a failure, the first one only.
+// U16s reads a count and that many two-byte numbers.
+func (r *Reader) U16s(what string) []uint16 {
+	v := make([]uint16, r.Count(2, what))
+	for i := range v {
+		v[i] = r.U16(what)
+	}
+	return v
+}
+
+// AppendU16s is the inverse of U16s.
+func AppendU16s(b []byte, v []uint16) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(v)))
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint16(b, x)
+	}
+	return b
+}
+
+// Encoded reads a length and that many bytes, and decodes them with into.
+func (r *Reader) Encoded(what string, into encoding.BinaryUnmarshaler) error {
+	enc := r.Bytes(r.Count(1, "bytes of "+what), what)
+	if r.err != nil {
+		return r.err
+	}
+	return into.UnmarshalBinary(enc)
+}
+
+// AppendEncoded is the inverse of Encoded.
+func AppendEncoded(b []byte, m encoding.BinaryMarshaler) ([]byte, error) {
+	enc, err := m.MarshalBinary()
+	return append(binary.LittleEndian.AppendUint32(b, uint32(len(enc))), enc...), err
+}
+
+// Fail records a failure unless there is one already.
 func (r *Reader) Fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: at byte %d: %s", r.kind, r.at, fmt.Sprintf(format, args...))
@@ -116,7 +150,7 @@ func (r *Reader) Fail(format string, args ...any) {
 // Err returns the first failure, or nil.
 func (r *Reader) Err() error { return r.err }
 
-// Close refuses bytes left over and returns the first failure.
+// Close returns the first failure; bytes left over are one.
 func (r *Reader) Close() error {
 	if r.err == nil && r.at != len(r.all) {
 		r.Fail("%d bytes left over", len(r.all)-r.at)
@@ -124,15 +158,15 @@ func (r *Reader) Close() error {
 	return r.err
 }
 
-// littleEndian is whether this machine's words lie in memory as in a file.
+// littleEndian reports whether words have the same byte order in memory as in files.
 var littleEndian = func() bool {
 	w := uint16(1)
 	return *(*byte)(unsafe.Pointer(&w)) == 1
 }()
 
-// View returns b as words without copying where the machine and b's alignment
-// allow it, and a decoded copy elsewhere. b's length must be a multiple of 8.
-// The result must not be written to: b may be a read-only memory map.
+// View returns b as words, without copying if byte order and alignment allow it, else
+// decoded. len(b) must be a multiple of 8. The result must not be modified: b may be a
+// read-only memory map.
 func View(b []byte) []uint64 {
 	if len(b) == 0 {
 		return nil

@@ -1,18 +1,17 @@
-// Package crash cuts a program off after any step of its writing, for tests.
+// Package crash cuts a program off after any of its file operations, for tests.
 //
-// An FS passes file operations on to the real file system under a root folder,
-// counts them, and after a given number stops: that operation and all later
-// ones fail, as if the process were gone. Settle then leaves the folder as the
-// next process would find it:
+// An FS passes file operations on to the real file system under a root folder, counts
+// them, and stops after a given number: that operation and all later ones fail, as if the
+// process were gone. Settle then leaves the folder as the next process would find it:
 //
 //	Killed    everything done so far is there; a cut write left half its bytes
-//	PowerLoss only what was synced is there: bytes by Sync of the file, names
+//	PowerLoss only synced data are there: bytes by Sync of the file, names
 //	          by SyncDir of the folder; a file with unsynced bytes is empty
 //
-// A real disk ends up somewhere between the two. Code that is right at both
-// ends, for every step, has its syncs and renames in the right order.
+// A real disk ends up somewhere between the two. Code that is right at both extremes, for
+// every step, has its syncs and renames in the right order.
 //
-// A Full is a disk with so many bytes left.
+// A Full is a disk with a given number of bytes left.
 package crash
 
 import (
@@ -29,10 +28,10 @@ import (
 	"cpar/internal/durable"
 )
 
-// ErrCrash is what every operation returns after the cut.
+// ErrCrash is the error of every operation after the cut.
 var ErrCrash = errors.New("the process is gone")
 
-// A Mode says what survives.
+// A Mode says which data survive.
 type Mode int
 
 // The modes.
@@ -54,15 +53,15 @@ type FS struct {
 	top   *node
 }
 
-// A node is a file or folder: as programs see it now, and as the disk has it.
+// A node is a file or folder, both as programs see it now and as the disk has it.
 type node struct {
 	dir          bool
 	synced       []byte           // a file's durable bytes
 	now, durable map[string]*node // a folder's names
 }
 
-// New wraps the folder root; everything in it counts as durable. The cut comes
-// at operation number steps, counted from 0.
+// New wraps the folder root; everything in it counts as durable. The cut comes at
+// operation number steps, counting from 0.
 func New(root string, mode Mode, steps int) (*FS, error) {
 	top, err := load(root)
 	return &FS{root: root, mode: mode, left: steps, top: top}, err
@@ -92,7 +91,7 @@ func load(path string) (*node, error) {
 // Steps is the number of operations passed on.
 func (f *FS) Steps() int { return f.steps }
 
-// Crashed reports whether the cut has come.
+// Crashed reports whether the cut has happened.
 func (f *FS) Crashed() bool { return f.cut }
 
 // step counts an operation; the caller holds mu.
@@ -106,8 +105,8 @@ func (f *FS) step() error {
 	return nil
 }
 
-// find returns the folder that holds path and path's name in it. A folder that
-// was made behind the FS's back (for a lock) is adopted as durable.
+// find returns the folder that holds path, and path's name in it. A folder created behind
+// the FS's back (for a lock) is adopted as durable.
 func (f *FS) find(path string) (*node, string) {
 	rel, err := filepath.Rel(f.root, path)
 	if err != nil || strings.HasPrefix(rel, "..") {
@@ -243,7 +242,7 @@ func (w *file) Sync() error {
 func (w *file) Close() error {
 	w.fs.mu.Lock()
 	defer w.fs.mu.Unlock()
-	w.File.Close() // the real one in any case: a killed process holds nothing open
+	w.File.Close() // always close the real one: a killed process holds nothing open
 	return w.fs.step()
 }
 
@@ -279,11 +278,10 @@ func (n *node) write(path string) error {
 	return nil
 }
 
-// Each runs a program once for every step it takes and cuts it there, in both
-// modes, then once to the end. prepare fills an empty folder, run is the
-// program, check looks at what was left; done tells whether run finished
-// before the cut. run must close what it opened even when it fails, as the
-// end of a process would.
+// Each runs a program once for every step it takes and cuts it off there, in both modes,
+// then once to the end. prepare fills an empty folder, run is the program, check inspects
+// the result; done says whether run finished before the cut. run must close its files
+// even on failure, as the end of a process would.
 func Each(t *testing.T, prepare func(root string), run func(fsys durable.FS, root string) error, check func(t *testing.T, root string, done bool)) {
 	t.Helper()
 	for _, mode := range []Mode{Killed, PowerLoss} {
@@ -312,8 +310,8 @@ func Each(t *testing.T, prepare func(root string), run func(fsys durable.FS, roo
 	}
 }
 
-// A Full is a disk with Left bytes of room. Writes beyond fail with ENOSPC
-// after writing what fits; everything else works.
+// A Full is a disk with room for Left bytes. Further writes fail with ENOSPC after
+// writing what fits; everything else works.
 type Full struct {
 	durable.FS
 	mu   sync.Mutex

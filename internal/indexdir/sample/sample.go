@@ -1,5 +1,5 @@
-// Package sample makes small indexes for tests: the manifest is valid, the
-// sizes fit, and the bytes are random, so nothing can be searched in them.
+// Package sample makes small indexes for tests: the manifest is valid, the sizes fit, and
+// the bytes are random, so searches are meaningless.
 package sample
 
 import (
@@ -10,8 +10,7 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Manifest returns a manifest without segments of scheme cpar, its id drawn
-// from seed.
+// Manifest returns a manifest of scheme cpar without segments, with an id from seed.
 func Manifest(seed uint64) *cpar.Manifest {
 	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, Records: 5, Dim: 7, Shift: 10, Trees: 2, Place: cpar.PlaceNode,
 		PlaneShift: 10, OrderBytes: 2, Fields: 3, Planes: 4, KeywordBytes: 16}
@@ -19,8 +18,8 @@ func Manifest(seed uint64) *cpar.Manifest {
 	return m
 }
 
-// Segments are random bytes for m's segments in their order, with two
-// segments of vectors. Another seed gives other bytes.
+// Segments returns random bytes for m's segments in order, with two segments of vectors.
+// Different seeds give different bytes.
 func Segments(m *cpar.Manifest, seed uint64) (kinds []cpar.SegmentKind, segments [][]byte) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	row, n := 8*int(m.Dim), int(m.Records)
@@ -74,8 +73,8 @@ func Write(w *indexdir.Writer, m *cpar.Manifest, seed uint64) error {
 	return w.Activate(m)
 }
 
-// Build makes an index in folder and returns its manifest. id gives the
-// index's id, bytes what its segments hold.
+// Build makes an index in folder and returns its manifest. id seeds the index's id, bytes
+// the contents of its segments.
 func Build(folder string, id, bytes uint64) (*cpar.Manifest, error) {
 	w, err := indexdir.Create(folder, indexdir.Options{})
 	if err != nil {

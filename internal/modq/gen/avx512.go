@@ -7,9 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels for AVX-512: VPMULLQ multiplies eight words modulo 2⁶⁴ in three
-// operations, the addition is a fourth, and two ports take them: two cycles for
-// eight products. Tails are loaded under a mask, which reads nothing beyond.
+// The kernels for AVX-512. VPMULLQ multiplies eight words modulo 2⁶⁴ in three operations,
+// the addition is a fourth, and two ports share them: two cycles for eight products.
+// Tails are loaded under a mask, which reads nothing beyond.
 
 func avx512(k kernels) {
 	k.dot512()
@@ -33,7 +33,7 @@ func (k kernels) zeros(n int) []reg.VecVirtual {
 	return out
 }
 
-// tailMask is a mask of the n%8 lowest lanes.
+// tailMask returns a mask of the n%8 lowest lanes.
 func (k kernels) tailMask(n reg.GPVirtual) reg.Register {
 	mask, tail, one := k.K(), k.part(n, 7, 0), k.GP64()
 	k.MOVQ(U32(1), one)
@@ -43,8 +43,7 @@ func (k kernels) tailMask(n reg.GPVirtual) reg.Register {
 	return mask
 }
 
-// fold adds up all lanes of all of acc and leaves the sum in the lowest of the
-// register returned.
+// fold adds up all lanes of all of acc; the sum is in the lowest lane of the returned register.
 func (k kernels) fold(acc []reg.VecVirtual) reg.Register {
 	for n := len(acc); n > 1; n = (n + 1) / 2 {
 		for i := range n / 2 {
@@ -67,7 +66,7 @@ func (k kernels) foldY(y reg.VecVirtual) reg.Register {
 	return x
 }
 
-// product512 emits Σ a[i]·b[i] over n words, moving a, b and, where it is not nil,
+// product512 emits Σ a[i]·b[i] over n words. It advances a, b and, if it is not nil,
 // next, which runs ahead in memory and is prefetched.
 func (k kernels) product512(label string, acc []reg.VecVirtual, a, b, n reg.GPVirtual, mask reg.Register, ahead func(off int), next reg.GPVirtual) {
 	moving := []reg.GPVirtual{a, b}
@@ -148,8 +147,8 @@ func (k kernels) axpy512() {
 	k.RET()
 }
 
-// axpyRows512 reads and writes y once for four rows. Of what comes next it asks for
-// as much as it reads.
+// axpyRows512 reads and writes y once for four rows. It prefetches as much of the next
+// data as it reads.
 func (k kernels) axpyRows512() {
 	k.begin("axpyRowsAVX512", "func(alpha *[4]uint64, r0, r1, r2, r3, y *uint64, n int, ahead uintptr)",
 		"axpyRowsAVX512 is AxpyRows of n words.")
@@ -188,8 +187,8 @@ func (k kernels) axpyRows512() {
 	k.RET()
 }
 
-// streams pages are summed side by side: one core then keeps more of the memory
-// system busy than with one page after another.
+// streams pages are summed side by side: that keeps more of the memory system busy than
+// one page after another.
 const streams, page = 8, 4096
 
 func (k kernels) sum512() {
@@ -223,8 +222,8 @@ func (k kernels) sum512() {
 	k.RET()
 }
 
-// fourRows emits the inner products of four rows and x, moving all of them, and
-// stores them where out says. Each row prefetches what ahead says.
+// fourRows emits the inner products of four rows and x, advances all of them, and stores
+// the products where out says. Each row prefetches what ahead says.
 func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, mask reg.Register, acc []reg.VecVirtual,
 	ahead func(p reg.GPVirtual, off int) Mem, out func(q int) Mem) {
 	step := func(off int, acc []reg.VecVirtual) {
@@ -257,8 +256,8 @@ func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, m
 	}
 }
 
-// rows512 takes four rows at once: the memory system is asked for four streams, and
-// x is loaded once for all. Each asks for its successor four rows further on.
+// rows512 takes four rows at once: the memory system sees four streams, and x is loaded
+// once for all. Each row prefetches the one four rows further on.
 func (k kernels) rows512() {
 	k.begin("rowsAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
 		"rowsAVX512 is Rows for rows of n words, four at once. It prefetches the next four.")
@@ -293,12 +292,11 @@ func (k kernels) rows512() {
 	k.RET()
 }
 
-// quartersAhead is how far Quarters prefetches, in bytes.
+// quartersAhead is the prefetch distance of quarters in bytes.
 const quartersAhead = 8192
 
-// quarters512 is for short rows, of which four that follow each other are no streams
-// that the memory system would tell apart: it takes a row from each quarter of the
-// matrix.
+// quarters512 is for short rows, where four consecutive rows do not look like separate
+// streams to the memory system: it takes one row from each quarter of the matrix.
 func (k kernels) quarters512() {
 	k.begin("quartersAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
 		"quartersAVX512 is Rows for 4·rows rows of n words, one from each quarter at once.")
@@ -372,9 +370,9 @@ func (k kernels) lanes512() {
 	k.RET()
 }
 
-// tile512 writes the product of four rows and groups of eight interleaved vectors
-// by Winograd's identity (see Tile): one multiplication for two products, so that
-// two additions more cost less than they save.
+// tile512 writes the product of four rows and groups of eight interleaved vectors by
+// Winograd's identity (see Tile): one multiplication for two products, which saves more
+// than its two extra additions cost.
 func (k kernels) tile512(name string, groups int) {
 	dstOf, vectors, pairsOf := "[4][8]uint64", "x0", "p0"
 	if groups == 2 {
@@ -408,7 +406,7 @@ func (k kernels) tile512(name string, groups int) {
 				k.VPMULLQ(a, b, a)
 				k.VPADDQ(a, acc[q*groups+g], acc[q*groups+g])
 			}
-			// The row's own pairs go through the scalar multiplier, which is idle.
+			// The row's own pairs use the scalar multiplier, which is idle.
 			pair := k.GP64()
 			k.MOVQ(at(r[q], 0), pair)
 			k.IMULQ(at(r[q], 8), pair)

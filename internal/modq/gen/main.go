@@ -1,11 +1,11 @@
-// Command gen writes the kernels of package modq in Go assembly: one file of
-// kernels and one of their declarations for each level of the processor.
+// Command gen writes the kernels of package modq in Go assembly: for each processor level
+// one file of kernels and one of declarations.
 //
 //	go generate cpar/internal/modq
 //
-// No kernel branches or addresses memory by the words it multiplies, none calls
-// anything, and none has a stack frame. All read their slices only; a prefetch may
-// name an address beyond them, which no processor faults on.
+// No kernel branches on the words it multiplies or uses them as addresses; none calls
+// anything or has a stack frame. All read only their slices. A prefetch may name an
+// address beyond them, on which no processor faults.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// generate returns the text of each file by its name.
+// generate returns the text of each file by name.
 func generate() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, level := range []struct {
@@ -71,10 +71,10 @@ func generate() (map[string][]byte, error) {
 	return files, nil
 }
 
-// kernels is what both levels write with: avo's context and a few idioms.
+// kernels is the common vocabulary of both levels: avo's context and a few idioms.
 type kernels struct{ *build.Context }
 
-// begin opens a function without a frame whose pointers do not escape.
+// begin opens a function without a frame; its pointers do not escape.
 func (k kernels) begin(name, signature, doc string) {
 	k.Function(name)
 	k.Attributes(attr.NOSPLIT)
@@ -83,7 +83,7 @@ func (k kernels) begin(name, signature, doc string) {
 	k.Doc(doc)
 }
 
-// params loads parameters of one word into registers.
+// params loads one-word parameters into registers.
 func (k kernels) params(names ...string) []reg.GPVirtual {
 	out := make([]reg.GPVirtual, len(names))
 	for i, name := range names {
@@ -93,7 +93,7 @@ func (k kernels) params(names ...string) []reg.GPVirtual {
 	return out
 }
 
-// count emits body as many times as n says, which it counts down to zero.
+// count emits a loop that runs body n times, counting n down to zero.
 func (k kernels) count(label string, n reg.GPVirtual, body func()) {
 	k.TESTQ(n, n)
 	k.JZ(operand.LabelRef(label + "_done"))
@@ -104,7 +104,7 @@ func (k kernels) count(label string, n reg.GPVirtual, body func()) {
 	k.Label(label + "_done")
 }
 
-// part is a new register with n>>shift, of its low bits only when mask is not 0.
+// part returns n>>shift in a new register, only its low bits if mask is not 0.
 func (k kernels) part(n reg.GPVirtual, mask, shift int) reg.GPVirtual {
 	out := k.GP64()
 	k.MOVQ(n, out)
@@ -123,11 +123,11 @@ func (k kernels) advance(bytes int, pointers ...reg.GPVirtual) {
 	}
 }
 
-// at is the word or vector off bytes from where p points.
+// at is the word or vector at p + off bytes.
 func at(p reg.Register, off int) operand.Mem { return operand.Mem{Base: p, Disp: off} }
 
-// gather emits the loop over rows of a Gather: product is one row's, at a, with x.
-// The address ahead is that of the row after it, or of the last row itself.
+// gather emits the row loop of Gather. product emits one row, at a, with x; ahead is the
+// address of the next row, or of the last row itself.
 func (k kernels) gather(product func(a, x, n, ahead reg.GPVirtual, dst operand.Mem)) {
 	p := k.params("dst", "matrix", "index", "rows", "n")
 	dst, matrix, index, rows, n := p[0], p[1], p[2], p[3], p[4]

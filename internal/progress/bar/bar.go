@@ -1,4 +1,4 @@
-// Package bar shows people how far long work has come.
+// Package bar shows people the progress of long work.
 package bar
 
 import (
@@ -13,11 +13,11 @@ import (
 	"cpar/internal/progress"
 )
 
-// showAfter is how long a stage may take in silence.
+// showAfter is how long a stage may run without a bar.
 const showAfter = 2 * time.Second
 
-// On shows a bar with rate and time left for every stage that takes longer than
-// showAfter. It is for people: where w is no terminal it returns nil.
+// On shows a bar with rate and remaining time for every stage that takes longer than
+// showAfter. If w is not a terminal it returns nil.
 func On(w io.Writer) progress.Func {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -35,7 +35,7 @@ func On(w io.Writer) progress.Func {
 			if bar != nil {
 				bar.Clear()
 			}
-			// The bar counts its rate from the start of the stage, unseen at first.
+			// The rate counts from the start of the stage, before the bar is visible.
 			stage = name
 			bar = progressbar.NewOptions(total,
 				progressbar.OptionSetWriter(&late{w: w, from: time.Now().Add(showAfter)}),
@@ -51,7 +51,7 @@ func On(w io.Writer) progress.Func {
 	}
 }
 
-// late drops what is written to it before a time.
+// late discards what is written to it before a given time.
 type late struct {
 	w    io.Writer
 	from time.Time
