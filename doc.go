@@ -11,6 +11,6 @@
 // in this package (wall_test.go) keeps them apart.
 //
 // The source is Tian, Hou, Yuan, "CPAR: Cloud-Assisted Privacy-preserving
-// Image Annotation with Randomized KD-Forest"; PAPER.md leads from its symbols
+// Image Annotation with Randomized KD-Forest"; docs/PAPER.md leads from its symbols
 // to the identifiers here.
 package cpar

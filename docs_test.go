@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What the documents name must exist.
+// Everything that the documents name must exist.
 
 // walkFiles calls f with every file of the module whose name ends in suffix.
 func walkFiles(t *testing.T, suffix string, f func(name string, b []byte)) {
@@ -38,10 +38,10 @@ func walkFiles(t *testing.T, suffix string, f func(name string, b []byte)) {
 }
 
 var (
-	// testName is a test, fuzz target or benchmark in backticks.
+	// testName is the name of a test, fuzz target or benchmark in backticks.
 	testName = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)`")
 	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)\(`)
-	// identifier is a place in backticks, file:identifier.
+	// identifier is a place in the code in backticks, file:identifier.
 	identifier = regexp.MustCompile("`([a-z0-9_/]+\\.go):([A-Za-z0-9_.]+)`")
 	link       = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 )
@@ -62,7 +62,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			if !tests[string(m[1])] {
 				t.Errorf("%s names %s, which does not exist", name, m[1])
 			}
-			if name == "PAPER.md" {
+			if name == "docs/PAPER.md" {
 				delete(errata, string(m[1]))
 			}
 		}
@@ -74,12 +74,12 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 		}
 	})
 	for test, file := range errata {
-		t.Errorf("%s: PAPER.md does not name %s", file, test)
+		t.Errorf("%s: docs/PAPER.md does not name %s", file, test)
 	}
 }
 
-// checkIdentifier finds a declaration: a function, method, type, field, constant
-// or variable of the name's last part.
+// checkIdentifier looks for a declaration (function, method, type, field, constant or
+// variable) of the last part of name.
 func checkIdentifier(t *testing.T, doc, file, name string) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -95,7 +95,7 @@ func checkIdentifier(t *testing.T, doc, file, name string) {
 
 var heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
 
-// checkLink follows a relative link, and its anchor where it has one.
+// checkLink follows a relative link, including its anchor if it has one.
 func checkLink(t *testing.T, doc, target string) {
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "" {
@@ -126,8 +126,7 @@ func checkLink(t *testing.T, doc, target string) {
 	t.Errorf("%s links to %s: no such heading", doc, target)
 }
 
-// anchor is how a heading is linked to: lower case, hyphens for spaces, no
-// punctuation.
+// anchor turns a heading into its link target: lower case, hyphens for spaces, no punctuation.
 func anchor(heading string) string {
 	keep := func(r rune) rune {
 		switch {

@@ -8,8 +8,8 @@ import (
 	"cpar/internal/wire"
 )
 
-// Every object starts with the same eight bytes: "CPAR", its kind, a zero and
-// the format version. FORMAT.md draws each of them.
+// Every object starts with the same eight bytes: "CPAR", its kind, a zero byte and the
+// format version. docs/FORMAT.md draws each object.
 const magic = "CPAR"
 
 type kind uint8
@@ -18,17 +18,15 @@ const (
 	kindManifest kind = 'M'
 	kindRequest  kind = 'Q'
 	kindReply    kind = 'A'
-	// Scheme sealed has a request and a reply of its own, which this package
-	// carries and does not read.
+	// Scheme sealed has its own requests and replies. This package passes them on unread.
 	kindSealedRequest kind = 'q'
 	kindSealedReply   kind = 'a'
 )
 
-// SealedVersion is the version of what scheme sealed stores and sends.
+// SealedVersion is the format version of everything that scheme sealed stores or sends.
 const SealedVersion = 1
 
-// opaqueHeader is the length of the header of such a request or reply: the
-// common one and the index id.
+// opaqueHeader is the length of an opaque message's header: the common header and the index id.
 const opaqueHeader = 8 + len(IndexID{})
 
 func (k kind) String() string {
@@ -53,8 +51,8 @@ func appendHeader(b []byte, k kind) []byte {
 	return binary.LittleEndian.AppendUint16(b, Version)
 }
 
-// readHeader checks the first eight bytes. Another version is told apart from
-// damage: the hint to the person differs.
+// readHeader checks the first eight bytes. It reports a different version and damage as
+// different errors, since the hint to the user differs.
 func readHeader(b []byte, k kind) (*wire.Reader, error) { return readVersion(b, k, Version) }
 
 func readVersion(b []byte, k kind, want uint16) (*wire.Reader, error) {
@@ -76,9 +74,10 @@ func readVersion(b []byte, k kind, want uint16) (*wire.Reader, error) {
 	return r, nil
 }
 
-// schemeOf finds the scheme whose own request or reply, as of says, b begins like.
-func schemeOf(b []byte, of func(form) message) (Scheme, message, bool) {
-	for s, f := range forms {
+// schemeOf identifies the scheme of an opaque message from its first bytes. The function
+// of selects a scheme's request or its reply.
+func schemeOf(b []byte, of func(schemeSpec) message) (Scheme, message, bool) {
+	for s, f := range schemeSpecs {
 		if m := of(f); m != (message{}) && len(b) > len(magic) && string(b[:len(magic)]) == magic && kind(b[len(magic)]) == m.kind {
 			return s, m, true
 		}
@@ -86,8 +85,7 @@ func schemeOf(b []byte, of func(form) message) (Scheme, message, bool) {
 	return 0, message{}, false
 }
 
-// readOpaque checks the header of a message that this package does not read, and
-// no more.
+// readOpaque checks only the header of an opaque message.
 func readOpaque(b []byte, m message) (id IndexID, err error) {
 	r, err := readVersion(b, m.kind, m.version)
 	if err != nil {
@@ -103,7 +101,7 @@ func readOpaque(b []byte, m message) (id IndexID, err error) {
 	return id, nil
 }
 
-// appendOpaque appends such a message if it is one, and for this index.
+// appendOpaque appends an opaque message after checking its header and its index id.
 func appendOpaque(b, encoded []byte, m message, want IndexID) ([]byte, error) {
 	id, err := readOpaque(encoded, m)
 	if err == nil && id != want {
@@ -115,8 +113,8 @@ func appendOpaque(b, encoded []byte, m message, want IndexID) ([]byte, error) {
 	return append(b, encoded...), nil
 }
 
-// An IndexID names an index. It is drawn at random when the index is built,
-// enters every derivation of its keys, and tells nothing about its contents.
+// An IndexID names an index. It is drawn at random when the index is built, goes into
+// every key derivation, and reveals nothing about the contents.
 type IndexID [16]byte
 
 func (id IndexID) String() string { return hex.EncodeToString(id[:]) }
@@ -128,15 +126,18 @@ func (id IndexID) MarshalText() ([]byte, error) { return []byte(id.String()), ni
 func (id *IndexID) UnmarshalText(text []byte) error {
 	var got IndexID
 	n, err := hex.Decode(got[:], text[:min(len(text), 2*len(got))])
-	if err != nil || n != len(got) || len(text) != 2*len(got) || got.String() != string(text) {
+	if err != nil || n != len(got) || got.String() != string(text) {
 		return fmt.Errorf("%w: %q is not an index id (32 lower-case hexadecimal digits)", ErrInput, text)
 	}
 	*id = got
 	return nil
 }
 
-// ParseIndexID reads the form that String writes.
-func ParseIndexID(s string) (id IndexID, err error) { return id, id.UnmarshalText([]byte(s)) }
+// ParseIndexID parses the output of String.
+func ParseIndexID(s string) (id IndexID, err error) {
+	err = id.UnmarshalText([]byte(s))
+	return id, err
+}
 
 func appendWords(b []byte, v []uint64) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(v)))

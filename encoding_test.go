@@ -103,9 +103,9 @@ func TestDamage(t *testing.T) {
 				t.Fatalf("%s cut to %d bytes: %v, want ErrCorrupt", name, n, err)
 			}
 		}
-		opaque := strings.HasPrefix(name, "sealed") // how long it is only package lattice knows
+		opaque := strings.HasPrefix(name, "sealed") // only package lattice knows its length
 		if _, err := d.decode(append(bytes.Clone(d.bytes), 0)); !errors.Is(err, ErrCorrupt) && !opaque {
-			t.Errorf("%s with a byte more: %v, want ErrCorrupt", name, err)
+			t.Errorf("%s with an extra byte: %v, want ErrCorrupt", name, err)
 		}
 		later := bytes.Clone(d.bytes)
 		later[6]++
@@ -124,7 +124,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestHugeCounts: a count that the input cannot hold allocates nothing.
+// TestHugeCounts: a count that exceeds the input causes no allocation.
 func TestHugeCounts(t *testing.T) {
 	q := marshal(t, sampleRequest(false))
 	// The count of vector words follows the 32 fixed bytes.
@@ -161,15 +161,15 @@ func TestManifestValidate(t *testing.T) {
 	}
 }
 
-// TestOneDigestOneSegment: one small file must not count as 60,000 segments;
-// only nothing may be named twice.
+// TestOneDigestOneSegment: a small file must not count as 60,000 segments. Only an empty
+// file may be named twice.
 func TestOneDigestOneSegment(t *testing.T) {
 	m := sampleManifest()
 	m.Planes = 0
 	m.Segments[3].Bytes, m.Segments[4].Bytes = 2*3*16, 0
 	m.Segments[5].Digest = m.Segments[4].Digest
 	if err := m.Validate(); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "digest of another") {
-		t.Errorf("a profile with the digest of no planes: %v", err)
+		t.Errorf("a ledger with the digest of the empty planes segment: %v", err)
 	}
 	m.Segments[5].Bytes = 0
 	if err := m.Validate(); err != nil {
@@ -191,14 +191,14 @@ func TestOneDigestOneSegment(t *testing.T) {
 	}
 }
 
-// TestStructures: an index has a forest of either shape, an inverted file, or
-// both; each has its segments and no others.
+// TestStructures: an index has a forest of either kind, an inverted file, or both; each
+// has exactly its own segments.
 func TestStructures(t *testing.T) {
 	both := sampleManifest()
 	both.Place, both.Segments[3].Bytes = PlaceLeaf, 3*4+2*5*16
 	both.Lists = 2
-	profile := both.Segments[5]
-	both.Segments = append(both.Segments[:5], Segment{SegmentLists, 8, Digest{10}}, Segment{SegmentCentroids, 2 * 5 * 8, Digest{11}}, profile)
+	ledger := both.Segments[5]
+	both.Segments = append(both.Segments[:5], Segment{SegmentLists, 8, Digest{10}}, Segment{SegmentCentroids, 2 * 5 * 8, Digest{11}}, ledger)
 	lists := *both
 	lists.Trees, lists.PlaneShift, lists.OrderBytes, lists.Fields, lists.Planes = 0, 0, 0, 0, 0
 	lists.Segments = slices.Delete(slices.Clone(both.Segments), 3, 5)
@@ -206,10 +206,10 @@ func TestStructures(t *testing.T) {
 	capia.Scheme, capia.Lists = SchemeCAPIA, 0
 	capia.Segments = slices.Delete(slices.Clone(lists.Segments), 3, 5)
 	for _, c := range []struct {
-		name         string
-		m            *Manifest
-		serves       [4]bool // depth, rank, best bin, inverted file
-		defaultOrder Search
+		name          string
+		m             *Manifest
+		serves        [4]bool // depth, rank, best bin, inverted file
+		defaultSearch Search
 	}{
 		{"both", both, [4]bool{true, true, true, true}, SearchIVF},
 		{"lists only", &lists, [4]bool{false, false, false, true}, SearchIVF},
@@ -226,8 +226,8 @@ func TestStructures(t *testing.T) {
 			}
 		}
 		p := c.m.DefaultParams()
-		if p.Validate() != nil || !c.m.Serves(p) || p.Search != c.defaultOrder || p.Scheme != c.m.Scheme {
-			t.Errorf("%s is asked by %+v", c.name, p)
+		if p.Validate() != nil || !c.m.Serves(p) || p.Search != c.defaultSearch || p.Scheme != c.m.Scheme {
+			t.Errorf("%s: default parameters %+v", c.name, p)
 		}
 	}
 	for name, spoil := range map[string]func(*Manifest){
@@ -238,7 +238,7 @@ func TestStructures(t *testing.T) {
 		"an unknown place":        func(m *Manifest) { m.Place = 2 },
 		"more lists than records": func(m *Manifest) { *m = lists; m.Lists = 4 },
 		"no centroids":            func(m *Manifest) { m.Segments = slices.Delete(m.Segments, 6, 7) },
-		"a list too many":         func(m *Manifest) { m.Segments[5].Bytes += 4 },
+		"one list too many":       func(m *Manifest) { m.Segments[5].Bytes += 4 },
 		"trees of another shape":  func(m *Manifest) { m.Place = PlaceNode },
 	} {
 		m := *both
@@ -278,7 +278,7 @@ func TestForestRoundTrip(t *testing.T) {
 			bad := bytes.Clone(b)
 			bad[i] ^= 0x80
 			if got, err := DecodeForest(m, bad); err == nil && reflect.DeepEqual(got, f) {
-				t.Fatalf("width %d: byte %d altered goes unseen", width, i)
+				t.Fatalf("width %d: changing byte %d goes unnoticed", width, i)
 			}
 		}
 		if _, err := DecodeForest(m, b[:len(b)-1]); !errors.Is(err, ErrCorrupt) {
@@ -328,7 +328,7 @@ func FuzzDecode(f *testing.F) {
 				continue
 			}
 			if again := marshal(t, v); !bytes.Equal(again, b) {
-				t.Errorf("%s: decoded, then encoded otherwise:\n%x\n%x", name, b, again)
+				t.Errorf("%s: decoded, then encoded differently:\n%x\n%x", name, b, again)
 			}
 		}
 	})

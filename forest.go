@@ -8,10 +8,9 @@ import (
 	"cpar/kdforest"
 )
 
-// A Plane is what the cloud sees of a splitting plane besides its encrypted
-// row: which split field it cuts and the order ciphertext of its value. The
-// field is a number among the |SF| split fields, not the dimension it stands
-// for.
+// A Plane is the part of a splitting plane that the cloud sees in addition to its
+// encrypted row: which split field it cuts, and the order ciphertext of the split value.
+// Field is an index into the |SF| split fields, not a dimension of the vector.
 type Plane struct {
 	Field uint16
 	Order OrderCiphertext
@@ -21,17 +20,17 @@ func (p Plane) before(o Plane) bool {
 	return p.Field < o.Field || p.Field == o.Field && p.Order < o.Order
 }
 
-// A Forest is an encrypted forest without its vectors: the trees' shapes,
-// which record each node holds, and the planes that nodes share.
+// A Forest is an encrypted forest without its vectors: the shapes of the trees, the
+// record at each node, and the planes that nodes share.
 type Forest struct {
 	kdforest.Forest
 	// Cuts has Forest.Planes elements, ascending by (Field, Order).
 	Cuts []Plane
 }
 
-// AppendBinary appends the encoding of f: every plane's field and order
-// ciphertext (m.OrderBytes each), then every tree's nodes, 16 bytes a node:
-// record, plane, left, right.
+// AppendBinary appends the encoding of f: field and order ciphertext of every plane
+// (orderBytes each), then the nodes of every tree, 16 bytes each: record, plane, left,
+// right.
 func (f *Forest) AppendBinary(b []byte, orderBytes uint8) ([]byte, error) {
 	for i, c := range f.Cuts {
 		if orderBytes == 2 && c.Order > 1<<16-1 {
@@ -50,8 +49,8 @@ func (f *Forest) AppendBinary(b []byte, orderBytes uint8) ([]byte, error) {
 	return b, nil
 }
 
-// DecodeForest reads the forest segment of an index and checks that every
-// tree is a tree over all records, so that a search can trust it.
+// DecodeForest reads the forest segment of an index. It checks that every tree is a valid
+// tree over all records, so a search can trust it. Errors wrap ErrCorrupt.
 func DecodeForest(m *Manifest, b []byte) (*Forest, error) {
 	r := wire.NewReader(b, ErrCorrupt)
 	want := m.forestBytes()

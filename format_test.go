@@ -12,14 +12,13 @@ import (
 	"cpar/kdforest"
 )
 
-// FORMAT.md is what other people's clients are written from: its examples are
-// what the encoders write.
+// Other people write clients from docs/FORMAT.md: its examples must be what the encoders write.
 
-// formatExamples maps the name of each example of FORMAT.md to its bytes. One
-// is a fenced block that starts "```hex NAME"; a line is bytes, then a remark.
+// formatExamples maps the name of each example in docs/FORMAT.md to its bytes. An example is a
+// fenced block that starts "```hex NAME"; each line is bytes, then a remark.
 func formatExamples(t *testing.T) map[string][]byte {
 	t.Helper()
-	page, err := os.ReadFile("FORMAT.md")
+	page, err := os.ReadFile("docs/FORMAT.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,19 +92,18 @@ func TestFormatExamples(t *testing.T) {
 	got := formatExamples(t)
 	for name, bytes := range want {
 		if hex.EncodeToString(got[name]) != hex.EncodeToString(bytes) {
-			t.Errorf("%s: FORMAT.md has\n%x\nit is\n%x", name, got[name], bytes)
+			t.Errorf("%s: docs/FORMAT.md has\n%x\nwant\n%x", name, got[name], bytes)
 		}
 	}
 	for name := range got {
-		// Package lattice, which knows their parts, checks these.
+		// Package lattice knows the parts of these and checks them.
 		if want[name] == nil && !strings.HasPrefix(name, "sealed-") {
-			t.Errorf("FORMAT.md has an example %q that is not checked", name)
+			t.Errorf("docs/FORMAT.md has an example %q that is not checked", name)
 		}
 	}
 }
 
-// exampleDerivation follows FORMAT.md to the letter. Package seed has the same
-// bytes in a test of its own.
+// exampleDerivation follows docs/FORMAT.md to the letter. A test of package seed has the same bytes.
 func exampleDerivation(t *testing.T) []byte {
 	var secret [32]byte
 	for i := range secret {

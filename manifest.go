@@ -10,16 +10,16 @@ import (
 	"cpar/internal/enum"
 )
 
-// A Manifest describes an index and names its segments. It is what is made
-// active in one step: an index is exactly what its manifest names.
+// A Manifest describes an index and names its segments. Activating a manifest is atomic:
+// an index is exactly what its manifest names.
 type Manifest struct {
 	Scheme Scheme
 	ID     IndexID
-	// Records is n, Dim the words of a record's vector, C(V); of schemes sealed
-	// and local, its coordinates.
+	// Records is n. Dim is the length of a record's vector C(V) in words; for schemes
+	// sealed and local, in coordinates.
 	Records uint32
 	Dim     uint32
-	// Shift: a score is ⟨C(V), t⟩ / 2^Shift, rounded (w² in the paper). 0 for
+	// Shift: a score is ⟨C(V), t⟩ / 2^Shift, rounded; 2^Shift is w² in the paper. 0 for
 	// schemes sealed and local.
 	Shift uint8
 	// Trees, Fields (|SF|), Planes, PlaneShift and OrderBytes are 0 for an
@@ -31,9 +31,9 @@ type Manifest struct {
 	OrderBytes uint8
 	Fields     uint32
 	Planes     uint32
-	// Lists is the number of lists of the inverted file; 0: there is none.
+	// Lists is the number of lists in the inverted file, 0 if there is none.
 	Lists uint32
-	// KeywordBytes is the size of a record's keyword block.
+	// KeywordBytes is the size of each record's keyword block.
 	KeywordBytes uint32
 	Segments     []Segment
 }
@@ -56,7 +56,7 @@ func (p Place) String() string { return places.String(p) }
 // ParsePlace is the inverse of Place.String.
 func ParsePlace(name string) (Place, error) { return places.Parse(name, ErrInput) }
 
-// Limits that a manifest is held to before anything is made for it.
+// Limits that are checked before anything is allocated for a manifest.
 const (
 	MaxRecords      = 1 << 27
 	maxDim          = 1 << 16
@@ -64,15 +64,15 @@ const (
 	maxKeywordBytes = 1 << 16
 	maxTrees        = 64
 	maxSegments     = 1 << 16
-	// MaxSegmentBytes bounds one segment; vectors are cut to fit, and the
-	// forest of ten trees over 6.7 million records is the first that does not.
+	// MaxSegmentBytes bounds one segment. Vectors are split to fit; a forest cannot be,
+	// and ten trees exceed the limit from 6.7 million records on.
 	MaxSegmentBytes = 1 << 30
 	segmentSize     = 1 + 8 + sha256.Size
-	// nodeSize is the encoded size of a tree's node, see forest.go.
+	// nodeSize is the encoded size of a tree node, see forest.go.
 	nodeSize = 16
 )
 
-// AppendBinary appends the canonical encoding of m, its own SHA-256 last.
+// AppendBinary appends the canonical encoding of m, which ends with its SHA-256.
 func (m *Manifest) AppendBinary(b []byte) ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("writing index manifest: %w", err)
@@ -98,7 +98,7 @@ func (m *Manifest) MarshalBinary() ([]byte, error) { return m.AppendBinary(nil) 
 
 // DecodeManifest reads a manifest. Errors wrap ErrCorrupt or ErrVersion.
 func DecodeManifest(b []byte) (*Manifest, error) {
-	// The version is looked at first: a later version may end otherwise.
+	// Check the version first: a later version may end differently.
 	r, err := readHeader(b, kindManifest)
 	if err != nil {
 		return nil, err
@@ -135,13 +135,13 @@ func DecodeManifest(b []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// Validate checks that m is one that this version writes: every number within
-// its limit, every segment of the size that the numbers ask for.
+// Validate checks that this version could have written m: every number is within its
+// limit and every segment has the size that the numbers imply.
 func (m *Manifest) Validate() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
 	}
-	form, known := forms[m.Scheme]
+	form, known := schemeSpecs[m.Scheme]
 	forest := m.Trees > 0
 	switch {
 	case !known:
@@ -170,8 +170,9 @@ func (m *Manifest) Validate() error {
 	return m.validateSegments(form, fail)
 }
 
-// wanted are the segments that an index must have once each, and their bytes.
-func (m *Manifest) wanted(form form) map[SegmentKind]uint64 {
+// requiredSegments are the segments that an index must have exactly once, with their
+// sizes in bytes.
+func (m *Manifest) requiredSegments(form schemeSpec) map[SegmentKind]uint64 {
 	want := map[SegmentKind]uint64{SegmentKeywords: uint64(m.Records) * uint64(m.KeywordBytes), SegmentLedger: anySize}
 	maps.Copy(want, form.segments)
 	if m.Lists > 0 {
@@ -185,14 +186,14 @@ func (m *Manifest) wanted(form form) map[SegmentKind]uint64 {
 	return want
 }
 
-// anySize stands for any number of bytes, notEmpty for any but 0.
+// anySize stands for any number of bytes, notEmpty for any number but 0.
 const anySize, notEmpty = math.MaxUint64, math.MaxUint64 - 1
 
-func (m *Manifest) validateSegments(form form, fail func(string, ...any) error) error {
-	unit, want := form.unit(m), m.wanted(form)
+func (m *Manifest) validateSegments(form schemeSpec, fail func(string, ...any) error) error {
+	unit, want := form.unit(m), m.requiredSegments(form)
 	vectors := uint64(0)
 	count := map[SegmentKind]int{}
-	// One file named many times would be read through and mapped many times.
+	// One file named many times would be read and mapped many times.
 	sizes := map[Digest]uint64{}
 	for i, s := range m.Segments {
 		size, belongs := want[s.Kind]
@@ -228,7 +229,7 @@ func (m *Manifest) validateSegments(form form, fail func(string, ...any) error) 
 	return nil
 }
 
-// treeNodes is the number of nodes of each tree.
+// treeNodes is the number of nodes in each tree.
 func (m *Manifest) treeNodes() uint64 {
 	if m.Place == PlaceLeaf {
 		return 2*uint64(m.Records) - 1
@@ -241,7 +242,7 @@ func (m *Manifest) forestBytes() uint64 {
 	return uint64(m.Planes)*(2+uint64(m.OrderBytes)) + uint64(m.Trees)*m.treeNodes()*nodeSize
 }
 
-// Bytes is the size of all segments of m.
+// Bytes is the total size of m's segments.
 func (m *Manifest) Bytes() (n uint64) {
 	for _, s := range m.Segments {
 		n += s.Bytes
@@ -249,7 +250,7 @@ func (m *Manifest) Bytes() (n uint64) {
 	return n
 }
 
-// Segment returns the one segment of a kind other than vectors.
+// Segment returns the segment of kind k, which must not be SegmentVectors.
 func (m *Manifest) Segment(k SegmentKind) (Segment, bool) {
 	for _, s := range m.Segments {
 		if s.Kind == k {

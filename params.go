@@ -23,11 +23,11 @@ const (
 	SchemeCPAR Scheme = 1
 	// SchemeCAPIA scans every record: the paper's predecessor and baseline.
 	SchemeCAPIA Scheme = 2
-	// SchemeSealed scores every record under ring-LWE; the cloud reads none of
-	// the scores and returns all of them.
+	// SchemeSealed scores every record under ring-LWE. The cloud returns all scores and
+	// can read none.
 	SchemeSealed Scheme = 3
-	// SchemeLocal keeps the index at the cloud, encrypted as a whole. The owner
-	// fetches it once and searches at home; the cloud answers no request.
+	// SchemeLocal keeps the whole index encrypted at the cloud. The owner fetches it once
+	// and searches at home; the cloud answers no requests.
 	SchemeLocal Scheme = 4
 )
 
@@ -35,8 +35,14 @@ var schemes = enum.Table[Scheme]{What: "scheme", First: SchemeCPAR, Names: []str
 
 func (s Scheme) String() string { return schemes.String(s) }
 
-// MarshalText writes a scheme in JSON as String does.
+// MarshalText writes the name that String returns.
 func (s Scheme) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText parses that name.
+func (s *Scheme) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseScheme(string(text))
+	return err
+}
 
 // Schemes lists the schemes in the order of their constants.
 func Schemes() []Scheme { return schemes.All() }
@@ -44,24 +50,24 @@ func Schemes() []Scheme { return schemes.All() }
 // ParseScheme is the inverse of Scheme.String.
 func ParseScheme(name string) (Scheme, error) { return schemes.Parse(name, ErrInput) }
 
-// A Search says how the cloud finds the records worth scoring. SECURITY.md
-// says what each shows it.
+// A Search says how the cloud finds the records worth scoring. SECURITY.md says what each
+// search reveals to it.
 type Search uint8
 
 const (
 	// SearchDepthFirst is the paper's Algorithm 1, corrected.
 	SearchDepthFirst Search = 0
-	// SearchByRank visits the records that are fewest ranks away from the request,
-	// summed over all trees. Of the searches of a forest it finds most with as many
-	// visits, and the cloud learns no more than from the first.
+	// SearchByRank visits the records that are fewest ranks away from the request, summed
+	// over all trees. Of the forest searches it finds the most for a given number of
+	// visits, and the cloud learns no more than from SearchDepthFirst.
 	SearchByRank Search = 1
-	// SearchBestBin goes on at the node, of all trees, whose encrypted planes
-	// add up to the least distance, as FLANN does. The request carries a plane
-	// vector, which shows the cloud more than the other two do.
+	// SearchBestBin continues, as FLANN does, at the node of any tree whose encrypted
+	// planes add up to the least distance. The request carries a plane vector, which
+	// reveals more to the cloud than the two searches above.
 	SearchBestBin Search = 2
-	// SearchIVF reads an inverted file: the cloud scores the encrypted
-	// centroids of lists and reads the nearest lists. No tree is touched, and
-	// the request carries no order ciphertexts.
+	// SearchIVF reads an inverted file: the cloud scores the lists' encrypted centroids
+	// and reads the nearest lists. It uses no tree, and the request carries no order
+	// ciphertexts.
 	SearchIVF Search = 3
 )
 
@@ -72,33 +78,32 @@ func (s Search) String() string { return searches.String(s) }
 // ParseSearch is the inverse of Search.String.
 func ParseSearch(name string) (Search, error) { return searches.Parse(name, ErrInput) }
 
-// Params is what an owner asks of one search. It travels in the clear, but for
-// schemes sealed and local: there L is the owner's own affair and nothing else
-// counts.
+// Params is what an owner asks of one search. It travels in the clear, except for schemes
+// sealed and local, where only L matters and the cloud does not see it.
 type Params struct {
-	// Scheme must be one that the index can serve: an index of scheme cpar
-	// serves cpar and capia, any other its own scheme only.
+	// Scheme must be one that the index can serve. An index of scheme cpar serves cpar
+	// and capia; any other serves only its own scheme.
 	Scheme Scheme
-	// L is the number of nearest records wanted, the length of the paper's Queue.
+	// L is the number of nearest records wanted: the length of the paper's Queue.
 	L uint16
-	// Approx is the approximation power AP-X in tenths of a percent, 1 to
-	// 1000: the share of the records that a search may visit. AP-100 visits
-	// all. Only cpar heeds it.
+	// Approx is the approximation power AP-X in tenths of a percent, 1 to 1000: the share
+	// of the records that a search may visit. AP-100 visits all. Only scheme cpar uses
+	// it.
 	Approx uint16
-	// Search must be one that the index can serve (Manifest.Serves); 0 but for cpar.
+	// Search must be one that the index can serve (Manifest.Serves); 0 for all schemes but cpar.
 	Search Search
-	// Prune turns on type-2 pruning by planes. AP-100 ignores it, since a
-	// plane is not always a lower bound. It shows the cloud more; SECURITY.md.
+	// Prune turns on type-2 pruning by planes. AP-100 ignores it, since a plane is not
+	// always a lower bound. It reveals more to the cloud; see SECURITY.md.
 	Prune bool
 }
 
-// Validate reports the first thing wrong with p.
+// Validate returns the first problem with p, wrapping ErrInput.
 func (p Params) Validate() error {
 	switch {
 	case !schemes.Has(p.Scheme):
 		return fmt.Errorf("%w: %v is not a scheme", ErrInput, p.Scheme)
 	case p.L < 1 || p.L > MaxNeighbours:
-		return fmt.Errorf("%w: %d neighbours wanted; 1 to %d can be had", ErrInput, p.L, MaxNeighbours)
+		return fmt.Errorf("%w: %d neighbours wanted; the limits are 1 and %d", ErrInput, p.L, MaxNeighbours)
 	case p.Approx < 1 || p.Approx > 1000:
 		return fmt.Errorf("%w: approximation power AP-%g; it is a percentage from 0.1 to 100", ErrInput, float64(p.Approx)/10)
 	case !searches.Has(p.Search) || p.Search != 0 && p.Scheme != SchemeCPAR:
@@ -111,8 +116,8 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// UsesPlanes reports whether a search with p asks for plane distances, so
-// that a request must carry the part that reveals them.
+// UsesPlanes reports whether a search with p compares plane distances, so that a request
+// must carry a PlaneRequest.
 func (p Params) UsesPlanes() bool {
 	return p.Scheme == SchemeCPAR && p.Approx < 1000 && (p.Prune || p.Search == SearchBestBin)
 }

@@ -10,22 +10,22 @@ type Reply struct {
 	Index IndexID
 	// Visited is the number of distinct records scored.
 	Visited uint32
-	// Touched is the number of bytes of ciphertext read to score them.
+	// Touched is the number of ciphertext bytes read to score them.
 	Touched uint64
 	// Matches are in ascending order of (Score, Record).
 	Matches []Match
-	// Opaque is the whole reply to an opaque request, in the scheme's own encoding
-	// (for sealed: cpar/internal/lattice); nil to any other.
+	// Opaque is the whole reply to an opaque request, in the scheme's own encoding (for
+	// sealed: cpar/internal/lattice); nil for other requests.
 	Opaque []byte
 }
 
 // A Match is one record of a reply.
 type Match struct {
 	Record uint32
-	// Score is Comp = r_s·(F·Dis − r) − 3ε, rounded. Only the owner, who
-	// knows r_s and r, can make a distance of it.
+	// Score is Comp = r_s·(F·Dis − r) − 3ε, rounded. Only the owner, who knows r_s and r,
+	// can turn it into a distance.
 	Score int64
-	// Keywords is the record's keyword block, as the index holds it.
+	// Keywords is the record's keyword block, as stored in the index.
 	Keywords []byte
 }
 
@@ -47,7 +47,7 @@ func (a *Reply) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(a.Matches)))
 	for i, m := range a.Matches {
 		if len(m.Keywords) != size {
-			return nil, fmt.Errorf("writing reply: match %d has a keyword block of %d bytes, match 0 one of %d", i, len(m.Keywords), size)
+			return nil, fmt.Errorf("writing reply: match %d has a keyword block of %d bytes, match 0 has %d", i, len(m.Keywords), size)
 		}
 		b = binary.LittleEndian.AppendUint32(b, m.Record)
 		b = binary.LittleEndian.AppendUint64(b, uint64(m.Score))
@@ -59,20 +59,27 @@ func (a *Reply) AppendBinary(b []byte) ([]byte, error) {
 // MarshalBinary returns the canonical encoding of a.
 func (a *Reply) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
 
-func asReply(f form) message { return f.reply }
+// Scheme returns the scheme of an opaque reply. ok is false for a reply in the common
+// encoding, which does not carry its scheme.
+func (a *Reply) Scheme() (s Scheme, ok bool) {
+	s, _, ok = schemeOf(a.Opaque, asReply)
+	return s, ok
+}
 
-// Bound is the greatest number of bytes that a right reply to q can have, from an
-// index of so many records: 44 bytes before the matches, then for each a record, a
-// score and a keyword block of at most 64 KiB; an opaque one, some 80 bytes and
-// at most 40 bits for every record.
-func (q *Request) Bound(records uint32) int64 {
+func asReply(f schemeSpec) message { return f.reply }
+
+// MaxReplyBytes is the largest size in bytes of a valid reply to q from an index of this many
+// records: 44 bytes before the matches, then for each match a record, a score and a
+// keyword block of at most 64 KiB. For an opaque reply: some 80 bytes and at most 40 bits
+// per record.
+func (q *Request) MaxReplyBytes(records uint32) int64 {
 	if q.Params.Scheme.Opaque() {
 		return 128 + 5*int64(records)
 	}
 	return 44 + int64(q.Params.L)*(12+1<<16)
 }
 
-// DecodeReply reads a reply; an opaque one keeps b. Errors wrap ErrCorrupt or ErrVersion.
+// DecodeReply reads a reply. An opaque reply keeps b. Errors wrap ErrCorrupt or ErrVersion.
 func DecodeReply(b []byte) (*Reply, error) {
 	if _, m, ok := schemeOf(b, asReply); ok {
 		id, err := readOpaque(b, m)

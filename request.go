@@ -6,42 +6,40 @@ import (
 	"math"
 )
 
-// MaxRequestBytes is the most that a cloud takes as one request.
+// MaxRequestBytes is the size of the largest request that a cloud accepts.
 const MaxRequestBytes = 1 << 20
 
-// An OrderCiphertext is a value of which the cloud may learn the order and
-// nothing else is meant: the dense rank among the split values of a field, or
-// an order-preserving encryption, OPE(V[s]). Both are deterministic.
+// An OrderCiphertext is meant to show the cloud the order of values and nothing else. It
+// is the dense rank among the split values of a field, or an order-preserving encryption,
+// OPE(V[s]). Both are deterministic.
 type OrderCiphertext uint64
 
-// A Request asks for the records nearest to an encrypted vector. It is all
-// that crosses the wall towards the cloud for a new photo.
+// A Request asks for the records nearest to an encrypted vector. Nothing else about a new
+// photo crosses the wall towards the cloud.
 type Request struct {
 	Index  IndexID
 	Params Params
-	// Vector is t = Sᵀ(w·V_s + e_s) mod 2⁶⁴: SᵀS_s·C(V_s) multiplied out.
-	// ⟨C(V), t⟩ is the score Comp, times 2^Manifest.Shift, plus noise.
+	// Vector is t = Sᵀ(w·V_s + e_s) mod 2⁶⁴, which is SᵀS_s·C(V_s) multiplied out. ⟨C(V),
+	// t⟩ is the score Comp times 2^Manifest.Shift, plus noise.
 	Vector []uint64
-	// Order holds one order ciphertext for each split field, |SF| of them; a
-	// capia request has none.
+	// Order holds one order ciphertext for each of the |SF| split fields; empty in a capia request.
 	Order []OrderCiphertext
-	// Planes is set only where Params.UsesPlanes.
+	// Planes is set only if Params.UsesPlanes.
 	Planes *PlaneRequest
-	// Opaque is the whole request of a scheme with messages of its own (for sealed:
-	// cpar/internal/lattice). Nothing else of Request is sent then: not L, nor any
-	// other of Params, of which DecodeRequest knows the scheme alone.
+	// Opaque is the whole request of a scheme with its own messages (for sealed:
+	// cpar/internal/lattice). Nothing else in Request is then sent, not even L;
+	// DecodeRequest restores only Params.Scheme.
 	Opaque []byte
 }
 
-// A PlaneRequest lets the cloud compute how far each plane is from the
-// request, signed, and compare that with a record's score.
+// A PlaneRequest lets the cloud compute the signed distance of each plane from the
+// request and compare it with a record's score.
 type PlaneRequest struct {
 	// Vector has |SF|+1 words: [r_p·(V_s[f] − centre_f) for every f, r_p],
 	// encrypted. Its product with a plane's row is r_p·(V_s[f] − split).
 	Vector []uint64
-	// A plane with score p is as far as a record with score
-	// (|p|·Scale)/2¹⁶ − Offset; 0.75 of the distance, since the projection
-	// can fall below L1.
+	// A plane with score p is as far away as a record with score (|p|·Scale)/2¹⁶ −
+	// Offset. That is 0.75 of the distance, since the projection can fall below L1.
 	Scale  uint64
 	Offset uint64
 }
@@ -55,9 +53,9 @@ const (
 func (q *Request) AppendBinary(b []byte) ([]byte, error) {
 	switch {
 	case q.Params.Scheme.Opaque():
-		return appendOpaque(b, q.Opaque, forms[q.Params.Scheme].request, q.Index)
-	case !q.Params.Scheme.Asked() || q.Opaque != nil:
-		return nil, fmt.Errorf("writing request: %w: scheme %v has none of this form", ErrInput, q.Params.Scheme)
+		return appendOpaque(b, q.Opaque, schemeSpecs[q.Params.Scheme].request, q.Index)
+	case !q.Params.Scheme.CloudSearches() || q.Opaque != nil:
+		return nil, fmt.Errorf("writing request: %w: scheme %v has no request of this form", ErrInput, q.Params.Scheme)
 	}
 	if err := q.Params.Validate(); err != nil {
 		return nil, fmt.Errorf("writing request: %w", err)
@@ -92,9 +90,9 @@ func (q *Request) AppendBinary(b []byte) ([]byte, error) {
 // MarshalBinary returns the canonical encoding of q.
 func (q *Request) MarshalBinary() ([]byte, error) { return q.AppendBinary(nil) }
 
-func asRequest(f form) message { return f.request }
+func asRequest(f schemeSpec) message { return f.request }
 
-// DecodeRequest reads a request; an opaque one keeps b. Errors wrap ErrCorrupt or ErrVersion.
+// DecodeRequest reads a request. An opaque request keeps b. Errors wrap ErrCorrupt or ErrVersion.
 func DecodeRequest(b []byte) (*Request, error) {
 	if scheme, m, ok := schemeOf(b, asRequest); ok {
 		id, err := readOpaque(b, m)
@@ -140,7 +138,7 @@ func DecodeRequest(b []byte) (*Request, error) {
 		}
 	}
 	if r.Err() == nil && orderWidth(q.Order) != width {
-		r.Fail("order ciphertexts of %d bytes are written in %d", orderWidth(q.Order), width)
+		r.Fail("order ciphertexts that fit in %d bytes are written in %d", orderWidth(q.Order), width)
 	}
 	if err := r.Close(); err != nil {
 		return nil, fmt.Errorf("reading request: %w", err)
@@ -148,8 +146,8 @@ func DecodeRequest(b []byte) (*Request, error) {
 	return q, nil
 }
 
-// orderWidth is the number of bytes that every order ciphertext of a list
-// takes: two where all fit (dense ranks), eight otherwise.
+// orderWidth is the number of bytes per order ciphertext: two if all of them fit (dense
+// ranks), else eight.
 func orderWidth(list []OrderCiphertext) uint8 {
 	for _, o := range list {
 		if o > math.MaxUint16 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// sealedBytes is a sealed request or reply as far as this package looks at it.
+// sealedBytes makes a sealed request or reply, as far as this package reads it.
 func sealedBytes(k kind, id IndexID, body string) []byte {
 	b := append([]byte(magic), byte(k), 0)
 	b = binary.LittleEndian.AppendUint16(b, SealedVersion)
@@ -39,7 +39,7 @@ func sealedManifest(s Scheme) *Manifest {
 func TestSealedRequestsAndReplies(t *testing.T) {
 	id := IndexID{1, 2, 3}
 	q := &Request{Index: id, Params: Params{Scheme: SchemeSealed, L: 10, Approx: 1000}, Opaque: sealedBytes(kindSealedRequest, id, "words")}
-	// What is sent is the sealed bytes and nothing else: not even L.
+	// Only the sealed bytes are sent: not even L.
 	if got := marshal(t, q); !bytes.Equal(got, q.Opaque) {
 		t.Errorf("sent: %x", got)
 	}
@@ -69,7 +69,7 @@ func TestSealedRequestsAndReplies(t *testing.T) {
 		plain := marshal(t, &Request{Params: Params{Scheme: SchemeCAPIA, L: 1, Approx: 1}})
 		plain[24] = byte(s)
 		if _, err := DecodeRequest(plain); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("a request of scheme %v in the form of the others: %v", s, err)
+			t.Errorf("a request of scheme %v in the common encoding: %v", s, err)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestSealedManifests(t *testing.T) {
 			}
 		}
 		if p := m.DefaultParams(); p != (Params{Scheme: s, L: 10, Approx: 1000}) || p.Validate() != nil {
-			t.Errorf("%v is asked by %+v", s, p)
+			t.Errorf("%v: default parameters %+v", s, p)
 		}
 		if err := (Params{Scheme: s, L: 10, Approx: 1000, Prune: true}).Validate(); !errors.Is(err, ErrInput) {
 			t.Errorf("%v with pruning: %v", s, err)

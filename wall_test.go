@@ -12,32 +12,30 @@ import (
 	"testing/fstest"
 )
 
-// The wall: what may be linked into which room, and why. Every file is parsed
-// whatever its build tags; only test files are left out, since no product
-// links them. The files are read by the test itself, so that the test cache
-// notices a change to any of them. The walker is in wall_walk_test.go.
+// The wall: what each room may link, and why. Every file is parsed whatever its build
+// tags, except test files, which no product links. The test reads the files itself so
+// that the test cache notices every change. The walker is in wall_walk_test.go.
 
 const module = "cpar"
 
-// A room is a part of the module whose packages, and all that they import
-// within the module, must keep to its lists.
+// A room is a part of the module. Its packages, and everything they import within the
+// module, must keep to its lists.
 type room struct {
 	name string
 	in   func(pkg string) bool
-	// except is a file that the room does not answer for.
+	// except is a file that the room's rules do not cover.
 	except string
-	// may lists all that may be imported; a trailing slash stands for
-	// everything below. A room with such a list is closed: what could link or
-	// run code without an import is refused too (refusedNames,
-	// refusedDirectives, foreignSuffixes). Without one anything may be
-	// imported but never.
+	// may lists everything that may be imported; a trailing slash includes everything
+	// below. A room with such a list is closed: it also refuses whatever could link or
+	// run code without an import (refusedNames, refusedDirectives, foreignSuffixes). A
+	// room without one may import anything but never.
 	may   []string
 	never []ban
 }
 
-// A ban refuses a package and all below it. Where the room has a list of what
-// it may import, a ban repeats what that implies for the reason's sake, and
-// because what other modules link is held to bans alone.
+// A ban refuses a package and everything below it. In a closed room a ban may repeat what
+// the list implies, to give the reason, and because only bans apply to what other modules
+// link.
 type ban struct{ pkg, why string }
 
 // open packages see no key and no plaintext; every room may use them.
@@ -47,21 +45,21 @@ var open = []string{
 	module + "/internal/durable", module + "/internal/enum", module + "/internal/hint", module + "/internal/untrusted", module + "/internal/indexdir", module + "/internal/exitcode",
 }
 
-// cloudMay is everything from outside the module that code without a key may
-// use, each with its reason.
+// cloudMay lists everything from outside the module that code without a key may use, each
+// with its reason.
 var cloudMay = []string{
-	// plain computing
+	// computation
 	"bufio", "bytes", "cmp", "container/heap", "context", "encoding", "encoding/binary", "encoding/hex",
 	"encoding/json", "errors", "fmt", "hash", "io", "io/fs", "iter", "maps", "math", "math/big", "math/bits",
 	"path", "path/filepath", "regexp", "runtime", "runtime/debug", "slices", "sort", "strconv", "strings",
 	"sync", "sync/atomic", "time", "unicode", "unicode/utf8", "unsafe",
-	// the forest is built from a seed the owner gives (kdforest.Build)
+	// forests are built from the owner's seed (kdforest.Build)
 	"math/rand/v2",
 	// digests of segments, and names of temporary files
 	"crypto/sha256", "crypto/rand",
 	// a daemon: files, network, logs, signals
 	"log/slog", "net", "net/http", "net/netip", "net/url", "os", "os/signal", "syscall", "flag",
-	// by name, since golang.org/x/sys/execabs runs programs
+	// one by one, since golang.org/x/sys/execabs runs programs
 	"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/sys/cpu",
 	// the ring, without keys
 	"github.com/tuneinsight/lattigo/v6/ring",
@@ -89,12 +87,25 @@ var cloudRoom = room{
 	},
 }
 
+// boxes are the paper's constructions as printed.
+var boxes = []string{module + "/user/pl1c", module + "/user/pklc", module + "/user/distance"}
+
+func bansOf(pkgs []string, why string) (bans []ban) {
+	for _, pkg := range pkgs {
+		bans = append(bans, ban{pkg, why})
+	}
+	return bans
+}
+
 var rooms = []room{
 	cloudRoom,
 	{
-		name:  "the owner",
-		in:    func(pkg string) bool { return under(pkg, module+"/user") },
-		never: []ban{{module + "/cloud", "the owner talks to a cloud over HTTP only"}},
+		name: "the owner",
+		in:   func(pkg string) bool { return under(pkg, module+"/user") },
+		never: []ban{
+			{module + "/cloud", "the owner talks to a cloud over HTTP only"},
+			{module + "/user/internal/made", "only tests import it"},
+		},
 	},
 	{
 		name:   "the owner's program",
@@ -110,21 +121,33 @@ var rooms = []room{
 		never: []ban{{module + "/eval", "eval links both sides; nothing else imports it"}},
 	},
 	{
+		name: "the product",
+		in: func(pkg string) bool {
+			for _, box := range boxes {
+				if under(pkg, box) {
+					return false
+				}
+			}
+			return !under(pkg, module+"/eval") && !under(pkg, module+"/cmd/cpar-eval")
+		},
+		never: bansOf(boxes, "the paper's constructions as it prints them are for tests and measurements"),
+	},
+	{
 		name:  "all but the generator of kernels",
 		in:    func(pkg string) bool { return !under(pkg, module+"/internal/modq/gen") },
 		never: []ban{{"github.com/mmcloughlin/avo", "it writes kernels before the build; no product needs it"}},
 	},
 }
 
-// refusedNames are identifiers of other packages that a closed room may not
-// name, though it may import the package (any, where pkg is empty).
+// refusedNames are identifiers of other packages that a closed room may not use even if
+// it may import the package (an empty pkg means any package).
 var refusedNames = []struct {
 	pkg   string
 	ident *regexp.Regexp
 	why   string
 }{
 	{"", regexp.MustCompile(`(?i)secret|privatekey|keygen|sampler|passphrase|decrypt`),
-		"it stands for a secret key, its making, or the sampling of one"},
+		"it suggests a secret key, or generating or sampling one"},
 	{"os", regexp.MustCompile(`^StartProcess$`), runsPrograms},
 	{"syscall", runsOrLoads, runsPrograms},
 	{"golang.org/x/sys", runsOrLoads, runsPrograms},
@@ -132,30 +155,28 @@ var refusedNames = []struct {
 
 const runsPrograms = "the cloud runs no other program and loads no code"
 
-// runsOrLoads matches the system calls that start a program, load code, or
-// write into another process, and the raw calls that can make any of these.
+// runsOrLoads matches system calls that start a program, load code or write into another
+// process, and the raw calls that can do any of these.
 var runsOrLoads = regexp.MustCompile(`^(Exec|Fork|ForkExec|StartProcess|StartService|CreateProcess.*|ShellExecute.*|` +
 	`Load(Library|DLL).*|MustLoadDLL|New(Lazy|LazySystem)DLL|LazyDLL|DLL|Ptrace.*|WriteProcessMemory|` +
 	`(Raw|AllThreads)?Syscall.*)$`)
 
-// refusedDirectives link a function of another package, or of a library of
-// the system, that no import shows.
+// refusedDirectives link a function of another package or a system library without an import.
 var refusedDirectives = []string{"//go:linkname", "//go:cgo_"}
 
-// kernelFiles are the files in assembly that a closed room may have, each by its
-// name: internal/modq/gen writes them, and its test holds them to what it writes.
-// They are there because what they do is arithmetic on words, the same whatever the
-// words are: notArithmetic refuses all else in them.
+// kernelFiles are the only assembly files a closed room may have. internal/modq/gen
+// writes them, and its test checks that. They are allowed because they only do arithmetic
+// on words, whatever the words are: notArithmetic refuses anything else.
 var kernelFiles = []string{"internal/modq/avx2_amd64.s", "internal/modq/avx512_amd64.s"}
 
-// arithmetic are the instructions that kernels may have: none calls, asks the
-// system, or puts its own bytes into the program. A jump leads to a label nearby
-// (labels), and one that counts a length or asks for a tail is enough.
+// arithmetic matches the instructions that kernels may use. None calls, traps into the
+// system, or inserts raw bytes. Jumps go to labels nearby (labels); those that count a
+// length or handle a tail are enough.
 var arithmetic = regexp.MustCompile(`^((VP|VMOV|VEXTRACTI)[A-Z0-9]+(\.BCST|\.Z)*|VZEROUPPER|K?MOV[BWLQ]|LEAQ|ADDQ|SUBQ|IMULQ|INCQ|DECQ|XORQ|ANDQ|SHLQ|SHRQ|SHLXQ|` +
 	`TESTQ|CMPQ|PREFETCHT[012]|J(MP|Z|NZ|E|NE|L)|RET)$`)
 
-// foreignSuffixes are of the files that the go command builds beside the Go
-// files of a package. A closed room has none but kernelFiles.
+// foreignSuffixes belong to files that the go command builds besides a package's Go
+// files. A closed room has none but kernelFiles.
 var foreignSuffixes = []string{
 	".s", ".S", ".sx", ".syso", ".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx",
 	".m", ".f", ".F", ".for", ".f90", ".swig", ".swigcxx",
@@ -167,24 +188,24 @@ func TestWall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tree.name != module {
-		t.Errorf("go.mod names the module %q: the wall guards %q", tree.name, module)
+		t.Errorf("go.mod names the module %q: the wall expects %q", tree.name, module)
 	}
 	needed := append([]string{module + "/cloud/score", module + "/cmd/cpard", module + "/cmd/cpar", module + "/user"}, open...)
 	for _, need := range needed {
 		if len(tree.packages[need]) == 0 {
-			t.Errorf("package %s is not there: the wall guards nothing", need)
+			t.Errorf("package %s is missing: the wall guards nothing", need)
 		}
 	}
 	for _, file := range kernelFiles {
 		if _, err := os.Stat(file); err != nil {
-			t.Errorf("the wall allows a kernel that is not there: %v", err)
+			t.Errorf("the wall allows a kernel that is missing: %v", err)
 		}
 	}
 	for _, v := range tree.check() {
 		t.Error(v)
 	}
-	// Only now, when the test has read all that go list will: else the test
-	// cache would not notice a change.
+	// Only now, after the test has read every file that go list will read: otherwise the
+	// test cache would miss a change.
 	t.Run("as the go command links", func(t *testing.T) {
 		needGo(t)
 		by, err := daemonLinks()
@@ -193,7 +214,7 @@ func TestWall(t *testing.T) {
 		}
 		for _, need := range []string{module + "/cloud/score", "github.com/spf13/cobra", "net/http"} {
 			if _, linked := by[need]; !linked {
-				t.Errorf("the daemon does not link %s: the go command was asked for something else", need)
+				t.Errorf("the daemon does not link %s: the go command listed something else", need)
 			}
 		}
 		for _, v := range checkLinks(by, cloudRoom) {
@@ -205,12 +226,12 @@ func TestWall(t *testing.T) {
 func needGo(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("no go command to ask: ", err)
+		t.Skip("no go command: ", err)
 	}
 }
 
-// bystanders are packages that lie in the module with every plant. By themselves
-// they breach nothing: it takes a room that imports them.
+// bystanders are packages that are added with every plant. Alone they breach nothing: a
+// room must import them.
 var bystanders = map[string]string{
 	"plant/plant.go":                    "package plant\nimport _ \"cpar/user/rank\"\n",
 	"internal/plant/plant.go":           "package plant\nimport _ \"cpar/cloud/store\"\n",
@@ -235,18 +256,22 @@ var plants = []struct{ name, file, text, want string }{
 		"package api\nimport _ \"golang.org/x/image/webp\"\n", "imports golang.org/x/image/webp"},
 	{"the owner links the cloud", "user/plant.go",
 		"package user\nimport _ \"cpar/cloud/score\"\n", "imports cpar/cloud/score: the owner talks"},
-	{"the owner links the cloud through a package of neither", "user/plant.go",
+	{"the owner links what is made for tests", "user/plant.go",
+		"package user\nimport _ \"cpar/user/internal/made\"\n", "imports cpar/user/internal/made: only tests"},
+	{"the owner links the cloud indirectly", "user/plant.go",
 		"package user\nimport _ \"cpar/plant/score\"\n", "over HTTP only (linked through cpar/user → cpar/plant/score → cpar/cloud/score)"},
 	{"another file of the command links the cloud", "cmd/cpar/plant.go",
 		"package main\nimport _ \"cpar/cloud/search\"\n", "imports cpar/cloud/search: only cmd/cpar/demo_cloud.go"},
-	{"it does through a package of neither", "cmd/cpar/plant.go",
+	{"another file of the command links it indirectly", "cmd/cpar/plant.go",
 		"package main\nimport _ \"cpar/internal/plant\"\n", "cpar/cmd/cpar → cpar/internal/plant → cpar/cloud/store"},
-	{"the demo does", "cmd/cpar/internal/demo/plant.go",
+	{"the demo links the cloud", "cmd/cpar/internal/demo/plant.go",
 		"package demo\nimport _ \"cpar/internal/plant\"\n", "cpar/internal/plant → cpar/cloud/store"},
 	{"a product links the evaluation", "user/plant.go",
 		"package user\nimport _ \"cpar/eval\"\n", "imports cpar/eval: eval links both"},
+	{"the owner links a box of the paper", "user/plant.go",
+		"package user\nimport _ \"cpar/user/pl1c\"\n", "imports cpar/user/pl1c: the paper's constructions"},
 
-	// packages that the wall does not read
+	// packages outside what the wall reads
 	{"cloud imports from testdata", "cloud/score/plant.go",
 		"package score\nimport _ \"cpar/cloud/score/testdata/evil\"\n", "imports cpar/cloud/score/testdata/evil: no package"},
 	{"cloud imports from results", "cloud/score/plant.go",
@@ -255,12 +280,12 @@ var plants = []struct{ name, file, text, want string }{
 		"package user\nimport _ \"cpar/user/testdata/evil\"\n", "imports cpar/user/testdata/evil: no package"},
 	{"the command imports from testdata", "cmd/cpar/plant.go",
 		"package main\nimport _ \"cpar/cmd/cpar/testdata/evil\"\n", "imports cpar/cmd/cpar/testdata/evil: no package"},
-	{"cloud imports by a detour", "cloud/score/plant.go",
+	{"cloud imports by a roundabout path", "cloud/score/plant.go",
 		"package score\nimport _ \"cpar/cloud/../plant\"\n", "imports cpar/cloud/../plant: no package"},
-	{"cloud imports what is not there", "cloud/score/plant.go",
+	{"cloud imports a missing package", "cloud/score/plant.go",
 		"package score\nimport _ \"cpar/cloud/nowhere\"\n", "imports cpar/cloud/nowhere: no package"},
 
-	// files other than those of the module and of go.sum
+	// other files of the module and go.sum
 	{"a module replaced", "go.mod",
 		"module cpar\n\nreplace golang.org/x/sys => ./plant\n", "go.mod: has a replace directive"},
 	{"modules replaced in a block", "go.mod",
@@ -268,10 +293,10 @@ var plants = []struct{ name, file, text, want string }{
 	{"a workspace", "go.work", "go 1.26.0\n\nuse .\nuse ../other\n", "go.work: is a workspace"},
 	{"a vendor folder", "vendor/modules.txt", "# golang.org/x/sys v0.1.0\n", "vendor: is a vendor folder"},
 
-	// programs and code from elsewhere
+	// foreign programs and code
 	{"cloud starts a program", "cloud/store/plant.go",
 		"package store\nimport _ \"os/exec\"\n", "imports os/exec: the cloud runs no other program"},
-	{"it does by another package's name", "cloud/store/plant.go",
+	{"cloud starts a program through another package", "cloud/store/plant.go",
 		"package store\nimport _ \"golang.org/x/sys/execabs\"\n", "imports golang.org/x/sys/execabs: not on the list"},
 	{"os.StartProcess", "cloud/store/plant.go",
 		"package store\nimport \"os\"\nvar _ = os.StartProcess\n", "names os.StartProcess"},
@@ -288,7 +313,7 @@ var plants = []struct{ name, file, text, want string }{
 	{"a library loaded", "cloud/store/plant_windows.go",
 		"package store\nimport \"golang.org/x/sys/windows\"\nvar _ = windows.NewLazyDLL\n", "names golang.org/x/sys/windows.NewLazyDLL"},
 
-	// code that is not Go, or not imported
+	// code that is not Go or not imported
 	{"assembly", "cloud/score/plant_amd64.s", "TEXT ·f(SB), $0\n\tRET\n", "cloud/score/plant_amd64.s: is built"},
 	{"another file of assembly beside the kernels", "internal/modq/plant_amd64.s", "TEXT ·f(SB), $0\n\tRET\n",
 		"internal/modq/plant_amd64.s: is built"},
@@ -298,25 +323,25 @@ var plants = []struct{ name, file, text, want string }{
 		"cloud/score/avx2_amd64.s: is built"},
 	{"a kernel that calls", "internal/modq/avx2_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tCALL os·Exit(SB)\n",
 		`line 2 is "CALL os·Exit(SB)"`},
-	{"a kernel that calls what a register says", "internal/modq/avx2_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tCALL AX\n",
+	{"a kernel that calls through a register", "internal/modq/avx2_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tCALL AX\n",
 		`line 2 is "CALL AX"`},
-	{"a kernel that jumps elsewhere", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tJMP os·Exit(SB)\n",
+	{"a kernel that jumps to another function", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tJMP os·Exit(SB)\n",
 		`line 2 is "JMP os·Exit(SB)"`},
-	{"a kernel that jumps where a register says", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tJMP (AX)\n",
+	{"a kernel that jumps through a register", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tJMP (AX)\n",
 		`line 2 is "JMP (AX)"`},
-	{"a kernel that jumps to a label of nobody", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tJZ done\n",
+	{"a kernel that jumps to an undefined label", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tJZ done\n",
 		`line 2 is "JZ done"`},
-	{"a kernel that asks the system", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tSYSCALL\n\tRET\n",
+	{"a kernel that makes a system call", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tSYSCALL\n\tRET\n",
 		`line 2 is "SYSCALL"`},
-	{"a kernel of bytes", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tBYTE $0x0f\n",
+	{"a kernel of raw bytes", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tBYTE $0x0f\n",
 		`line 2 is "BYTE $0x0f"`},
 	{"a kernel that reads a variable", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tMOVQ ·key(SB), AX\n",
 		`line 2 is "MOVQ ·key(SB), AX"`},
-	{"a kernel in two statements a line", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tRET; SYSCALL\n",
+	{"a kernel with two statements on a line", "internal/modq/avx512_amd64.s", "TEXT ·f(SB), NOSPLIT, $0-0\n\tRET; SYSCALL\n",
 		`line 2 is "RET; SYSCALL"`},
 	{"a kernel of macros", "internal/modq/avx512_amd64.s", "#define RET SYSCALL\n", `line 1 is "#define RET SYSCALL"`},
 	{"a kernel that includes another file", "internal/modq/avx512_amd64.s", "#include \"other.h\"\n", `line 1 is "#include`},
-	{"a kernel in another package's name", "internal/modq/avx512_amd64.s", "TEXT runtime·f(SB), NOSPLIT, $0-0\n\tRET\n",
+	{"a kernel named after another package", "internal/modq/avx512_amd64.s", "TEXT runtime·f(SB), NOSPLIT, $0-0\n\tRET\n",
 		`line 1 is "TEXT runtime·f`},
 	{"the owner links the generator", "user/plant.go",
 		"package user\nimport _ \"github.com/mmcloughlin/avo/build\"\n", "it writes kernels before the build"},
@@ -326,7 +351,7 @@ var plants = []struct{ name, file, text, want string }{
 	{"cgo", "cloud/score/plant.go", "package score\n\n// int f;\nimport \"C\"\n", "imports C: nobody sees"},
 	{"a function linked by name", "cloud/score/plant.go",
 		"package score\nimport _ \"unsafe\"\n\n//go:linkname f cpar/user/rank.f\nfunc f()\n", "//go:linkname f cpar/user/rank.f"},
-	{"one of a system library", "cloud/score/plant.go",
+	{"a function of a system library", "cloud/score/plant.go",
 		"package score\n\n//go:cgo_import_dynamic f f \"libf.so\"\n", "//go:cgo_import_dynamic f"},
 
 	// names
@@ -334,18 +359,18 @@ var plants = []struct{ name, file, text, want string }{
 		"package score\nimport . \"math\"\nvar _ = Pi\n", "dot import of math"},
 	{"a renamed import of a sampler", "cloud/score/plant.go",
 		"package score\nimport harmless \"math/rand/v2\"\nvar _ = harmless.NewGaussianSampler\n", "math/rand/v2.NewGaussianSampler"},
-	{"a package that is not called as its folder", "cloud/store/plant.go",
+	{"a package not named after its folder", "cloud/store/plant.go",
 		"package store\nimport \"github.com/edsrzf/mmap-go\"\nvar _ = mmap.Decrypt\n", "mmap-go.Decrypt"},
 }
 
-// TestWallPlants plants each kind of breach in the real module and sees that
-// it is found, with the chain of imports that led there.
+// TestWallPlants plants each kind of breach in the real module and checks that it is
+// found, with the chain of imports that led there.
 func TestWallPlants(t *testing.T) {
 	clean, err := readModule(os.DirFS("."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// found returns what the wall finds in the module with one more file.
+	// found returns what the wall reports when one file is added to the module.
 	found := func(t *testing.T, file, text string) string {
 		t.Helper()
 		fsys := fstest.MapFS{file: {Data: []byte(text)}}
@@ -402,7 +427,7 @@ func TestWallPlants(t *testing.T) {
 		for _, v := range checkLinks(by, cloudRoom) {
 			got = append(got, v.what)
 		}
-		// image/color is linked by the other module alone.
+		// Only the other module links image/color.
 		for _, want := range []string{"links golang.org/x/image/webp", "links image/color", "links os/exec"} {
 			if !strings.Contains(strings.Join(got, "\n"), want) {
 				t.Errorf("planted %q; found only %q, not %q", text, got, want)

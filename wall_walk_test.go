@@ -17,8 +17,8 @@ import (
 	"strings"
 )
 
-// The walker of the wall: reads the module as it lies there and holds it to
-// the tables of wall_test.go.
+// The wall's walker reads the module as it is on disk and checks it against the tables in
+// wall_test.go.
 
 type violation struct {
 	file, what string
@@ -29,18 +29,18 @@ func (v violation) String() string {
 	return fmt.Sprintf("%s: %s (linked through %s)", v.file, v.what, strings.Join(v.chain, " → "))
 }
 
-// under says whether pkg is dir or below it.
+// under reports whether pkg is dir or below it.
 func under(pkg, dir string) bool { return pkg == dir || strings.HasPrefix(pkg, dir+"/") }
 
-// A tree is what the wall needs to know of the module's files.
+// A tree is what the wall needs to know about the module's files.
 type tree struct {
 	name     string               // of the module, in go.mod
 	packages map[string][]source  // Go files by package path
-	foreign  map[string][]foreign // files that are not Go, and are no kernels, by package path
-	diverted []violation          // what makes the go command build other files than these
+	foreign  map[string][]foreign // neither Go files nor kernels, by package path
+	diverted []violation          // whatever makes the go command build other files
 }
 
-// A foreign file is one of foreignSuffixes, with what is wrong with it.
+// A foreign file has one of foreignSuffixes; what says what is wrong with it.
 type foreign struct{ name, what string }
 
 // A source is one Go file that is not a test.
@@ -48,15 +48,15 @@ type source struct {
 	name       string
 	imports    []string
 	dots       []string // packages imported with a dot
-	names      []name   // what it names of other packages
-	directives []string // comments that begin with one of refusedDirectives
+	names      []name   // identifiers of other packages it uses
+	directives []string // comments that start with one of refusedDirectives
 }
 
-// A name is an identifier of a package, whatever that is called in the file.
+// A name is an identifier of a package, under the package's real path.
 type name struct{ pkg, ident string }
 
-// readModule parses every non-test Go file of fsys. What lies in testdata,
-// results and hidden folders is not read; walk refuses to import it.
+// readModule parses every non-test Go file of fsys. It skips testdata, results and hidden
+// folders; walk refuses to import from them.
 func readModule(fsys fs.FS) (*tree, error) {
 	t := &tree{packages: map[string][]source{}, foreign: map[string][]foreign{}}
 	err := fs.WalkDir(fsys, ".", func(file string, d fs.DirEntry, err error) error {
@@ -67,7 +67,7 @@ func readModule(fsys fs.FS) (*tree, error) {
 		switch {
 		case d.IsDir() && (strings.HasPrefix(base, ".") && file != "." || base == "testdata" || base == "results"):
 			return fs.SkipDir
-		case base == "vendor": // a link to a folder is none to WalkDir
+		case base == "vendor": // WalkDir does not treat a link to a folder as a folder
 			t.divert(file, "is a vendor folder: its copies would be built, not the modules of go.sum")
 			if d.IsDir() {
 				return fs.SkipDir
@@ -109,8 +109,8 @@ func (t *tree) divert(file, what string) {
 	t.diverted = append(t.diverted, violation{file, what, []string{"the go command"}})
 }
 
-// readMod takes the name of the module from go.mod and refuses replacements,
-// on a line of their own or as a block.
+// readMod takes the module's name from go.mod and refuses replace directives, on a single
+// line or as a block.
 func (t *tree) readMod(b []byte) {
 	for line := range strings.Lines(string(b)) {
 		line, _, _ = strings.Cut(line, "//")
@@ -129,10 +129,9 @@ var (
 	kernelLabel = regexp.MustCompile(`^[a-z][a-z0-9_A-Z]*:$`)
 )
 
-// notArithmetic returns the first line of a kernel that is anything but a
-// function's head, a label, an instruction of arithmetic, or a comment; "" if
-// there is none. It reads what avo prints, one statement a line, and refuses what
-// it cannot read.
+// notArithmetic returns the first line of a kernel that is not a function's head, a
+// label, an arithmetic instruction or a comment; "" if there is none. It reads avo's
+// output, one statement per line, and refuses whatever it cannot read.
 func notArithmetic(text string) string {
 	labels := map[string]bool{}
 	for line := range strings.Lines(text) {
@@ -151,7 +150,7 @@ func notArithmetic(text string) string {
 		case kernelText.MatchString(line) || kernelLabel.MatchString(line):
 		case !arithmetic.MatchString(op) || strings.Contains(operands, "(SB)") || strings.ContainsAny(line, ";\\") ||
 			strings.Contains(line, "/*") || op[0] == 'J' && !labels[operands]:
-			return fmt.Sprintf("line %d is %q: a kernel computes and does nothing else", number, line)
+			return fmt.Sprintf("line %d is %q: a kernel may only compute", number, line)
 		}
 	}
 	return ""
@@ -183,7 +182,7 @@ func readSource(file string, b []byte) (source, error) {
 		if majorVersion.MatchString(as) {
 			as = path.Base(path.Dir(p))
 		}
-		// A package mmap may lie in a folder mmap-go or mmap.v2.
+		// Package mmap may lie in a folder named mmap-go or mmap.v2.
 		for _, word := range strings.FieldsFunc(as, func(r rune) bool { return r == '-' || r == '.' }) {
 			local[word] = p
 		}
@@ -208,7 +207,7 @@ func readSource(file string, b []byte) (source, error) {
 	return s, nil
 }
 
-// check returns every breach in the module's files.
+// check returns every breach in the module.
 func (t *tree) check() []violation {
 	out := slices.Clone(t.diverted)
 	for _, r := range rooms {
@@ -217,8 +216,8 @@ func (t *tree) check() []violation {
 	return out
 }
 
-// walk follows the imports of a room's packages within the module and holds
-// every file on the way, in the room or not, to the room's lists.
+// walk follows the imports of a room's packages within the module. It holds every file on
+// the way, inside the room or not, to the room's lists.
 func (t *tree) walk(r room) (out []violation) {
 	seen := map[string]bool{}
 	var visit func(pkg string, chain []string)
@@ -258,7 +257,7 @@ func (t *tree) walk(r room) (out []violation) {
 	return out
 }
 
-// refuses says why a package may not be linked into the room; "" if it may.
+// refuses returns why a package may not be linked into the room, or "" if it may.
 func (t *tree) refuses(r room, imp string) string {
 	if why := r.bans(imp); why != "" {
 		return why
@@ -284,7 +283,7 @@ func (r room) bans(imp string) string {
 	return ""
 }
 
-// hides returns what a file of a closed room does around its imports.
+// hides returns everything a file of a closed room does that its imports do not show.
 func (s source) hides(chain []string) (out []violation) {
 	for _, p := range s.dots {
 		out = append(out, violation{s.name, "dot import of " + p + ": it hides what is named", chain})
@@ -302,8 +301,8 @@ func (s source) hides(chain []string) (out []violation) {
 	return out
 }
 
-// daemonLinks asks the go command what it links into the daemon, packages of
-// other modules included: for each package, those that import it.
+// daemonLinks asks the go command which packages the daemon links, including other
+// modules' packages. It maps each package to its importers.
 func daemonLinks(flags ...string) (map[string][]string, error) {
 	args := append([]string{"list", "-deps", "-f", `{{.ImportPath}} {{join .Imports " "}}`}, flags...)
 	b, err := exec.Command("go", append(args, "./cmd/cpard")...).Output()
@@ -323,14 +322,14 @@ func daemonLinks(flags ...string) (map[string][]string, error) {
 			by[imp] = append(by[imp], words[0])
 		}
 	}
-	// Not a package: the mark of a file that cgo translates. The standard
-	// library has some where there is a C compiler.
+	// "C" is not a package: it marks a file that cgo translates. The standard library has
+	// some if there is a C compiler.
 	delete(by, "C")
 	return by, nil
 }
 
-// checkLinks holds what the go command links to the list of what the room
-// must never link. The list of what it may is for the module's own files.
+// checkLinks applies the room's bans to everything the go command links. The list of
+// allowed imports applies only to the module's own files.
 func checkLinks(by map[string][]string, r room) (out []violation) {
 	for _, pkg := range slices.Sorted(maps.Keys(by)) {
 		if why := r.bans(pkg); why != "" {
