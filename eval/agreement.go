@@ -18,35 +18,34 @@ import (
 	"cpar/user/rank"
 )
 
-// Agreement says how faithfully the encrypted search follows its plaintext
-// twin, and how much of the truth a forest finds.
+// Agreement says how faithfully the encrypted search follows its plaintext twin, and how
+// many of the true neighbours each search finds.
 type Agreement struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
-	// PlaceAgreement is the share of the places 1 to 10 that hold the same
-	// record encrypted and in the clear, by scheme.
+	// PlaceAgreement is the share of the ranks 1 to 10 with the same record encrypted and
+	// in the clear, by scheme.
 	PlaceAgreement map[string]float64 `json:"place_agreement"`
-	// VisitOrderEqual is the share of requests whose forest visits are the
-	// same records in the same order, encrypted and in the clear. ListOrderEqual
-	// is that of an inverted file, whose lists are ordered by scores with noise
-	// in them.
+	// VisitOrderEqual is the share of requests whose forest visits are the same records
+	// in the same order, encrypted and in the clear. ListOrderEqual is the same for the
+	// inverted file, whose lists are ordered by noisy scores.
 	VisitOrderEqual float64 `json:"visit_order_equal"`
 	ListOrderEqual  float64 `json:"list_order_equal"`
-	// FullEqualsScan is the share of requests for which AP-100 returns what
-	// the scan returns, scores included.
+	// FullEqualsScan is the share of requests for which AP-100 returns the same as the
+	// scan, including scores.
 	FullEqualsScan float64 `json:"ap100_equals_scan"`
-	// Recall is the share of the scan's ten nearest that Algorithm 1 finds, by
-	// AP; encrypted against encrypted. The others are the same for
-	// cpar.SearchByRank, SearchBestBin and SearchIVF.
+	// Recall is the share of the scan's ten nearest that Algorithm 1 finds, by AP, both
+	// encrypted. The others are the same for cpar.SearchByRank, SearchBestBin and
+	// SearchIVF.
 	Recall        map[string]float64 `json:"recall_at_10"`
 	RecallByRank  map[string]float64 `json:"recall_at_10_by_rank"`
 	RecallBestBin map[string]float64 `json:"recall_at_10_best_bin"`
 	RecallIVF     map[string]float64 `json:"recall_at_10_ivf"`
-	// Default is the search that the index is asked by unless told otherwise.
+	// Default is the index's default search.
 	Default string `json:"default_search"`
 }
 
-// recalls is where the recall of a search goes.
+// recalls returns the field for the recall of a search.
 func (a *Agreement) recalls(how cpar.Search) map[string]float64 {
 	switch how {
 	case cpar.SearchByRank:
@@ -62,19 +61,18 @@ func (a *Agreement) recalls(how cpar.Search) map[string]float64 {
 // recallPowers are the AP-X of Agreement.Recall, in tenths of a percent.
 var recallPowers = []uint16{25, 50, 100, 200, 400}
 
-// outcome is one request answered both ways.
+// outcome is one request answered encrypted and in the clear.
 type outcome struct {
 	encrypted, plain         []uint32
 	encryptedPath, plainPath []uint32
 	reply                    *cpar.Reply
 	near                     []rank.Neighbour
-	// sameAsScan is set at AP-100: the same ciphertext, scanned, gives the
-	// same reply.
+	// sameAsScan is set at AP-100 if scanning the same ciphertext gives the same reply.
 	sameAsScan bool
 }
 
-// both answers test request i encrypted and in the clear.
-func (s *Session) both(i int, p cpar.Params) (*outcome, error) {
+// answerBoth answers test request i encrypted and in the clear.
+func (s *Session) answerBoth(i int, p cpar.Params) (*outcome, error) {
 	pending, q, err := s.Builder.RequestVector(s.Requests[i], p)
 	if err != nil {
 		return nil, fmt.Errorf("request %d: %w", i, err)
@@ -160,7 +158,7 @@ func MeasureAgreement(ctx context.Context, s *Session, _ *Corpus, progress user.
 	return a, nil
 }
 
-// outcomes are the answers to all test requests.
+// outcomes are the results of all test requests.
 type outcomes []*outcome
 
 func (s *Session) runAll(ctx context.Context, p cpar.Params, progress user.Progress, name string) (outcomes, error) {
@@ -173,7 +171,7 @@ func (s *Session) runAll(ctx context.Context, p cpar.Params, progress user.Progr
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			run[i], err = s.both(i, p)
+			run[i], err = s.answerBoth(i, p)
 			if progress != nil {
 				progress(name, int(done.Add(1)), len(run))
 			}

@@ -13,7 +13,7 @@ import (
 	"cpar/user/vector"
 )
 
-// The grid of the paper's four panels, and the pairs that errors are taken over.
+// The grid of the paper's four panels, and the number of pairs for errors.
 var (
 	alphas = []float64{0.25, 0.5, 0.75, 1, 1.5, 2}
 	gammas = []float64{10, 30, 100, 300, 1000}
@@ -24,7 +24,7 @@ const (
 	panelRecords  = 2000
 )
 
-// An AlphaGammaRow is one α and γ.
+// An AlphaGammaRow is for one pair of α and γ.
 type AlphaGammaRow struct {
 	Alpha     float64 `json:"alpha"`
 	Gamma     float64 `json:"gamma"`
@@ -35,7 +35,7 @@ type AlphaGammaRow struct {
 	Theory float64 `json:"theory_percent"`
 }
 
-// AlphaGamma is the L1 approximation against its two parameters, PCA-32.
+// AlphaGamma is the L1 approximation for both its parameters, with PCA-32.
 type AlphaGamma struct {
 	Pairs int             `json:"pairs"`
 	Rows  []AlphaGammaRow `json:"rows"`
@@ -44,7 +44,7 @@ type AlphaGamma struct {
 	Mean  float64   `json:"mean_percent"`
 }
 
-// theoryError is √(4/(π·m̂)): by the central limit theorem an estimate is
+// theoryError returns √(4/(π·m̂)) in percent: by the central limit theorem an estimate is
 // D·(1 ± √(2/m̂)), and the mean of |N(0,1)| is √(2/π).
 func theoryError(mhat int) float64 { return 100 * math.Sqrt(4/(math.Pi*float64(mhat))) }
 
@@ -108,7 +108,7 @@ func MeasureAlphaGamma(ctx context.Context, c *Corpus, progress user.Progress) (
 	return a, nil
 }
 
-// levels are those of vectors.
+// levels returns the levels of vectors.
 func levels(list []*vector.Vector) [][]uint16 {
 	out := make([][]uint16, len(list))
 	for i, v := range list {
@@ -117,7 +117,7 @@ func levels(list []*vector.Vector) [][]uint16 {
 	return out
 }
 
-// relativeError is the mean of |estimate − D|/D over all pairs, in percent.
+// relativeError returns the mean of |estimate − D|/D over all pairs, in percent.
 func relativeError(p *embed.Projection, records, requests [][]uint16, exact [][]float64) (float64, error) {
 	zs, err := p.EmbedAll(records)
 	if err != nil {

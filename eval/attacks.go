@@ -8,7 +8,7 @@ import (
 	"image"
 	"image/draw"
 	"image/jpeg"
-	_ "image/png" // a collection may hold them
+	_ "image/png" // collections may contain them
 	"os"
 
 	"cpar"
@@ -19,15 +19,15 @@ import (
 	"cpar/user/profile"
 )
 
-// Attacks is what a cloud learnt that tried.
+// Attacks is what an actively curious cloud learnt.
 type Attacks struct {
 	Records  int          `json:"records"`
 	Requests int          `json:"requests"`
 	Rows     []attack.Row `json:"rows"`
 }
 
-// MeasureAttacks attacks an index of the untouched images with requests for the
-// test images. Profile `network` is attacked where all images have embeddings.
+// MeasureAttacks attacks an index of the untouched images with requests for the test
+// images. It includes profile network if all images have embeddings.
 func MeasureAttacks(ctx context.Context, c *Corpus, progress user.Progress) (*Attacks, error) {
 	collection := &attack.Collection{Train: c.Train, Test: c.Test}
 	if len(c.TestItems) == len(c.Test) {
@@ -40,8 +40,8 @@ func MeasureAttacks(ctx context.Context, c *Corpus, progress user.Progress) (*At
 	return &Attacks{Records: len(c.Train), Requests: len(c.Test), Rows: rows}, nil
 }
 
-// changedCopy is a photo as it comes back from elsewhere: a fiftieth cropped off
-// each edge, and compressed anew at quality 75.
+// changedCopy is a photo as it comes back from elsewhere: cropped by a fiftieth at each
+// edge and recompressed at quality 75.
 func changedCopy(it dataset.Item) (*feature.Vectors, error) {
 	data, err := os.ReadFile(it.Path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"cpar/user/picture"
 )
 
-// A changed copy of a photo is like it, and like no other; what is no photo is told.
+// A changed copy of a photo is similar to it and to no other; a file that is no photo is reported.
 func TestChangedCopy(t *testing.T) {
 	c := photos(t, 2)
 	var plain, copies [2]*feature.Vectors
@@ -44,7 +44,7 @@ func TestChangedCopy(t *testing.T) {
 	}
 }
 
-// Estimates are a table of their own: nothing was tried.
+// Estimates have their own table: nothing was tried.
 func TestAttackTables(t *testing.T) {
 	a := &Attacks{Records: 9, Requests: 8, Rows: []attack.Row{
 		{Attack: "a", Scheme: "cpar", Known: 3, Success: 0.5, Baseline: 0.125, Low: 0.25, High: 0.75, Trials: 8},

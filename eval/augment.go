@@ -26,8 +26,8 @@ import (
 	"cpar/user/feature"
 )
 
-// Collections larger than the real one are made from it, for cost and scaling
-// only; accuracy is measured on untouched images always. Two ways:
+// Collections larger than the real one are made from it, only to measure cost and
+// scaling; accuracy is always measured on untouched images. There are two ways:
 //
 //	pixels    a crop, a flip and a shift of colours of a real photo, whose
 //	          features are then extracted like any other's (up to pixelLimit)
@@ -37,14 +37,14 @@ import (
 // Both are seeded: image i is the same in every run.
 const (
 	augmentSeed = 1
-	// pixelLimit is the n of the paper. Further images are mixed of features.
+	// pixelLimit is the paper's n. Further images are mixed from features.
 	pixelLimit = 20000
-	// augmentSide bounds the longest side of an augmented photo: colours are
-	// counted at that size in any case (package feature).
+	// augmentSide bounds the longest side of an augmented photo: colours are counted at
+	// that size anyway (package feature).
 	augmentSide = 256
 )
 
-// shift is what is done to a photo.
+// shift is a modification of a photo.
 type shift struct {
 	left, top, width, height float64 // the crop, as shares
 	flip                     bool
@@ -112,8 +112,8 @@ func (s shift) colours(img *image.RGBA) {
 	}
 }
 
-// augmentPixels makes images first to first+n of the series: of a photo each,
-// in turn, with its keywords.
+// augmentPixels makes images first to first+n of the series: each from one photo, in
+// turn, with its keywords.
 func augmentPixels(ctx context.Context, items []dataset.Item, first, n int, progress func(done int)) ([]user.Image, error) {
 	load := func(i int) ([]byte, error) {
 		rng := rand.New(rand.NewPCG(augmentSeed, uint64(first+i)))
@@ -138,9 +138,9 @@ func augmentPixels(ctx context.Context, items []dataset.Item, first, n int, prog
 	return out, nil
 }
 
-// mixFeatures makes n images, each of the features of two: a weighted mean for
-// magnitudes and histograms, with five per cent of jitter, and for phases and
-// signs the one's or the other's.
+// mixFeatures makes n images, each from the features of two: a weighted mean for
+// magnitudes and histograms, with five per cent of jitter; for phases and signs the value
+// of one or the other.
 func mixFeatures(ctx context.Context, images []user.Image, n int, progress user.Progress) ([]user.Image, error) {
 	out := make([]user.Image, n)
 	var done atomic.Int64
@@ -164,7 +164,7 @@ func mixFeatures(ctx context.Context, images []user.Image, n int, progress user.
 }
 
 func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
-	share := float32(0.5 + 0.5*rng.Float64()) // of a, whose keywords the image gets
+	share := float32(0.5 + 0.5*rng.Float64()) // weight of a, whose keywords the image gets
 	blend := func(x, y []float32, histogram bool) []float32 {
 		z := make([]float32, len(x))
 		sum := float32(0)
@@ -197,15 +197,15 @@ func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
 			copy(block.Of(out), blend(x, y, block.Kind == feature.Histogram))
 		}
 	}
-	if a.Embedding != nil && b.Embedding != nil { // last: the features are the same with and without
+	if a.Embedding != nil && b.Embedding != nil { // last, so that features do not depend on it
 		out.Embedding = &feature.Embedding{Network: a.Embedding.Network, Values: blend(a.Embedding.Values, b.Embedding.Values, false)}
 	}
 	return out
 }
 
-// embedAugmented gives augmented photos embeddings where the corpus has them:
-// not the network's, which would take minutes and be kept for nothing, but the
-// photo's own mixed with another's, as mix does it. They are for cost only.
+// embedAugmented gives augmented photos embeddings if the corpus has them. They are not
+// computed by the network, which would take minutes and be wasted, but mixed from the
+// photo's own and another's, as in mix. They serve only to measure cost.
 func embedAugmented(c *Corpus, images []user.Image) {
 	for i, im := range images {
 		rng := rand.New(rand.NewPCG(augmentSeed+2, uint64(i)))

@@ -17,20 +17,20 @@ import (
 	"cpar/user/feature"
 )
 
-// Features of augmented photos are kept in files of augmentChunk images, in the
-// folder of the feature cache; an interrupted run loses one of them at most.
+// Features of augmented photos are kept in files of augmentChunk images in the folder of
+// the feature cache; an interrupted run loses at most one file.
 //
 //	augmented-DIGEST-00003.bin   magic "cparaug2" · images (4 bytes) · for each:
 //	                             rgb hsv lab gabor gaborq haar haarq: gaborq and haarq as bytes, of the
 //	                             others the largest value (float32), then 16 bits a value, as shares of it
 //	                             · CRC-32C of all that; little-endian, 13,364 bytes an image
 //
-// DIGEST is of the photos' names and bytes, the seed and the version of package
-// feature. Sixteen bits are finer than the levels that features become.
+// DIGEST covers the photos' names and bytes, the seed and the version of package feature.
+// Sixteen bits are finer than the levels that features become.
 const (
 	augmentChunk = 500
 	augmentMagic = "cparaug2"
-	// augmentedSize is what an image takes.
+	// augmentedSize is the encoded size of an image.
 	augmentedSize = 5*4 + 2*(3*feature.ColorDim+feature.GaborDim+feature.HaarDim) + feature.GaborDim + feature.HaarDim
 )
 
@@ -61,8 +61,8 @@ func (l *Lab) augmented(ctx context.Context, c *Corpus, n int) ([]user.Image, er
 	return out, nil
 }
 
-// augmentedChunk reads a chunk or makes it. Fresh features pass through the
-// encoding too, so that a second run has the same ones.
+// augmentedChunk reads a chunk or creates it. Fresh features pass through the encoding
+// too, so that a second run uses the same ones.
 func (l *Lab) augmentedChunk(ctx context.Context, c *Corpus, path string, first, total int) ([]user.Image, error) {
 	if path != "" {
 		if b, err := os.ReadFile(path); err == nil {
@@ -142,7 +142,7 @@ func decodeAugmented(b []byte) ([]*feature.Vectors, error) {
 		return nil, fmt.Errorf("reading augmented features: %w: %s", cpar.ErrCorrupt, what)
 	}
 	if len(b) < head+4 || string(b[:len(augmentMagic)]) != augmentMagic {
-		return fail("this is no such file")
+		return fail("not such a file")
 	}
 	n := int(binary.LittleEndian.Uint32(b[len(augmentMagic):]))
 	if len(b)-head-4 != n*augmentedSize || crc32.Checksum(b[:len(b)-4], castagnoli) != binary.LittleEndian.Uint32(b[len(b)-4:]) {

@@ -19,13 +19,13 @@ import (
 	"cpar/user/vector"
 )
 
-// keywordsKept is how many keywords the standard protocol gives an image.
+// keywordsKept is the number of keywords per image in the standard protocol.
 const keywordsKept = 5
 
 // A QualityRow is one scheme's annotation quality.
 type QualityRow struct {
 	Scheme string `json:"scheme"`
-	// Approx is AP-X in percent and Search how, for cpar.
+	// Approx is AP-X in percent and Search the kind of search, for cpar.
 	Approx     float64 `json:"approx,omitempty"`
 	Search     string  `json:"search,omitempty"`
 	Neighbours int     `json:"neighbours"`
@@ -47,8 +47,8 @@ type Corel5k struct {
 	JL   JLError      `json:"jl_error"`
 }
 
-// MeasureCorel5k measures P, R and N+ in the clear with exact distances, in
-// the clear through the projection, and encrypted.
+// MeasureCorel5k measures P, R and N+ in the clear with exact distances, in the clear
+// through the projection, and encrypted.
 func MeasureCorel5k(ctx context.Context, s *Session, c *Corpus, progress user.Progress) (*Corel5k, error) {
 	r := new(Corel5k)
 	train, truth := s.keywords(), Keywords(c.Test)
@@ -85,7 +85,7 @@ func MeasureCorel5k(ctx context.Context, s *Session, c *Corpus, progress user.Pr
 	return r, err
 }
 
-// keywords are those of the records.
+// keywords returns the keywords of the records.
 func (s *Session) keywords() [][]string { return Keywords(s.records()) }
 
 func (r outcomes) annotations() [][]string {
@@ -104,8 +104,7 @@ func words(list []rank.Keyword) []string {
 	return out
 }
 
-// annotatePlain ranks the keywords of the k nearest records of each row and
-// keeps the first of them.
+// annotatePlain ranks the keywords of the k nearest records of each row and keeps the first ones.
 func annotatePlain(dis [][]float64, keywords [][]string, k, kept int) [][]string {
 	out := make([][]string, len(dis))
 	for i, row := range dis {
@@ -118,7 +117,7 @@ func annotatePlain(dis [][]float64, keywords [][]string, k, kept int) [][]string
 	return out
 }
 
-// ascending are the places of the values in order, ties by place.
+// ascending returns the indices of the values in ascending order, ties by index.
 func ascending[T cmp.Ordered](values []T) []int {
 	order := make([]int, len(values))
 	for j := range order {
@@ -143,7 +142,7 @@ func (s *Session) eachRequest(ctx context.Context, f func(i int, v *vector.Vecto
 	return group.Wait()
 }
 
-// exactDistances is Dis = D_L1 + D_KL on un-quantised features.
+// exactDistances returns Dis = D_L1 + D_KL on un-quantised features.
 func (s *Session) exactDistances() ([][]float64, error) {
 	records, err := s.unrounded(s.records())
 	if err != nil {
@@ -156,7 +155,7 @@ func (s *Session) exactDistances() ([][]float64, error) {
 	return exactDis(records, requests), nil
 }
 
-// projectedDistances is Dis with the L1 part estimated through the projection:
+// projectedDistances returns Dis with the L1 part estimated through the projection:
 // ‖z − z_s‖²/(m̂·β/2).
 func (s *Session) projectedDistances(ctx context.Context) ([][]float64, error) {
 	records, err := s.Builder.Projector().ProjectAll(s.Builder.Vectors())
@@ -179,10 +178,10 @@ func (s *Session) projectedDistances(ctx context.Context) ([][]float64, error) {
 	})
 }
 
-// jlSeeds is how many projections the error is measured over.
+// jlSeeds is the number of projections for measuring the error.
 const jlSeeds = 5
 
-// jlError measures the projection against the exact L1 distance.
+// jlError compares the projection with the exact L1 distance.
 func (s *Session) jlError(ctx context.Context, progress user.Progress) (JLError, error) {
 	records, err := s.unrounded(s.records())
 	if err != nil {

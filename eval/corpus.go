@@ -1,7 +1,6 @@
-// Package eval is the paper's evaluation: it runs the owner's side and the
-// cloud's side in one process and holds the encrypted search against its
-// plaintext twin. It links both sides of the wall; nothing imports it but its
-// own report and cmd/cpar-eval.
+// Package eval is the paper's evaluation: it runs the owner's side and the cloud's side
+// in one process and compares the encrypted search with its plaintext twin. It links both
+// sides of the wall; only its own report and cmd/cpar-eval import it.
 //
 //	collection   ─▶ Lab (corpus, augmented images, indexes) ─▶ Measure… ─▶ a Result: Tables, Figures
 //	Measurements ─▶ Plan: steps that are kept (step) ─▶ Results ─▶ CSV, plots, page (report)
@@ -28,21 +27,21 @@ import (
 	"cpar/user/vector"
 )
 
-// A Corpus is an annotated collection with its features, divided into what is
-// indexed and what is asked.
+// A Corpus is an annotated collection with its features, divided into images to index and
+// test images.
 type Corpus struct {
 	Train, Test []user.Image
-	// TrainItems and TestItems say which files they were read from; empty for a
-	// corpus that was not read from files.
+	// TrainItems and TestItems are the files of the images; empty if the corpus was not
+	// read from files.
 	TrainItems, TestItems []dataset.Item
 	// Skipped counts images that could not be decoded.
 	Skipped int
 }
 
-// LoadCorpus reads the collection in dir, divided as its split.csv says, or
-// with a held-out tenth. Features are kept in cacheDir, which must not be in
-// the collection; "" for none. network, if not nil, gives every image an
-// embedding, which is kept there too.
+// LoadCorpus reads the collection in dir, divided by its split.csv or with a tenth held
+// out. Features are kept in cacheDir, which must not be inside the collection; "" for
+// none. network, if not nil, gives every image an embedding, which is kept there too.
+// Errors wrap cpar.ErrInput.
 func LoadCorpus(ctx context.Context, dir, cacheDir string, network *network.Encoder, progress user.Progress) (*Corpus, error) {
 	c, err := dataset.Open(dir, dataset.Options{})
 	if err != nil {
@@ -56,7 +55,7 @@ func LoadCorpus(ctx context.Context, dir, cacheDir string, network *network.Enco
 		train, test = dataset.HeldOut(c, 10)
 	}
 	if len(train) == 0 || len(test) == 0 {
-		return nil, fmt.Errorf("reading the collection: %w: %d images to index and %d to ask; both are needed", cpar.ErrInput, len(train), len(test))
+		return nil, fmt.Errorf("reading the collection: %w: %d images to index and %d to test; both are needed", cpar.ErrInput, len(train), len(test))
 	}
 	opt := user.ReadOptions{Progress: progress, Network: network}
 	if cacheDir != "" {
@@ -80,8 +79,7 @@ func LoadCorpus(ctx context.Context, dir, cacheDir string, network *network.Enco
 	return out, nil
 }
 
-// without returns the items that were not skipped, which ReadImages returned
-// images of in this order.
+// without returns the items that were not skipped, in the order of the images from ReadImages.
 func without(items []dataset.Item, skipped []user.Skipped) []dataset.Item {
 	names := map[string]bool{}
 	for _, s := range skipped {
@@ -99,24 +97,24 @@ func Keywords(images []user.Image) [][]string {
 	return out
 }
 
-// A Session is an index that was built, encrypted, written to a folder and
-// loaded as the cloud loads it, with the owner's plaintext beside it.
+// A Session is an index that was built, encrypted, written to a folder and loaded as the
+// cloud loads it, together with the owner's plaintext.
 type Session struct {
 	corpus  *Corpus
 	Builder *user.Builder
 	Cloud   *score.Index
-	// Twin is nil in a session that OpenSession made.
+	// Twin is nil if OpenSession made the session.
 	Twin *user.Twin
 	// Requests are the plaintext vectors of the test images.
 	Requests []*vector.Vector
 	files    *indexdir.Index
 	folder   string
-	// encryption is how long Encrypt took, whole that and Setup.
+	// encryption is the time of Encrypt, whole that of Encrypt and Setup.
 	encryption, whole time.Duration
 }
 
-// NewSession builds an index of the corpus's training images, of scheme cpar where
-// none is named, and its twin.
+// NewSession builds an index of the corpus's training images, with scheme cpar by
+// default, and its twin.
 func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
 	s, err := OpenSession(ctx, c, opt)
 	if err != nil {
@@ -175,7 +173,7 @@ func (s *Session) load(ctx context.Context) error {
 	return nil
 }
 
-// opened is the index as a device has it.
+// opened returns the index as a device sees it.
 func (s *Session) opened() *device.Index {
 	cloud := inProcess(func(q *cpar.Request) (*cpar.Reply, error) { return search.Annotate(s.Cloud, q) })
 	return device.Opened(cloud, s.Builder.Owner, s.Cloud.Manifest)

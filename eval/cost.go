@@ -20,11 +20,10 @@ import (
 // A CostRow is one search on one core.
 type CostRow struct {
 	Name string `json:"name"`
-	// NS is the median time of a request in the cloud, Bytes the ciphertext
-	// read for it.
+	// NS is the median time of a request in the cloud, Bytes the ciphertext read for it.
 	NS    int64 `json:"ns"`
 	Bytes int64 `json:"bytes"`
-	// StreamRatio is the time of a plain sequential read of as many bytes,
+	// StreamRatio is the time of a plain sequential read of the same number of bytes,
 	// measured in the same run, divided by NS.
 	StreamRatio float64 `json:"stream_ratio"`
 
@@ -32,13 +31,13 @@ type CostRow struct {
 	Approx  float64 `json:"approx,omitempty"` // AP-X in percent
 	Visits  float64 `json:"visits"`
 	Speedup float64 `json:"speedup"` // over capia in this run
-	// Bound is what visits alone would allow, MemoryBound what memory leaves of
-	// it: capia's time over that of scoring the same records in the same order.
+	// Bound is the speedup that visits alone would allow. MemoryBound is what memory
+	// leaves of it: capia's time over that of scoring the same records in the same order.
 	Bound       float64 `json:"bound"`
 	MemoryBound float64 `json:"memory_bound,omitempty"`
 }
 
-// A RequestCost is what the owner does and sends for a photo; milliseconds are
+// A RequestCost is what the owner computes and sends for a photo; milliseconds are
 // medians on one core.
 type RequestCost struct {
 	Features float64 `json:"features_ms"`
@@ -50,26 +49,24 @@ type RequestCost struct {
 	Vector int `json:"vector_bytes"`
 	Order  int `json:"order_bytes"`
 	Planes int `json:"planes_bytes"`
-	// Select is decrypting the reply and ranking its keywords.
+	// Select is for decrypting the reply and ranking its keywords.
 	Select float64 `json:"select_ms"`
 }
 
-// A ToolCost is what the paper's single operations cost here, in milliseconds
-// on one core.
+// A ToolCost is the cost of the paper's single operations here, in milliseconds on one core.
 type ToolCost struct {
 	// Vector encrypts a record's vector of VectorDim elements.
 	Vector    float64 `json:"vector_ms"`
 	VectorDim int     `json:"vector_dimension"`
-	// Plane encrypts a plane of |SF|+1 elements, BoxedPlane one of 2·m̂+2 as the
-	// paper boxes it.
+	// Plane encrypts a plane of |SF|+1 elements, BoxedPlane one of 2·m̂+2 as in the paper's box.
 	Plane      float64 `json:"plane_ms"`
 	BoxedPlane float64 `json:"boxed_plane_ms"`
 	BoxedDim   int     `json:"boxed_plane_dimension"`
-	// OPE encrypts the |SF| split values of a request, order-preserving.
+	// OPE encrypts the |SF| split values of a request with order-preserving encryption.
 	OPE float64 `json:"ope_ms"`
 }
 
-// A Cost is what one index costs.
+// A Cost is the cost of one index.
 type Cost struct {
 	Records  int         `json:"n"`
 	Kind     string      `json:"images"`
@@ -81,7 +78,7 @@ type Cost struct {
 	Tools    ToolCost    `json:"tools"`
 }
 
-// costRequests is how many requests a median is of.
+// costRequests is the number of requests behind a median.
 const costRequests = 31
 
 // MeasureCost measures an index of n images: every search in the cloud, the
@@ -122,7 +119,7 @@ func MeasureCost(ctx context.Context, l *Lab, n int) (*Cost, error) {
 func (s *Session) costRows(ctx context.Context, progress user.Progress) ([]CostRow, int, error) {
 	configs := configurations()
 	n := min(costRequests, len(s.Requests))
-	prepared := make([][]asked, len(configs))
+	prepared := make([][]preparedRequest, len(configs))
 	for j, conf := range configs {
 		var err error
 		if prepared[j], err = s.prepare(ctx, conf.p, n); err != nil {
@@ -157,9 +154,9 @@ func (s *Session) costRows(ctx context.Context, progress user.Progress) ([]CostR
 	return rows, n, nil
 }
 
-// streamTime is the median time of reading n bytes of the index in order. Each
-// read goes on where the last one stopped, so that a small one is no more in
-// the cache than a search would find it.
+// streamTime returns the median time of reading n bytes of the index sequentially. Each
+// read continues where the last one stopped, so that a small one is no more in the cache
+// than a search would find it.
 func (s *Session) streamTime(n uint64) int64 {
 	t := s.stream()
 	t.read(s.Cloud.Manifest.Bytes() / 2)
@@ -170,7 +167,7 @@ func (s *Session) streamTime(n uint64) int64 {
 	return median(ns)
 }
 
-// clockMS is the median of n calls in milliseconds, after one that warms up.
+// clockMS returns the median of n calls in milliseconds, after a warm-up call.
 func clockMS(ctx context.Context, n int, f func(i int) error) (float64, error) {
 	var ns []int64
 	for i := range n + 1 {
@@ -190,7 +187,7 @@ func clockMS(ctx context.Context, n int, f func(i int) error) (float64, error) {
 
 func (b *Built) requestCost(ctx context.Context, c *Corpus) (r RequestCost, err error) {
 	const times = 25
-	// A request to the forest, which has all parts that a request can have.
+	// A request to the forest has every part that a request can have.
 	p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: 10, Approx: 100}
 	if len(c.TestItems) > 0 {
 		data := make([][]byte, min(times+1, len(c.TestItems)))
@@ -204,10 +201,10 @@ func (b *Built) requestCost(ctx context.Context, c *Corpus) (r RequestCost, err 
 			return r, err
 		}
 	}
-	var list []asked
+	var list []preparedRequest
 	if r.Encrypt, err = clockMS(ctx, times, func(i int) error {
 		pending, q, err := b.Builder.RequestVector(b.Requests[i%len(b.Requests)], p)
-		list = append(list, asked{pending, q})
+		list = append(list, preparedRequest{pending, q})
 		return err
 	}); err != nil {
 		return r, err
@@ -244,8 +241,8 @@ func (b *Built) requestCost(ctx context.Context, c *Corpus) (r RequestCost, err 
 	return r, err
 }
 
-// toolCost times the paper's operations one by one, with random content: their
-// cost does not depend on it.
+// toolCost times the paper's operations one by one, with random content, on which their
+// cost does not depend.
 func toolCost(ctx context.Context, fields int) (t ToolCost, err error) {
 	const times = 15
 	secret := [32]byte{'c', 'o', 's', 't'}

@@ -41,9 +41,9 @@ func TestErratumSpeedupAtAP25(t *testing.T) {
 	}
 }
 
-// Erratum: the paper splits in JL space, where all coordinates look alike. A forest
-// over the original levels, of which some vary much more than others, finds more of
-// the true nearest with the same visits; that is where an index splits.
+// Erratum: the paper splits in JL space, where all coordinates are statistically alike. A
+// forest over the original levels, some of which vary much more than others, finds more
+// true neighbours with the same visits; so an index splits there.
 func TestErratumSplitsInTheOriginalSpace(t *testing.T) {
 	const m, records, requests = 128, 1000, 60
 	mHat := embed.Dimension(m, vector.Beta, profile.Alpha, profile.Gamma)
@@ -82,16 +82,14 @@ func TestErratumSplitsInTheOriginalSpace(t *testing.T) {
 	if original < projected+0.1 {
 		t.Error("JL space would have done")
 	}
-	// The fields of an index are levels: of PCA-128 there are 672, where JL space
-	// has 1,008 coordinates.
+	// The fields of an index are levels: PCA-128 has 672, where JL space has 1,008 coordinates.
 	s := mustSession(t, 100)
 	if fields, most := int(s.Cloud.Manifest.Fields), len(s.Requests[0].Levels); fields > most {
 		t.Errorf("the index splits %d fields of %d", fields, most)
 	}
 }
 
-// forestRecall is the share of the ten nearest by scores that a forest over rows
-// finds at AP-10.
+// forestRecall is the share of the ten nearest by scores that a forest over rows finds at AP-10.
 func forestRecall[T kdforest.Number](t *testing.T, rows, requests [][]T, scores [][]float64) float64 {
 	t.Helper()
 	f, planes, err := kdforest.Build(rows, kdforest.BuildOptions{})
@@ -121,7 +119,7 @@ func recordsOf(hits []kdforest.Hit) (out []uint32) {
 	return out
 }
 
-// givenScores is a space whose distances are known and whose planes cut rows.
+// givenScores is a space with given distances whose planes cut rows.
 type givenScores[T kdforest.Number] struct {
 	planes  []kdforest.Plane[T]
 	request []T

@@ -9,14 +9,14 @@ import (
 	"cpar/internal/paper"
 )
 
-// Drawn is a Result that shows itself as figures too. beside are the results of the
-// same run, itself among them.
+// Drawn is a Result that also has figures. beside holds all results of the same run,
+// including this one.
 type Drawn interface {
 	Result
 	Figures(beside *Results) []plot.Figure
 }
 
-// Figures are the plots of what was measured, in the order of a report.
+// Figures returns the plots of all results, in the order of a report.
 func (r *Results) Figures() []plot.Figure {
 	var out []plot.Figure
 	for _, x := range r.Each {
@@ -27,7 +27,7 @@ func (r *Results) Figures() []plot.Figure {
 	return out
 }
 
-// drawnSearches are how ours are drawn everywhere.
+// drawnSearches says how our searches are drawn in every figure.
 var drawnSearches = []struct {
 	name   string
 	search cpar.Search
@@ -45,7 +45,7 @@ func apAxis() plot.Axis {
 	return plot.Axis{Label: "AP-X, per cent of the records that may be visited", Log: true, Ticks: apTicks}
 }
 
-// pick makes points of the rows of one search.
+// pick makes points from the rows of one search.
 func pick(s *Sweep, how cpar.Search, point func(SweepRow) plot.Point) []plot.Point {
 	var out []plot.Point
 	for _, row := range s.Rows {
@@ -95,16 +95,16 @@ func (s *Sweep) tradeoffs(large *Cost, p *paper.Paper) []plot.Figure {
 		"R at five keywords in % of capia's", func(row SweepRow) Interval { return row.RelativeStandard }))
 }
 
-// largeTradeoff has the speed of the large index and the accuracy of the
-// untouched one: the large one is made from the same photographs, and accuracy
-// on it would be flattered.
+// largeTradeoff combines the speed of the large index with the accuracy of the untouched
+// one: the large one is made from the same photographs, so its own accuracy would be
+// flattering.
 func (s *Sweep) largeTradeoff(c *Cost, theirs plot.Series) plot.Figure {
 	speed := map[string]float64{}
 	for _, row := range c.Rows {
 		speed[row.Name] = row.Speedup
 	}
 	f := plot.Figure{Name: "tradeoff-large", Title: fmt.Sprintf("The same, speed at n = %s", Thousands(c.Records)),
-		Caption: fmt.Sprintf("Speed of an index of %s, made of the same photographs; accuracy of the index of untouched images, at the same AP.", Thousands(c.Records)),
+		Caption: fmt.Sprintf("Speed of an index of %s images made from the same photographs; accuracy of the index of untouched images, at the same AP.", Thousands(c.Records)),
 		X:       plot.Axis{Label: "accuracy in % of capia's, the paper's protocol"}, Y: plot.Axis{Label: "times faster than capia", Log: true}}
 	for _, how := range drawnSearches {
 		f.Series = append(f.Series, plot.Series{Name: how.name, Colour: how.colour, Points: pick(s, how.search, func(row SweepRow) plot.Point {
@@ -147,10 +147,10 @@ func (c *Cost) Figures(*Results) []plot.Figure {
 	p := paper.Values()
 	n := Thousands(c.Records)
 	f := plot.Figure{Name: "cost", Title: fmt.Sprintf("Cloud time a request, n = %s", n),
-		Caption: fmt.Sprintf("One core, median of %d requests. The paper's are seconds of its own machine and language at n = 20,000; hollow are the points of which it states the value.", c.Requests),
+		Caption: fmt.Sprintf("One core, median of %d requests. The paper's points are seconds on its own machine and in its language, at n = 20,000; hollow points are those for which it states a value.", c.Requests),
 		X:       apAxis(), Y: plot.Axis{Label: "seconds", Log: true}}
 	speeds := plot.Figure{Name: "cost-speedup", Title: fmt.Sprintf("Times faster than capia, n = %s", n),
-		Caption: "Dashed is what fewer visits would allow if a visit cost what a record of the scan does; purple is what is left when the same rows are read in the order of the visits and nothing else is done. The paper's points are the quotients of its seconds.",
+		Caption: "Dashed: what fewer visits would allow if a visit cost as much as a record in the scan; purple: what remains if the same rows are read in the order of the visits and nothing else is done. The paper's points are quotients of its seconds.",
 		X:       apAxis(), Y: plot.Axis{Label: "times faster than capia", Log: true}}
 	var scan float64
 	for _, how := range drawnSearches {
@@ -189,10 +189,10 @@ func (c *Cost) Figures(*Results) []plot.Figure {
 	return []plot.Figure{f, speeds, c.Roofline.figure(c.Records)}
 }
 
-// figure has both limits as lines and the batches as points.
+// figure draws both limits as lines and the batches as points.
 func (r *Roofline) figure(records int) plot.Figure {
 	f := plot.Figure{Name: "roofline", Title: fmt.Sprintf("Scans by the batch, n = %s, one core", Thousands(records)),
-		Caption: fmt.Sprintf("The roofline: memory gives %s GB/s, the multiplier (%s) %s·10⁹ products of words a second. More requests in one pass over memory make more of every byte, until multiplying is what takes the time.", num(r.BandwidthGBs, 1), r.Kernels, num(r.MultipliesGs, 1)),
+		Caption: fmt.Sprintf("The roofline: memory gives %s GB/s, the multiplier (%s) %s·10⁹ products of words a second. More requests in one pass over memory use every byte more often, until multiplying takes most of the time.", num(r.BandwidthGBs, 1), r.Kernels, num(r.MultipliesGs, 1)),
 		X:       plot.Axis{Label: "multiplications for a byte read", Log: true, Ticks: []float64{0.125, 0.25, 0.5, 1, 2, 4, 8}},
 		Y:       plot.Axis{Label: "multiplications a nanosecond", Log: true, Ticks: []float64{1, 2, 5, 10, 20}}}
 	points := plot.Series{Name: "batches of 1 to 64 scans", Colour: plot.Blue}
@@ -222,8 +222,7 @@ func (s *Sweep) speedupFigure() plot.Figure {
 	return f
 }
 
-// Figures implements Drawn: the paper's four panels, error and dimension against α
-// and γ.
+// Figures implements Drawn: the paper's four panels, error and dimension against α and γ.
 func (a *AlphaGamma) Figures(*Results) []plot.Figure {
 	p := paper.Values()
 	alpha := plot.Axis{Label: "α  (γ = 100)", Ticks: []float64{0.25, 0.5, 0.75, 1, 1.5, 2}}
@@ -274,7 +273,7 @@ func (l *PCALoss) Figures(*Results) []plot.Figure {
 	return []plot.Figure{f}
 }
 
-// flannLook is how a curve of the comparison is drawn.
+// flannLook says how a curve of the comparison is drawn.
 func flannLook(c FLANNCurve) plot.Series {
 	search := map[string]string{"by-rank": "by rank", "depth-first": "Algorithm 1"}[c.Search]
 	switch {

@@ -13,16 +13,15 @@ import (
 )
 
 const (
-	flannNear  = 10 // neighbours asked for
+	flannNear  = 10 // neighbours requested
 	flannTrees = 10
-	// flannBuilds is how many forests a figure is the mean of. FLANN's are
-	// never twice the same, and one forest's recall is off by 0.01 or so.
+	// flannBuilds is the number of forests averaged for a figure. FLANN's differ in every
+	// run, and the recall of one forest is off by about 0.01.
 	flannBuilds = 3
 	pcaDims     = 64
 )
 
-// flannPowers are the shares of the records that are visited, in tenths of a
-// percent.
+// flannPowers are the shares of records visited, in tenths of a percent.
 var flannPowers = []int{5, 10, 15, 25, 50, 75, 100, 150, 200, 300, 400, 600}
 
 // flannRecalls are the recalls at which forests are compared.
@@ -31,68 +30,64 @@ var flannRecalls = []float64{0.8, 0.9}
 // The libraries of a FLANNRow.
 const (
 	LibraryFLANN     = "flann"
-	LibraryLeaf      = "cpar-plain-leaf"     // records in leaves only, as FLANN's
-	LibraryNode      = "cpar-plain-node"     // a record at every node, as the paper's
+	LibraryLeaf      = "cpar-plain-leaf"     // records in leaves only, as in FLANN
+	LibraryNode      = "cpar-plain-node"     // a record at every node, as in the paper
 	LibraryEncrypted = "cpar-encrypted-node" // what the cloud does
 )
 
-// FLANN is the forest of package kdforest held against FLANN's randomized
-// kd-forest, over the same vectors, with as many trees and the same distance:
-// recall of the true ten nearest against records visited and against time.
+// FLANN compares the forest of package kdforest with FLANN's randomized kd-forest, on the
+// same vectors, with as many trees and the same distance: recall of the true ten nearest
+// against records visited and against time.
 //
-// Spaces: jl1296, the integers that Johnson and Lindenstrauss's projection makes
-// of a photo's 864 levels, squared L2; pca64, the first 64 principal components
-// of its 864 L1 coordinates, squared L2, which orders as L2.
+// Spaces: jl1296, the integers that Johnson and Lindenstrauss's projection makes from a
+// photo's 864 levels, with squared L2; pca64, the first 64 principal components of its
+// 864 L1 coordinates, with squared L2, which has the same order as L2.
 //
-// Everything runs on one core, one request at a time: FLANN in C++ as its
-// headers compile with -O3, ours in plain Go, both on float32. The encrypted
-// forest works on 64-bit words, splits in levels, and adds the divergence of lab
-// to the distance; its recall is against its own scan. So its visits compare
-// with those of the plain forest over levels rather than with FLANN's; its time
-// is the price that privacy has.
+// Everything runs on one core, one request at a time: FLANN in C++, compiled from its
+// headers with -O3, ours in plain Go, both on float32. The encrypted forest works on
+// 64-bit words, splits in levels, and adds the divergence of lab to the distance; its
+// recall is relative to its own scan. So its visits compare with those of the plain
+// forest over levels rather than with FLANN's; its time is the price of privacy.
 type FLANN struct {
 	Records    int `json:"records"`
 	Requests   int `json:"requests"`
 	Neighbours int `json:"neighbours"`
 	Trees      int `json:"trees"`
-	// Builds is how many forests each figure is the mean of, but for the
-	// encrypted ones.
+	// Builds is the number of forests averaged for each figure, except for the encrypted ones.
 	Builds int          `json:"builds"`
 	Points []FLANNRow   `json:"rows"`
 	Equal  []FLANNEqual `json:"equal_recall"`
 	Price  []FLANNPrice `json:"price_of_privacy"`
-	// LeafWithin10 says whether, at every recall and in every space compared,
-	// our forest with records in leaves visits at most a tenth more than FLANN.
+	// LeafWithin10 says whether our forest with records in leaves visits at most a tenth
+	// more than FLANN, at every recall and in every space compared.
 	LeafWithin10 bool `json:"leaf_visits_within_10_percent"`
 }
 
 // A FLANNRow is one point of a curve.
 type FLANNRow struct {
 	FLANNCurve
-	// Visits is the bound on distinct records visited, FLANN's checks, and
-	// Approx the same in percent of the records.
+	// Visits is the bound on distinct records visited (FLANN's checks), and Approx the
+	// same in percent of the records.
 	Visits int     `json:"visits"`
 	Approx float64 `json:"approx"`
-	// Visited is the mean of what was visited: fewer where nothing within
-	// reach was left.
+	// Visited is the mean number actually visited: less if nothing within reach was left.
 	Visited float64 `json:"visited"`
 	Recall  float64 `json:"recall_at_10"`
 	Micros  float64 `json:"us_per_request"`
 }
 
-// A FLANNCurve names what was measured.
+// A FLANNCurve identifies a curve.
 type FLANNCurve struct {
 	Space   string `json:"space"`
 	Library string `json:"library"`
 	// Search is best-bin, by-rank, depth-first or scan.
 	Search string `json:"search"`
-	// Splits is what the trees divide: the vectors that are compared, or the
-	// 864 levels that they were made of.
+	// Splits is what the trees divide: the compared vectors, or the 864 levels behind them.
 	Splits string `json:"splits"`
 }
 
-// A FLANNEqual is a curve read off at a recall, by linear interpolation, and
-// held against FLANN's in the same space.
+// A FLANNEqual is a curve interpolated linearly at a given recall, compared with FLANN's
+// in the same space.
 type FLANNEqual struct {
 	FLANNCurve
 	Recall          float64 `json:"recall_at_10"`
@@ -102,9 +97,9 @@ type FLANNEqual struct {
 	TimeOverFLANN   float64 `json:"time_over_flann"`
 }
 
-// A FLANNPrice is how much longer the encrypted forest takes than another
-// search: than FLANN at equal recall, by its fastest search, and than the same
-// search in the clear at equal visits.
+// A FLANNPrice is how much longer the encrypted forest takes than another search: than
+// FLANN at equal recall, by its fastest search, and than the same search in the clear at
+// equal visits.
 type FLANNPrice struct {
 	At        string     `json:"at"`
 	Encrypted FLANNCurve `json:"encrypted"`
@@ -112,8 +107,8 @@ type FLANNPrice struct {
 	Factor    float64    `json:"factor"`
 }
 
-// flannOfCorpus measures an index of its own: the encrypted forest there is the
-// paper's, which splits levels and has a record at every node.
+// flannOfCorpus measures a separate index: its encrypted forest is the paper's, which
+// splits levels and has a record at every node.
 func flannOfCorpus(ctx context.Context, c *Corpus, progress user.Progress) (*FLANN, error) {
 	s, err := NewSession(ctx, c, user.Options{Split: user.SplitOriginal, Place: cpar.PlaceNode, Lists: user.None, Progress: progress})
 	if err != nil {
@@ -123,8 +118,8 @@ func flannOfCorpus(ctx context.Context, c *Corpus, progress user.Progress) (*FLA
 	return MeasureFLANN(ctx, s, progress)
 }
 
-// MeasureFLANN compiles the driver of FLANN (newPeer), runs it and our
-// forests over the vectors of s, and then the encrypted forest of s.
+// MeasureFLANN compiles the driver of FLANN (newPeer), runs it and our forests over the
+// vectors of s, and then the encrypted forest of s. Errors wrap cpar.ErrInput.
 func MeasureFLANN(ctx context.Context, s *Session, progress user.Progress) (*FLANN, error) {
 	if s.Twin == nil {
 		return nil, fmt.Errorf("comparing with FLANN: %w: the session has no plaintext of its records", cpar.ErrInput)
@@ -162,12 +157,12 @@ func MeasureFLANN(ctx context.Context, s *Session, progress user.Progress) (*FLA
 	return f, nil
 }
 
-// vectorTable is the vectors of one space, row after row.
+// vectorTable holds the vectors of one space, row by row.
 type vectorTable struct {
 	name              string
 	d                 int
 	records, requests [][]float32
-	truth             [][]uint32 // the nearest of every request, see nearest
+	truth             [][]uint32 // the nearest of every request, see setTruth
 }
 
 func (s *Session) jlTable() (*vectorTable, error) {
@@ -231,8 +226,8 @@ func single(x []float64) []float32 {
 	return out
 }
 
-// visits are the numbers of visits to measure at, ascending, each once: in a
-// small collection several shares are the same number.
+// visits returns the numbers of visits to measure, ascending and distinct: in a small
+// collection several shares are the same number.
 func (f *FLANN) visits() ([]int, error) {
 	var list []int
 	for _, tenths := range flannPowers {
@@ -252,8 +247,8 @@ func (f *FLANN) row(c FLANNCurve, visits int, visited, recall, seconds float64) 
 	})
 }
 
-// at reads a curve off where it first reaches a recall. It reports false if the
-// curve begins above it or never gets there.
+// at interpolates a curve where it first reaches a recall. It reports false if the curve
+// begins above it or never reaches it.
 func (f *FLANN) at(c FLANNCurve, recall float64) (visited, micros float64, ok bool) {
 	var last FLANNRow
 	for _, r := range f.Points { // ascending in visits, curve by curve
@@ -272,7 +267,7 @@ func (f *FLANN) at(c FLANNCurve, recall float64) (visited, micros float64, ok bo
 	return 0, 0, false
 }
 
-// compare reads all curves off at the recalls of interest.
+// compare interpolates all curves at the recalls of interest.
 func (f *FLANN) compare() {
 	f.LeafWithin10 = true
 	var curves []FLANNCurve
@@ -296,7 +291,7 @@ func (f *FLANN) compare() {
 			f.Equal = append(f.Equal, e)
 			found[c] = e
 		}
-		var best *FLANNEqual // of the encrypted searches
+		var best *FLANNEqual // best of the encrypted searches
 		for _, c := range curves {
 			switch e, ok := found[c]; c.Library {
 			case LibraryLeaf:
@@ -317,8 +312,7 @@ func (f *FLANN) compare() {
 	f.compareVisits()
 }
 
-// compareVisits holds the encrypted searches against the same searches in the
-// clear at AP-10.
+// compareVisits compares the encrypted searches with the same searches in the clear at AP-10.
 func (f *FLANN) compareVisits() {
 	for _, e := range f.Points {
 		for _, p := range f.Points {

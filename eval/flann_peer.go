@@ -19,24 +19,24 @@ import (
 	"cpar/internal/hint"
 )
 
-// The driver is compiled on the machine that measures, so that FLANN is as fast
-// as that machine's compiler makes it.
+// The driver is compiled on the measuring machine, so that FLANN is as fast as its
+// compiler can make it.
 //
 //go:embed peer/flann.cpp
 var peerSource []byte
 
-// peerFlags compile the driver: as Debian compiles FLANN, and with the loops
-// unrolled, which its distances gain from. No instruction sets beyond the
-// machine's baseline, as the Go compiler uses none.
+// peerFlags compile the driver as Debian compiles FLANN, but with unrolled loops, which
+// speeds up its distances. They enable no instruction sets beyond the baseline, as in the
+// Go compiler.
 var peerFlags = []string{"-std=c++17", "-O3", "-DNDEBUG", "-w"}
 
-// peer is the compiled driver in a folder of its own.
+// peer is the compiled driver in its own folder.
 type peer struct {
 	folder, program string
 }
 
-// newPeer compiles the driver. Where there is no compiler or no FLANN the error
-// wraps cpar.ErrInput and its hint names the packages to install.
+// newPeer compiles the driver. If there is no compiler or no FLANN the error wraps
+// cpar.ErrInput and its hint names the packages to install.
 func newPeer(ctx context.Context) (*peer, error) {
 	missing := func(format string, args ...any) error {
 		err := fmt.Errorf("compiling the driver of FLANN: %w: %s", cpar.ErrInput, fmt.Sprintf(format, args...))
@@ -73,23 +73,23 @@ func newPeer(ctx context.Context) (*peer, error) {
 
 func (p *peer) close() { os.RemoveAll(p.folder) }
 
-// peerLine is one line that the driver prints.
+// peerLine is one line of the driver's output.
 type peerLine struct {
 	Search  string  `json:"search"` // kdtree or scan
 	Build   int     `json:"build"`
 	Checks  int     `json:"checks"`
 	Recall  float64 `json:"recall"`
-	Seconds float64 `json:"seconds"` // a request
-	Visited float64 `json:"visited"` // a request: distances computed
+	Seconds float64 `json:"seconds"` // per request
+	Visited float64 `json:"visited"` // per request: distances computed
 }
 
 const (
-	peerUnlimited = -1 // checks without a bound
+	peerUnlimited = -1 // unlimited checks
 	peerScan      = 0  // instead of checks: FLANN's linear search
 )
 
-// run writes the vectors once and runs the driver over them. line is told of
-// every result as it comes.
+// run writes the vectors once and runs the driver over them. It calls line for every
+// result as it arrives.
 func (p *peer) run(ctx context.Context, t *vectorTable, trees, builds int, checks []int, line func(peerLine)) error {
 	args := []string{filepath.Join(p.folder, "records"), filepath.Join(p.folder, "requests"), filepath.Join(p.folder, "truth")}
 	bits := func(rows [][]float32) [][]uint32 {
@@ -129,7 +129,7 @@ func (p *peer) run(ctx context.Context, t *vectorTable, trees, builds int, check
 	for lines.Scan() {
 		var l peerLine
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil && bad == nil {
-			bad = fmt.Errorf("reading what the driver of FLANN says: %w", err)
+			bad = fmt.Errorf("reading the output of FLANN's driver: %w", err)
 			continue
 		}
 		line(l)
@@ -143,8 +143,7 @@ func (p *peer) run(ctx context.Context, t *vectorTable, trees, builds int, check
 	return bad
 }
 
-// writeTable writes n and d and then n·d values, all little-endian and of four
-// bytes.
+// writeTable writes n and d and then n·d values, all little-endian, four bytes each.
 func writeTable(name string, rows [][]uint32) error {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(len(rows)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(rows[0])))

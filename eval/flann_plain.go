@@ -27,8 +27,8 @@ func flannCurve(space string) FLANNCurve {
 	return FLANNCurve{Space: space, Library: LibraryFLANN, Search: searchBestBin, Splits: splitsVectors}
 }
 
-// flannChoices are FLANN's own: a dimension of the five of greatest variance,
-// drawn evenly, the variance of 101 records, and a split at the mean.
+// flannChoices are FLANN's own: a dimension drawn evenly from the five of greatest
+// variance over 101 records, and a split at the mean.
 func flannChoices(place kdforest.Place, build int) kdforest.BuildOptions {
 	return kdforest.BuildOptions{
 		Trees: flannTrees, Top: 5, Sample: 101, Draw: kdforest.DrawEvenly, Split: kdforest.SplitMean,
@@ -36,7 +36,7 @@ func flannChoices(place kdforest.Place, build int) kdforest.BuildOptions {
 	}
 }
 
-// flannRun is a FLANN in the making.
+// flannRun is a FLANN in progress.
 type flannRun struct {
 	*FLANN
 	peer     *peer
@@ -112,8 +112,8 @@ func (m *flannRun) flann(ctx context.Context, t *vectorTable, visits []int) erro
 	return nil
 }
 
-// plain measures one of our forests, on one core, averaged over its builds.
-// ask lays request i before the space.
+// plain measures one of our forests on one core, averaged over its builds. ask sets
+// request i in the space.
 func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, space kdforest.Space, ask func(i int), build func(int) (*kdforest.Forest, error), opt kdforest.Options, visits []int) error {
 	type mean struct {
 		visited, hits int
@@ -158,8 +158,8 @@ func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, spac
 	return nil
 }
 
-// levels measures the plain counterpart of the encrypted forest: the defaults,
-// split in levels, records compared in the projection.
+// levels measures the plain counterpart of the encrypted forest: the defaults, with
+// splits in levels and records compared in the projection.
 func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *Session) error {
 	visits, err := m.visits()
 	if err != nil {
@@ -185,8 +185,8 @@ func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *Session) error
 	return nil
 }
 
-// encrypted measures the cloud on the ciphertexts of s, and its scan. Recall
-// is against that scan. What is timed is the cloud's part, on one core.
+// encrypted measures the cloud on the ciphertexts of s, and its scan, to which recall is
+// relative. Only the cloud's part is timed, on one core.
 func (m *flannRun) encrypted(ctx context.Context, space string, s *Session) error {
 	queries := make([]*cpar.Request, len(s.Requests))
 	truth := make([][]uint32, len(s.Requests))
@@ -262,8 +262,8 @@ func (m *flannRun) encrypted(ctx context.Context, space string, s *Session) erro
 	return nil
 }
 
-// setTruth finds the k nearest of every request by brute force, in float64:
-// neither library's own rounding.
+// setTruth finds the k nearest of every request by brute force in float64, free of either
+// library's rounding.
 func (t *vectorTable) setTruth(k int) {
 	t.truth = make([][]uint32, len(t.requests))
 	exact := &exactSpace{records: t.records}
@@ -291,15 +291,15 @@ func (s *exactSpace) Score(records []uint32, scores []int64) {
 			d := float64(x) - float64(s.request[j])
 			sum += d * d
 		}
-		scores[i] = int64(math.Float64bits(sum)) // not negative: bits order as values
+		scores[i] = int64(math.Float64bits(sum)) // non-negative: bits have the order of values
 	}
 }
 
-// vectorSpace is one request among vectors in the clear: squared L2 in float32,
-// whose bits are the scores.
+// vectorSpace is one request among vectors in the clear: squared L2 in float32, whose
+// bits are the scores.
 type vectorSpace struct {
 	*vectorTable
-	flat    []float32 // the records, one after another
+	flat    []float32 // the records, concatenated
 	request []float32
 	planes  []kdforest.Plane[float32]
 }
@@ -321,7 +321,7 @@ func (s *vectorSpace) Score(records []uint32, scores []int64) {
 	}
 }
 
-// Beyond: one plane, by itself, is a bound that holds.
+// Beyond: a single plane is a valid bound.
 func (s *vectorSpace) Beyond(plane uint32, worst int64) bool {
 	return s.Distance(plane) > s.Reach(worst)
 }
@@ -336,8 +336,8 @@ func (s *vectorSpace) Reach(worst int64) float64 {
 	return float64(math.Float32frombits(uint32(worst)))
 }
 
-// squaredL2 adds up in four lanes, as FLANN does: one sum alone would wait for
-// itself. Eight at a time and through arrays, which cost one check of bounds.
+// squaredL2 sums in four lanes, as FLANN does: a single sum would wait for itself. It
+// takes eight at a time through arrays, at the cost of one bounds check.
 func squaredL2(a, b []float32) float32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float32
@@ -362,8 +362,8 @@ func squaredL2(a, b []float32) float32 {
 	return s0 + s1 + (s2 + s3)
 }
 
-// levelSpace compares in the projection and splits in levels, where planes are
-// known by order alone.
+// levelSpace compares in the projection and splits in levels, where only the order of
+// planes is known.
 type levelSpace struct {
 	vectorSpace
 	levels []uint16

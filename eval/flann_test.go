@@ -19,8 +19,8 @@ import (
 	"cpar/user"
 )
 
-// flannPeer compiles the driver, or skips the test where that cannot be done.
-// CPAR_FLANN=required fails it instead.
+// flannPeer compiles the driver, or skips the test if it cannot. With CPAR_FLANN=required
+// the test fails instead.
 func flannPeer(t *testing.T) *peer {
 	t.Helper()
 	p, err := newPeer(context.Background())
@@ -65,7 +65,7 @@ func randomTable(seed uint64, n, requests, d int, noise float64) *vectorTable {
 	return t
 }
 
-// The tests that need nothing but the driver share one.
+// The tests that need only the driver share one.
 func TestFLANN(t *testing.T) {
 	p := flannPeer(t)
 	t.Run("unlimited is brute force", func(t *testing.T) { testUnlimited(t, p) })
@@ -73,14 +73,14 @@ func TestFLANN(t *testing.T) {
 	t.Run("refuses", func(t *testing.T) { testDriverRefuses(t, p) })
 }
 
-// FLANN without a bound on checks, and its scan, find what our brute force
-// finds; so do the bits of our float32 distances.
+// FLANN without a bound on checks, and its scan, find the same as our brute force; so do
+// the bits of our float32 distances.
 func testUnlimited(t *testing.T, p *peer) {
 	table := randomTable(1, 500, 60, 20, 1)
 	lines := 0
 	if err := p.run(context.Background(), table, 1, 1, []int{peerUnlimited, peerScan}, func(l peerLine) {
 		lines++
-		// Even so FLANN leaves out what it holds to be out of reach.
+		// Even so FLANN skips what it considers out of reach.
 		if l.Recall != 1 || l.Seconds <= 0 || l.Visited > 500 || l.Search == searchScan && l.Visited != 500 {
 			t.Errorf("%+v", l)
 		}
@@ -105,9 +105,9 @@ func testUnlimited(t *testing.T, p *peer) {
 	}
 }
 
-// With FLANN's choices, records in leaves and best bin first, our forest is
-// FLANN's: it finds as much with as many visits, and stops where FLANN stops.
-// FLANN's forests differ from run to run; the mean of four is off by 0.005 or so.
+// With FLANN's choices, records in leaves and best bin first, our forest equals FLANN's:
+// it finds as much with as many visits, and stops where FLANN stops. FLANN's forests
+// differ from run to run; the mean of four is off by about 0.005.
 func testVisits(t *testing.T, p *peer) {
 	m := &flannRun{peer: p, FLANN: &FLANN{Records: 2000, Requests: 150, Neighbours: 10, Trees: flannTrees, Builds: 4}}
 	if err := m.space(context.Background(), randomTable(2, 2000, 150, 24, 0.5)); err != nil {
@@ -147,7 +147,7 @@ func testVisits(t *testing.T, p *peer) {
 	}
 }
 
-// The driver refuses what it cannot use, and its words reach the caller.
+// The driver refuses unusable input, and its message reaches the caller.
 func testDriverRefuses(t *testing.T, p *peer) {
 	table := randomTable(3, 50, 5, 4, 1)
 	fail := func(name, want string, err error) {
@@ -169,8 +169,7 @@ func testDriverRefuses(t *testing.T, p *peer) {
 	}
 }
 
-// Where there is no compiler, or one that knows no FLANN, the error says what
-// to install and leaves nothing behind.
+// Without a compiler, or without FLANN, the error says what to install and leaves nothing behind.
 func TestFLANNMissing(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -190,8 +189,8 @@ func TestFLANNMissing(t *testing.T) {
 	}
 }
 
-// The whole comparison on a small collection: every curve is there, and the
-// table, the JSON and the page for people say the same.
+// The whole comparison on a small collection: every curve exists, and the table, the JSON
+// and the page agree.
 func TestMeasureFLANN(t *testing.T) {
 	s := session(t, syntheticCorpus(4, 120, 8), user.Options{})
 	stages := map[string]bool{}
@@ -284,7 +283,7 @@ func TestFLANNAtEqualRecall(t *testing.T) {
 	if fmt.Sprint(got) != want {
 		t.Errorf("prices %v, want %v", got, want)
 	}
-	// A tenth and a little more.
+	// A little more than a tenth.
 	f.Points[4].Visited = 122
 	f.compare()
 	if f.LeafWithin10 {

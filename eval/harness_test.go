@@ -29,15 +29,15 @@ import (
 	"cpar/user/feature"
 )
 
-// lab is a lab of images that were never files.
+// lab makes a lab of images that never were files.
 func lab(t testing.TB, train, test int) *Lab {
 	l := &Lab{corpus: syntheticCorpus(3, train, test), digest: "made"}
 	t.Cleanup(l.Close)
 	return l
 }
 
-// A whole run keeps what it measures, goes on after a failure, says what
-// failed, and the next run measures nothing that is there.
+// A whole run keeps its measurements, continues after a failure, reports what failed, and
+// the next run measures nothing that exists.
 func TestPlanAll(t *testing.T) {
 	t.Setenv("PATH", "") // no compiler, so no FLANN: TestMeasureFLANN has it
 	p := &Plan{Lab: lab(t, 120, 10), Runner: &step.Runner{Dir: t.TempDir(), Identity: "test " + Machine()}, N: 100, Most: 0}
@@ -58,7 +58,7 @@ func TestPlanAll(t *testing.T) {
 		t.Errorf("scaling without a size and FLANN without a compiler cannot work, but: %v, %v", err, first.Failed)
 	}
 	alone := map[string]any{"N": 0, "Network": "", "Runtime": ""}
-	// The steps that are kept, and what each depends on besides the collection.
+	// The kept steps, and what each depends on besides the collection.
 	steps := map[string]any{"sweep": nil, "corel5k": nil, "agreement": nil, "samples": nil, "alphagamma": nil, "pca": nil, "structures": nil,
 		"attacks": alone, "cost": 100, "sealed": nil, "sealed-cost": 100, "sealed-growth": []int{100, 200},
 		"profiles": map[string]any{"N": 100, "Network": "", "Runtime": ""}, "profile-growth": []int{100, 200}}
@@ -76,15 +76,15 @@ func TestPlanAll(t *testing.T) {
 	if Of[*Numbers](first) == nil || len(first.Steps) != len(steps) || len(first.Each) != len(Measurements())-2 {
 		t.Errorf("numbers %v, %d steps, %d results", Of[*Numbers](first), len(first.Steps), len(first.Each))
 	}
-	// What shares an index comes first, and the index does not outlast it.
+	// Whatever shares an index comes first, and the index is dropped afterwards.
 	if at := func(name string) int {
 		return slices.IndexFunc(first.Steps, func(r step.Record) bool { return r.Name == name })
 	}; at("agreement") > at("pca") || at("attacks") > at("cost") || p.Lab.session != nil {
 		t.Errorf("steps %v, session %v", first.Steps, p.Lab.session)
 	}
 	checkSweep(t, Of[*Sweep](first), 120)
-	// In the clear, through the projection and encrypted: the same neighbours,
-	// so much the same words.
+	// In the clear, through the projection and encrypted: the same neighbours, so much
+	// the same words.
 	quality := map[string]Quality{}
 	for _, row := range Of[*Corel5kBeside](first).Rows[:5] {
 		quality[row.Scheme] = row.Quality
@@ -94,7 +94,7 @@ func TestPlanAll(t *testing.T) {
 	}
 	checkCost(t, Of[*Cost](first), 100)
 
-	// Nothing of the lab is there the second time: it must not be needed.
+	// Nothing of the lab exists the second time: it must not be needed.
 	p.Lab.Close()
 	p.Lab = &Lab{digest: "made"}
 	second, _ := p.All(context.Background())
@@ -109,7 +109,7 @@ func TestPlanAll(t *testing.T) {
 		t.Error("kept results are not those that were measured")
 	}
 
-	// Taken over elsewhere, results stay those of the machine that measured.
+	// Results taken over elsewhere still name the machine that measured them.
 	p.Runner.Identity, p.Runner.AnyIdentity = "test elsewhere", true
 	if third, _ := p.All(context.Background()); third.Machine != Machine() {
 		t.Errorf("measured on %q, says the report", third.Machine)
@@ -123,7 +123,7 @@ func TestPlanAll(t *testing.T) {
 	}
 }
 
-// keptInputs is the digest of what a kept step depends on.
+// keptInputs is the digest of a kept step's inputs.
 func keptInputs(t *testing.T, dir, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "state", name+".json"))
@@ -147,7 +147,7 @@ func digestOf(t *testing.T, inputs any) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// A size that fails does not take the smaller ones with it.
+// A size that fails does not affect the smaller ones.
 func TestScalingKeepsSmaller(t *testing.T) {
 	p := &Plan{Lab: lab(t, 40, 5), Runner: &step.Runner{Dir: t.TempDir(), Identity: "test a machine"}, Most: 2500}
 	_, _, err := step.Do(t.Context(), p.Runner, "scaling-1250", []any{"made", 1250}, func(context.Context) (*ScalingRow, error) {
@@ -156,9 +156,9 @@ func TestScalingKeepsSmaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The larger size needs photographs to augment, and there are none.
+	// The larger size needs photographs to augment, but there are none.
 	r := p.run()
-	s, err := from[*Scaling](t.Context(), r, "scaling")
+	s, err := resultFrom[*Scaling](t.Context(), r, "scaling")
 	if !errors.Is(err, cpar.ErrInput) || s == nil || len(s.Rows) != 1 || s.Rows[0].Scan != 5 || len(r.steps) != 1 {
 		t.Errorf("%+v, %v, %v", s, r.steps, err)
 	}
@@ -167,7 +167,7 @@ func TestScalingKeepsSmaller(t *testing.T) {
 	}
 }
 
-// Nor does a part of the measurement of scheme sealed take the others with it.
+// Nor does a failing part of the measurement of scheme sealed affect the others.
 func TestSealedKeepsParts(t *testing.T) {
 	p := &Plan{Lab: lab(t, 40, 5), Runner: &step.Runner{Dir: t.TempDir(), Identity: "test a machine"}, N: 50}
 	for name, keep := range map[string]func() error{
@@ -184,8 +184,8 @@ func TestSealedKeepsParts(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	// Its cost needs more photographs than there are, and none can be made of these.
-	s, err := from[*Sealed](t.Context(), p.run(), "sealed")
+	// Its cost needs more photographs than there are, and none can be made from these.
+	s, err := resultFrom[*Sealed](t.Context(), p.run(), "sealed")
 	if !errors.Is(err, cpar.ErrInput) || s == nil || s.Requests != 5 || s.Cost != nil || len(s.Growth) != 2 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -197,7 +197,7 @@ func TestSealedKeepsParts(t *testing.T) {
 	}
 }
 
-// Every machine that something was measured on is named, once.
+// Every machine that measured something is named once.
 func TestMachines(t *testing.T) {
 	for _, c := range []struct {
 		identities []string
@@ -286,8 +286,7 @@ func TestNumbersAreAllThere(t *testing.T) {
 	}
 }
 
-// The judge against counting by hand: two requests, one of them with a single
-// related image.
+// The judge against counting by hand: two requests, one with a single related image.
 func TestProtocols(t *testing.T) {
 	truth := [][]string{{"sea", "sky"}, {"car"}}
 	indexed := [][]string{{"sea"}, {"sky", "car"}}
@@ -297,7 +296,7 @@ func TestProtocols(t *testing.T) {
 	}
 	all := []marks{j.mark(0, []string{"sea", "dog"}), j.mark(1, []string{"car"})}
 	once := []float64{1, 1}
-	// The paper's: request 0 only; sea 1/1, sky 0/1 (not output), dog is nobody's.
+	// The paper's: request 0 only; sea 1/1, sky 0/1 (not output), nobody has dog.
 	paper := j.tally(all, once, true)
 	if got := paper.recall(true); got != 100 {
 		t.Errorf("over the words that were output: %g", got)
@@ -313,15 +312,15 @@ func TestProtocols(t *testing.T) {
 	if got := j.tally(all, []float64{2, 0}, false).recall(false); got != 50 {
 		t.Errorf("drawn twice: %g", got)
 	}
-	// The standard recall is that of Measure.
+	// The standard recall equals that of Measure.
 	predicted := [][]string{{"sea", "dog"}, {"car"}}
 	if got, want := round(j.tally(all, once, false).recall(false), 2), Measure(predicted, truth).R; got != want {
 		t.Errorf("%g here, %g by Measure", got, want)
 	}
 }
 
-// The interval of a mean of n(0, 1) values is about ±1.96/√n, and weights
-// sum to as many requests as there are.
+// The interval of a mean of n(0, 1) values is about ±1.96/√n, and weights sum to the
+// number of requests.
 func TestBootstrap(t *testing.T) {
 	const n = 400
 	draws := bootstrap(n, 7)
@@ -411,8 +410,8 @@ func photos(t *testing.T, n int) *Corpus {
 	return c
 }
 
-// Augmented photos are the same in every run, differ from each other, and keep
-// the keywords of their photo; what the folder keeps is what was made.
+// Augmented photos are the same in every run, differ from each other, and keep the
+// keywords of their photo; the folder keeps what was made.
 func TestAugmentPixels(t *testing.T) {
 	c := photos(t, 3)
 	a, err := augmentPixels(context.Background(), c.TrainItems, 4, 7, func(int) {})
@@ -460,7 +459,7 @@ func TestAugmentPixels(t *testing.T) {
 	}
 }
 
-// A collection grows by what it says it grows by.
+// A collection grows by the announced number.
 func TestCollectionKinds(t *testing.T) {
 	l := lab(t, 40, 5)
 	c, err := l.Collection(context.Background(), 30)
@@ -496,7 +495,7 @@ func FuzzAugmented(f *testing.F) {
 	f.Add(binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)))
 	f.Add(append([]byte(augmentMagic), 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		// The checksum would hide everything behind it.
+		// The checksum would hide everything after it.
 		if len(b) >= 4 {
 			binary.LittleEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[:len(b)-4], castagnoli))
 		}

@@ -6,39 +6,40 @@ import (
 	"cpar"
 )
 
-// A HomeRow compares the bytes that an owner sends and receives by scheme.
+// A HomeRow compares the bytes that an owner sends and receives under sealed and local.
 type HomeRow struct {
 	Records  int     `json:"n"`
 	Requests int     `json:"requests"`
 	Sealed   float64 `json:"sealed_mb"`
 	Local    float64 `json:"local_mb"`
-	// Stored is what has to be kept at home: profile, hints and table, or all.
+	// The Stored sizes must be kept at home: profile, hints and table, or everything.
 	SealedStored float64 `json:"sealed_stored_mb"`
 	LocalStored  float64 `json:"local_stored_mb"`
 }
 
-// Homes are the sizes that the rows are computed from, in bytes. All but the profile
-// and a request goes with the number of records, and is given for one record.
+// Homes are the sizes behind the rows, in bytes. All but the profile and a request grow
+// with the number of records, and are given per record.
 type Homes struct {
 	Profile float64 // fetched once in every scheme
 	Request float64
-	Reply   float64 // a record
-	Sealed  float64 // a record: hints and keywords, which scheme sealed fetches once
-	Local   float64 // a record: vector and keywords, which scheme local fetches once
+	Reply   float64 // per record
+	Sealed  float64 // per record: hints and keywords, which scheme sealed fetches once
+	Local   float64 // per record: vector and keywords, which scheme local fetches once
 }
 
-// LocalVector is the bytes that scheme local takes for a vector of dim coordinates.
+// LocalVector returns the size in bytes of a vector of dim coordinates in scheme local.
 func LocalVector(dim int) float64 {
 	return float64(cpar.LocalBlockBytes(uint32(dim))) / cpar.LocalBlockRecords
 }
 
-// once is what each scheme fetches of n records, each what a request of sealed moves.
+// once returns what each scheme fetches once for n records; each is the size of one
+// sealed request and reply.
 func (h Homes) once(n int) (sealed, local, each float64) {
 	records := float64(n)
 	return h.Profile + records*h.Sealed, h.Profile + records*h.Local, h.Request + records*h.Reply
 }
 
-// Rows are a table by records and requests.
+// Rows returns a table by records and requests.
 func (h Homes) Rows() (rows []HomeRow) {
 	mb := func(bytes float64) float64 { return round(bytes/1e6, 1) }
 	for _, n := range []int{1000, 10000, 100000, 1000000} {
@@ -51,14 +52,14 @@ func (h Homes) Rows() (rows []HomeRow) {
 	return rows
 }
 
-// Crossing is the least number of requests to n records with which scheme local
-// moves fewer bytes than sealed.
+// Crossing returns the least number of requests to n records for which scheme local moves
+// fewer bytes than sealed.
 func (h Homes) Crossing(n int) int {
 	sealed, local, each := h.once(n)
 	return max(0, int(math.Floor((local-sealed)/each))+1)
 }
 
-// homes are of one measured index.
+// homes returns the rows for a measured index.
 func (c *SealedCost) homes() []HomeRow {
 	n := float64(c.Records)
 	return Homes{Profile: float64(c.Profile), Request: float64(c.Request), Reply: float64(c.Reply) / n,

@@ -30,8 +30,7 @@ func TestCrossing(t *testing.T) {
 	}
 }
 
-// An index of scheme local with short vectors is as large as is said: profile, blocks
-// and keywords.
+// An index of scheme local with short vectors has the predicted size: profile, blocks and keywords.
 func TestLocalVector(t *testing.T) {
 	c := learnable(160, 1)
 	s, _, err := openSealed(t.Context(), c.Train, user.Options{Scheme: cpar.SchemeLocal, Profile: profile.Network})
@@ -51,7 +50,7 @@ func TestLocalVector(t *testing.T) {
 	if got, want := LocalVector(int(s.manifest.Dim)), float64(vectors)/160; math.Abs(got-want) > 1e-9 || vectors == 0 {
 		t.Errorf("%g bytes a vector of %d coordinates, it takes %g", got, s.manifest.Dim, want)
 	}
-	if keywords != 92*160 { // as the growth of profiles has them
+	if keywords != 92*160 { // as in the growth of profiles
 		t.Errorf("%d bytes of keywords", keywords)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"cpar/user/rank"
 )
 
-// inProcess is a cloud that is a function: requests and replies are not sent.
+// inProcess is a cloud that is just a function: requests and replies are not sent.
 type inProcess func(*cpar.Request) (*cpar.Reply, error)
 
 // Annotate implements device.Answerer.
@@ -35,7 +35,7 @@ func (f inProcess) AnnotateBatch(ctx context.Context, requests []*cpar.Request) 
 	return replies, stats, nil
 }
 
-// walk takes one photo the whole way, as cpar annotate does.
+// walk annotates one photo end to end, as cpar annotate does.
 func walk(ctx context.Context, x *device.Index, photo device.Photo, p cpar.Params) (*device.Annotated, error) {
 	all, err := x.Annotate(ctx, []device.Photo{photo}, device.Walk{
 		Params:  func(*device.Index) (cpar.Params, error) { return p, nil },
@@ -47,7 +47,7 @@ func walk(ctx context.Context, x *device.Index, photo device.Photo, p cpar.Param
 	return &all[0], all[0].Err
 }
 
-// bytesOf are the lengths of a request and its reply as they are sent.
+// bytesOf returns the lengths of a request and its reply as sent.
 func bytesOf(q *cpar.Request, a *cpar.Reply) (request, reply int, err error) {
 	sent, err := q.MarshalBinary()
 	if err != nil {

@@ -18,17 +18,16 @@ import (
 	"cpar/user/network"
 )
 
-// A Lab is what the measurements of one run share: the collection, made larger
-// where a measurement asks for it, and an index of it. Everything is made when
-// first needed, so that a run whose results are there opens nothing.
+// A Lab is what the measurements of one run share: the collection, enlarged if a
+// measurement needs it, and an index of it. Everything is made on first use, so that a
+// run whose results exist opens nothing.
 //
 // It is for one goroutine.
 type Lab struct {
-	// Data is the folder of the collection, Cache one that keeps features.
+	// Data is the folder of the collection, Cache a folder that keeps features.
 	Data, Cache string
-	// Model is the file of an image network, "" for none; the images of the
-	// corpus then have its embeddings. Preprocessing and Runtime are those of
-	// network.OpenOptions.
+	// Model is the file of an image network, "" for none; the images of the corpus then
+	// have its embeddings. Preprocessing and Runtime are as in network.OpenOptions.
 	Model, Preprocessing, Runtime string
 	Progress                      user.Progress
 
@@ -39,7 +38,7 @@ type Lab struct {
 	extra   []user.Image // images beyond the real ones, in order
 }
 
-// Digest is of the collection: every item's name, keywords, half and bytes.
+// Digest covers the whole collection: every item's name, keywords, half and bytes.
 func (l *Lab) Digest(ctx context.Context) (string, error) {
 	if l.digest != "" {
 		return l.digest, nil
@@ -84,7 +83,7 @@ func hashFile(h hash.Hash, path string) error {
 	return nil
 }
 
-// Network is the image network of Model, nil without one.
+// Network returns the image network of Model, nil if there is none.
 func (l *Lab) Network() (*network.Encoder, error) {
 	if l.network == nil && l.Model != "" {
 		n, err := network.Open(l.Model, network.OpenOptions{Runtime: l.Runtime, Preprocessing: l.Preprocessing})
@@ -96,7 +95,7 @@ func (l *Lab) Network() (*network.Encoder, error) {
 	return l.network, nil
 }
 
-// Corpus is the collection as it is, features and all.
+// Corpus returns the collection as it is, with features.
 func (l *Lab) Corpus(ctx context.Context) (*Corpus, error) {
 	if l.corpus == nil {
 		network, err := l.Network()
@@ -112,7 +111,7 @@ func (l *Lab) Corpus(ctx context.Context) (*Corpus, error) {
 	return l.corpus, nil
 }
 
-// Session is an index of the untouched training images, with its twin.
+// Session returns an index of the untouched training images, with its twin.
 func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -126,8 +125,8 @@ func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
 	return l.session, c, nil
 }
 
-// Collection is n images to index: the real training images, then augmented
-// ones. The test images are untouched.
+// Collection returns n images to index: the real training images, then augmented ones.
+// The test images are untouched.
 func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -160,7 +159,7 @@ func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 	return &out, nil
 }
 
-// Kind says how Collection came by n images.
+// kind says how the n images of a Collection were made.
 func (c *Corpus) kind(n int) string {
 	switch {
 	case n <= len(c.Train):
@@ -171,14 +170,13 @@ func (c *Corpus) kind(n int) string {
 	return "augmented and mixed"
 }
 
-// A Built is an index with what building it cost.
+// A Built is an index with the cost of building it.
 type Built struct {
 	*Session
 	Cost BuildCost
 }
 
-// BuildCost is what building an index cost; times are of the clock, with all
-// cores.
+// BuildCost is the cost of building an index; times are wall-clock times on all cores.
 type BuildCost struct {
 	PCA     float64 `json:"pca_s"`
 	Vectors float64 `json:"vectors_s"`
@@ -186,10 +184,10 @@ type BuildCost struct {
 	Lists   float64 `json:"lists_s"`
 	Forest  float64 `json:"forest_s"`
 	Encrypt float64 `json:"encrypt_s"`
-	// Whole is from raw features to the index on the disk, all of it.
+	// Whole is the total from raw features to the index on disk.
 	Whole float64 `json:"whole_s"`
-	// PeakMB is the peak memory of the process, the collection's raw features
-	// included, RawMB what these take.
+	// PeakMB is the peak memory of the process, including the collection's raw features;
+	// RawMB is the size of these.
 	PeakMB     float64 `json:"peak_rss_mb"`
 	RawMB      float64 `json:"raw_features_mb"`
 	IndexBytes uint64  `json:"index_bytes"`
@@ -197,7 +195,7 @@ type BuildCost struct {
 	Planes     uint32  `json:"planes"`
 }
 
-// Build builds an index of n images; the caller closes it.
+// Build builds an index of n images; the caller must close it.
 func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 	c, err := l.Collection(ctx, n)
 	if err != nil {
@@ -225,9 +223,8 @@ func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 	}}, nil
 }
 
-// stageClock takes the time of the stages that a build reports. A stage begins
-// with its first report or, if that tells of work done, with the last report
-// before it.
+// stageClock times the stages that a build reports. A stage begins with its first report
+// or, if that reports work already done, with the last report before it.
 type stageClock struct {
 	report user.Progress
 

@@ -14,13 +14,12 @@ import (
 	"cpar/user/ope"
 )
 
-// What SECURITY.md says that the cloud can learn is learnt here, from what
-// crosses the wall and nothing else: the session's Cloud and its requests. The
-// plaintext is used to check the result only.
+// These tests learn what SECURITY.md says that the cloud can learn, only from what
+// crosses the wall: the session's Cloud and its requests. The plaintext only checks the
+// result.
 
-// syntheticCorpus has features of the right shape and no pictures behind them:
-// records gather around a few centres, as photos do, and some bins vary much
-// more than others.
+// syntheticCorpus has features of the right shape without pictures: records gather around
+// a few centres, as photos do, and some bins vary much more than others.
 func syntheticCorpus(seed uint64, train, test int) *Corpus {
 	const centres = 12
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -43,7 +42,7 @@ func syntheticCorpus(seed uint64, train, test int) *Corpus {
 	return c
 }
 
-// randomFeatures draws features near those of a centre, or a centre.
+// randomFeatures draws features near those of a centre, or a new centre.
 func randomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	part := func(n int, near []float32, positive bool) []float32 {
 		out := make([]float32, n)
@@ -85,8 +84,7 @@ func randomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	}
 }
 
-// mustSession is an index of records with a forest, and 8 photos to ask about.
-// PCA-128 makes it quick.
+// mustSession is an index of records with a forest, and 8 photos to request. PCA-128 makes it fast.
 func mustSession(t *testing.T, records int) *Session {
 	t.Helper()
 	s, err := NewSession(context.Background(), syntheticCorpus(1, records, 8), user.Options{PCA: 128})
@@ -97,10 +95,10 @@ func mustSession(t *testing.T, records int) *Session {
 	return s
 }
 
-// capia asks for a scan: a request with a vector and nothing else.
+// capia requests a scan, with a vector and nothing else.
 var capia = cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}
 
-// byRank asks for a search of the forest.
+// byRank requests a search of the forest by rank.
 var byRank = cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: 10, Approx: 100}
 
 func mustAsk(t *testing.T, s *Session, i int, p cpar.Params) *cpar.Request {
@@ -112,8 +110,8 @@ func mustAsk(t *testing.T, s *Session, i int, p cpar.Params) *cpar.Request {
 	return q
 }
 
-// cloudScores is what a cloud can compute of a request: a score for every
-// record, wanted or not.
+// cloudScores is what a cloud can compute from a request: a score for every record,
+// whether needed or not.
 func cloudScores(t *testing.T, s *Session, q *cpar.Request) []float64 {
 	t.Helper()
 	space, err := score.NewSpace(s.Cloud, q)
@@ -147,8 +145,7 @@ func correlation(a, b []float64) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// The cloud reads the distance of a request to every record, up to one scale
-// and one offset.
+// The cloud reads the distance of a request to every record, up to one scale and one offset.
 func TestLeakScoresAreDistances(t *testing.T) {
 	s := mustSession(t, 100)
 	projected, err := s.projectedDistances(t.Context())
@@ -170,8 +167,8 @@ func TestLeakScoresAreDistances(t *testing.T) {
 	}
 }
 
-// Order ciphertexts are deterministic: two requests of one photo have equal ones,
-// two photos do not.
+// Order ciphertexts are deterministic: two requests for one photo have the same, those
+// for two photos do not.
 func TestLeakOrderLinksRequests(t *testing.T) {
 	s := mustSession(t, 100)
 	for _, p := range []cpar.Params{byRank, {Scheme: cpar.SchemeCPAR, L: 3, Approx: 25}} {
@@ -189,8 +186,8 @@ func TestLeakOrderLinksRequests(t *testing.T) {
 	}
 }
 
-// Requests without order ciphertexts are linked all the same: the scores of two
-// requests of one photo are proportional, those of two photos are not.
+// Requests without order ciphertexts can be linked too: the scores of two requests for
+// one photo are proportional, those for two photos are not.
 func TestLeakScoresLinkRequests(t *testing.T) {
 	s := mustSession(t, 100)
 	var first, again [][]float64
@@ -208,10 +205,9 @@ func TestLeakScoresLinkRequests(t *testing.T) {
 	}
 }
 
-// Requests that prune give r_s and r away, exactly, and with them the distances
-// themselves; and r stays the same for every request to the index. In
-// principal components a plane scale has the index's step in it too, which a
-// few requests together give away.
+// Requests that prune reveal r_s and r exactly, and with them the distances themselves;
+// and r is the same for every request to the index. In principal components a plane scale
+// also contains the index's step, which a few requests together reveal.
 func TestLeakPruningRevealsScaleAndOffset(t *testing.T) {
 	for _, split := range []user.Split{user.SplitOriginal, user.SplitPCA} {
 		t.Run(split.String(), func(t *testing.T) {
@@ -225,8 +221,7 @@ func TestLeakPruningRevealsScaleAndOffset(t *testing.T) {
 	}
 }
 
-// scaleUnit finds the factor that makes whole numbers of 1,024 to 2,047 of all
-// values: the smallest that does.
+// scaleUnit finds the smallest factor that turns all values into integers from 1,024 to 2,047.
 func scaleUnit(t *testing.T, values []float64) float64 {
 	t.Helper()
 	for first := 2047.0; first >= 1024; first-- {
@@ -293,7 +288,7 @@ func revealScaleAndOffset(t *testing.T, s *Session, stepUnknown bool) {
 	if offsets[0] != offsets[1] || offsets[1] != offsets[2] || offsets[0] != math.Trunc(offsets[0]) {
 		t.Errorf("r = %v", offsets)
 	}
-	// The spacing of a field's split values, in levels: each request tells the same.
+	// The spacing of a field's split values, in levels, is the same from each request.
 	for p := 1; p < len(levels[0]); p++ {
 		a, b := levels[0][p-1]-levels[0][p], levels[1][p-1]-levels[1][p]
 		if s.Cloud.Forest.Cuts[p].Field == s.Cloud.Forest.Cuts[p-1].Field && (a != b || a <= 0) {
@@ -302,8 +297,8 @@ func revealScaleAndOffset(t *testing.T, s *Session, stepUnknown bool) {
 	}
 }
 
-// Lists group what is alike: the cloud reads from the index alone, with no
-// request, which records are near each other.
+// Lists group similar records: the cloud learns from the index alone, without a request,
+// which records are near each other.
 func TestLeakListsGroupWhatIsAlike(t *testing.T) {
 	c := syntheticCorpus(1, 200, 1)
 	s, err := NewSession(t.Context(), c, user.Options{PCA: 128, Trees: user.None, Lists: 20})
@@ -318,7 +313,7 @@ func TestLeakListsGroupWhatIsAlike(t *testing.T) {
 	together, alike, pairs, alikeAll := 0, 0, 0, 0
 	for i := range 200 {
 		for j := range i {
-			// The truth, to check with: images of one kind share a word.
+			// The truth, for checking: images of one kind share a word.
 			same := c.Train[s.Builder.Image(uint32(i))].Keywords[0] == c.Train[s.Builder.Image(uint32(j))].Keywords[0]
 			pairs++
 			if same {
@@ -344,8 +339,8 @@ func gcd(a, b int64) int64 {
 	return max(a, -a)
 }
 
-// Order-preserving encryption shows about which level it hides: the ciphertext
-// divided by the range, with no knowledge of the key.
+// Order-preserving encryption approximately reveals the level: the ciphertext divided by
+// the range, without knowing the key.
 func TestLeakOPEShowsApproximateLevels(t *testing.T) {
 	const beta = 999
 	key, err := ope.NewKey([32]byte{7}, beta)
@@ -363,7 +358,7 @@ func TestLeakOPEShowsApproximateLevels(t *testing.T) {
 			off += math.Abs(guess-float64(level)) / (20 * (beta + 1))
 		}
 	}
-	// Whoever guesses the middle is off by 250.
+	// Guessing the middle is off by 250.
 	if off > 20 {
 		t.Errorf("a level is guessed to within %.0f of %d only", off, beta)
 	}

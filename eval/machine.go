@@ -13,7 +13,7 @@ import (
 	"cpar"
 )
 
-// Machine is the line that stands beside every measured time.
+// Machine returns a description of the machine, shown beside every measured time.
 func Machine() string {
 	line := fmt.Sprintf("%s, %d cores, %s/%s", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 	if kb := procField("/proc/meminfo", "MemTotal"); kb > 0 {
@@ -22,7 +22,7 @@ func Machine() string {
 	return line + ", " + runtime.Version()
 }
 
-// processor is its name where the system tells.
+// processor returns the processor's name if the system provides it.
 func processor() string {
 	b, _ := os.ReadFile("/proc/cpuinfo")
 	cache := ""
@@ -41,7 +41,7 @@ func processor() string {
 	return name + cache
 }
 
-// procField is a figure in kB from a file of /proc; 0 where there is none.
+// procField returns a figure in kB from a file in /proc; 0 if there is none.
 func procField(file, field string) int64 {
 	b, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(b)) {
@@ -53,8 +53,8 @@ func procField(file, field string) int64 {
 	return 0
 }
 
-// programDigest is the digest of the running program: what it measured is
-// measured again when its code has changed.
+// programDigest returns the digest of the running program: when the code changes,
+// everything is measured again.
 func programDigest() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -72,12 +72,12 @@ func programDigest() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// resetPeakMemory starts a new measurement of peakMB, where the system can.
+// resetPeakMemory restarts peakMB, if the system supports it.
 func resetPeakMemory() {
 	runtime.GC()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600) // not everywhere
 }
 
-// peakMB is the greatest resident memory since the last reset, in 2²⁰ bytes; 0 where
-// the system does not tell.
+// peakMB returns the greatest resident memory since the last reset, in 2²⁰ bytes; 0 if
+// the system does not provide it.
 func peakMB() float64 { return float64(procField("/proc/self/status", "VmHWM")) / (1 << 10) }

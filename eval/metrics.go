@@ -2,9 +2,9 @@ package eval
 
 import "slices"
 
-// Quality is the standard protocol of image annotation: precision and recall
-// of each word of the test set, averaged over those words, in percent, and
-// how many of them were found at least once. F1 is of the two averages.
+// Quality is the standard protocol of image annotation: precision and recall of each word
+// of the test set, averaged over those words, in percent, and how many of the words were
+// found at least once. F1 combines the two averages.
 type Quality struct {
 	P     float64 `json:"P"`
 	R     float64 `json:"R"`
@@ -12,8 +12,8 @@ type Quality struct {
 	Nplus int     `json:"Nplus"`
 }
 
-// Measure compares the predicted keywords of each image with the true ones. A
-// word that is never predicted counts with precision 0.
+// Measure compares the predicted keywords of each image with the true ones. A word that
+// is never predicted has precision 0.
 func Measure(predicted, truth [][]string) Quality {
 	hit, said, real := map[string]int{}, map[string]int{}, map[string]int{}
 	for i, words := range predicted {
@@ -27,8 +27,8 @@ func Measure(predicted, truth [][]string) Quality {
 			real[w]++
 		}
 	}
-	// Summed in a fixed order: the last bit of a figure must not depend on
-	// the order in which a map is walked.
+	// Sum in a fixed order: the last bit of a figure must not depend on the iteration
+	// order of a map.
 	var words []string
 	for w := range real {
 		words = append(words, w)
@@ -52,7 +52,7 @@ func Measure(predicted, truth [][]string) Quality {
 	return q
 }
 
-// agreement is the share of places in which two rankings name the same record.
+// agreement is the share of ranks at which two rankings have the same record.
 func agreement(a, b [][]uint32) float64 {
 	same, all := 0, 0
 	for i := range a {
@@ -66,8 +66,7 @@ func agreement(a, b [][]uint32) float64 {
 	return float64(same) / float64(all)
 }
 
-// recall is the share of the true nearest records that were found, in
-// whatever place.
+// recall is the share of the true nearest records that were found, at any rank.
 func recall(found, truth [][]uint32) float64 {
 	hit, all := 0, 0
 	for i := range truth {

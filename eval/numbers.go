@@ -8,8 +8,8 @@ import (
 	"cpar/user/vector"
 )
 
-// A NumberRow is a value of the paper's text beside ours. A nil Paper is what
-// the paper leaves out.
+// A NumberRow is a value from the paper's text beside ours. Paper is nil if the paper
+// leaves it out.
 type NumberRow struct {
 	ID    string   `json:"id"`
 	What  string   `json:"what"`
@@ -17,34 +17,34 @@ type NumberRow struct {
 	Ours  float64  `json:"ours"`
 	Unit  string   `json:"unit,omitempty"`
 	Place string   `json:"place,omitempty"`
-	// Note says what ours is, where it is not quite the same thing.
+	// Note explains our value if it is not quite the same quantity.
 	Note string `json:"note,omitempty"`
 }
 
-// Numbers are the numbers of the text.
+// Numbers are the numbers in the paper's text.
 type Numbers struct {
 	Records int         `json:"n"`
 	Rows    []NumberRow `json:"rows"`
 }
 
-// numbersOfOthers are computed from what other measurements gave.
+// numbersOfOthers are computed from the results of other measurements.
 func numbersOfOthers(ctx context.Context, r *run, _ Measurement) (Result, error) {
-	c, err := from[*Cost](ctx, r, "cost")
+	c, err := resultFrom[*Cost](ctx, r, "cost")
 	if err != nil {
 		return nil, err
 	}
-	a, err := from[*AlphaGamma](ctx, r, "alphagamma")
+	a, err := resultFrom[*AlphaGamma](ctx, r, "alphagamma")
 	if err != nil {
 		return nil, err
 	}
-	loss, err := from[*PCALoss](ctx, r, "pca")
+	loss, err := resultFrom[*PCALoss](ctx, r, "pca")
 	if err != nil {
 		return nil, err
 	}
 	return CollectNumbers(paper.Values(), c, a, loss), nil
 }
 
-// CollectNumbers lays what was measured beside what the paper states.
+// CollectNumbers puts measured values beside what the paper states.
 func CollectNumbers(p *paper.Paper, c *Cost, a *AlphaGamma, loss *PCALoss) *Numbers {
 	out := &Numbers{Records: c.Records}
 	dimension := 0

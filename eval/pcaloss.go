@@ -9,18 +9,16 @@ import (
 	"cpar/user/profile"
 )
 
-// A PCARow is accuracy in the clear, exact distances, for one PCA-X.
+// A PCARow is accuracy in the clear with exact distances for one PCA-X.
 type PCARow struct {
 	// Factor is X; 0 for no PCA.
 	Factor    int `json:"factor"`
 	Dimension int `json:"dimension"`
-	// Paper and Standard are recall in percent by the two protocols, ten
-	// neighbours both.
+	// Paper and Standard are recall in percent by the two protocols, both with ten neighbours.
 	Paper    Interval `json:"paper"`
 	Standard Interval `json:"standard"`
 	Quality  Quality  `json:"quality"`
-	// Lost is what the paper's protocol loses against no PCA, in percentage
-	// points.
+	// Lost is the loss by the paper's protocol against no PCA, in percentage points.
 	Lost Interval `json:"lost"`
 }
 
@@ -80,7 +78,7 @@ func MeasurePCA(ctx context.Context, c *Corpus, progress user.Progress) (*PCALos
 	return p, nil
 }
 
-// PCAName is how the paper writes a factor.
+// PCAName returns a factor as the paper writes it.
 func PCAName(factor int) string {
 	if factor == 0 {
 		return "none"

@@ -15,8 +15,8 @@ import (
 	"cpar/user/vector"
 )
 
-// An unrounded vector is a plaintext vector of profile `paper` with the elements of
-// its L1 part as they are before they become levels.
+// An unrounded vector is a plaintext vector of profile paper with the elements of its L1
+// part before they become levels.
 type unrounded struct {
 	*vector.Vector
 	L1 []float64
@@ -29,7 +29,7 @@ func newUnrounded(f vector.Features) (u unrounded, err error) {
 	return u, err
 }
 
-// rounded are the same without.
+// rounded returns the vectors without these.
 func rounded(list []unrounded) []*vector.Vector {
 	out := make([]*vector.Vector, len(list))
 	for i, u := range list {
@@ -38,8 +38,7 @@ func rounded(list []unrounded) []*vector.Vector {
 	return out
 }
 
-// unrounded assembles vectors of images as the session's profile does, which must be
-// `paper`.
+// unrounded assembles the vectors of images as the session's profile does, which must be paper.
 func (s *Session) unrounded(images []user.Image) ([]unrounded, error) {
 	p, ok := s.Builder.Profile().(*profile.ByPaper)
 	if !ok {
@@ -54,7 +53,7 @@ func (s *Session) unrounded(images []user.Image) ([]unrounded, error) {
 	})
 }
 
-// records are the images of the records, in their order.
+// records returns the images of the records, in order.
 func (s *Session) records() []user.Image {
 	out := make([]user.Image, len(s.corpus.Train))
 	for record := range out {
@@ -63,7 +62,7 @@ func (s *Session) records() []user.Image {
 	return out
 }
 
-// eachImage makes a vector of every image on all cores.
+// eachImage makes a vector from every image on all cores.
 func eachImage(images []user.Image, assemble1 func(i int, f *feature.Vectors) (unrounded, error)) ([]unrounded, error) {
 	out, errs := make([]unrounded, len(images)), make([]error, len(images))
 	parallel.For(len(images), func(i int) { out[i], errs[i] = assemble1(i, images[i].Vectors) })
@@ -75,8 +74,8 @@ func eachImage(images []user.Image, assemble1 func(i int, f *feature.Vectors) (u
 	return out, nil
 }
 
-// plainVectors assembles the plaintext vectors of a corpus with PCA-factor,
-// fitted on the training images as Setup does; 0 is for no PCA at all.
+// plainVectors assembles the plaintext vectors of a corpus with PCA-factor, fitted on the
+// training images as in Setup; 0 means no PCA.
 func plainVectors(c *Corpus, factor int) (train, test []unrounded, err error) {
 	var haar, haarq func(images []user.Image) ([][]float64, error)
 	for _, part := range []struct {
@@ -145,7 +144,7 @@ func widen(x []float32) []float64 {
 	return y
 }
 
-// exactDis is Dis = D_L1 + D_KL of every request and record, un-quantised.
+// exactDis returns Dis = D_L1 + D_KL of every request and record, un-quantised.
 func exactDis(train, test []unrounded) [][]float64 {
 	out := make([][]float64, len(test))
 	// log c of a request is in every divergence from it: taken once.

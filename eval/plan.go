@@ -13,10 +13,10 @@ import (
 	"cpar/user"
 )
 
-// Measurements is the table of all that can be measured, in the order of a report.
-// Whatever there is of a measurement follows from its row: its command, its steps,
-// and by its Result the tables, the figures and the JSON that is kept. A row of
-// several steps, or one that is computed from others, has a function of its own.
+// Measurements is the table of everything that can be measured, in the order of a report.
+// A row determines everything else about a measurement: its command, its steps, and by
+// its Result the tables, the figures and the kept JSON. A row with several steps, or
+// computed from others, has its own function.
 func Measurements() []Measurement {
 	return []Measurement{
 		{Name: "sweep", Needs: NeedsIndex, get: inSession(MeasureSweep), Views: []View{
@@ -28,39 +28,39 @@ func Measurements() []Measurement {
 		{Name: "alphagamma", get: inCorpus(MeasureAlphaGamma), Short: "measure error and size of the L1 approximation against α and γ"},
 		{Name: "pca", get: inCorpus(MeasurePCA), Short: "measure what PCA costs in accuracy"},
 		{Name: "sealed", Needs: NeedsSize, get: sealedSteps, Short: "measure what schemes sealed and local find and cost"},
-		{Name: "profiles", Needs: NeedsSize | NeedsModel, get: ofSize(MeasureProfiles), Short: "lay the profiles side by side: what each finds and costs"},
+		{Name: "profiles", Needs: NeedsSize | NeedsModel, get: ofSize(MeasureProfiles), Short: "compare the profiles: what each finds and costs"},
 		{Name: "profile-growth", Needs: NeedsSize, get: profileGrowthStep, Short: "measure scheme sealed with short vectors, to a million"},
 		{Name: "structures", get: inCorpus(MeasureStructures), Short: "measure what each structure and search of an index finds"},
 		{Name: "corel5k", Needs: NeedsIndex, get: corel5kStep, Short: "measure annotation quality by the standard protocol"},
 		{Name: "samples", Needs: NeedsIndex, get: inSession(MeasureSamples), Short: "annotate a few test images"},
-		{Name: "flann", get: inCorpus(flannOfCorpus), Short: "hold the forests against FLANN's"},
+		{Name: "flann", get: inCorpus(flannOfCorpus), Short: "compare the forests with FLANN's"},
 		{Name: "scaling", Needs: NeedsMost, get: scalingSteps, Short: "measure growth with n"},
-		{Name: "numbers", Needs: NeedsSize, get: numbersOfOthers, Short: "lay the numbers of the paper's text beside ours"},
-		{Name: "agreement", Needs: NeedsIndex, get: inSession(MeasureAgreement), Short: "hold the encrypted search against its plaintext twin"},
-		{Name: "attacks", Needs: NeedsModel, get: inCorpus(MeasureAttacks), Short: "learn what SECURITY.md says that a cloud can learn"},
+		{Name: "numbers", Needs: NeedsSize, get: numbersOfOthers, Short: "compare the numbers in the paper's text with ours"},
+		{Name: "agreement", Needs: NeedsIndex, get: inSession(MeasureAgreement), Short: "compare the encrypted search with its plaintext twin"},
+		{Name: "attacks", Needs: NeedsModel, get: inCorpus(MeasureAttacks), Short: "attack the schemes as a curious cloud, as SECURITY.md describes"},
 	}
 }
 
-// A Measurement is one row.
+// A Measurement is one row of the table.
 type Measurement struct {
 	// Name is that of the command, and of the step that keeps the result.
 	Name string
-	// Short says in a line what is measured.
+	// Short describes the measurement in one line.
 	Short string
 	Needs Needs
-	// Views are commands that show one table each, in place of one that shows all.
+	// Views are commands that show one table each, instead of one that shows all.
 	Views []View
 	get   getter
 }
 
-// A getter measures, or takes what is kept. What there is of a result some of whose
-// steps failed comes with the error.
+// A getter measures, or returns a kept result. If some steps failed, it returns both a
+// partial result and the error.
 type getter func(ctx context.Context, r *run, m Measurement) (Result, error)
 
-// A View is a command that shows the table of its name.
+// A View is a command that shows the table with its name.
 type View struct{ Name, Short string }
 
-// Commands are those that measure m: its views, or one that shows all.
+// Commands returns the commands that measure m: its views, or one that shows all.
 func (m Measurement) Commands() []View {
 	if len(m.Views) == 0 {
 		return []View{{m.Name, m.Short}}
@@ -68,7 +68,7 @@ func (m Measurement) Commands() []View {
 	return m.Views
 }
 
-// Needs are what a measurement takes besides the images.
+// Needs are the requirements of a measurement besides the images.
 type Needs uint
 
 // The needs.
@@ -79,8 +79,8 @@ const (
 	NeedsModel                   // an image network, if there is one
 )
 
-// turn orders measurements so that what is large in memory is kept no longer than
-// needed: first those that share an index, last those that build large ones.
+// turn orders measurements so that large data are kept in memory no longer than needed:
+// first those that share an index, last those that build large ones.
 func (m Measurement) turn() int {
 	switch {
 	case m.Needs&NeedsIndex != 0:
@@ -95,45 +95,45 @@ func (m Measurement) turn() int {
 type Plan struct {
 	Lab    *Lab
 	Runner *step.Runner
-	// N is the size that cost is measured at, Most the greatest of scaling.
+	// N is the size for measuring cost, Most the greatest size for scaling.
 	N, Most int
-	// Done, if not nil, is told of every step.
+	// Done, if not nil, is called after every step.
 	Done func(step.Record, error)
 }
 
-// DefaultN is the paper's collection, DefaultMost the last size of scaling.
+// DefaultN is the size of the paper's collection, DefaultMost the last size of scaling.
 const (
 	DefaultN    = 20000
 	DefaultMost = 80000
 )
 
-// Measure does the measurement of a name.
+// Measure runs the measurement with this name.
 func (p *Plan) Measure(ctx context.Context, name string) (Result, error) {
 	return p.run().get(ctx, name)
 }
 
-// All does every measurement. One that fails does not stop the others; the error of
-// All is of all of them, and the end of ctx ends it.
+// All runs every measurement. A failure does not stop the others, and All's error
+// combines all failures; the end of ctx stops it.
 func (p *Plan) All(ctx context.Context) (*Results, error) { return p.run().all(ctx) }
 
-// Kept returns the results that a folder holds, whatever program, machine and
-// collection they are of: what a report is made of again.
+// Kept returns the results in a folder, whatever their program, machine and collection,
+// for writing the report again.
 func Kept(runner *step.Runner) *Results {
 	r := (&Plan{Lab: new(Lab), Runner: runner, Most: slices.Max(ScalingSizes)}).run()
-	r.kept = true
+	r.onlyKept = true
 	out, _ := r.all(context.Background())
-	out.Failed = nil // it is not there
+	out.Failed = nil // missing results are no failures
 	return out
 }
 
 func (p *Plan) run() *run { return &run{Plan: p, found: map[string]found{}} }
 
-// A run does each measurement once, also where another is computed from it.
+// A run performs each measurement once, even if another is computed from it.
 type run struct {
 	*Plan
-	kept  bool // what is kept is taken, and nothing measured
-	found map[string]found
-	steps []step.Record
+	onlyKept bool // use kept results and measure nothing
+	found    map[string]found
+	steps    []step.Record
 }
 
 type found struct {
@@ -164,7 +164,7 @@ func (r *run) all(ctx context.Context) (*Results, error) {
 	var failed []error
 	for _, m := range slices.SortedStableFunc(slices.Values(table), func(a, b Measurement) int { return cmp.Compare(a.turn(), b.turn()) }) {
 		_, err := r.get(ctx, m.Name)
-		if ctx.Err() != nil { // no failure of the measurement's
+		if ctx.Err() != nil { // not the measurement's failure
 			failed = []error{ctx.Err()}
 			break
 		}
@@ -182,18 +182,18 @@ func (r *run) all(ctx context.Context) (*Results, error) {
 	return out, errors.Join(failed...)
 }
 
-// from is the result of another measurement.
-func from[R Result](ctx context.Context, r *run, name string) (R, error) {
+// resultFrom returns the result of another measurement.
+func resultFrom[R Result](ctx context.Context, r *run, name string) (R, error) {
 	x, err := r.get(ctx, name)
 	out, _ := x.(R)
 	return out, err
 }
 
-// part is one step of a result: done before, or now. inputs are what it depends on
+// runStep is one step of a result, kept or performed now. inputs are what it depends on
 // besides the collection.
-func part[T any](ctx context.Context, r *run, name string, inputs any, measure func(context.Context) (*T, error)) (x *T, err error) {
+func runStep[T any](ctx context.Context, r *run, name string, inputs any, measure func(context.Context) (*T, error)) (x *T, err error) {
 	var record step.Record
-	if r.kept {
+	if r.onlyKept {
 		x, record, err = step.Load[T](r.Runner, name)
 	} else {
 		var digest string
@@ -216,20 +216,20 @@ type resultOf[T any] interface {
 	Result
 }
 
-// alone is a result that is one step. What that depends on follows from its needs.
-func alone[T any, R resultOf[T]](ctx context.Context, r *run, m Measurement, measure func(context.Context) (R, error)) (Result, error) {
+// singleStep is a result with a single step. Its needs determine what it depends on.
+func singleStep[T any, R resultOf[T]](ctx context.Context, r *run, m Measurement, measure func(context.Context) (R, error)) (Result, error) {
 	inputs, err := r.inputs(m.Needs)
 	if err != nil {
 		return nil, err
 	}
-	x, err := part(ctx, r, m.Name, inputs, func(ctx context.Context) (*T, error) { return measure(ctx) })
+	x, err := runStep(ctx, r, m.Name, inputs, func(ctx context.Context) (*T, error) { return measure(ctx) })
 	if err != nil {
 		return nil, err
 	}
 	return R(x), nil
 }
 
-// inputs are N, the network, or both.
+// inputs returns N, the network, or both.
 func (p *Plan) inputs(needs Needs) (any, error) {
 	var in struct {
 		N                int
@@ -256,7 +256,7 @@ func (p *Plan) inputs(needs Needs) (any, error) {
 // inSession is a step that searches the index of the untouched images.
 func inSession[T any, R resultOf[T]](measure func(context.Context, *Session, *Corpus, user.Progress) (R, error)) getter {
 	return func(ctx context.Context, r *run, m Measurement) (Result, error) {
-		return alone(ctx, r, m, withSession(r, measure))
+		return singleStep(ctx, r, m, withSession(r, measure))
 	}
 }
 
@@ -270,10 +270,10 @@ func withSession[R any](r *run, measure func(context.Context, *Session, *Corpus,
 	}
 }
 
-// inCorpus is a step that takes the untouched images only.
+// inCorpus is a step that uses only the untouched images.
 func inCorpus[T any, R resultOf[T]](measure func(context.Context, *Corpus, user.Progress) (R, error)) getter {
 	return func(ctx context.Context, r *run, m Measurement) (Result, error) {
-		return alone(ctx, r, m, withCorpus(r, measure))
+		return singleStep(ctx, r, m, withCorpus(r, measure))
 	}
 }
 
@@ -290,6 +290,6 @@ func withCorpus[R any](r *run, measure func(context.Context, *Corpus, user.Progr
 // ofSize is a step that builds an index of N images.
 func ofSize[T any, R resultOf[T]](measure func(context.Context, *Lab, int) (R, error)) getter {
 	return func(ctx context.Context, r *run, m Measurement) (Result, error) {
-		return alone(ctx, r, m, func(ctx context.Context) (R, error) { return measure(ctx, r.Lab, r.N) })
+		return singleStep(ctx, r, m, func(ctx context.Context) (R, error) { return measure(ctx, r.Lab, r.N) })
 	}
 }

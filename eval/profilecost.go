@@ -13,8 +13,8 @@ import (
 	"cpar/user/network"
 )
 
-// A ProfileCost is what one profile and scheme costs: bytes, and medians in
-// milliseconds on one core. A request is for the neighbours of the calibrated ranker.
+// A ProfileCost is the cost of one profile and scheme: bytes, and medians in milliseconds
+// on one core. A request is for the neighbours of the calibrated ranker.
 type ProfileCost struct {
 	Profile    string `json:"profile"`
 	Scheme     string `json:"scheme"`
@@ -24,9 +24,9 @@ type ProfileCost struct {
 	ProfileBytes uint64 `json:"profile_bytes"`
 	Request      int    `json:"request_bytes"`
 	Reply        int    `json:"reply_bytes"`
-	// Cloud answers a request. The owner extracts features, and the embedding
-	// where the profile needs one; makes the profile's vector of them; encrypts;
-	// and decrypts the reply and ranks its keywords.
+	// Cloud is for answering a request. The owner extracts features, and the embedding if
+	// the profile needs one; makes the profile's vector from them; encrypts it; and
+	// decrypts the reply and ranks its keywords.
 	Cloud    float64 `json:"cloud_ms"`
 	Features float64 `json:"features_ms"`
 	Project  float64 `json:"project_ms"`
@@ -36,7 +36,7 @@ type ProfileCost struct {
 
 func (c ProfileCost) owner() float64 { return round(c.Features+c.Project+c.Encrypt+c.Read, 3) }
 
-// A priced scheme is one index with its requests.
+// A priced is one index with its requests.
 type priced struct {
 	ProfileCost
 	index *device.Index
@@ -46,11 +46,11 @@ type priced struct {
 	cloudTimes, features, project, encrypt, read []int64
 }
 
-// pricedOwner is how many photos the owner's medians are of.
+// pricedOwner is the number of photos behind the owner's medians.
 const pricedOwner = 15
 
-// measureProfileCosts builds indexes of all images of c, with the profiles as they
-// were fitted, and asks all of them in turn.
+// measureProfileCosts builds indexes of all images of c, with the fitted profiles, and
+// sends requests to all of them in turn.
 func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, network *network.Encoder, progress user.Progress) ([]ProfileCost, error) {
 	perProfile := make([][]*priced, len(runs))
 	for i, r := range runs {
@@ -61,7 +61,7 @@ func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, net
 		}
 		perProfile[i] = list
 	}
-	// By scheme first: what a search reads was not read by the one before it.
+	// By scheme first, so that a search does not read what the previous one has just read.
 	var turns []*priced
 	for s := range profileSchemes {
 		for _, list := range perProfile {
@@ -87,8 +87,8 @@ func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, net
 	return out, nil
 }
 
-// openPriced builds the indexes of one profile, one for each of profileSchemes but
-// that all cpar is one. done removes those that were built, also after an error.
+// openPriced builds the indexes of one profile, one for each of profileSchemes, except
+// that all cpar schemes share one. done removes what was built, even after an error.
 func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *network.Encoder, progress user.Progress) (list []*priced, done func(), err error) {
 	var opened []func()
 	done = func() {
@@ -104,7 +104,7 @@ func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *network.
 		}
 		list = append(list, x)
 		if network == nil {
-			return nil // embeddings that no network made have no photos either
+			return nil // embeddings not made by a network have no photos either
 		}
 		return o.Use(network)
 	}
@@ -146,8 +146,8 @@ func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *network.
 	})
 }
 
-// timeClouds answers requests by every index in turn, one at a time on one core: a
-// slow spell of the machine falls on all of them.
+// timeClouds answers requests by every index in turn, one at a time on one core, so that
+// a slow spell of the machine affects all of them.
 func timeClouds(ctx context.Context, c *Corpus, turns []*priced, progress user.Progress) error {
 	n := min(costRequests, len(c.Test))
 	told := tell(progress, "searches", n+1)
@@ -181,8 +181,8 @@ func timeClouds(ctx context.Context, c *Corpus, turns []*priced, progress user.P
 	})
 }
 
-// timeOwners measures the owner's side of requests, in turn as timeClouds does, and
-// the sizes of what is sent. Features are those of the first scheme of each profile.
+// timeOwners measures the owner's side of requests, in turn as in timeClouds, and the
+// sizes of messages. Features are those of the first scheme of each profile.
 func timeOwners(ctx context.Context, c *Corpus, turns []*priced) error {
 	return quietly(func() error {
 		for round := range pricedOwner + 1 { // the first warms up
@@ -200,7 +200,7 @@ func timeOwners(ctx context.Context, c *Corpus, turns []*priced) error {
 	})
 }
 
-// ask takes one photo the whole way, and takes the time but for that of round 0.
+// ask annotates one photo end to end and records the times, except in round 0.
 func (x *priced) ask(ctx context.Context, c *Corpus, round int) error {
 	i := round % len(c.Test)
 	photo := device.Extracted(c.testName(i), c.Test[i].Vectors)

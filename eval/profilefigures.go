@@ -6,16 +6,16 @@ import (
 	"cpar/eval/plot"
 )
 
-// profileColours are those of the profiles, in their order.
+// profileColours are the colours of the profiles, in order.
 var profileColours = []plot.Colour{plot.Blue, plot.Green, plot.Purple}
 
-// Figures implements Drawn: what each profile finds, costs and says of itself.
+// Figures implements Drawn: quality, cost and calibration of each profile.
 func (p *Profiles) Figures(*Results) []plot.Figure {
 	var names []string
 	for _, d := range p.Details {
 		names = append(names, d.Profile)
 	}
-	// of are the points of one ranker and scheme, a profile each.
+	// of returns the points for one ranker and scheme, one per profile.
 	of := func(ranker, scheme string, value func(ProfileRow) float64) []plot.Point {
 		var out []plot.Point
 		for _, row := range p.Rows {
@@ -62,7 +62,7 @@ func (p *Profiles) Figures(*Results) []plot.Figure {
 	return append(out, p.reliabilityFigures()...)
 }
 
-// reliabilityFigures are the reliability diagram, and of how many words it is.
+// reliabilityFigures draws the reliability diagram, and the number of words in its bins.
 func (p *Profiles) reliabilityFigures() []plot.Figure {
 	diagram := plot.Figure{Name: "profiles-reliability", Title: "Is what is called probable right?",
 		Caption: "The calibrated ranker on all words of all neighbours of the test images, in ten bins of probability: on the dashed line, probabilities are the shares that are right.",

@@ -13,18 +13,17 @@ import (
 	"cpar/user/profile"
 )
 
-// ProfileGrowth is scheme sealed with the short vectors of profiles `learned` and
-// `network` as it grows.
+// ProfileGrowth is the growth of scheme sealed with the short vectors of profiles learned
+// and network.
 type ProfileGrowth struct {
 	// Dim is the dimension of the records.
 	Dim int `json:"dim"`
-	// BaseMB is what the process held before, such as a collection's features.
+	// BaseMB is the memory of the process beforehand, such as a collection's features.
 	BaseMB float64            `json:"base_rss_mb"`
 	Rows   []ProfileGrowthRow `json:"rows"`
 }
 
-// A ProfileGrowthRow is one size. Times are medians in milliseconds; the owner's are
-// on all cores.
+// A ProfileGrowthRow is one size. Times are medians in milliseconds; the owner's are on all cores.
 type ProfileGrowthRow struct {
 	Records  int     `json:"n"`
 	Cloud    float64 `json:"cloud_ms"` // one core
@@ -36,33 +35,33 @@ type ProfileGrowthRow struct {
 	Hints    uint64  `json:"hints_bytes"`
 	Table    uint64  `json:"table_bytes"` // keywords
 	Index    uint64  `json:"index_bytes"`
-	// PeakMB is the memory of the process, owner and cloud in one, while it
-	// answers; AddMB that while the records were added, Add the seconds that took.
+	// PeakMB is the memory of the process, owner and cloud together, while it answers;
+	// AddMB is that while records were added, and Add the seconds this took.
 	PeakMB float64 `json:"peak_rss_mb"`
 	AddMB  float64 `json:"add_peak_rss_mb"`
 	Add    float64 `json:"add_s"`
 }
 
-// ProfileSizes are the sizes of growth.
+// ProfileSizes are the sizes of the growth measurement.
 var ProfileSizes = []int{20000, 100000, 1000000}
 
 const (
-	// growthBase photos are made, growthWords words and values of an embedding.
+	// growthBase photos are made, with growthWords words and values per embedding.
 	growthBase  = 1000
 	growthWords = 256
-	// growthStep is how many records are added at once: a bound of memory.
+	// growthStep is the number of records added at once, to bound memory.
 	growthStep     = 100000
 	growthRequests = 9
 )
 
-// profileGrowthStep is of ProfileSizes, or of small ones where N is small.
+// profileGrowthStep uses ProfileSizes, or small sizes if N is small.
 func profileGrowthStep(ctx context.Context, r *run, m Measurement) (Result, error) {
 	sizes := ProfileSizes
 	if r.N < sizes[0] {
-		n := max(r.N, 100) // fewer photos have nothing to be learnt from
+		n := max(r.N, 100) // fewer photos are too few to learn from
 		sizes = []int{n, 2 * n}
 	}
-	g, err := part(ctx, r, m.Name, sizes, func(ctx context.Context) (*ProfileGrowth, error) {
+	g, err := runStep(ctx, r, m.Name, sizes, func(ctx context.Context) (*ProfileGrowth, error) {
 		return MeasureProfileGrowth(ctx, sizes, r.Lab.Progress)
 	})
 	if err != nil {
@@ -71,9 +70,9 @@ func profileGrowthStep(ctx context.Context, r *run, m Measurement) (Result, erro
 	return g, nil
 }
 
-// madePhotos are photos that never were: each has three words, and an embedding
-// near the sum of its words' directions. There are more words than dimensions, so
-// that a profile fitted to them needs all that it may have.
+// madePhotos are synthetic: each has three words, and an embedding near the sum of its
+// words' directions. There are more words than dimensions, so that a profile fitted to
+// them uses all dimensions that it may have.
 func madePhotos(n int) []user.Image {
 	rng := rand.New(rand.NewPCG(augmentSeed+3, 0))
 	zeros := feature.New()
@@ -110,9 +109,9 @@ func madePhotos(n int) []user.Image {
 	return out
 }
 
-// MeasureProfileGrowth builds an index of scheme sealed of made photos and adds to
-// it, the same photos again and again: the cost depends on how many records there
-// are and of how many dimensions, and not on what they show. No photo is needed.
+// MeasureProfileGrowth builds an index of scheme sealed of synthetic photos and keeps
+// adding the same photos: the cost depends on the number of records and their dimension,
+// not on what they show. It needs no real photos.
 func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progress) (*ProfileGrowth, error) {
 	resetPeakMemory()
 	base := round(peakMB(), 0)
@@ -150,14 +149,14 @@ func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progre
 
 func (row *ProfileGrowthRow) measure(ctx context.Context, s *sealedSession, photos []user.Image) error {
 	requests := vectorsOf(s.owner, &Corpus{Test: photos}, growthRequests)
-	debug.FreeOSMemory() // what adding took
+	debug.FreeOSMemory() // release the memory of adding
 	resetPeakMemory()
 	for _, v := range requests[:min(3, len(requests))] {
 		if _, err := s.nearest(ctx, v, 10); err != nil {
 			return err
 		}
 	}
-	// Before times are taken: that is done without collecting garbage.
+	// Before times are taken, which runs without garbage collection.
 	row.PeakMB = round(peakMB(), 0)
 	m, err := s.time(ctx, requests, func(i int) (time.Duration, error) {
 		_, q, err := s.owner.RequestVector(requests[i%len(requests)], s.params(10))

@@ -15,21 +15,21 @@ import (
 	"cpar/user/vector"
 )
 
-// A profileRun is one profile, fitted, with what every test image found.
+// A profileRun is one fitted profile with the neighbours found for every test image.
 type profileRun struct {
-	// owner has the fitted profile and ranker, which further indexes take over.
+	// owner has the fitted profile and ranker, which further indexes reuse.
 	owner *user.Builder
 	fit   float64 // seconds
 	truth [][]string
-	// near are the nearest of every test image, by scheme. Their Record is the
-	// number of the image: that of the record is another in each index.
+	// near holds the nearest of every test image, by scheme. Their Record is the number
+	// of the image: record numbers differ between indexes.
 	near map[string][][]rank.Neighbour
-	// found are those of cpar@10, by search.
+	// found holds those of cpar@10, by search.
 	found map[cpar.Search][][]rank.Neighbour
 	dims  map[string]int
 }
 
-// A profileRanker is a ranker with the neighbours that it wants.
+// A profileRanker is a ranker with the number of neighbours that it wants.
 type profileRanker struct {
 	kind       rank.Kind
 	neighbours int
@@ -39,14 +39,14 @@ func (r *profileRun) rankers() []profileRanker {
 	return []profileRanker{{rank.KindPaper, paperNeighbours}, {rank.KindCalibrated, r.owner.Ranker().Neighbours()}}
 }
 
-// most is how many neighbours are asked for: what the rankers want at most. Both
-// then rank the same reply, one of them its first.
+// most is the number of neighbours requested: the most that any ranker wants. Both
+// rankers then use the same reply, one of them only its beginning.
 func (r *profileRun) most() int { return max(paperNeighbours, r.owner.Ranker().Neighbours()) }
 
 func (r *profileRun) name() string { return r.owner.Profile().Kind().String() }
 
-// runProfile fits a profile on the untouched training images and asks for every
-// test image by every scheme. The indexes are gone when it returns.
+// runProfile fits a profile on the untouched training images and requests the neighbours
+// of every test image by every scheme. It closes the indexes.
 func runProfile(ctx context.Context, c *Corpus, kind profile.Kind, progress user.Progress) (*profileRun, error) {
 	s, err := NewSession(ctx, c, user.Options{Profile: kind, Ranker: rank.KindCalibrated, Progress: progress})
 	if err != nil {
@@ -90,7 +90,7 @@ func runProfile(ctx context.Context, c *Corpus, kind profile.Kind, progress user
 	return r, r.sealed(ctx, c, s.Requests, progress)
 }
 
-// sealed asks an index of scheme sealed, with the profile that was fitted.
+// sealed searches an index of scheme sealed, with the fitted profile.
 func (r *profileRun) sealed(ctx context.Context, c *Corpus, requests []*vector.Vector, progress user.Progress) error {
 	x, b, err := openSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: r.owner.Fitted(), Progress: progress})
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *profileRun) sealed(ctx context.Context, c *Corpus, requests []*vector.V
 	return err
 }
 
-// tell counts what is done of a stage.
+// tell counts the progress of a stage.
 func tell(progress user.Progress, stage string, total int) func() {
 	var done atomic.Int64
 	return func() {
@@ -120,9 +120,8 @@ func tell(progress user.Progress, stage string, total int) func() {
 	}
 }
 
-// plainDistances is the exact distance of every request and record on floats,
-// with no quantisation and no projection to hide behind: D_L1 + D_KL, or squared L2
-// in profiles that have that.
+// plainDistances returns the exact distance of every request and record on floats,
+// without quantisation or projection: D_L1 + D_KL, or squared L2 in profiles that use it.
 func (s *Session) plainDistances(ctx context.Context) ([][]float64, error) {
 	if len(s.Requests) == 0 || s.Requests[0].X == nil {
 		return s.exactDistances()
@@ -142,7 +141,7 @@ func (s *Session) plainDistances(ctx context.Context) ([][]float64, error) {
 	})
 }
 
-// nearestOf are the k records of least distance, ties by record.
+// nearestOf returns the k records of least distance, ties by record.
 func nearestOf(dis []float64, keywords [][]string, k int) []rank.Neighbour {
 	out := make([]rank.Neighbour, min(k, len(dis)))
 	for i, j := range ascending(dis)[:len(out)] {
@@ -151,14 +150,14 @@ func nearestOf(dis []float64, keywords [][]string, k int) []rank.Neighbour {
 	return out
 }
 
-// byImage numbers neighbours by their images.
+// byImage replaces the record numbers of neighbours by those of their images.
 func byImage(near []rank.Neighbour, b *user.Builder) {
 	for i := range near {
 		near[i].Record = uint32(b.Image(near[i].Record))
 	}
 }
 
-// nearestAll asks for every test image, encrypted.
+// nearestAll searches for every test image, encrypted.
 func (s *Session) nearestAll(ctx context.Context, p cpar.Params, told func()) ([][]rank.Neighbour, error) {
 	out := make([][]rank.Neighbour, len(s.Requests))
 	return out, s.eachRequest(ctx, func(i int, v *vector.Vector) error {
@@ -200,7 +199,7 @@ func wordsOf(scored [][]rank.Keyword) [][]string {
 	return out
 }
 
-// detail measures what is said of a profile as a whole.
+// detail measures the properties of a profile as a whole.
 func (r *profileRun) detail() (d ProfileDetail, err error) {
 	d = ProfileDetail{Profile: r.name(), Fit: r.fit, Recall: map[string]float64{}, OfPlain: map[string]float64{}}
 	for how, near := range r.found {
@@ -229,7 +228,7 @@ func (r *profileRun) detail() (d ProfileDetail, err error) {
 	return d, err
 }
 
-// perPhoto counts what a person would find right.
+// perPhoto counts the keywords that a person would find right.
 func (r *profileRun) perPhoto() (f FoundKeywords, err error) {
 	n := float64(len(r.truth))
 	for _, words := range r.truth {
@@ -263,7 +262,7 @@ func (r *profileRun) perPhoto() (f FoundKeywords, err error) {
 	return f, nil
 }
 
-// topRecords are the first ten of each list.
+// topRecords returns the first ten of each list.
 func topRecords(near [][]rank.Neighbour) [][]uint32 {
 	out := make([][]uint32, len(near))
 	for i, list := range near {
@@ -274,8 +273,7 @@ func topRecords(near [][]rank.Neighbour) [][]uint32 {
 	return out
 }
 
-// reliability holds the probabilities of the first keywords of each photo against
-// the truth.
+// reliability compares the probabilities of the first keywords of each photo with the truth.
 func reliability(said [][]rank.Keyword, truth [][]string, first int) (bins []rank.Bin, ece float64, err error) {
 	var p []float64
 	var right []bool
@@ -292,7 +290,7 @@ func reliability(said [][]rank.Keyword, truth [][]string, first int) (bins []ran
 	return bins, round(ece, 4), err
 }
 
-// probableQuality measures keywords of which there may be any number.
+// probableQuality measures any number of keywords per photo.
 func probableQuality(said [][]rank.Keyword, truth [][]string) ProbableQuality {
 	words := wordsOf(said)
 	q := Measure(words, truth)

@@ -12,37 +12,37 @@ import (
 	"cpar/user/rank"
 )
 
-// Profiles lays the profiles of an index side by side: what each finds, in the
-// clear and encrypted, by both rankers, and what each costs.
+// Profiles compares the profiles of an index: what each finds, in the clear and
+// encrypted, by both rankers, and what each costs.
 //
 //	collection ─▶ profile fitted once ─▶ plain · capia · cpar · sealed ─▶ P, R, N+ (untouched images)
-//	                                  └▶ n images, the profile as it was fitted ─▶ bytes, milliseconds
+//	                                  └▶ n images, the same fitted profile ─▶ bytes, milliseconds
 type Profiles struct {
-	// Records were searched and Requests asked for quality.
+	// Quality is measured on Records records and Requests requests.
 	Records  int `json:"n"`
 	Requests int `json:"requests"`
-	// CostRecords are the records of the indexes that bytes and times are of,
-	// CostKind how these came about.
+	// CostRecords is the size of the indexes for measuring bytes and times; CostKind says
+	// how their images were made.
 	CostRecords int          `json:"cost_records"`
 	CostKind    string       `json:"cost_images"`
 	Rows        []ProfileRow `json:"rows"`
-	// CapiaRatio is the cloud's time for capia with profile `learned` over that
-	// with profile `paper`, in one run; 0 where either is missing.
+	// CapiaRatio is the cloud's time for capia with profile learned over that with
+	// profile paper, in one run; 0 if either is missing.
 	CapiaRatio float64         `json:"capia_ratio"`
 	Details    []ProfileDetail `json:"profiles"`
 	Losses     []ProfileLoss   `json:"losses"`
 	Costs      []ProfileCost   `json:"costs"`
 	Samples    []ProfileSample `json:"samples"`
-	// Skipped are profiles that could not be measured, and why.
+	// Skipped are profiles that could not be measured, with reasons.
 	Skipped []SkippedProfile `json:"skipped"`
-	// Network names the image network and Runtime what ran it.
+	// Network identifies the image network, Runtime its runtime.
 	Network string `json:"network,omitempty"`
 	Runtime string `json:"runtime,omitempty"`
 }
 
-// A ProfileRow is one profile, ranker and scheme, five keywords a photo. The
-// calibrated ranker gives rare words their due, as P and R reward. What is plain
-// has no index: its bytes and times are 0.
+// A ProfileRow is one profile, ranker and scheme, with five keywords per photo. The
+// calibrated ranker favours rare words, as P and R do. Scheme plain has no index: its
+// bytes and times are 0.
 type ProfileRow struct {
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
@@ -56,36 +56,36 @@ type ProfileRow struct {
 	Nplus      int     `json:"Nplus"`
 	IndexBytes uint64  `json:"index_bytes"`
 	Cloud      float64 `json:"cloud_ms"` // one core
-	Owner      float64 `json:"owner_ms"` // a photo, from its bytes to its keywords, one core
+	Owner      float64 `json:"owner_ms"` // per photo, from its bytes to its keywords, one core
 }
 
-// A ProfileDetail is what else there is to say of one profile.
+// A ProfileDetail holds the other properties of one profile.
 type ProfileDetail struct {
 	Profile string  `json:"profile"`
 	Fit     float64 `json:"fit_s"` // setting up an index, all cores: mostly fitting
-	// CapiaRatio is the cloud's time for capia over that with profile `paper`.
+	// CapiaRatio is the cloud's time for capia over that with profile paper.
 	CapiaRatio float64 `json:"capia_ratio"`
 	// Recall is the share of capia's ten nearest that cpar@10 finds, by search.
 	Recall map[string]float64 `json:"recall_at_10"`
 	// OfPlain is the share of the ten nearest in the clear that a scheme finds.
 	OfPlain map[string]float64 `json:"of_plain_top10"`
-	// ECE is the expected calibration error of all words of all neighbours of
-	// the test images, by scheme capia; ECEKept that of the five that are given.
+	// ECE is the expected calibration error over all words of all neighbours of the test
+	// images, by scheme capia; ECEKept is that over the five given words.
 	ECE     float64    `json:"ece"`
 	ECEKept float64    `json:"ece_kept"`
-	Bins    []rank.Bin `json:"reliability"` // of ECE
-	// Validation is what cross-validation on the training images said before.
+	Bins    []rank.Bin `json:"reliability"` // behind ECE
+	// Validation is the result of cross-validation on the training images.
 	Validation *rank.Validation `json:"cross_validation,omitempty"`
-	// Found are the keywords of a photo that are found, by scheme capia and five
-	// keywords a photo.
+	// Found counts the human keywords found per photo, by scheme capia with five keywords
+	// per photo.
 	Found FoundKeywords `json:"found_per_photo"`
-	// Probable is the quality of the keywords that are as probable as not.
+	// Probable is the quality of the keywords that are more probable than not.
 	Probable ProbableQuality `json:"min_probability"`
 }
 
-// FoundKeywords are means over photos: of keywords that people gave, and how many of
-// them are found by W_t, by the calibrated ranker in order of probability, which
-// annotate shows, and by it with rare words given their due.
+// FoundKeywords are means over photos: the number of human keywords, and how many of them
+// are found by W_t, by the calibrated ranker in order of probability, which annotate
+// shows, and by the same ranker in favour of rare words.
 type FoundKeywords struct {
 	Human    float64 `json:"human"`
 	Paper    float64 `json:"paper"`
@@ -93,20 +93,20 @@ type FoundKeywords struct {
 	Rare     float64 `json:"rare"`
 }
 
-// ProbableQuality is that of the keywords of a least probability, however many.
+// ProbableQuality is the quality of all keywords above a least probability.
 type ProbableQuality struct {
 	Least    float64 `json:"least"`
 	P        float64 `json:"P"`
 	R        float64 `json:"R"`
 	Nplus    int     `json:"Nplus"`
 	Keywords float64 `json:"mean_keywords"`
-	// Right is the share of the keywords given that are right.
+	// Right is the share of the given keywords that are right.
 	Right float64 `json:"right"`
-	// None is the share of the photos that get no keyword.
+	// None is the share of the photos without keywords.
 	None float64 `json:"without"`
 }
 
-// A ProfileLoss is what encryption costs: plain less the scheme, for one ranker.
+// A ProfileLoss is the cost of encryption in quality: plain minus the scheme, for one ranker.
 type ProfileLoss struct {
 	Profile string  `json:"profile"`
 	Ranker  string  `json:"ranker"`
@@ -114,21 +114,21 @@ type ProfileLoss struct {
 	P       float64 `json:"P_points"`
 	R       float64 `json:"R_points"`
 	Nplus   int     `json:"Nplus"`
-	// In percent of plain; below 0 is a gain.
+	// In percent of plain; negative values are gains.
 	RelativeP     float64 `json:"P_percent"`
 	RelativeR     float64 `json:"R_percent"`
 	RelativeNplus float64 `json:"Nplus_percent"`
 }
 
-// A ProfileSample is a test image with the keywords of each profile, by scheme
-// capia and the calibrated ranker.
+// A ProfileSample is a test image with the keywords of each profile, by scheme capia and
+// the calibrated ranker.
 type ProfileSample struct {
 	Name  string             `json:"name"`
 	Human []string           `json:"human"`
 	Words []ProfileAnnotated `json:"words"`
 }
 
-// ProfileAnnotated is what one profile says.
+// ProfileAnnotated is one profile's annotation.
 type ProfileAnnotated struct {
 	Profile string `json:"profile"`
 	Words   []Word `json:"words"`
@@ -141,21 +141,21 @@ type SkippedProfile struct {
 }
 
 const (
-	// paperNeighbours is k of the paper's ranker.
+	// paperNeighbours is k for the paper's ranker.
 	paperNeighbours = 10
-	// leastProbability is that of ProbableQuality.
+	// leastProbability is the threshold of ProbableQuality.
 	leastProbability = 0.5
 	reliabilityBins  = 10
 )
 
-// forestScheme is cpar@10 by a search of the forest by rank.
+// forestScheme is cpar@10 with the forest searched by rank.
 const forestScheme = "cpar-rank@10"
 
-// profileSchemes are the encrypted schemes of the rows, in their order.
+// profileSchemes are the encrypted schemes of the rows, in order.
 var profileSchemes = []string{"capia", "cpar@100", "cpar@10", forestScheme, "sealed"}
 
-// MeasureProfiles measures the profiles that the lab has what is needed for.
-// Costs are of indexes of n images, or of as many as there are.
+// MeasureProfiles measures all profiles that the lab supports. Costs are for indexes of n
+// images, or of all images if there are more.
 func MeasureProfiles(ctx context.Context, l *Lab, n int) (*Profiles, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
@@ -225,7 +225,7 @@ func (out *Profiles) quality(r *profileRun) error {
 	return err
 }
 
-// lossOf compares a row with that in the clear.
+// lossOf compares a row with the one in the clear.
 func lossOf(plain, row ProfileRow) ProfileLoss {
 	relative := func(a, b float64) float64 {
 		if a == 0 {
@@ -239,7 +239,7 @@ func lossOf(plain, row ProfileRow) ProfileLoss {
 		RelativeNplus: relative(float64(plain.Nplus), float64(row.Nplus))}
 }
 
-// withCosts writes costs into the rows and takes their ratios.
+// withCosts fills in the rows' costs and computes their ratios.
 func (out *Profiles) withCosts() {
 	capia := map[string]float64{}
 	for _, cost := range out.Costs {
@@ -262,8 +262,8 @@ func (out *Profiles) withCosts() {
 	}
 }
 
-// profileSamples are the keywords of evenly spaced test images, as those of
-// MeasureSamples: nobody chose them.
+// profileSamples returns the keywords of evenly spaced test images, like MeasureSamples,
+// so that nobody chose them.
 func profileSamples(c *Corpus, runs []*profileRun) ([]ProfileSample, error) {
 	n := min(sampleCount, len(c.Test))
 	out := make([]ProfileSample, n)
@@ -288,7 +288,7 @@ func profileSamples(c *Corpus, runs []*profileRun) ([]ProfileSample, error) {
 	return out, nil
 }
 
-// apSearch is an AP-X by a search, for so many neighbours.
+// apSearch returns parameters for AP-X by a search, with l neighbours.
 func apSearch(how cpar.Search, approx uint16, l int) cpar.Params {
 	return cpar.Params{Scheme: cpar.SchemeCPAR, Search: how, L: uint16(l), Approx: approx}
 }

@@ -24,8 +24,8 @@ import (
 	"cpar/user/rank"
 )
 
-// learnable is a corpus whose photos have a word that can be seen and one that
-// cannot, so that no figure is 0 or 100, and embeddings that no network made.
+// learnable is a corpus whose photos have one visible word and one invisible, so that no
+// figure is 0 or 100, and embeddings not made by a network.
 func learnable(train, test int) *Corpus {
 	c := syntheticCorpus(5, train, test)
 	rng := rand.New(rand.NewPCG(5, 2))
@@ -45,8 +45,8 @@ func learnable(train, test int) *Corpus {
 	return c
 }
 
-// Every profile, ranker and scheme has its row; those in the clear are what brute
-// force finds, those encrypted are as good, and costs are those of the indexes.
+// Every profile, ranker and scheme has its row; those in the clear match brute force,
+// those encrypted are as good, and costs are those of the indexes.
 func TestProfiles(t *testing.T) {
 	c := learnable(120, 40)
 	l := &Lab{digest: "made", corpus: c}
@@ -71,11 +71,12 @@ func TestProfiles(t *testing.T) {
 			}
 			for _, scheme := range profileSchemes {
 				r := rows[profile+" "+ranker+" "+scheme]
-				// Few photos and many near ties: a photo that changes places moves a mean
-				// over 21 words by 5, and the projection of profile paper moves some.
+				// With few photos and many near ties, a photo that changes ranks moves a
+				// mean over 21 words by 5, and the projection of profile paper moves
+				// some.
 				most := 6.
 				switch {
-				case scheme == forestScheme: // ten neighbours of twelve visits
+				case scheme == forestScheme: // ten neighbours out of twelve visits
 					most = 25
 				case profile == "paper" || scheme == "cpar@10":
 					most = 12
@@ -118,7 +119,7 @@ func TestProfiles(t *testing.T) {
 	checkPlainRows(t, c, rows["learned calibrated plain"], rows["learned paper plain"])
 }
 
-// checkProfileJSON holds the names of the rows' fields: others read them.
+// checkProfileJSON fixes the names of the rows' fields: others read them.
 func checkProfileJSON(t *testing.T, p *Profiles) {
 	t.Helper()
 	b, err := json.Marshal(p)
@@ -139,8 +140,8 @@ func checkProfileJSON(t *testing.T, p *Profiles) {
 	}
 }
 
-// checkPlainRows finds profile learned's neighbours again, with a profile fitted
-// again and none of the code that measured.
+// checkPlainRows finds profile learned's neighbours again, with a newly fitted profile
+// and without the measuring code.
 func checkPlainRows(t *testing.T, c *Corpus, calibrated, paper ProfileRow) {
 	t.Helper()
 	b, err := user.Setup(t.Context(), user.NewKey(cpar.SchemeCAPIA), c.Train, user.Options{Scheme: cpar.SchemeCAPIA, Profile: profile.Learned})
@@ -183,8 +184,8 @@ func checkPlainRows(t *testing.T, c *Corpus, calibrated, paper ProfileRow) {
 	}
 }
 
-// A scheme that returns the neighbours of another photo is found out: as a loss, in
-// recall, and in the reliability of what is said.
+// A scheme that returns another photo's neighbours is detected: as a loss, in recall, and
+// in the reliability of its probabilities.
 func TestProfilesNoticeWrongNeighbours(t *testing.T) {
 	run, err := runProfile(t.Context(), learnable(120, 40), profile.Network, nil)
 	if err != nil {
@@ -213,12 +214,12 @@ func TestProfilesNoticeWrongNeighbours(t *testing.T) {
 	}
 }
 
-// Reliability and the quality of probable keywords against counting by hand.
+// Reliability and the quality of probable keywords, compared with counting by hand.
 func TestProfileProbabilities(t *testing.T) {
 	said := [][]rank.Keyword{{{Word: "sea", Probability: 0.92}, {Word: "sky", Probability: 0.08}}, {{Word: "car", Probability: 0.96}}, nil}
 	truth := [][]string{{"sea"}, {"sky"}, {"car"}}
 	bins, ece, err := reliability(said, truth, everyWord)
-	// 0.92 and 0.96 are one bin, said 0.94 and half right; 0.08 is wrong.
+	// 0.92 and 0.96 are one bin, predicted 0.94 and half right; 0.08 is wrong.
 	if err != nil || bins[9] != (rank.Bin{Said: 0.94, Found: 0.5, Count: 2}) || bins[0].Count != 1 || math.Abs(ece-(2*0.44+0.08)/3) > 1e-4 {
 		t.Errorf("%+v, %g, %v", bins, ece, err)
 	}
@@ -236,8 +237,7 @@ func TestProfileProbabilities(t *testing.T) {
 	}
 }
 
-// fakeNetwork is an image network of 8×8 pixels whose embedding is the brightness of
-// its rows.
+// fakeNetwork is an image network for 8×8 pixels whose embedding is the brightness of its rows.
 type fakeNetwork struct{ digest byte }
 
 func (f fakeNetwork) Embed(image []float32) ([]float32, error) {
@@ -270,8 +270,8 @@ func openFake(t *testing.T, digest byte) *network.Encoder {
 	return n
 }
 
-// A lab with a network reads photos with their embeddings, larger collections have
-// them too, and the step is another one with another network, or without.
+// A lab with a network reads photos with their embeddings, larger collections have them
+// too, and the step depends on the network.
 func TestProfilesOfPhotos(t *testing.T) {
 	c := photos(t, 20)
 	dir := filepath.Dir(c.TrainItems[0].Path)
@@ -314,13 +314,13 @@ func TestProfilesOfPhotos(t *testing.T) {
 			t.Errorf("a sample is called %q", s.Name)
 		}
 	}
-	// The same again is there already; another network, or none, is another step.
+	// The same step already exists; with another network, or none, it is a different step.
 	p.Lab = &Lab{Data: dir, Cache: cache, network: openFake(t, 1)}
 	if _, err := p.Measure(t.Context(), "profiles"); err != nil || !record.Reused || record.Inputs != inputs {
 		t.Errorf("the same network: %+v, %v", record, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // what is not there would be measured
+	cancel() // missing results would be measured
 	for name, n := range map[string]*network.Encoder{"another network": openFake(t, 2), "no network": nil} {
 		p.Lab = &Lab{Data: dir, Cache: cache, digest: p.Lab.digest, network: n}
 		if _, err := p.Measure(ctx, "profiles"); err == nil {
@@ -329,8 +329,8 @@ func TestProfilesOfPhotos(t *testing.T) {
 	}
 }
 
-// Mixed and augmented embeddings are the same in every run, and features do not
-// depend on whether there are embeddings.
+// Mixed and augmented embeddings are the same in every run, and features do not depend on
+// embeddings.
 func TestMixedEmbeddings(t *testing.T) {
 	c := learnable(12, 1)
 	mixed, err := mixFeatures(t.Context(), c.Train, 4, nil)
@@ -373,7 +373,7 @@ func TestMixedEmbeddings(t *testing.T) {
 	}
 }
 
-// Growth is of as many records as it says, of learnt vectors, and answers them all.
+// Growth has the announced number of records with learnt vectors, and answers for all of them.
 func TestProfileGrowth(t *testing.T) {
 	g, err := MeasureProfileGrowth(t.Context(), []int{600, 1300}, nil)
 	if err != nil {

@@ -56,7 +56,7 @@ func (p *Profiles) detailTables() []Table {
 	return []Table{details, found, probable, bins, costs, p.sampleTable()}
 }
 
-// sampleTable has what is right in capitals.
+// sampleTable shows correct words in capitals.
 func (p *Profiles) sampleTable() Table {
 	t := Table{Name: "profile-samples", Title: "Sample annotations by profile; IN CAPITALS what a person said too", Columns: []string{"image"}}
 	for _, d := range p.Details {

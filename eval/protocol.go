@@ -7,9 +7,9 @@ import (
 	"sort"
 )
 
-// Two protocols say how good annotations are. Both count, for a word w,
-// hit(w) the requests that have it and were given it, real(w) those that have
-// it, said(w) those that were given it.
+// Two protocols measure annotations. For a word w, both count hit(w), the requests that
+// have it and were given it; real(w), those that have it; and said(w), those that were
+// given it.
 //
 //	standard   five keywords a request; P = mean hit/said, R = mean hit/real, both
 //	           over the words of the test set (real > 0)
@@ -17,15 +17,13 @@ import (
 //	           minRelated related images only; R = mean hit/real over the words
 //	           that were output and can be judged (said > 0 and real > 0)
 //
-// An image is related to a request if they share a keyword; the paper does not
-// say when it counts one as related. Its figures cannot be held against the
-// standard ones: it gives an image as many words as ten neighbours have, and
-// leaves out of the mean the words that it never finds, so that nothing is lost
-// by saying too much and little by not knowing a word.
+// An image is related to a request if they share a keyword; the paper does not define
+// this. Its figures cannot be compared with the standard ones: it gives an image as many
+// words as ten neighbours have, and leaves out of the mean the words that it never finds,
+// so that saying too much costs nothing and not knowing a word costs little.
 const minRelated = 2
 
-// marks are the words of one request, as numbers: what it was given, and what
-// of that is right.
+// marks are the words of one request, as numbers: the given ones and the correct ones.
 type marks struct{ said, hit []int32 }
 
 // A judge knows the truth and marks annotations.
@@ -33,7 +31,7 @@ type judge struct {
 	words []string
 	index map[string]int32
 	truth [][]int32
-	// admitted are the requests of the paper's protocol.
+	// admitted says which requests the paper's protocol counts.
 	admitted []bool
 }
 
@@ -106,8 +104,8 @@ func (j *judge) tally(all []marks, weights []float64, paper bool) tally {
 	return t
 }
 
-// recall is mean hit/real in percent, over the words of the requests, or over
-// those of them that were output.
+// recall is mean hit/real in percent, over the words of the requests, or only over those
+// that were output.
 func (t tally) recall(output bool) float64 {
 	sum, n := 0.0, 0
 	for w, real := range t.real {
@@ -131,17 +129,17 @@ func (x Interval) String() string {
 	return num(x.Value, 1) + " (" + num(x.Low, 1) + "–" + num(x.High, 1) + ")"
 }
 
-// resamples is how many times requests are weighted anew for an interval.
+// resamples is the number of reweightings for an interval.
 const resamples = 1000
 
-// bootstrap weights the requests anew for each resample, by a flat Dirichlet
-// draw (the Bayesian bootstrap; Rubin 1981); the first resample is the requests
-// as they are, all of weight 1. Weights, and not draws with replacement, because
-// every word of every request must stay: many words belong to one or two
-// requests, and a draw that misses these takes the word out of the mean, which
-// then lies above the truth by more than the interval is wide.
+// bootstrap reweights the requests for each resample by a flat Dirichlet draw (the
+// Bayesian bootstrap; Rubin 1981). The first resample has the original requests, all with
+// weight 1. It uses weights, not draws with replacement, because every word of every
+// request must stay: many words belong to one or two requests, and a draw without these
+// removes the word from the mean, which is then too high by more than the width of the
+// interval.
 //
-// One weighting serves all measurements of a run, so that ratios are paired.
+// All measurements of a run use the same weights, so ratios are paired.
 func bootstrap(requests int, seed uint64) [][]float64 {
 	out := make([][]float64, resamples+1)
 	rng := rand.New(rand.NewPCG(seed, 0x626f6f74)) // "boot"
@@ -162,8 +160,7 @@ func bootstrap(requests int, seed uint64) [][]float64 {
 	return out
 }
 
-// interval takes values[0] as the value and the 2.5 and 97.5 percentiles of
-// the others.
+// interval uses values[0] as the value and the 2.5 and 97.5 percentiles of the others as bounds.
 func interval(values []float64) Interval {
 	x := Interval{Value: values[0], Low: values[0], High: values[0]}
 	rest := slices.DeleteFunc(slices.Clone(values[1:]), math.IsNaN)
@@ -174,16 +171,16 @@ func interval(values []float64) Interval {
 	return x
 }
 
-// ratios is 100·a/b, value by value.
+// ratios returns 100·a/b for each pair of values.
 func ratios(a, b []float64) []float64 {
 	out := make([]float64, len(a))
 	for i := range a {
-		if b[i] != 0 { // nothing right at all is 0 of nothing
+		if b[i] != 0 { // if nothing is right at all, the ratio is 0
 			out[i] = 100 * a[i] / b[i]
 		}
 	}
 	return out
 }
 
-// everyWord asks RankKeywords for all keywords of the neighbours.
+// everyWord requests all keywords of the neighbours from RankKeywords.
 const everyWord = math.MaxInt32

@@ -7,24 +7,24 @@ import (
 	"cpar/eval/step"
 )
 
-// Results are all that is measured.
+// Results holds everything measured.
 type Results struct {
 	Machine string
-	// Each are the results that are there, in the order of a report.
+	// Each holds the available results, in the order of a report.
 	Each []Result
-	// Steps are how the results came about, in the order of the run.
+	// Steps say how the results were obtained, in the order of the run.
 	Steps []step.Record
-	// Failed says, by measurement, what went wrong.
+	// Failed lists what went wrong, by measurement.
 	Failed []Failure
 }
 
-// A Failure is a measurement without a result, or with half of one.
+// A Failure is a measurement with no result, or only a partial one.
 type Failure struct {
 	Step  string `json:"step"`
 	Error string `json:"error"`
 }
 
-// Of returns the result of one type, nil where it is not there.
+// Of returns the result of one type, nil if there is none.
 func Of[R Result](r *Results) (none R) {
 	for _, x := range r.Each {
 		if x, ok := x.(R); ok {
@@ -34,9 +34,9 @@ func Of[R Result](r *Results) (none R) {
 	return none
 }
 
-// machines says where steps were measured, which need not be where they are
-// shown, nor one place: kept results of another machine may have been taken.
-// Without a step that tells, it is this machine.
+// machines names the machines that measured the steps, which may be several and need not
+// include this one: kept results of other machines may have been accepted. Without any
+// information it is this machine.
 func machines(steps []step.Record) string {
 	var names []string
 	for _, record := range steps {
@@ -50,8 +50,8 @@ func machines(steps []step.Record) string {
 	return strings.Join(names, "; ")
 }
 
-// Identity is what results belong to besides their inputs: the program that
-// measured and the machine it ran on, for step.Runner.
+// Identity returns what results belong to besides their inputs: the measuring program and
+// its machine, for step.Runner.
 func Identity() (string, error) {
 	program, err := programDigest()
 	return program + " " + Machine(), err

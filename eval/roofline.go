@@ -10,38 +10,37 @@ import (
 	"cpar/internal/modq"
 )
 
-// A Roofline is how fast scans could be and are, on one core: as fast as memory
-// gives words, or as fast as words can be multiplied, whichever is less.
+// A Roofline compares the speed of scans on one core with its two limits: the speed at
+// which memory delivers words, and that of multiplying them.
 type Roofline struct {
-	// Kernels are those of the processor: avx512, avx2 or plain.
+	// Kernels are the kernels in use: avx512, avx2 or plain.
 	Kernels string `json:"kernels"`
-	// BandwidthGBs is a plain sequential read of the index, MultipliesGs what
-	// the kernel for many requests does on rows that are in the cache, in 10⁹ a
-	// second; one multiplication is a word of a record by a word of a request.
+	// BandwidthGBs is measured by a plain sequential read of the index. MultipliesGs is
+	// the rate of the kernel for many requests on rows in the cache, in 10⁹ per second;
+	// one multiplication is a word of a record times a word of a request.
 	BandwidthGBs float64         `json:"bandwidth_gb_s"`
 	MultipliesGs float64         `json:"multiplies_g_s"`
 	Points       []RooflinePoint `json:"points"`
 }
 
-// A RooflinePoint is so many scans in one pass over memory.
+// A RooflinePoint is a batch of scans in one pass over memory.
 type RooflinePoint struct {
 	Batch int   `json:"batch"`
 	NS    int64 `json:"ns"`
-	// Intensity is multiplications for a byte read, Rate 10⁹ of them a second.
+	// Intensity is multiplications per byte read, Rate 10⁹ of them per second.
 	Intensity float64 `json:"multiplies_a_byte"`
 	Rate      float64 `json:"multiplies_g_s"`
-	// OfRoof is Rate over what the two limits allow.
+	// OfRoof is Rate relative to what the two limits allow.
 	OfRoof float64 `json:"of_roof"`
 }
 
-// batches are the numbers of requests of the roofline's points; batch16 is a
-// row of Cost as well.
+// batches are the numbers of requests for the roofline's points; batchRow is also a row of Cost.
 var batches = []int{1, 2, 4, 8, 16, 32, 64}
 
 const batchRow = 16
 
-// measureRoofline answers capia requests by the batch, on one core.
-func (s *Session) measureRoofline(list []asked) (*Roofline, error) {
+// measureRoofline answers capia requests in batches, on one core.
+func (s *Session) measureRoofline(list []preparedRequest) (*Roofline, error) {
 	m := s.Cloud.Manifest
 	bytes := 8 * uint64(m.Dim) * uint64(m.Records)
 	r := &Roofline{Kernels: modq.Kernels(), MultipliesGs: round(multiplies(int(m.Dim)), 2)}
@@ -80,8 +79,8 @@ func (s *Session) measureRoofline(list []asked) (*Roofline, error) {
 	return r, nil
 }
 
-// multiplies is how many multiplications a core does in a nanosecond when
-// nothing has to come from memory.
+// multiplies returns the number of multiplications that a core does per nanosecond when
+// all data are in the cache.
 func multiplies(dim int) float64 {
 	const rows, requests = 16, 16
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -102,7 +101,7 @@ func multiplies(dim int) float64 {
 	return float64(rows*requests*dim) / float64(median(ns))
 }
 
-// row is the roofline's batch of 16 as a row of the cost.
+// row returns the roofline's batch of 16 as a row of Cost.
 func (r *Roofline) row(bytes, base int64, records uint32) (CostRow, bool) {
 	for _, p := range r.Points {
 		if p.Batch == batchRow {
@@ -114,7 +113,7 @@ func (r *Roofline) row(bytes, base int64, records uint32) (CostRow, bool) {
 	return CostRow{}, false
 }
 
-// table lays the roofline out.
+// table returns the roofline as a table.
 func (r *Roofline) table(records int) Table {
 	t := Table{Name: "roofline", Title: fmt.Sprintf("Scans of %d records by the batch, one core (%s): memory gives %s GB/s, the multiplier %s·10⁹ a second",
 		records, r.Kernels, num(r.BandwidthGBs, 1), num(r.MultipliesGs, 1)),

@@ -11,10 +11,10 @@ import (
 	"cpar/user/device"
 )
 
-// sampleCount images are shown.
+// sampleCount is the number of images shown.
 const sampleCount = 8
 
-// A Word is a keyword of a sample, right if a person gave it too.
+// A Word is a keyword in a sample; Right if a person gave it too.
 type Word struct {
 	Word  string `json:"word"`
 	Right bool   `json:"right"`
@@ -22,14 +22,14 @@ type Word struct {
 
 // A Sample is one annotated test image.
 type Sample struct {
-	// Name is the image's within the collection.
+	// Name is the image's name within the collection.
 	Name  string   `json:"name"`
 	CPAR  []Word   `json:"cpar"`
 	CAPIA []Word   `json:"capia"`
 	Human []string `json:"human"`
 }
 
-// Samples are evenly spaced test images: nobody chose them.
+// Samples are evenly spaced test images, so that nobody chose them.
 type Samples struct {
 	Rows []Sample `json:"rows"`
 }
@@ -62,10 +62,10 @@ func MeasureSamples(ctx context.Context, s *Session, c *Corpus, _ user.Progress)
 	return out, nil
 }
 
-// sampleAt is the place of sample k of n among all.
+// sampleAt returns the index of sample k of n among all.
 func sampleAt(k, n, all int) int { return (2*k + 1) * all / (2 * n) }
 
-// testName is the name of a test image within the collection.
+// testName returns the name of a test image within the collection.
 func (c *Corpus) testName(i int) string {
 	if i < len(c.TestItems) {
 		return c.TestItems[i].Name
@@ -73,7 +73,7 @@ func (c *Corpus) testName(i int) string {
 	return fmt.Sprintf("test image %d", i)
 }
 
-// Tables implements Result; what is right is in capitals.
+// Tables implements Result; correct words are in capitals.
 func (s *Samples) Tables() []Table {
 	t := Table{Name: "samples", Title: "Sample annotations; IN CAPITALS what a person said too", Columns: []string{"image", "cpar AP-10", "capia", "human"}}
 	for _, r := range s.Rows {
@@ -82,7 +82,7 @@ func (s *Samples) Tables() []Table {
 	return []Table{t}
 }
 
-// capitals lists words, those that are right in capitals.
+// capitals lists words, the correct ones in capitals.
 func capitals(words []Word) string {
 	var out []string
 	for _, w := range words {

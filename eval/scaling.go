@@ -13,13 +13,13 @@ var ScalingSizes = []int{1250, 2500, 5000, 10000, 20000, 40000, 80000}
 
 const (
 	scalingRequests = 61
-	// fixedVisits at every size; the sizes are such that it is a whole number
-	// of tenths of a percent.
+	// fixedVisits is the same at every size; for all sizes it is a whole number of tenths
+	// of a percent.
 	fixedVisits = 400
 )
 
-// FixedVisitsName is what the search with as many visits at every size is
-// called among the fits.
+// FixedVisitsName is the name, among the fits, of the search with the same number of
+// visits at every size.
 var FixedVisitsName = fmt.Sprintf("%d visits", fixedVisits)
 
 // A ScalingRow is one size.
@@ -40,22 +40,21 @@ type ScalingRow struct {
 	RecallFixed float64 `json:"recall_fixed"`
 }
 
-// A Fit is y = c·n^Exponent by least squares in the logarithms.
+// A Fit is y = c·n^Exponent, by least squares of the logarithms.
 type Fit struct {
 	What     string  `json:"what"`
 	Exponent float64 `json:"exponent"`
-	// Deviation is the greatest factor between a point and the line.
+	// Deviation is the greatest factor between a point and the fitted line.
 	Deviation float64 `json:"deviation"`
 }
 
-// Scaling is how cost grows with n.
+// Scaling says how cost grows with n.
 type Scaling struct {
 	Rows []ScalingRow `json:"rows"`
 	Fits []Fit        `json:"fits"`
 }
 
-// scalingSteps are a step for each size. Where one fails, the result is of the
-// smaller ones.
+// scalingSteps has a step for each size. If one fails, the result consists of the smaller ones.
 func scalingSteps(ctx context.Context, r *run, m Measurement) (Result, error) {
 	sizes := Sizes(r.Most)
 	if len(sizes) == 0 {
@@ -63,7 +62,7 @@ func scalingSteps(ctx context.Context, r *run, m Measurement) (Result, error) {
 	}
 	var rows []ScalingRow
 	for _, n := range sizes {
-		row, err := part(ctx, r, fmt.Sprintf("%s-%d", m.Name, n), n, func(ctx context.Context) (*ScalingRow, error) { return MeasureScale(ctx, r.Lab, n) })
+		row, err := runStep(ctx, r, fmt.Sprintf("%s-%d", m.Name, n), n, func(ctx context.Context) (*ScalingRow, error) { return MeasureScale(ctx, r.Lab, n) })
 		switch {
 		case err != nil && len(rows) == 0:
 			return nil, err
@@ -87,7 +86,7 @@ func MeasureScale(ctx context.Context, l *Lab, n int) (*ScalingRow, error) {
 	fixed := uint16(min(1000, max(1, 1000*fixedVisits/n)))
 	row.FixedAP = float64(fixed) / 10
 	requests := min(scalingRequests, len(b.Requests))
-	var prepared [][]asked
+	var prepared [][]preparedRequest
 	for _, p := range []cpar.Params{
 		{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000},
 		{Scheme: cpar.SchemeCPAR, L: 10, Approx: 100},
@@ -135,7 +134,7 @@ func FitScaling(rows []ScalingRow) *Scaling {
 	return s
 }
 
-// sized is a measurement at a number of records.
+// sized is a measurement for some number of records.
 type sized interface{ size() int }
 
 func (r ScalingRow) size() int { return r.Records }
@@ -175,7 +174,7 @@ func (s *Scaling) Tables() []Table {
 	return []Table{t, f}
 }
 
-// Sizes are the scaling sizes up to most.
+// Sizes returns the scaling sizes up to most.
 func Sizes(most int) []int {
 	var out []int
 	for _, n := range ScalingSizes {

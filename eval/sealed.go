@@ -22,36 +22,34 @@ import (
 type Sealed struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
-	// Top10Equal is the share of the requests whose ten nearest by scheme
-	// sealed are those of the same quantised vectors in the clear, in the same
-	// places; LocalEqual that of scheme local.
+	// Top10Equal is the share of the requests whose ten nearest by scheme sealed are the
+	// same, at the same ranks, as those of the quantised vectors in the clear; LocalEqual
+	// is that for scheme local.
 	Top10Equal float64 `json:"top10_equal"`
 	LocalEqual float64 `json:"local_top10_equal"`
-	// Quality of the profile in the clear, not quantised (plain-jl), and sealed,
+	// Quality compares the profile in the clear, not quantised (plain-jl), with sealed,
 	// through one projection.
 	Quality []QualityRow `json:"quality"`
-	// Cost is of an index of so many records, Growth of larger and larger ones,
-	// with exponents fitted.
+	// Cost is for one index of this size, Growth for larger and larger ones, with fitted exponents.
 	Cost   *SealedCost  `json:"cost,omitempty"`
 	Growth []SealedSize `json:"growth,omitempty"`
 	Fits   []Fit        `json:"fits,omitempty"`
-	// Homes compares sealed with local and cpar by number of records and of
-	// requests.
+	// Homes compares sealed with local and cpar by number of records and requests.
 	Homes []HomeRow `json:"homes,omitempty"`
 }
 
-// sealedSteps are three, since each takes a while.
+// sealedSteps has three steps, since each takes a while.
 func sealedSteps(ctx context.Context, r *run, m Measurement) (Result, error) {
-	out, err := part(ctx, r, m.Name, nil, withCorpus(r, MeasureSealed))
+	out, err := runStep(ctx, r, m.Name, nil, withCorpus(r, MeasureSealed))
 	if err != nil {
 		return nil, err
 	}
-	cost, err := part(ctx, r, m.Name+"-cost", r.N, func(ctx context.Context) (*SealedCost, error) { return MeasureSealedCost(ctx, r.Lab, r.N) })
+	cost, err := runStep(ctx, r, m.Name+"-cost", r.N, func(ctx context.Context) (*SealedCost, error) { return MeasureSealedCost(ctx, r.Lab, r.N) })
 	sizes := SealedSizes
 	if r.N < sizes[0] {
 		sizes = []int{r.N, 2 * r.N}
 	}
-	growth, failed := part(ctx, r, m.Name+"-growth", sizes, func(ctx context.Context) (*[]SealedSize, error) {
+	growth, failed := runStep(ctx, r, m.Name+"-growth", sizes, func(ctx context.Context) (*[]SealedSize, error) {
 		rows, err := MeasureSealedGrowth(ctx, r.Lab, sizes)
 		return &rows, err
 	})
@@ -62,7 +60,7 @@ func sealedSteps(ctx context.Context, r *run, m Measurement) (Result, error) {
 	return out, errors.Join(err, failed)
 }
 
-// with adds what other steps measured.
+// with adds the measurements of other steps.
 func (s *Sealed) with(c *SealedCost, growth []SealedSize) {
 	s.Cost, s.Growth, s.Fits = c, growth, fitSealed(growth)
 	if c != nil {
@@ -70,7 +68,7 @@ func (s *Sealed) with(c *SealedCost, growth []SealedSize) {
 	}
 }
 
-// A sealedSession is an index of scheme sealed or local, both sides of it.
+// A sealedSession is an index with scheme sealed or local, both sides of it.
 type sealedSession struct {
 	owner *user.Owner
 	// cloud is nil for scheme local.
@@ -81,7 +79,7 @@ type sealedSession struct {
 	key      *user.Key
 }
 
-// openSealed builds an index in a folder of its own.
+// openSealed builds an index in its own folder.
 func openSealed(ctx context.Context, images []user.Image, opt user.Options) (*sealedSession, *user.Builder, error) {
 	folder, err := os.MkdirTemp("", "cpar-eval-")
 	if err != nil {
@@ -104,7 +102,7 @@ func openSealed(ctx context.Context, images []user.Image, opt user.Options) (*se
 
 func (s *sealedSession) path() string { return filepath.Join(s.folder, "index") }
 
-// open loads what lies in the folder, as the cloud and as a second device do.
+// open loads the folder as the cloud and a second device do.
 func (s *sealedSession) open() (err error) {
 	if s.files != nil {
 		s.files.Release()
@@ -138,7 +136,7 @@ func (s *sealedSession) close() {
 	os.RemoveAll(s.folder)
 }
 
-// nearest asks for the l nearest of a photo.
+// nearest searches for the l nearest of a photo.
 func (s *sealedSession) nearest(ctx context.Context, v *vector.Vector, l int) ([]rank.Neighbour, error) {
 	pending, q, err := s.owner.RequestVector(v, s.params(l))
 	if err != nil {
@@ -160,8 +158,7 @@ func (s *sealedSession) params(l int) cpar.Params {
 	return p
 }
 
-// MeasureSealed measures what schemes sealed and local find on the untouched
-// collection.
+// MeasureSealed measures what schemes sealed and local find on the untouched collection.
 func MeasureSealed(ctx context.Context, c *Corpus, progress user.Progress) (*Sealed, error) {
 	out := &Sealed{Records: len(c.Train), Requests: len(c.Test)}
 	for _, scheme := range []cpar.Scheme{cpar.SchemeSealed, cpar.SchemeLocal} {
@@ -233,7 +230,7 @@ func (out *Sealed) measure(ctx context.Context, c *Corpus, scheme cpar.Scheme, p
 	return nil
 }
 
-// sameAsTwin is whether neighbours are the ten of least score by the plain
+// sameAsTwin reports whether near are the ten records of least score by the plain
 // integers, ties by record.
 func sameAsTwin(twin *user.RowsTwin, v *vector.Vector, near []rank.Neighbour) (bool, error) {
 	scores, err := twin.Scores(v)

@@ -7,8 +7,8 @@ import (
 	"cpar/user"
 )
 
-// TestSealedFindsTheNearest: the whole walk of schemes sealed and local, both
-// sides, finds what the plain integers say.
+// TestSealedFindsTheNearest: both sides of schemes sealed and local, end to end, find
+// what the plain integers say.
 func TestSealedFindsTheNearest(t *testing.T) {
 	c := syntheticCorpus(1, 150, 12)
 	s, err := MeasureSealed(t.Context(), c, nil)
@@ -28,8 +28,8 @@ func TestSealedFindsTheNearest(t *testing.T) {
 	}
 }
 
-// TestSealedWorkIsTheSame: what the cloud does for a request, counted in records
-// and bytes, does not depend on what is indexed or asked.
+// TestSealedWorkIsTheSame: the cloud's work for a request, counted in records and bytes,
+// does not depend on the index's contents or the request.
 func TestSealedWorkIsTheSame(t *testing.T) {
 	type work struct {
 		visited       uint32
@@ -67,7 +67,7 @@ func TestSealedWorkIsTheSame(t *testing.T) {
 	}
 }
 
-// TestSealedGrows: sizes, times and fits of a small index and a larger one.
+// TestSealedGrows: sizes, times and fits for a small index and a larger one.
 func TestSealedGrows(t *testing.T) {
 	c := syntheticCorpus(1, 100, 5)
 	l := &Lab{digest: "made", corpus: c}

@@ -11,9 +11,9 @@ import (
 	"cpar/user/vector"
 )
 
-// A SealedCost is what one index of scheme sealed costs beside one of capia
-// over the same photos, measured in turn in one run. Times are medians in
-// milliseconds, on one core unless it says otherwise.
+// A SealedCost is the cost of one index of scheme sealed beside one of capia over the
+// same photos, measured in turn in one run. Times are medians in milliseconds, on one
+// core unless stated otherwise.
 type SealedCost struct {
 	Records int     `json:"n"`
 	Build   float64 `json:"build_s"` // from raw features, all cores
@@ -22,8 +22,8 @@ type SealedCost struct {
 	Capia   float64 `json:"capia_ms"`
 	// OverCapia is Cloud over Capia.
 	OverCapia float64 `json:"over_capia"`
-	// Encrypt makes a request of a vector, Read decrypts and checks all scores
-	// and ranks, on all cores.
+	// Encrypt makes a request from a vector; Read decrypts and checks all scores and
+	// ranks, on all cores.
 	Encrypt float64 `json:"owner_request_ms"`
 	Read    float64 `json:"owner_read_ms"`
 	Request int     `json:"request_bytes"`
@@ -31,17 +31,17 @@ type SealedCost struct {
 	// Hints and Table are fetched once for each state of the index.
 	Hints uint64 `json:"hints_bytes"`
 	Table uint64 `json:"table_bytes"`
-	// Profile is fetched once too, in every scheme; it hardly grows with n.
+	// Profile is also fetched once, in every scheme; it hardly grows with n.
 	Profile    uint64 `json:"profile_bytes"`
 	Index      uint64 `json:"index_bytes"`
 	CapiaIndex uint64 `json:"capia_index_bytes"`
-	// LocalIndex is all that scheme local fetches, LocalScan its scan at home.
+	// LocalIndex is all that scheme local fetches, LocalScan the time of its scan at home.
 	LocalIndex uint64  `json:"local_index_bytes"`
 	LocalScan  float64 `json:"local_scan_ms"`
 	PeakMB     float64 `json:"peak_rss_mb"`
 }
 
-// sealedRequests is how many requests a median is of.
+// sealedRequests is the number of requests behind a median.
 const sealedRequests = 15
 
 // MeasureSealedCost measures indexes of n images.
@@ -119,7 +119,7 @@ func (out *SealedCost) local(ctx context.Context, c *Corpus) error {
 	return err
 }
 
-// vectorsOf are the vectors of some test images.
+// vectorsOf returns the vectors of some test images.
 func vectorsOf(o *user.Owner, c *Corpus, n int) []*vector.Vector {
 	var out []*vector.Vector
 	for _, im := range c.Test[:min(n, len(c.Test))] {
@@ -136,8 +136,8 @@ type sealedTimes struct {
 	request, reply               int
 }
 
-// time answers requests one after the other, and after each lets beside, if not
-// nil, measure something else: a slow spell of the machine falls on both.
+// time answers requests one after the other, and after each calls beside, if not nil, to
+// measure something else: a slow spell of the machine then affects both.
 func (s *sealedSession) time(ctx context.Context, requests []*vector.Vector, beside func(i int) (time.Duration, error)) (m sealedTimes, err error) {
 	var cloud, other, encrypt, read []float64
 	err = quietly(func() error {
@@ -191,21 +191,19 @@ type SealedSize struct {
 	Reply   int     `json:"reply_bytes"`
 	Hints   uint64  `json:"hints_bytes"`
 	Index   uint64  `json:"index_bytes"`
-	// Add is how long the records were being added that the size before did not
-	// have, in seconds.
+	// Add is the time in seconds for adding the records that the previous size lacked.
 	Add float64 `json:"add_s,omitempty"`
-	// PeakMB is of the process, which is owner and cloud in one.
+	// PeakMB is for the process, which is both owner and cloud.
 	PeakMB float64 `json:"peak_rss_mb"`
 }
 
 func (r SealedSize) size() int { return r.Records }
 
-// SealedSizes are the sizes of growth.
+// SealedSizes are the sizes of the growth measurement.
 var SealedSizes = []int{20000, 40000, 80000, 200000}
 
-// MeasureSealedGrowth builds an index of the first size and adds records to it,
-// the same photos again and again: the cost depends on how many there are and
-// not on what they show.
+// MeasureSealedGrowth builds an index of the first size and keeps adding the same photos:
+// the cost depends on the number of records, not on what they show.
 func MeasureSealedGrowth(ctx context.Context, l *Lab, sizes []int) ([]SealedSize, error) {
 	c, err := l.Collection(ctx, min(sizes[0], DefaultN))
 	if err != nil {
@@ -249,7 +247,7 @@ func MeasureSealedGrowth(ctx context.Context, l *Lab, sizes []int) ([]SealedSize
 	return out, nil
 }
 
-// fitSealed fits exponents to growth.
+// fitSealed fits exponents to the growth.
 func fitSealed(rows []SealedSize) (fits []Fit) {
 	for _, part := range []struct {
 		what string

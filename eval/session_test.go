@@ -23,9 +23,9 @@ func session(t testing.TB, c *Corpus, opt user.Options) *Session {
 	return s
 }
 
-// TestEncryptedSearchIsItsTwin: whatever the parameters, the encrypted search
-// visits the same records in the same order as the search in the clear, and
-// AP-100 returns what the scan of the same ciphertext returns.
+// TestEncryptedSearchIsItsTwin: whatever the parameters, the encrypted search visits the
+// same records in the same order as the search in the clear, and AP-100 returns the same
+// as a scan of the same ciphertext.
 func TestEncryptedSearchIsItsTwin(t *testing.T) {
 	c := syntheticCorpus(1, 300, 20)
 	for name, opt := range map[string]user.Options{
@@ -69,7 +69,7 @@ func TestEncryptedSearchIsItsTwin(t *testing.T) {
 				swapped := 0
 				for i, o := range run {
 					if p.Search == cpar.SearchIVF {
-						// Centroids' scores carry noise: two that are almost as far
+						// Centroids' scores are noisy: two that are almost equally far
 						// may change places.
 						if len(o.encryptedPath) != len(o.plainPath) {
 							t.Fatalf("%+v: request %d makes %d visits encrypted, %d in the clear", p, i, len(o.encryptedPath), len(o.plainPath))
@@ -87,8 +87,8 @@ func TestEncryptedSearchIsItsTwin(t *testing.T) {
 				if swapped > len(run)/2 {
 					t.Errorf("%+v: %d of %d requests read their lists in another order", p, swapped, len(run))
 				}
-				// Neighbours of these images lie closer together than those of
-				// photographs; cpar-eval agreement measures the latter.
+				// Neighbours of these images are closer together than those of
+				// photographs, which cpar-eval agreement measures.
 				if got := run.places(); got < 0.95 {
 					t.Errorf("%+v: %.3f of the places agree, want 0.95", p, got)
 				}
@@ -97,11 +97,10 @@ func TestEncryptedSearchIsItsTwin(t *testing.T) {
 	}
 }
 
-// TestPruningIsItsTwin: with pruning on, the encrypted planes decide as the
-// planes in the clear do. Photographs never prune (no plane is as far as the
-// tenth neighbour), so these images differ along one line only. A far side
-// whose bound lies within the noise of the worst score can fall either way,
-// which is seldom.
+// TestPruningIsItsTwin: with pruning, the encrypted planes decide as the planes in the
+// clear do. Photographs never prune (no plane is as far as the tenth neighbour), so these
+// images differ only along one line. A far side whose bound is within the noise of the
+// worst score can be decided either way, which is rare.
 func TestPruningIsItsTwin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	base := randomFeatures(rng, nil)
@@ -149,8 +148,8 @@ func TestPruningIsItsTwin(t *testing.T) {
 	}
 }
 
-// TestPlanesAreExact: the plane scores that the cloud computes are
-// r_p·(level − split) to the last bit, for every plane and request.
+// TestPlanesAreExact: the plane scores computed by the cloud are exactly
+// r_p·(level − split), for every plane and request.
 func TestPlanesAreExact(t *testing.T) {
 	s := session(t, syntheticCorpus(1, 200, 20), user.Options{})
 	twin, _ := s.Twin.Compared()
@@ -163,7 +162,7 @@ func TestPlanesAreExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// r_p is the owner's secret: it must be one number for all planes.
+		// r_p is the owner's secret: it must be a single number for all planes.
 		scale := int64(0)
 		for j, got := range scores {
 			d := twin.PlaneDistance(v, uint32(j))
@@ -183,7 +182,7 @@ func TestPlanesAreExact(t *testing.T) {
 	}
 }
 
-// TestKeywordsComeBack: the whole walk finds the keywords of the image's kind.
+// TestKeywordsComeBack: end to end, the search finds the keywords of the image's kind.
 func TestKeywordsComeBack(t *testing.T) {
 	c := syntheticCorpus(1, 200, 20)
 	s := session(t, c, user.Options{})
@@ -197,8 +196,8 @@ func TestKeywordsComeBack(t *testing.T) {
 	}
 }
 
-// TestDistancesComeBack: the owner reads distances off the scores as exactly
-// as the noise allows, and in no other unit than D_L1 + D_KL.
+// TestDistancesComeBack: the owner reads distances from the scores as exactly as the
+// noise allows, in the unit of D_L1 + D_KL.
 func TestDistancesComeBack(t *testing.T) {
 	s := session(t, syntheticCorpus(1, 200, 20), user.Options{})
 	approx, err := s.projectedDistances(context.Background())

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// median is the middle of x, of two the greater; 0 of nothing.
+// median returns the middle of x, the greater of two; 0 if x is empty.
 func median[T int64 | float64](x []T) T {
 	y := slices.Clone(x)
 	slices.Sort(y)
@@ -15,7 +15,7 @@ func median[T int64 | float64](x []T) T {
 	return y[len(y)/2]
 }
 
-// mean is 0 of nothing.
+// mean returns the mean of x, 0 if x is empty.
 func mean[T int64 | uint32 | uint64 | float64](x []T) float64 {
 	sum := 0.0
 	for _, v := range x {
@@ -24,7 +24,7 @@ func mean[T int64 | uint32 | uint64 | float64](x []T) float64 {
 	return sum / float64(max(len(x), 1))
 }
 
-// weightedMedian is the value below which half of the weight lies.
+// weightedMedian returns the value below which half of the weight lies.
 func weightedMedian(x []int64, weights []float64) int64 {
 	total, below := 0.0, 0.0
 	for _, w := range weights {
@@ -39,10 +39,10 @@ func weightedMedian(x []int64, weights []float64) int64 {
 	return x[order[len(order)-1]]
 }
 
-// milliseconds is the median of nanoseconds.
+// milliseconds returns the median of ns in milliseconds.
 func milliseconds(ns []int64) float64 { return float64(median(ns)) / 1e6 }
 
-// round keeps figures readable: no one measures P to fifteen digits.
+// round keeps figures readable: nobody measures P to fifteen digits.
 func round(x float64, digits int) float64 {
 	s := math.Pow10(digits)
 	return math.Round(x*s) / s

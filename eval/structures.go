@@ -12,10 +12,10 @@ import (
 	"cpar/user/combined"
 )
 
-// Structures says how much of the truth each structure of an index finds: the
-// spaces that a forest may split, the places where its records may be, the
-// orders in which it may be searched, and the inverted file. The defaults of
-// user.Options and Manifest.DefaultParams were chosen by it.
+// Structures says how many true neighbours each structure of an index finds: the spaces
+// that a forest may split, the nodes that may hold its records, the orders in which it
+// may be searched, and the inverted file. The defaults of user.Options and
+// Manifest.DefaultParams were chosen by it.
 type Structures struct {
 	Records  int            `json:"records"`
 	Requests int            `json:"requests"`
@@ -31,14 +31,13 @@ type StructureRow struct {
 	Search string `json:"search"`
 	// Recall is the share of the scan's ten nearest that is found, by AP.
 	Recall map[string]float64 `json:"recall_at_10"`
-	// Default marks what an index is built and searched with unless told
-	// otherwise.
+	// Default marks the default structure and search.
 	Default bool `json:"default,omitempty"`
 }
 
-// MeasureStructures builds an index of every structure and searches it in the
-// clear: visits are those of the encrypted search (Agreement). Every index has
-// a key and a projection of its own, with which figures move by about 0.01.
+// MeasureStructures builds an index of every structure and searches it in the clear:
+// visits are those of the encrypted search (Agreement). Every index has its own key and
+// projection, which vary the figures by about 0.01.
 func MeasureStructures(ctx context.Context, c *Corpus, progress user.Progress) (*Structures, error) {
 	out := &Structures{Records: len(c.Train), Requests: len(c.Test)}
 	how := (&cpar.Manifest{Scheme: cpar.SchemeCPAR, Trees: 1, Lists: 1}).DefaultParams().Search

@@ -10,26 +10,26 @@ import (
 	"cpar/user/rank"
 )
 
-// A SweepRow is one search, over all test requests of the untouched collection.
+// A SweepRow is one search over all test requests of the untouched collection.
 type SweepRow struct {
 	Name   string  `json:"name"`
 	Scheme string  `json:"scheme"`
 	Search string  `json:"search,omitempty"`
 	Approx float64 `json:"approx,omitempty"` // AP-X in percent
 	NS     int64   `json:"ns"`               // median
-	Bytes  float64 `json:"bytes"`            // of ciphertext, mean
+	Bytes  float64 `json:"bytes"`            // mean bytes of ciphertext
 	Visits float64 `json:"visits"`
-	// Speedup is capia's median time over this one's. Bound is what visits
-	// alone would allow, Memory what is left of it when the visited records are
-	// scored in the same order and nothing else is done.
+	// Speedup is capia's median time over this one's. Bound is what visits alone would
+	// allow. Memory is what is left of it if the visited records are scored in the same
+	// order and nothing else is done.
 	Speedup Interval `json:"speedup"`
 	Bound   float64  `json:"bound"`
 	Memory  float64  `json:"memory_bound,omitempty"`
-	// Recall10 is the share of capia's ten nearest that it finds, in percent.
+	// Recall10 is the share of capia's ten nearest that the search finds, in percent.
 	Recall10 Interval `json:"recall_at_10"`
-	// Paper is the paper's accuracy; PaperAll the same recall over all words of
-	// the test set; Standard is R at five keywords. Relative is Paper in
-	// percent of capia's, and so on, paired.
+	// Paper is the paper's accuracy; PaperAll is the same recall over all words of the
+	// test set; Standard is R at five keywords. Relative is Paper in percent of capia's,
+	// and so on, paired.
 	Paper            Interval `json:"paper"`
 	PaperAll         Interval `json:"paper_all_words"`
 	Standard         Interval `json:"standard"`
@@ -39,25 +39,25 @@ type SweepRow struct {
 	Quality          Quality  `json:"quality"`
 }
 
-// A Sweep is speed and accuracy of every search in one run.
+// A Sweep is the speed and accuracy of every search in one run.
 type Sweep struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
-	// Admitted are the requests of the paper's protocol.
+	// Admitted is the number of requests that the paper's protocol counts.
 	Admitted  int        `json:"admitted"`
 	Words     int        `json:"words"`
 	Resamples int        `json:"resamples"`
 	Rows      []SweepRow `json:"rows"`
 }
 
-// replayed is how many requests the memory bound is measured on.
+// replayed is the number of requests for measuring the memory bound.
 const replayed = 100
 
-// MeasureSweep answers all test requests by every search, one at a time, and
-// judges the annotations by both protocols.
+// MeasureSweep answers all test requests by every search, one at a time, and judges the
+// annotations by both protocols.
 func MeasureSweep(ctx context.Context, s *Session, c *Corpus, progress user.Progress) (*Sweep, error) {
 	configs := configurations()
-	prepared := make([][]asked, len(configs))
+	prepared := make([][]preparedRequest, len(configs))
 	for j, conf := range configs {
 		var err error
 		if prepared[j], err = s.prepare(ctx, conf.p, len(s.Requests)); err != nil {
@@ -121,7 +121,7 @@ func MeasureSweep(ctx context.Context, s *Session, c *Corpus, progress user.Prog
 }
 
 // memoryBound is a time over the median time of replays.
-func (s *Session) memoryBound(list []asked, base int64, n int) (float64, error) {
+func (s *Session) memoryBound(list []preparedRequest, base int64, n int) (float64, error) {
 	var ns []int64
 	if err := quietly(func() error {
 		for i := range min(n, len(list)) {
@@ -142,12 +142,12 @@ type sweeper struct {
 	s        *Session
 	judge    *judge
 	truth    [][]string
-	prepared [][]asked
+	prepared [][]preparedRequest
 	replies  [][]*cpar.Reply
 	draws    [][]float64
 }
 
-// judged is accuracy by resample, the first without.
+// judged is accuracy by resample; the first is the original.
 type judged struct {
 	paper, paperAll, standard, found []float64
 	quality                          Quality
@@ -194,7 +194,7 @@ func matchRecords(reply *cpar.Reply) []uint32 {
 	return out
 }
 
-// speedup is median over median, with its interval over the resamples.
+// speedup is the ratio of medians, with its interval over the resamples.
 func (w *sweeper) speedup(base, ns []int64) Interval {
 	values := make([]float64, len(w.draws))
 	parallel.For(len(values), func(b int) {
@@ -203,8 +203,7 @@ func (w *sweeper) speedup(base, ns []int64) Interval {
 	return interval(values)
 }
 
-// Tables implements Result: speedup, recall and trade-off are three looks at
-// one run.
+// Tables implements Result: speedup, recall and trade-off are three views of one run.
 func (s *Sweep) Tables() []Table { return []Table{s.speedups(), s.recalls(), s.tradeoff()} }
 
 func (s *Sweep) speedups() Table {

@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 )
 
-// A Table is a result as rows: what its CSV file, its text and its part of the
-// report are made of. Name is that of the file.
+// A Table is a result as rows, from which its CSV file, its text and its part of the
+// report are made. Name is the name of the file.
 type Table struct {
 	Name    string
 	Title   string
@@ -18,7 +18,7 @@ type Table struct {
 	Rows    [][]string
 }
 
-// A Result of a measurement shows itself as tables.
+// A Result of a measurement presents itself as tables.
 type Result interface{ Tables() []Table }
 
 // WriteCSV writes t with its columns as the first line.
@@ -33,7 +33,7 @@ func (t *Table) WriteCSV(w io.Writer) error {
 	return nil
 }
 
-// Print writes t for people.
+// Print writes t for people to read.
 func (t *Table) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%s\n\n", t.Title)
 	tab := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
@@ -46,7 +46,7 @@ func (t *Table) Print(w io.Writer) error {
 	return tab.Flush()
 }
 
-// PrintTables writes tables for people.
+// PrintTables writes tables for people to read.
 func PrintTables(w io.Writer, tables []Table) error {
 	for i, t := range tables {
 		if i > 0 {
@@ -59,12 +59,12 @@ func PrintTables(w io.Writer, tables []Table) error {
 	return nil
 }
 
-// num writes x with as many significant digits as a measurement has.
+// num formats x with as many significant digits as a measurement has.
 func num(x float64, digits int) string {
 	return strconv.FormatFloat(round(x, digits), 'f', -1, 64)
 }
 
-// blank is num, and nothing for 0, where that stands for not measured.
+// blank is num, but empty for 0 where that means not measured.
 func blank(x float64, digits int) string {
 	if x == 0 {
 		return ""
@@ -74,7 +74,7 @@ func blank(x float64, digits int) string {
 
 func whole[T ~int | ~int64 | ~uint32 | ~uint64](x T) string { return fmt.Sprint(x) }
 
-// significant writes x with three significant digits, or all before the point.
+// significant formats x with three significant digits, or all those before the point.
 func significant(x float64) string {
 	if x >= 100 || x == 0 {
 		return num(x, 0)
@@ -82,7 +82,7 @@ func significant(x float64) string {
 	return num(x, 2-int(math.Floor(math.Log10(math.Abs(x)))))
 }
 
-// Thousands writes 20000 as 20,000.
+// Thousands formats 20000 as 20,000.
 func Thousands(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

@@ -49,21 +49,21 @@ func (r *Corel5k) Tables() []Table {
 	return []Table{t, jl}
 }
 
-// A PublishedRow is the annotation quality of a method of the literature.
+// A PublishedRow is the annotation quality of a method in the literature.
 type PublishedRow struct {
 	Scheme string `json:"scheme"`
 	Quality
 }
 
-// Corel5kBeside is a Corel5k whose JSON has the published results too. They
-// are no part of what is measured, and not kept with it.
+// Corel5kBeside is a Corel5k whose JSON also has the published results. They are not
+// measured, and not kept with it.
 type Corel5kBeside struct {
 	*Corel5k
 	Published []PublishedRow `json:"published"`
 }
 
 func corel5kStep(ctx context.Context, r *run, m Measurement) (Result, error) {
-	c, err := part(ctx, r, m.Name, nil, withSession(r, MeasureCorel5k))
+	c, err := runStep(ctx, r, m.Name, nil, withSession(r, MeasureCorel5k))
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,7 @@ import (
 	"cpar/user"
 )
 
-// approximations are the AP-X that searches are measured at, in tenths of a
-// percent.
+// approximations are the values of AP-X for which searches are measured, in tenths of a percent.
 var approximations = []uint16{1000, 400, 200, 100, 50, 25}
 
 // A configuration is a search to be measured.
@@ -28,10 +27,10 @@ type configuration struct {
 	p    cpar.Params
 }
 
-// searches are all that a cpar index can be asked by.
+// searches are all the searches that a cpar index supports.
 var searches = []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank, cpar.SearchBestBin, cpar.SearchIVF}
 
-// configurations are capia first, then cpar at every AP-X by every search.
+// configurations returns capia first, then cpar at every AP-X by every search.
 func configurations() []configuration {
 	out := []configuration{{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}}}
 	for _, how := range searches {
@@ -43,8 +42,8 @@ func configurations() []configuration {
 	return out
 }
 
-// configurationName is capia, cpar@10 for Algorithm 1, cpar-rank@10 by rank,
-// ivf@10 for the inverted file.
+// configurationName returns capia; or for Algorithm 1 cpar@10, by rank cpar-rank@10, for
+// the inverted file ivf@10.
 func configurationName(p cpar.Params) string {
 	if p.Scheme == cpar.SchemeCAPIA {
 		return p.Scheme.String()
@@ -64,15 +63,15 @@ func approxName(tenths uint16) string {
 	return strconv.FormatFloat(float64(tenths)/10, 'f', -1, 64)
 }
 
-// asked is a request with what the owner remembers of it.
-type asked struct {
+// A preparedRequest is a request with what the owner must remember about it.
+type preparedRequest struct {
 	pending *user.Pending
 	q       *cpar.Request
 }
 
 // prepare makes the first n requests for a search, on all cores.
-func (s *Session) prepare(ctx context.Context, p cpar.Params, n int) ([]asked, error) {
-	out, errs := make([]asked, n), make([]error, n)
+func (s *Session) prepare(ctx context.Context, p cpar.Params, n int) ([]preparedRequest, error) {
+	out, errs := make([]preparedRequest, n), make([]error, n)
 	parallel.For(n, func(i int) {
 		if errs[i] = ctx.Err(); errs[i] == nil {
 			out[i].pending, out[i].q, errs[i] = s.Builder.RequestVector(s.Requests[i], p)
@@ -86,27 +85,26 @@ func (s *Session) prepare(ctx context.Context, p cpar.Params, n int) ([]asked, e
 	return out, nil
 }
 
-// quietly calls f with the garbage collector off: it would run in the middle of
-// a measurement and on the same cores.
+// quietly calls f without garbage collection, which would run during measurements, on the
+// same cores.
 func quietly(f func() error) error {
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	return f()
 }
 
-// timing is what one search cost: per request, in the order of requests.
+// timing is the cost of one search, by request.
 type timing struct {
 	ns      []int64
 	visited []uint32
 	bytes   []uint64
 }
 
-// timeSearches answers every request by every configuration, one at a time on
-// one goroutine. Configurations take turns, each with another request, so that
-// a slow spell of the machine falls on all of them and none finds in the cache
-// what the one before has read for the same request. keep, if not nil, gets
-// every reply.
-func (s *Session) timeSearches(ctx context.Context, prepared [][]asked, progress func(done, total int), keep func(configuration, request int, reply *cpar.Reply)) ([]timing, error) {
+// timeSearches answers every request by every configuration, one at a time on one
+// goroutine. Configurations take turns, each with a different request, so that a slow
+// spell of the machine affects all of them and none finds in the cache what the previous
+// one read for the same request. keep, if not nil, receives every reply.
+func (s *Session) timeSearches(ctx context.Context, prepared [][]preparedRequest, progress func(done, total int), keep func(configuration, request int, reply *cpar.Reply)) ([]timing, error) {
 	n, m := len(prepared[0]), len(prepared)
 	out := make([]timing, m)
 	for j := range out {
@@ -142,15 +140,14 @@ func (s *Session) timeSearches(ctx context.Context, prepared [][]asked, progress
 	return out, err
 }
 
-// replay scores the records that a search visited, in the same order and the
-// same batches, with no tree around it: what memory and arithmetic take of the
-// time.
+// replay scores the records that a search visited, in the same order and the same
+// batches, without a tree: it measures the time that memory and arithmetic take.
 func (s *Session) replay(q *cpar.Request) (time.Duration, error) {
 	var visited []uint32
 	if _, err := search.AnnotateTraced(s.Cloud, q, func(v kdforest.Visit) { visited = append(visited, v.Record) }); err != nil {
 		return 0, err
 	}
-	// The visits of the trace are in the caches now.
+	// The trace's visits are in the caches now.
 	s.stream().read(64 << 20)
 	space, err := score.NewSpace(s.Cloud, q)
 	if err != nil {
@@ -169,8 +166,7 @@ func (s *Session) replay(q *cpar.Request) (time.Duration, error) {
 	return time.Since(begun), nil
 }
 
-// A stream reads an index's vectors from end to end, again and again, as fast
-// as memory gives them.
+// A stream repeatedly reads an index's vectors from end to end at memory speed.
 type stream struct {
 	parts [][]uint64
 	part  int
@@ -188,7 +184,7 @@ func (s *Session) stream() *stream {
 	return out
 }
 
-// read reads n bytes on from where it last stopped.
+// read reads n more bytes, starting where it last stopped.
 func (t *stream) read(n uint64) time.Duration {
 	begun := time.Now()
 	for words := int(n / 8); words > 0; {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// chromium finds a browser. CPAR_CHROMIUM=required makes it an error to have
-// none, any other value is the program to use.
+// chromium finds a browser. With CPAR_CHROMIUM=required it is an error to have none; any
+// other value names the program.
 func chromium(t *testing.T) string {
 	t.Helper()
 	want := os.Getenv("CPAR_CHROMIUM")
@@ -36,22 +36,22 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// browsed is what a browser said of a page.
+// browsed is a browser's view of a page.
 type browsed struct {
 	console []string // lines that the page or the browser wrote to the console
-	asked   []string // what was asked of the network
+	asked   []string // network requests
 	dom     string
 }
 
 var consoleLine = regexp.MustCompile(`CONSOLE[:(].*`)
 
-// browsersOwn are the hosts that the browser asks for things of its own (time,
-// updates), whatever the page and the flags. A page that asked them would be
-// stopped by its own policy and be told so on the console.
+// browsersOwn are hosts that the browser contacts on its own (time, updates), whatever
+// the page and the flags. If the page contacted them, its own policy would block it, with
+// a message on the console.
 var browsersOwn = regexp.MustCompile(`(^|\.)(google\.com|googleapis\.com|gvt1\.com|gstatic\.com)(:\d+)?$`)
 
-// browse opens a page in a headless browser whose only way to the network is a
-// proxy that writes down what is asked of it and refuses.
+// browse opens a page in a headless browser whose only access to the network is a proxy
+// that records and refuses requests.
 func browse(t *testing.T, program, page string) browsed {
 	t.Helper()
 	var b browsed
@@ -88,9 +88,9 @@ func browse(t *testing.T, program, page string) browsed {
 	return b
 }
 
-// The report opens in a browser with no network and no error in its console.
-// The same look at pages with faults must find each: a test that could not
-// fail would say nothing.
+// The report opens in a browser without network access and without errors on its console.
+// The same check must find each fault in faulty pages: a test that cannot fail would mean
+// nothing.
 func TestReportInBrowser(t *testing.T) {
 	program := chromium(t)
 	folder := t.TempDir()
@@ -112,7 +112,7 @@ func TestReportInBrowser(t *testing.T) {
 		t.Error("the page has no policy: what it asks of the browser's own hosts would go unnoticed")
 	}
 	if !strings.Contains(b.dom, `<img src="data:image/jpeg`) || !strings.Contains(b.dom, "</footer>") {
-		t.Error("the page is not whole")
+		t.Error("the page is incomplete")
 	}
 
 	for i, fault := range []string{
@@ -130,7 +130,7 @@ func TestReportInBrowser(t *testing.T) {
 			t.Errorf("%s was not noticed", fault)
 		}
 	}
-	// Without its own policy, the page would reach the proxy: the proxy works.
+	// Without its own policy, the page would reach the proxy: so the proxy works.
 	path := filepath.Join(folder, "open.html")
 	if err := os.WriteFile(path, []byte(`<img src="http://pictures.invalid/c.png">`), 0o644); err != nil {
 		t.Fatal(err)

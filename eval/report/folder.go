@@ -15,12 +15,12 @@ import (
 	"cpar/eval"
 )
 
-// A folder holds tables as CSV, and plots. A table or a row that is not there was not
-// measured; a column that is not there is a mistake, and an error. Rows are chosen by
-// pairs of a column and the value that it must have.
+// A folder holds tables as CSV, and plots. A missing table or row was not measured; a
+// missing column is a mistake, and an error. Rows are selected by pairs of a column and
+// its required value.
 type folder struct {
 	path string
-	link string // what leads to it from a page
+	link string // link to it from a page
 }
 
 const notMeasured = "not measured"
@@ -32,7 +32,7 @@ func (f *folder) have(tables ...string) bool {
 	})
 }
 
-// table reads the rows of a table that are chosen.
+// table reads the selected rows of a table.
 func (f *folder) table(name string, where []string) (*eval.Table, error) {
 	file, err := os.Open(filepath.Join(f.path, name+".csv"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,7 +57,7 @@ func (f *folder) table(name string, where []string) (*eval.Table, error) {
 	return t, nil
 }
 
-// column is the place of a column that has so many behind it.
+// column returns the index of a column that must be followed by next more.
 func column(t *eval.Table, name string, next int) (int, error) {
 	i := slices.Index(t.Columns, name)
 	if i < 0 || i+next >= len(t.Columns) {
@@ -66,7 +66,7 @@ func column(t *eval.Table, name string, next int) (int, error) {
 	return i, nil
 }
 
-// values are those of a column, and of the next ones too.
+// values returns the values of a column and of the next ones.
 func (f *folder) values(table, name string, next int, where []string) ([][]string, error) {
 	t, err := f.table(table, where)
 	if t == nil || err != nil {
@@ -83,7 +83,7 @@ func (f *folder) values(table, name string, next int, where []string) ([][]strin
 	return out, nil
 }
 
-// one is values of the only row, or what stands for it.
+// one returns the values of the only row, or a placeholder.
 func (f *folder) one(table, column string, next int, where []string) ([]string, error) {
 	rows, err := f.values(table, column, next, where)
 	switch {
@@ -97,13 +97,13 @@ func (f *folder) one(table, column string, next int, where []string) ([]string, 
 	return rows[0], nil
 }
 
-// cell is a value as the table has it.
+// cell returns a value as the table has it.
 func (f *folder) cell(table, column string, where ...string) (string, error) {
 	row, err := f.one(table, column, 0, where)
 	return strings.Join(row, ""), err
 }
 
-// interval is a value and its ends, which stand in the next two columns.
+// interval returns a value and its bounds, which are in the next two columns.
 func (f *folder) interval(table, column string, where ...string) (string, error) {
 	row, err := f.one(table, column, 2, where)
 	if len(row) < 3 {
@@ -112,7 +112,7 @@ func (f *folder) interval(table, column string, where ...string) (string, error)
 	return fmt.Sprintf("%s (%s to %s)", row[0], row[1], row[2]), nil
 }
 
-// numbers are the values of a column.
+// numbers returns the values of a column as numbers.
 func (f *folder) numbers(table, column string, where []string) ([]float64, error) {
 	rows, err := f.values(table, column, 0, where)
 	out := make([]float64, len(rows))
@@ -124,7 +124,7 @@ func (f *folder) numbers(table, column string, where []string) ([]float64, error
 	return out, err
 }
 
-// span is the least and the greatest value of a column.
+// span returns the least and the greatest value of a column.
 func (f *folder) span(table, column string, where ...string) (string, error) {
 	values, err := f.numbers(table, column, where)
 	if err != nil || len(values) == 0 {
@@ -138,7 +138,7 @@ func (f *folder) span(table, column string, where ...string) (string, error) {
 	return low + " to " + high, nil
 }
 
-// markdown is a table as it is, or that it is not there.
+// markdown returns a table as Markdown, or a note that it is missing.
 func (f *folder) markdown(table string, where ...string) (string, error) {
 	t, err := f.table(table, where)
 	if t == nil || err != nil {

@@ -20,7 +20,7 @@ var pageSource string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
-// page is what the template shows.
+// page is the template's data.
 type page struct {
 	Source, Machine, TheirMachine string
 	Tiles                         []tile
@@ -40,7 +40,7 @@ type section struct {
 	Figures   []shownFigure
 	Samples   []shownSample
 	Tables    []eval.Table
-	// Open tables are shown at once.
+	// Open says that the tables are initially shown.
 	Open bool
 }
 
@@ -52,7 +52,7 @@ type shownFigure struct {
 type shownSample struct {
 	Name    string
 	Picture template.URL
-	// Lists are what was said, Human what a person said.
+	// Lists are the given words, Human those from a person.
 	Lists []shownWords
 	Human []string
 }
@@ -62,7 +62,7 @@ type shownWords struct {
 	Words []eval.Word
 }
 
-// Page is report.html: one file that loads nothing. data is the folder of the
+// Page returns report.html: a single file that loads nothing. data is the folder of the
 // collection, for thumbnails; "" for none.
 func Page(r *eval.Results, data string) ([]byte, error) {
 	b := builder{r: r, data: data, paper: paper.Values()}
@@ -98,7 +98,7 @@ type builder struct {
 	err   error
 }
 
-// show draws the figures of a result: those of some names, or all.
+// show draws the figures of a result, either those with the given names or all.
 func (b *builder) show(x eval.Result, names ...string) []shownFigure {
 	drawn, ok := x.(eval.Drawn)
 	if !ok {
@@ -119,8 +119,8 @@ func (b *builder) show(x eval.Result, names ...string) []shownFigure {
 	return out
 }
 
-// inline makes an SVG file part of a page: sized by the page, and coloured by
-// its variables, so that it is dark where the page is.
+// inline makes an SVG file part of a page: sized by the page, and coloured by its
+// variables, so that it follows the page's dark mode.
 func inline(svg []byte, title string) template.HTML {
 	s := string(svg)
 	s = s[strings.Index(s, "<svg"):]
@@ -139,7 +139,7 @@ var (
 	svgEmptyGroup = regexp.MustCompile(`<!--[^>]*-->\n?`)
 )
 
-// tiles are the figures a reader takes home.
+// tiles are the headline figures.
 func (b *builder) tiles() []tile {
 	var out []tile
 	if a := eval.Of[*eval.AlphaGamma](b.r); a != nil {

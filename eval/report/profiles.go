@@ -8,8 +8,8 @@ import (
 	"cpar/eval"
 )
 
-// profileTiles is the recall of the last profile, the one that needs most, beside
-// that of the paper's.
+// profileTiles shows the recall of the last profile, the most demanding one, beside that
+// of the paper's.
 func profileTiles(p *eval.Profiles) []tile {
 	if len(p.Details) < 2 {
 		return nil
@@ -25,11 +25,11 @@ func profileTiles(p *eval.Profiles) []tile {
 		fmt.Sprintf("profile paper by its own ranker: %s %%", number(recall["paper paper"], 1))}}
 }
 
-// profileSections are what the page says of profiles.
+// profileSections is the part of the page on profiles.
 func (b *builder) profileSections(p *eval.Profiles) []section {
 	text := []template.HTML{
-		prose("A profile is the way from a photo to the vector that is encrypted. <b>paper</b>: seven features of colour and texture, L1 and KL. <b>learned</b>: a projection of the same features that was learnt from the collection's keywords. <b>network</b>: such a projection of what an image network gives. Each was fitted on the training images alone, once; plain is the exact distance in the clear, so that what is below it says what encryption costs."),
-		prose("P, R and N+ are of the untouched collection, n = %s. Bytes and times are of indexes of %s images (%s) with the profiles as they were fitted; on one core, all indexes asked in turn.", eval.Thousands(p.Records), eval.Thousands(p.CostRecords), p.CostKind),
+		prose("A profile turns a photo into the vector that is encrypted. <b>paper</b>: seven features of colour and texture, L1 and KL. <b>learned</b>: a projection of the same features that was learnt from the collection's keywords. <b>network</b>: such a projection of what an image network gives. Each was fitted on the training images alone, once; plain is the exact distance in the clear, so that what is below it says what encryption costs."),
+		prose("P, R and N+ are measured on the untouched collection, n = %s. Bytes and times are measured on indexes of %s images (%s) with the same fitted profiles, on one core, with all indexes in turn.", eval.Thousands(p.Records), eval.Thousands(p.CostRecords), p.CostKind),
 	}
 	if p.CapiaRatio > 0 {
 		text = append(text, prose("A scan (capia) with profile learned takes <b>%s</b> of the time that it takes with profile paper.", number(p.CapiaRatio, 3)))
@@ -43,7 +43,7 @@ func (b *builder) profileSections(p *eval.Profiles) []section {
 		{ID: "profile-detail", Title: "Profiles in detail",
 			Tables: named(p, "profile-losses", "profile-search", "profile-found", "profile-probability", "profile-reliability", "profile-cost")},
 		{ID: "profile-samples", Title: "Some annotations by profile", Samples: profileSamples(p, b.data),
-			Text: []template.HTML{prose("Evenly spaced test images; nobody chose them. Five keywords each by scheme capia and the calibrated ranker, best first; <u>underlined</u> is what a person said too.")}},
+			Text: []template.HTML{prose("Evenly spaced test images; nobody chose them. Five keywords each by scheme capia and the calibrated ranker, best first; <u>underlined</u> are words that a person gave too.")}},
 	}
 }
 

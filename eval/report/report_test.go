@@ -24,7 +24,7 @@ import (
 	"cpar/user/rank"
 )
 
-// syntheticResults are small and whole: every kind of result is there.
+// syntheticResults are small but complete: they include every kind of result.
 func syntheticResults() *eval.Results {
 	interval := func(x float64) eval.Interval { return eval.Interval{Value: x, Low: x - 2, High: x + 2} }
 	sweep := &eval.Sweep{Records: 300, Requests: 20, Admitted: 19, Words: 30, Resamples: 10}
@@ -100,7 +100,7 @@ func syntheticProfiles() *eval.Profiles {
 	return p
 }
 
-// testCollection is a folder with one photograph, drawn.
+// testCollection is a folder with one generated photograph.
 func testCollection(t *testing.T) string {
 	t.Helper()
 	img := image.NewRGBA(image.Rect(0, 0, 300, 200))
@@ -119,8 +119,8 @@ func testCollection(t *testing.T) string {
 	return dir
 }
 
-// Every table is a CSV file that can be read again, every figure an SVG that
-// parses and a PNG that decodes, and nothing but the page shows a photograph.
+// Every table is a readable CSV file, every figure a valid SVG and PNG, and only the page
+// shows a photograph.
 func TestWrite(t *testing.T) {
 	folder := t.TempDir()
 	r := syntheticResults()
@@ -170,8 +170,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// The tables have the names and the columns of those that are committed: who reads
-// them finds the same in every version.
+// The tables have the same names and columns as the committed ones: readers find the same
+// in every version.
 func TestTablesAreThoseCommitted(t *testing.T) {
 	folder := t.TempDir()
 	r := syntheticResults()
@@ -195,7 +195,7 @@ func TestTablesAreThoseCommitted(t *testing.T) {
 		return out
 	}
 	got, want := columns(folder), columns("../results")
-	// One profile was left out here.
+	// One profile is left out here.
 	want["profile-samples.csv"] = strings.Replace(want["profile-samples.csv"], ",network", "", 1)
 	for name := range want {
 		if got[name] != want[name] {
@@ -230,8 +230,8 @@ func parseXML(b []byte) error {
 
 var remote = regexp.MustCompile(`(?i)(?:src|href|srcset|data|action)\s*=\s*["']?(?:https?:)?//|url\(|@import|<script`)
 
-// The page names nothing elsewhere, escapes what it is given, underlines what
-// is right, and holds no colour that would not follow the theme.
+// The page refers to nothing elsewhere, escapes its data, underlines correct words, and
+// has no colour that would not follow the theme.
 func TestPage(t *testing.T) {
 	r := syntheticResults()
 	b, err := Page(r, testCollection(t))
@@ -240,7 +240,7 @@ func TestPage(t *testing.T) {
 	}
 	s := string(b)
 	if m := remote.FindString(s); m != "" {
-		t.Errorf("the page asks for something: %q", m)
+		t.Errorf("the page requests something: %q", m)
 	}
 	for _, want := range []string{"none &lt;really&gt;", "it &amp; that", "<u>sky</u>, &lt;sea&gt;", "<dt>learned</dt><dd><u>sky</u>, &lt;sand&gt;</dd>", "<b>0.099</b> of the time", "network was left out: no &lt;model&gt;", `src="data:image/jpeg;base64,`, "3.25 %", "3.61 %", "20,000"} {
 		if !strings.Contains(s, want) {
@@ -253,12 +253,12 @@ func TestPage(t *testing.T) {
 		}
 	}
 	if m := regexp.MustCompile(`style="[^"]*#[0-9A-Fa-f]{6}`).FindString(s); m != "" {
-		t.Errorf("a plot has a colour of its own: %s", m)
+		t.Errorf("a plot has a fixed colour: %s", m)
 	}
 }
 
-// Orange is the paper's alone: what was measured has colours of its own, and
-// the page has each of them, by day and by night.
+// Orange is reserved for the paper; measurements have other colours, and the page has
+// each of them for day and night.
 func TestColours(t *testing.T) {
 	for _, f := range syntheticResults().Figures() {
 		for _, s := range f.Series {
@@ -274,8 +274,8 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// What the page says of a forest with a record at every node is what was read
-// off, and nothing where nothing was.
+// The text about a forest with a record at every node shows interpolated values, and
+// nothing if there are none.
 func TestFLANNText(t *testing.T) {
 	say := func(f *eval.FLANN) string {
 		var s strings.Builder
@@ -289,7 +289,7 @@ func TestFLANNText(t *testing.T) {
 	}
 	f := &eval.FLANN{}
 	if s := say(f); strings.Contains(s, "every node") {
-		t.Errorf("nothing was read off, but: %s", s)
+		t.Errorf("no value was interpolated, but: %s", s)
 	}
 	f.Equal = []eval.FLANNEqual{equal("vectors", 1.72), equal("vectors", 1.24), equal("vectors", 0), equal("levels", 0.37)}
 	if s := say(f); !strings.Contains(s, "it visits 1.24 to 1.72 times") || !strings.Contains(s, "it visits 0.37 to 0.37 times") {
@@ -297,7 +297,7 @@ func TestFLANNText(t *testing.T) {
 	}
 }
 
-// The figures of growth need no fit: one that fails is not among Fits.
+// The figures of growth need no fit: a failed one is missing from Fits.
 func TestScalingWithoutFits(t *testing.T) {
 	s := eval.Of[*eval.Scaling](syntheticResults())
 	s.Fits = nil
@@ -308,7 +308,7 @@ func TestScalingWithoutFits(t *testing.T) {
 	}
 }
 
-// novel is a measurement that the report has never heard of.
+// novel is a measurement unknown to the report.
 type novel struct{}
 
 func (*novel) Tables() []eval.Table {
@@ -319,7 +319,7 @@ func (*novel) Figures(*eval.Results) []plot.Figure {
 	return []plot.Figure{{Name: "novel", Title: "A curve", Caption: "So it goes.", Series: []plot.Series{{Points: []plot.Point{{X: 1, Y: 1}, {X: 2, Y: 3}}}}}}
 }
 
-// Another result needs nothing here: it has its files and its part of the page.
+// A new kind of result needs no code here: it gets its files and its part of the page.
 func TestAnotherResult(t *testing.T) {
 	folder := t.TempDir()
 	files, err := Write(folder, "", &eval.Results{Each: []eval.Result{new(novel)}})
@@ -342,7 +342,7 @@ func TestAnotherResult(t *testing.T) {
 	}
 }
 
-// A report of what little there is can be written too.
+// A report on few results can also be written.
 func TestPageOfLittle(t *testing.T) {
 	whole := syntheticResults()
 	for name, r := range map[string]*eval.Results{
@@ -358,8 +358,8 @@ func TestPageOfLittle(t *testing.T) {
 	}
 }
 
-// The figures of profiles have what the rows have, each under its profile's name,
-// and bins without words are not drawn as shares of 0.
+// The figures of profiles show the data of the rows, each under its profile's name, and
+// bins without words are not drawn as shares of 0.
 func TestProfileFigures(t *testing.T) {
 	p := syntheticProfiles()
 	p.Rows[6].P = 33  // paper, calibrated, capia
@@ -381,7 +381,7 @@ func TestProfileFigures(t *testing.T) {
 	if s := diagram.Series[len(diagram.Series)-1]; s.Name != "learned, ECE 0.032" || len(s.Points) != 2 || s.Points[1].Y != 0.6 {
 		t.Errorf("%+v", s)
 	}
-	// Without words there is nothing to draw, and the rest is drawn.
+	// Without words nothing is drawn for them, and the rest is drawn.
 	p.Details[0].Bins, p.Details[1].Bins = nil, nil
 	if _, err := Write(t.TempDir(), "", &eval.Results{Each: []eval.Result{p}}); err != nil {
 		t.Error(err)

@@ -21,8 +21,8 @@ import (
 //go:embed results.tmpl
 var resultsSource string
 
-// WriteResults writes a page of Markdown of the tables and plots that a folder holds,
-// as Write and Publish leave them there. It links to that folder.
+// WriteResults writes a Markdown page from the tables and plots in a folder, as left
+// there by Write and Publish. It links to that folder.
 func WriteResults(path, file string) error {
 	link, err := between(filepath.Dir(file), path)
 	if err != nil {
@@ -38,7 +38,7 @@ func WriteResults(path, file string) error {
 	return durable.WriteFile(file, page, 0o644)
 }
 
-// between is the way from one folder to another, with slashes.
+// between returns the relative path from one folder to another, with slashes.
 func between(from, to string) (string, error) {
 	from, err := filepath.Abs(from)
 	if err != nil {
@@ -51,7 +51,7 @@ func between(from, to string) (string, error) {
 	return filepath.ToSlash(way), err
 }
 
-// resultsPage is that page; link leads from it to the folder.
+// resultsPage returns that page; link leads from it to the folder.
 func resultsPage(path, link string) ([]byte, error) {
 	machine, err := os.ReadFile(filepath.Join(path, machineName))
 	if err != nil {
@@ -71,7 +71,7 @@ func resultsPage(path, link string) ([]byte, error) {
 	return page.Bytes(), err
 }
 
-// thousands writes 20000 as 20,000, and leaves what is no whole number.
+// thousands formats 20000 as 20,000, and leaves anything but integers unchanged.
 func thousands(x any) string {
 	s := fmt.Sprint(x)
 	if n, err := strconv.Atoi(s); err == nil {
@@ -80,7 +80,7 @@ func thousands(x any) string {
 	return s
 }
 
-// by names the command that measures what stands below.
+// by names the command that measures the data below.
 func by(command string) (string, error) {
 	for _, m := range eval.Measurements() {
 		if slices.ContainsFunc(m.Commands(), func(v eval.View) bool { return v.Name == command }) {
@@ -90,7 +90,7 @@ func by(command string) (string, error) {
 	return "", fmt.Errorf("there is no cpar-eval %s", command)
 }
 
-// plot shows a plot, if it was drawn.
+// plot shows a plot if it exists.
 func (f *folder) plot(name, what string) string {
 	file := plotsName + "/" + name + ".png"
 	if _, err := os.Stat(filepath.Join(f.path, filepath.FromSlash(file))); err != nil {
@@ -99,7 +99,7 @@ func (f *folder) plot(name, what string) string {
 	return fmt.Sprintf("![%s](%s/%s)", what, f.link, file)
 }
 
-// files are links to the files of a suffix below the folder.
+// files returns links to the files with a suffix in a folder.
 func (f *folder) files(dir, suffix string) ([]string, error) {
 	names, err := filepath.Glob(filepath.Join(f.path, dir, "*"+suffix))
 	var out []string
@@ -117,8 +117,8 @@ type home struct {
 	eval.Homes
 }
 
-// home is of the first of some profiles that was measured, nil without. What goes with
-// the records is read off the largest index; a vector of scheme local has a known size.
+// home returns the first of the given profiles that was measured, nil if none was. Sizes
+// per record come from the largest index; a vector of scheme local has a known size.
 func (f *folder) home(profiles ...string) (*home, error) {
 	var bad error
 	last := func(table, column string, where ...string) float64 {

@@ -11,8 +11,8 @@ import (
 	"cpar/eval"
 )
 
-// The committed page is what the command writes of the committed tables, all of which
-// were measured.
+// The committed page is what the command writes from the committed tables, and nothing in
+// it is missing.
 func TestResultsAreThoseCommitted(t *testing.T) {
 	want, err := os.ReadFile("../../docs/results.md")
 	if err != nil {
@@ -23,14 +23,14 @@ func TestResultsAreThoseCommitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != string(want) {
-		t.Error("docs/results.md is not what is written of eval/results: go run ./cmd/cpar-eval results --from eval/results --out docs/results.md")
+		t.Error("docs/results.md differs from what is written from eval/results: go run ./cmd/cpar-eval results --from eval/results --out docs/results.md")
 	}
 	if i := strings.Index(strings.ToLower(string(got)), notMeasured); i >= 0 {
 		t.Errorf("something is missing: %s", got[max(0, i-200):i])
 	}
 }
 
-// tablesOf is a folder of results.
+// tablesOf makes a folder of results.
 func tablesOf(t *testing.T, tables map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,8 +43,8 @@ func tablesOf(t *testing.T, tables map[string]string) string {
 	return dir
 }
 
-// What was not measured is said to be so; what is there is shown. A folder that holds
-// no results, and a table with other columns, are errors.
+// The page says what was not measured, and shows the rest. A folder without results and a
+// table with other columns are errors.
 func TestResultsOfLittle(t *testing.T) {
 	columns := "search,AP,ms,MB read,visits,of stream speed,speedup,visits allow,memory leaves\n"
 	dir := tablesOf(t, map[string]string{"cost.csv": columns + "capia,,8.25,215,30000,1.1,1,1,\nivf@10,10,0.125,1,3000,1,66,2,\n"})
@@ -63,7 +63,7 @@ func TestResultsOfLittle(t *testing.T) {
 		}
 	}
 	if strings.Contains(string(b), "![") {
-		t.Error("the page shows a plot that is not there")
+		t.Error("the page shows a missing plot")
 	}
 	if err := WriteResults(t.TempDir(), file); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("an empty folder: %v", err)
@@ -74,7 +74,7 @@ func TestResultsOfLittle(t *testing.T) {
 	}
 }
 
-// Values are those of the rows that are chosen.
+// Values come from the selected rows.
 func TestFolder(t *testing.T) {
 	f := &folder{path: tablesOf(t, map[string]string{"x.csv": "a,b,value,low,high\n1,p,0.30,0.1,0.5\n2,p,10,9,11\n2,q,9,8,10\n", "bad.csv": "a\nb,c\n", "words.csv": "a\nword\n"})}
 	for _, c := range []struct {
@@ -112,7 +112,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// A page names no command that there is not.
+// A page names only existing commands.
 func TestResultsNameCommands(t *testing.T) {
 	for _, m := range eval.Measurements() {
 		for _, v := range m.Commands() {
@@ -122,19 +122,19 @@ func TestResultsNameCommands(t *testing.T) {
 		}
 	}
 	if _, err := by("sweep"); err == nil {
-		t.Error("sweep is a step and no command")
+		t.Error("sweep is a step, not a command")
 	}
 }
 
-// What sealed and local move is of the sizes in the tables.
+// The traffic of sealed and local is computed from the sizes in the tables.
 func TestHome(t *testing.T) {
 	f := &folder{path: "../results"}
 	h, err := f.home("none", "network")
 	if err != nil || h == nil || h.Profile != "network" || h.Dim != 96 {
 		t.Fatalf("%+v, %v", h, err)
 	}
-	// By hand, of 10,000: 201 bytes a vector of local against 136.4 of hints; a request
-	// of 98,344 bytes and its reply of 33,750. 646,000 / 132,094 is 4.89.
+	// By hand, for 10,000 records: 201 bytes per vector of local against 136.4 of hints;
+	// a request of 98,344 bytes and its reply of 33,750. 646,000 / 132,094 is 4.89.
 	if got := h.Crossing(10000); got != 5 {
 		t.Errorf("local moves less from %d requests on", got)
 	}

@@ -19,8 +19,8 @@ import (
 // thumbSide is the longest side of a thumbnail.
 const thumbSide = 192
 
-// samples adds thumbnails, read from the collection: results hold names only,
-// so that they can be given away. A picture that cannot be read is left out.
+// samples adds thumbnails, read from the collection: results hold only names, so that
+// they can be published. Unreadable pictures are left out.
 func samples(s *eval.Samples, data string) []shownSample {
 	out := make([]shownSample, len(s.Rows))
 	for i, row := range s.Rows {

@@ -1,13 +1,13 @@
-// Package report shows the results of the evaluation.
+// Package report presents the results of the evaluation.
 //
-//	eval.Results ─▶ NAME.csv            one a table
+//	eval.Results ─▶ NAME.csv            one per table
 //	             ├▶ plots/NAME.svg .png ours beside the paper's points
-//	             ├▶ report.html         all of it, one file that loads nothing
-//	             └▶ machine.txt         what it was measured on
+//	             ├▶ report.html         everything, in one file that loads nothing
+//	             └▶ machine.txt         the machine that measured
 //	CSV, plots   ─▶ docs/results.md     figures for readers (WriteResults)
 //
-// report.html shows thumbnails of the collection's photographs; nothing else
-// does, so that everything else can be published (Publish).
+// Only report.html shows thumbnails of the collection's photographs, so everything else
+// can be published (Publish).
 package report
 
 import (
@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	// PageName is the file of the report.
+	// PageName is the name of the report's file.
 	PageName    = "report.html"
 	machineName = "machine.txt"
 	plotsName   = "plots"
 )
 
-// Write writes the report of r into folder and returns the names of the files.
-// data is the folder of the collection, for thumbnails; "" for none.
+// Write writes the report of r into folder and returns the names of the files. data is
+// the folder of the collection, for thumbnails; "" for none. Errors wrap cpar.ErrStorage.
 func Write(folder, data string, r *eval.Results) ([]string, error) {
 	w := &writer{folder: folder}
 	for _, dir := range []string{folder, filepath.Join(folder, plotsName)} {
@@ -80,8 +80,8 @@ func (w *writer) write(name string, b []byte) {
 	}
 }
 
-// Publish copies files of a report to another folder, all but the page, which
-// shows photographs that are not ours to give away.
+// Publish copies files of a report to another folder, except the page, which shows
+// photographs that we may not give away.
 func Publish(from, to string, files []string) error {
 	for _, name := range slices.DeleteFunc(slices.Clone(files), func(n string) bool { return n == PageName }) {
 		b, err := os.ReadFile(filepath.Join(from, filepath.FromSlash(name)))
