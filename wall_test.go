@@ -81,9 +81,9 @@ var cloudRoom = room{
 		{"filippo.io/age", "the cloud has no key file to open"},
 		{"github.com/tuneinsight/lattigo/v6/core/rlwe", "it holds secret keys"},
 		{"os/exec", "the cloud runs no other program"},
-		{"plugin", "it links what is not there to be read"},
-		{"github.com/ebitengine/purego", "it loads code that is not there to be read"},
-		{"C", "nobody sees what C calls"},
+		{"plugin", "it links code that cannot be read here"},
+		{"github.com/ebitengine/purego", "it loads code that cannot be read here"},
+		{"C", "calls from C cannot be checked"},
 	},
 }
 
@@ -111,7 +111,7 @@ var rooms = []room{
 		name:   "the owner's program",
 		in:     func(pkg string) bool { return under(pkg, module+"/cmd/cpar") },
 		except: "cmd/cpar/demo_cloud.go",
-		never:  []ban{{module + "/cloud", "only cmd/cpar/demo_cloud.go may, which runs as a process of its own"}},
+		never:  []ban{{module + "/cloud", "only cmd/cpar/demo_cloud.go may, since it runs as a separate process"}},
 	},
 	{
 		name: "all but the evaluation",
@@ -130,7 +130,7 @@ var rooms = []room{
 			}
 			return !under(pkg, module+"/eval") && !under(pkg, module+"/cmd/cpar-eval")
 		},
-		never: bansOf(boxes, "the paper's constructions as it prints them are for tests and measurements"),
+		never: bansOf(boxes, "the paper's constructions as printed are for tests and measurements"),
 	},
 	{
 		name:  "all but the generator of kernels",
@@ -348,7 +348,7 @@ var plants = []struct{ name, file, text, want string }{
 	{"an object file", "kdforest/plant.syso", "\x7fELF", "kdforest/plant.syso: is built"},
 	{"a C file", "internal/wire/plant.c", "int f;\n", "internal/wire/plant.c: is built"},
 	{"a C header", "plant.h", "int f;\n", "plant.h: is built"},
-	{"cgo", "cloud/score/plant.go", "package score\n\n// int f;\nimport \"C\"\n", "imports C: nobody sees"},
+	{"cgo", "cloud/score/plant.go", "package score\n\n// int f;\nimport \"C\"\n", "imports C: calls from C"},
 	{"a function linked by name", "cloud/score/plant.go",
 		"package score\nimport _ \"unsafe\"\n\n//go:linkname f cpar/user/rank.f\nfunc f()\n", "//go:linkname f cpar/user/rank.f"},
 	{"a function of a system library", "cloud/score/plant.go",

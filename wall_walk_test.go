@@ -76,7 +76,7 @@ func readModule(fsys fs.FS) (*tree, error) {
 			t.divert(file, "is a workspace: it puts other modules in place of those of go.sum")
 		case d.IsDir() || strings.HasSuffix(base, "_test.go"):
 		case slices.Contains(foreignSuffixes, path.Ext(base)):
-			what := "is built by the go command and is not Go: nobody sees what it calls"
+			what := "is built by the go command and is not Go: its calls cannot be checked"
 			if slices.Contains(kernelFiles, file) {
 				b, err := fs.ReadFile(fsys, file)
 				if err != nil {
@@ -286,7 +286,7 @@ func (r room) bans(imp string) string {
 // hides returns everything a file of a closed room does that its imports do not show.
 func (s source) hides(chain []string) (out []violation) {
 	for _, p := range s.dots {
-		out = append(out, violation{s.name, "dot import of " + p + ": it hides what is named", chain})
+		out = append(out, violation{s.name, "dot import of " + p + ": it hides which names are used", chain})
 	}
 	for _, d := range s.directives {
 		out = append(out, violation{s.name, "has the directive " + d + ": it links without an import", chain})

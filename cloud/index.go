@@ -11,7 +11,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// An index is a loaded index of any scheme.
+// A loadedIndex is an index of any scheme, ready to answer.
 type loadedIndex interface {
 	// annotate answers all requests or none, in the same order.
 	annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error)

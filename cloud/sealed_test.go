@@ -60,7 +60,7 @@ func newSealed(t *testing.T, counts ...[]int) *sealedFixture {
 		s.add(cpar.SegmentVectors, b)
 	}
 	s.add(cpar.SegmentKeywords, make([]byte, 4*s.m.Records))
-	s.add(cpar.SegmentLedger, []byte("profile"))
+	s.add(cpar.SegmentLedger, []byte("ledger"))
 	params, err := p.AppendBinary(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -190,11 +190,11 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 	s.push(t, c)
 	capia := pushed(t, c, 4)
 	local := &cpar.Manifest{Scheme: cpar.SchemeLocal, ID: cpar.IndexID{3}, Records: 2, Dim: 8, KeywordBytes: 4}
-	kept := &sealedFixture{m: local}
-	kept.add(cpar.SegmentVectors, make([]byte, cpar.LocalBlockBytes(8)))
-	kept.add(cpar.SegmentKeywords, make([]byte, 8))
-	kept.add(cpar.SegmentLedger, []byte("profile"))
-	kept.push(t, c)
+	index := &sealedFixture{m: local}
+	index.add(cpar.SegmentVectors, make([]byte, cpar.LocalBlockBytes(8)))
+	index.add(cpar.SegmentKeywords, make([]byte, 8))
+	index.add(cpar.SegmentLedger, []byte("ledger"))
+	index.push(t, c)
 
 	_, good := s.request(1)
 	short, other := *good, *good

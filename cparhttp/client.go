@@ -38,7 +38,7 @@ type Client struct {
 	records map[cpar.IndexID]uint32
 }
 
-// Before it answers an activation, the cloud reads the whole index.
+// activationPatience is long since the cloud reads the whole index before it answers.
 const activationPatience = 30 * time.Minute
 
 // New returns a client for the cloud at baseURL, http:// or https://. hc may be nil. The

@@ -127,7 +127,7 @@ func (s *Sweep) recallFigures(p *paper.Paper) []plot.Figure {
 		return f
 	}
 	main := figure("recall", "Accuracy against AP, the paper's protocol",
-		"All keywords of the ten neighbours; recall averaged over the words that were output. The paper's points are of another collection: compare how the curves fall, not where they lie.",
+		"All keywords of the ten neighbours; recall averaged over the words that were output. The paper's points are from another collection: compare how the curves fall, not where they are.",
 		"recall, %", func(row SweepRow) Interval { return row.Paper })
 	theirs := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Hollow}
 	for _, q := range p.Recall {

@@ -19,7 +19,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// The driver is compiled on the measuring machine, so that FLANN is as fast as its
+// peerSource is compiled on the measuring machine, so that FLANN is as fast as its
 // compiler can make it.
 //
 //go:embed peer/flann.cpp

@@ -106,7 +106,7 @@ func TestPlanAll(t *testing.T) {
 	kept := Kept(p.Runner)
 	first.Steps, first.Failed, second.Steps, second.Failed, kept.Steps = nil, nil, nil, nil, nil
 	if !reflect.DeepEqual(first, second) || !reflect.DeepEqual(first, kept) {
-		t.Error("kept results are not those that were measured")
+		t.Error("kept results differ from the measured ones")
 	}
 
 	// Results taken over elsewhere still name the machine that measured them.
@@ -340,7 +340,7 @@ func TestBootstrap(t *testing.T) {
 			}
 		}
 		if math.Abs(count-n) > 1e-6 {
-			t.Fatalf("resample %d is of %g requests", b, count)
+			t.Fatalf("resample %d has %g requests", b, count)
 		}
 	}
 	got := interval(values)

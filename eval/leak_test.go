@@ -310,25 +310,25 @@ func TestLeakListsGroupWhatIsAlike(t *testing.T) {
 		i, _ := slices.BinarySearch(s.Cloud.Lists.First, uint32(record)+1)
 		return i - 1
 	}
-	together, alike, pairs, alikeAll := 0, 0, 0, 0
+	oneList, similar, pairs, similarAll := 0, 0, 0, 0
 	for i := range 200 {
 		for j := range i {
 			// The truth, for checking: images of one kind share a word.
 			same := c.Train[s.Builder.Image(uint32(i))].Keywords[0] == c.Train[s.Builder.Image(uint32(j))].Keywords[0]
 			pairs++
 			if same {
-				alikeAll++
+				similarAll++
 			}
 			if list(i) == list(j) {
-				together++
+				oneList++
 				if same {
-					alike++
+					similar++
 				}
 			}
 		}
 	}
-	if got, guess := float64(alike)/float64(together), float64(alikeAll)/float64(pairs); got < 0.9 || guess > 0.1 {
-		t.Errorf("of the pairs in one list %.2f are alike, of all pairs %.2f", got, guess)
+	if got, guess := float64(similar)/float64(oneList), float64(similarAll)/float64(pairs); got < 0.9 || guess > 0.1 {
+		t.Errorf("%.2f of the pairs in one list are similar, %.2f of all pairs", got, guess)
 	}
 }
 

@@ -70,10 +70,10 @@ func profileGrowthStep(ctx context.Context, r *run, m Measurement) (Result, erro
 	return g, nil
 }
 
-// madePhotos are synthetic: each has three words, and an embedding near the sum of its
+// syntheticPhotos are synthetic: each has three words, and an embedding near the sum of its
 // words' directions. There are more words than dimensions, so that a profile fitted to
 // them uses all dimensions that it may have.
-func madePhotos(n int) []user.Image {
+func syntheticPhotos(n int) []user.Image {
 	rng := rand.New(rand.NewPCG(augmentSeed+3, 0))
 	zeros := feature.New()
 	histogram := func() []float32 {
@@ -115,7 +115,7 @@ func madePhotos(n int) []user.Image {
 func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progress) (*ProfileGrowth, error) {
 	resetPeakMemory()
 	base := round(peakMB(), 0)
-	photos := madePhotos(min(sizes[0], growthBase))
+	photos := syntheticPhotos(min(sizes[0], growthBase))
 	s, _, err := openSealed(ctx, photos, user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Network, Progress: progress})
 	if err != nil {
 		return nil, err

@@ -226,7 +226,7 @@ func TestProfileProbabilities(t *testing.T) {
 	if bins, _, _ := reliability(said, truth, 1); bins[0].Count != 0 || bins[9].Count != 2 {
 		t.Errorf("of the first word alone: %+v", bins)
 	}
-	// sea 1 of 1 said, sky and car 0: P and R are of three words.
+	// sea 1 of 1 said, sky and car 0: P and R are over three words.
 	if q, want := probableQuality(said, truth), (ProbableQuality{Least: 0.5, P: 33.33, R: 33.33, Nplus: 1, Keywords: 1, Right: 0.3333, None: 0.3333}); q != want {
 		t.Errorf("%+v, want %+v", q, want)
 	}

@@ -34,14 +34,14 @@ func allCommand() *cobra.Command {
 		Short: "measure everything and write a report",
 		Long: `all measures everything and writes, into --out, one CSV file per result, plots
 as SVG and PNG, report.html (open it in a browser; it loads nothing from
-elsewhere) and machine.txt, which says what was measured on.
+elsewhere) and machine.txt, which describes the machine.
 
-What is done is kept in --out; a second run measures only what is missing, or
-what was measured by another build of this program, on another machine or of
-other images. Interrupting it loses the step under way.
+Finished steps are kept in --out; a second run measures only what is missing, or
+what was measured by another build of this program, on another machine or on
+other images. Interrupting it loses only the step in progress.
 
 report.html shows photographs of the collection. --publish FOLDER copies
-everything else there, to be committed or given away, and --docs FILE writes a
+everything else there, to be committed or published, and --docs FILE writes a
 page of Markdown that links to it.`,
 		Example: `  $ cpar-eval all --data corel5k --out results/`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -79,7 +79,7 @@ func reportCommand() *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "report",
-		Short: "write the report of kept results again, measuring nothing",
+		Short: "write the report again from kept results, measuring nothing",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.out == "" {
 				return errNoOut
@@ -98,8 +98,8 @@ func resultsCommand() *cobra.Command {
 		Use:   "results",
 		Short: "write the page of results (Markdown) from a folder of tables",
 		Long: `results writes a page of Markdown with the tables of the README and more from the
-CSV files that all and report write, such as those that are published. It needs
-neither the collection nor what is kept of a run.`,
+CSV files that all and report write, such as the published ones. It needs neither
+the collection nor the kept results of a run.`,
 		Example: "  $ cpar-eval results --from eval/results --out docs/results.md",
 		Args:    func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -21,12 +21,12 @@ const long = `cpar-eval measures CPAR on an annotated collection, as the paper d
   $ cpar-eval results                              docs/results.md, from eval/results
 
 or one thing at a time, by the commands below. speedup, recall and tradeoff are three
-looks at one run over all test requests, untouched images.
+views of one run over all test requests, with untouched images.
 
 A collection is what cpar build takes. Its split.csv (path,split) says which
-images are indexed (train) and which are asked (test); without one a tenth is
-held out. Features are kept between runs (--cache), and with --out so are
-results: a run that was interrupted goes on where it stopped.
+images are indexed (train) and which are test images (test); without one a tenth
+is held out. Features are kept between runs (--cache), and with --out so are
+results: an interrupted run continues where it stopped.
 
 Exit codes are those of cpar.`
 

@@ -11,7 +11,7 @@ import (
 // On a small collection every attack does what SECURITY.md says: well above guessing if
 // the cloud learns something, at guessing if it does not.
 func TestAttacks(t *testing.T) {
-	c := made(1, 500, 120)
+	c := synthetic(1, 500, 120)
 	rows, err := Run(t.Context(), c, Options{PCA: 128, More: []*Target{opaque(len(c.Train))}})
 	if err != nil {
 		t.Fatal(err)
@@ -91,12 +91,12 @@ func TestAttacks(t *testing.T) {
 
 // A run needs something to index and to request, and stops when interrupted.
 func TestRunRefuses(t *testing.T) {
-	if _, err := Run(t.Context(), &Collection{Train: made(1, 1, 9).Train}, Options{}); !errors.Is(err, cpar.ErrInput) {
+	if _, err := Run(t.Context(), &Collection{Train: synthetic(1, 1, 9).Train}, Options{}); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("one image: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ctx, made(1, 20, 9), Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, synthetic(1, 20, 9), Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

@@ -15,11 +15,11 @@ import (
 // factors is the number of independent ways in which synthetic photos differ.
 const factors = 8
 
-// made is a collection that never was photos. Each has a position in a space of a few
+// synthetic is a collection that never was photos. Each has a position in a space of a few
 // factors, the first of which matter most, and features that follow from it with a little
 // noise: in real photos, too, features depend on each other. The two greatest factors
 // determine the keyword.
-func made(seed uint64, train, test int) *Collection {
+func synthetic(seed uint64, train, test int) *Collection {
 	rng := mrand.New(mrand.NewPCG(seed, 1))
 	m := &maker{}
 	for i := range m.middle {

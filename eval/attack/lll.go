@@ -220,8 +220,8 @@ func nearestOthers(rows [][]float64) []int {
 	for i, row := range rows {
 		best := math.Inf(-1)
 		for j, other := range rows {
-			if like := dot(row, other) - half[j]; i != j && like > best {
-				best, out[i] = like, j
+			if closeness := dot(row, other) - half[j]; i != j && closeness > best {
+				best, out[i] = closeness, j
 			}
 		}
 	}

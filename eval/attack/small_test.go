@@ -5,7 +5,7 @@ import "testing"
 // Tiny collections are attacked too; attacks that lack data are left out.
 func TestSmallCollections(t *testing.T) {
 	for _, n := range [][2]int{{2, 4}, {7, 5}, {40, 9}} {
-		rows, err := Run(t.Context(), made(2, n[0], n[1]), Options{PCA: 128, More: []*Target{opaque(n[0])}})
+		rows, err := Run(t.Context(), synthetic(2, n[0], n[1]), Options{PCA: 128, More: []*Target{opaque(n[0])}})
 		if err != nil {
 			t.Errorf("%d and %d images: %v", n[0], n[1], err)
 			continue

@@ -77,8 +77,8 @@ func (s *linear) solve(y *mat.Dense) (*mat.Dense, error) {
 func fitsBest(y []float64, predictions [][]float64) int {
 	best, most := 0, math.Inf(-1)
 	for c, p := range predictions {
-		if like := dot(y, p); like > most {
-			best, most = c, like
+		if correlation := dot(y, p); correlation > most {
+			best, most = c, correlation
 		}
 	}
 	return best

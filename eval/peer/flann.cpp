@@ -1,14 +1,14 @@
 // flann runs FLANN's randomized kd-forest over vectors from files, so that the
-// forest of package kdforest can be held against it. See README.md beside it.
+// forest of package kdforest can be compared with it. See README.md beside it.
 //
 //   flann RECORDS REQUESTS TRUTH TREES BUILDS CHECKS...
 //
 // CHECKS are numbers of records to visit, -1 for no bound (FLANN then walks one
 // tree to its end), or the word "scan" for FLANN's linear search. Every forest
-// is built BUILDS times: FLANN shuffles by std::random_device, which no seed
-// reaches, so two forests are never the same.
+// is built BUILDS times: FLANN shuffles with std::random_device, which cannot be
+// seeded, so two forests are never the same.
 //
-// One line of JSON for every build and number of checks, on standard output.
+// It prints one line of JSON for every build and number of checks.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -21,9 +21,9 @@
 
 #include <flann/flann.hpp>
 
-// Counting is FLANN's squared L2 and counts how many records it was asked about:
-// FLANN does not tell how many it visited, and stops before its bound when no
-// bin can hold a neighbour. One increment is nothing beside 64 products.
+// Counting is FLANN's squared L2 with a counter of calls: FLANN does not report how
+// many records it visited, and stops before its bound when no bin can hold a
+// neighbour. One increment is negligible beside 64 products.
 struct Counting : flann::L2<float> {
 	static uint64_t calls;
 	template <typename A, typename B>
@@ -47,7 +47,7 @@ struct Table {
 		if (!in || n == 0 || d == 0) throw std::runtime_error(std::string("cannot read ") + name);
 		values.resize(size_t(n) * d);
 		in.read(reinterpret_cast<char *>(values.data()), std::streamsize(values.size() * 4));
-		if (!in || in.peek() != EOF) throw std::runtime_error(std::string(name) + " has not the size it claims");
+		if (!in || in.peek() != EOF) throw std::runtime_error(std::string(name) + " does not have the size it claims");
 	}
 	flann::Matrix<T> matrix() { return flann::Matrix<T>(values.data(), n, d); }
 	T *row(size_t i) { return values.data() + i * d; }
@@ -57,8 +57,8 @@ struct Result {
 	double recall, seconds, visited; // means over the requests
 };
 
-// search asks one request at a time, on one core, and holds what is found
-// against the truth.
+// search runs one request at a time, on one core, and compares the result with
+// the truth.
 template <typename Index>
 Result search(Index &index, Table<float> &requests, Table<uint32_t> &truth, int checks) {
 	size_t k = truth.d;
@@ -73,7 +73,7 @@ Result search(Index &index, Table<float> &requests, Table<uint32_t> &truth, int 
 	std::chrono::steady_clock::duration spent{};
 	auto ask = [&](size_t i) {
 		flann::Matrix<float> request(requests.row(i), 1, requests.d);
-		found.assign(k, size_t(-1)); // so that a short answer leaves none of the last
+		found.assign(k, size_t(-1)); // so that a short answer keeps nothing of the previous one
 		auto begin = std::chrono::steady_clock::now();
 		index.knnSearch(request, indices, distances, k, params);
 		spent += std::chrono::steady_clock::now() - begin;

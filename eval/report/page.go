@@ -130,7 +130,7 @@ func inline(svg []byte, title string) template.HTML {
 	for hex, name := range plot.Colours() {
 		s = strings.ReplaceAll(s, hex, "var(--"+name+")")
 	}
-	return template.HTML(s) // of our own drawing; text in it is escaped
+	return template.HTML(s) // we drew it; text in it is escaped
 }
 
 var (

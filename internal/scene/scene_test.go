@@ -38,7 +38,7 @@ func TestKeywordsOfACollection(t *testing.T) {
 		delete(count, word)
 	}
 	if len(count) > 0 {
-		t.Errorf("words that nobody expects: %v", count)
+		t.Errorf("unexpected words: %v", count)
 	}
 }
 
