@@ -73,6 +73,15 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			checkLink(t, name, string(m[1]))
 		}
 	})
+	guide, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for test := range tests {
+		if strings.HasPrefix(test, "Fuzz") && !strings.Contains(string(guide), "`"+test+"`") {
+			t.Errorf("CONTRIBUTING.md's table of fuzz targets lacks %s", test)
+		}
+	}
 	for test, file := range errata {
 		t.Errorf("%s: docs/PAPER.md does not name %s", file, test)
 	}

@@ -159,19 +159,19 @@ func (x *opened) nearest(photo Image, l int) []rank.Neighbour {
 	return near
 }
 
-// sharesRun is whether 16 bytes of a, at a multiple of 4, stand anywhere at a multiple
-// of 4 in b. The headers of messages repeat: magic, kind, version and index id, and
-// small numbers.
+// sharesRun is whether 12 bytes of a, a nonce's length, at a multiple of 4 stand
+// anywhere at a multiple of 4 in b. The headers of messages repeat: magic, kind,
+// version and index id, and small numbers.
 func (x *opened) sharesRun(a, b []byte) bool {
-	seen := map[[16]byte]bool{}
-	for at := 0; at+16 <= len(a); at += 4 {
-		seen[[16]byte(a[at:])] = true
+	seen := map[[12]byte]bool{}
+	for at := 0; at+12 <= len(a); at += 4 {
+		seen[[12]byte(a[at:])] = true
 	}
 	id := x.ID()
-	for at := 0; at+16 <= len(b); at += 4 {
-		run := b[at : at+16]
-		header := bytes.Contains(run, []byte("CPAR")) || bytes.Contains(run, id[:8]) || bytes.Contains(run, id[8:]) || bytes.Contains(run, make([]byte, 7))
-		if seen[[16]byte(run)] && !header {
+	for at := 0; at+12 <= len(b); at += 4 {
+		run := b[at : at+12]
+		header := bytes.Contains(run, []byte("CPAR")) || bytes.Contains(run, id[:4]) || bytes.Contains(run, id[12:]) || bytes.Contains(id[:], run) || bytes.Contains(run, make([]byte, 6))
+		if seen[[12]byte(run)] && !header {
 			return true
 		}
 	}

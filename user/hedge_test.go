@@ -19,7 +19,11 @@ func TestBuildsShareNothing(t *testing.T) {
 		key, images := testKey(), madeImages(10, 2)
 		_, one := build(t, key, images, small(scheme))
 		_, other := build(t, key, images, small(scheme))
-		apart(t, fmt.Sprint(scheme), look(t, key, one), look(t, key, other))
+		a, b := look(t, key, one), look(t, key, other)
+		if a.ID() == b.ID() {
+			t.Errorf("%v: two indexes have one id, and so one key", scheme)
+		}
+		apart(t, fmt.Sprint(scheme), a, b)
 	}
 }
 
@@ -37,7 +41,7 @@ func apart(t *testing.T, name string, a, b *opened, stay ...cpar.Segment) {
 		}
 		for _, o := range b.manifest.Segments {
 			if o.Kind == s.Kind && !slices.Contains(stay, o) && a.sharesRun(a.segments[s.Digest], b.segments[o.Digest]) {
-				t.Errorf("%s: 16 bytes of %v are in both", name, s.Kind)
+				t.Errorf("%s: 12 bytes of %v are in both", name, s.Kind)
 			}
 		}
 	}
@@ -88,7 +92,7 @@ func TestShapeTellsNothing(t *testing.T) {
 			t.Errorf("%v: %d requests were sent", scheme, len(sent))
 		}
 		if len(sent) > 0 && (len(sent[0]) != len(sent[1]) || a.sharesRun(sent[0], sent[1])) {
-			t.Error("two requests differ in length or share 16 bytes")
+			t.Error("two requests differ in length or share 12 bytes")
 		}
 	}
 }
@@ -187,7 +191,11 @@ func TestUpdatesAreHedged(t *testing.T) {
 		apart(t, fmt.Sprint(scheme, ", a generation later"), a, after(remove, add(one)), stay...)
 		apart(t, fmt.Sprint(scheme, ", nothing but a generation"), before, after(remove), stay...)
 		apart(t, fmt.Sprint(scheme, ", compacted"), a, after(compact))
-		apart(t, fmt.Sprint(scheme, ", compacted of two states"), after(add(one), compact), after(add(other), compact))
+		compactOne, compactOther := after(add(one), compact), after(add(other), compact)
+		if compactOne.ID() == compactOther.ID() || compactOne.Origin() != compactOther.Origin() {
+			t.Errorf("%v: two states were compacted to indexes %v and %v", scheme, compactOne.ID(), compactOther.ID())
+		}
+		apart(t, fmt.Sprint(scheme, ", compacted of two states"), compactOne, compactOther)
 		// The same photo with other words is the same vector.
 		apart(t, fmt.Sprint(scheme, ", other words"), a, after(add(word)), a.of(cpar.SegmentVectors, cpar.SegmentHints)...)
 	}
@@ -235,7 +243,7 @@ func TestRequestsAreHedged(t *testing.T) {
 			t.Errorf("%v: the random numbers do not repeat: this test tests nothing", scheme)
 		}
 		if x.sharesRun(a, b) {
-			t.Errorf("%v: requests for two photos share 16 bytes", scheme)
+			t.Errorf("%v: requests for two photos share 12 bytes", scheme)
 		}
 	}
 }

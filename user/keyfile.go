@@ -90,6 +90,10 @@ func SetPolicy(path string, passphrase func() (string, error), p Policy) (*Key, 
 	if err != nil {
 		return nil, err
 	}
+	// A link stays, and what it names is replaced.
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return nil, fmt.Errorf("replacing key file: %w: %w", cpar.ErrStorage, err)
+	}
 	if err := durable.WriteFile(path, text, 0o600); err != nil {
 		return nil, fmt.Errorf("replacing key file: %w: %w", cpar.ErrStorage, err)
 	}

@@ -225,6 +225,25 @@ func TestSetPolicyNarrowsTheFile(t *testing.T) {
 	}
 }
 
+// TestSetPolicyFollowsLinks: the file that a link names is replaced, not the link.
+func TestSetPolicyFollowsLinks(t *testing.T) {
+	text, err := testKey().text("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := writeText(t, text, 0o600)
+	link := path + ".link"
+	if err := os.Symlink(path, link); err != nil {
+		t.Skip(err) // a system without links has nothing to follow
+	}
+	if _, err := SetPolicy(link, nil, DefaultPolicy()); err != nil {
+		t.Fatal(err)
+	}
+	if key, err := ReadKeyFile(path, nil); err != nil || key.Policy() != DefaultPolicy() {
+		t.Errorf("the file allows %v: %v", policyOf(key), err)
+	}
+}
+
 // TestSetPolicyReplacesTheFile: the old one is not written to, so that no moment is
 // without a whole key.
 func TestSetPolicyReplacesTheFile(t *testing.T) {

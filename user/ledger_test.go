@@ -201,7 +201,7 @@ func TestDamagedLedgersAreRefused(t *testing.T) {
 		"no such profile":          func(b []byte) { b[profileAt] = 9 },
 		"another profile":          func(b []byte) { b[profileAt] = byte(profile.Learned) },
 		"a PCA that is none":       func(b []byte) { b[profileAt+1]++ },
-		"a word that is not UTF-8": func(b []byte) { b[bytes.Index(b, []byte("kind 0"))] = 0xff },
+		"a word that is not UTF-8": func(b []byte) { b[bytes.Index(b, []byte("word 2"))] = 0xff },
 		"words out of order":       func(b []byte) { b[bytes.Index(b, []byte("kind 0"))] = 'z' },
 	} {
 		m, ledger := resealed(t, key, x, spoil)
@@ -231,6 +231,10 @@ func TestNoncesAreCounted(t *testing.T) {
 	l := &ledger{records: cpar.MaxRecords, generation: math.MaxUint64, begun: 1}
 	if err := l.checkNonces(); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("2²⁷ records 2⁶⁴ times: %v", err)
+	}
+	l.generation = 1 << 37
+	if err := l.checkNonces(); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("2⁶⁴ blocks: %v", err)
 	}
 	l.generation = 32
 	if err := l.checkNonces(); err != nil {

@@ -12,6 +12,11 @@ import (
 	"cpar/user/rank"
 )
 
+// curious is a ranker that wants another number of neighbours than most.
+type curious struct{ rank.Weights }
+
+func (curious) Neighbours() int { return 17 }
+
 // TestRankings: probabilities where there are some, and refusals where not.
 func TestRankings(t *testing.T) {
 	near := []rank.Neighbour{{Dis: 0.1, Keywords: []string{"kind 1", "word 1"}}, {Dis: 0.3, Keywords: []string{"kind 1"}}, {Dis: 0.5, Keywords: []string{"word 2"}}}
@@ -24,8 +29,9 @@ func TestRankings(t *testing.T) {
 	if plain.Ranker().Kind() != rank.KindPaper || calibrated.Ranker().Kind() != rank.KindCalibrated || weighted.Ranker().Kind() != rank.KindPaper || plain.Ranker().Neighbours() != 10 {
 		t.Fatal("an index has another ranker than was asked for")
 	}
-	if p := calibrated.DefaultParams(); int(p.L) != calibrated.Ranker().Neighbours() {
-		t.Errorf("%d neighbours are asked for, the ranker wants %d", p.L, calibrated.Ranker().Neighbours())
+	weighted.ledger.ranker = curious{}
+	if p := weighted.DefaultParams(); p.L != 17 {
+		t.Errorf("%d neighbours are asked for, the ranker wants 17", p.L)
 	}
 	got, err := plain.Rank(near, Ranking{Most: 2})
 	want := rank.Keywords(near, 2)

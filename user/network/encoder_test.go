@@ -44,11 +44,14 @@ func TestDigestNamesTheNetwork(t *testing.T) {
 			t.Errorf("another %s has the same digest", what)
 		}
 	}
-	p, err := Preset("clip", 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := NewEncoder(fakeModel{}, p); !errors.Is(err, cpar.ErrInput) {
-		t.Errorf("pictures of another size: %v", err)
+	for name, resize := range map[string]func(p *Preprocessing){"wider": func(p *Preprocessing) { p.Width++ }, "higher": func(p *Preprocessing) { p.Height++ }} {
+		p, err := Preset("clip", 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resize(&p)
+		if _, err := NewEncoder(fakeModel{}, p); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("pictures that are %s: %v", name, err)
+		}
 	}
 }

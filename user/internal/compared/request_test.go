@@ -2,6 +2,7 @@ package compared
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/user/combined"
 	"cpar/user/internal/made"
 	"cpar/user/profile"
 	"cpar/user/rank"
@@ -24,6 +26,17 @@ func common(a, b *cpar.Request) (n int) {
 			if x == pair[1][i] {
 				n++
 			}
+		}
+	}
+	return n
+}
+
+// sameNoise counts the words of two ciphertexts whose difference is a multiple of w:
+// all of them where the noise was the same, whatever was encrypted.
+func sameNoise(a, b []uint64, shift uint) (n int) {
+	for i := range a {
+		if (a[i]-b[i])&(1<<shift-1) == 0 {
+			n++
 		}
 	}
 	return n
@@ -61,8 +74,13 @@ func TestRequestsAreHedged(t *testing.T) {
 		"another level":     {Levels: levels, KL: v.KL},
 		"another histogram": {Levels: v.Levels, KL: histogram},
 	} {
-		if _, q := x.ask(other, pruning); common(p, q) > 0 {
+		_, q := x.ask(other, pruning)
+		if common(p, q) > 0 {
 			t.Errorf("%s: the requests share %d words", name, common(p, q))
+		}
+		w := x.budget.Cipher().RequestShift
+		if n := sameNoise(p.Vector, q.Vector, w); n > len(p.Vector)/10 {
+			t.Errorf("%s: %d of %d words have the same noise", name, n, len(p.Vector))
 		}
 	}
 	// Vectors of learnt profiles are rounded in two ways: to z and to the levels that
@@ -103,14 +121,50 @@ func TestIndexesAreHedged(t *testing.T) {
 		"another index":       func(x *indexed) { *x = *otherID(t, photos, scan) },
 		"histograms swapped":  func(x *indexed) { x.Vectors[0].KL, x.Vectors[1].KL = x.Vectors[1].KL, x.Vectors[0].KL },
 	} {
-		a, b := first.at.Segment(cpar.SegmentVectors), write(change).at.Segment(cpar.SegmentVectors)
-		for i := 0; i < len(a); i += 8 {
-			if bytes.Equal(a[i:i+8], b[i:i+8]) {
-				t.Errorf("%s: word %d of the vectors stayed", name, i/8)
+		a, b := first.words(cpar.SegmentVectors), write(change).words(cpar.SegmentVectors)
+		for i := range a {
+			if a[i] == b[i] {
+				t.Errorf("%s: word %d of the vectors stayed", name, i)
 				break
 			}
 		}
+		if n := sameNoise(a, b, first.budget.Cipher().RecordShift); n > len(a)/10 {
+			t.Errorf("%s: %d of %d words have the same noise", name, n, len(a))
+		}
 	}
+}
+
+// TestPartsAreHedged: nor have centroids or planes that differ in one number.
+func TestPartsAreHedged(t *testing.T) {
+	write := func(change func(x *indexed)) *indexed {
+		x := setUpWith(t, profile.Paper, made.Photos(40, 2), Options{Trees: 2, Lists: 4, Order: OrderOPE}, made.Stuck{})
+		change(x)
+		return x.write()
+	}
+	first := write(func(*indexed) {})
+	for kind, c := range map[cpar.SegmentKind]struct {
+		shift  uint
+		change func(x *indexed)
+	}{
+		cpar.SegmentCentroids: {first.budget.Cipher().RecordShift, func(x *indexed) { x.centroids[0].z[0]++ }},
+		cpar.SegmentPlanes:    {combined.PlaneRecordShift, func(x *indexed) { x.state.planes[len(x.state.planes)-1].Value-- }},
+	} {
+		a, b := first.words(kind), write(c.change).words(kind)
+		if len(a) != len(b) || len(a) == 0 || slices.Equal(a, b) {
+			t.Fatalf("%v: %d and %d words", kind, len(a), len(b))
+		}
+		if n := sameNoise(a, b, c.shift); n > len(a)/10 {
+			t.Errorf("%v: %d of %d words have the same noise", kind, n, len(a))
+		}
+	}
+}
+
+// words are those of a segment.
+func (x *indexed) words(kind cpar.SegmentKind) (out []uint64) {
+	for b := x.at.Segment(kind); len(b) > 0; b = b[8:] {
+		out = append(out, binary.LittleEndian.Uint64(b))
+	}
+	return out
 }
 
 func otherID(t *testing.T, photos []made.Photo, opt Options) *indexed {
@@ -184,7 +238,7 @@ func TestRepliesThatDoNotAnswer(t *testing.T) {
 		"none":                  {func(*cpar.Reply) *cpar.Reply { return nil }, cpar.ErrCloud},
 		"another index":         {func(a *cpar.Reply) *cpar.Reply { a.Index[3]++; return a }, cpar.ErrCloud},
 		"another scheme's":      {func(a *cpar.Reply) *cpar.Reply { return &cpar.Reply{Index: a.Index, Opaque: []byte{1}} }, cpar.ErrCloud},
-		"too many":              {func(a *cpar.Reply) *cpar.Reply { a.Matches = append(a.Matches, a.Matches[0]); return a }, cpar.ErrCloud},
+		"too many":              {func(*cpar.Reply) *cpar.Reply { return x.reply(pending, 6, func(int) float64 { return 1 }) }, cpar.ErrCloud},
 		"too few":               {func(a *cpar.Reply) *cpar.Reply { a.Matches = a.Matches[:4]; return a }, cpar.ErrCloud},
 		"no such record":        {func(a *cpar.Reply) *cpar.Reply { a.Matches[4].Record = 30; return a }, cpar.ErrCloud},
 		"a record twice":        {func(a *cpar.Reply) *cpar.Reply { a.Matches[4] = a.Matches[3]; return a }, cpar.ErrCloud},

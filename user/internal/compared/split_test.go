@@ -32,12 +32,16 @@ func TestSplitterKeepsDistances(t *testing.T) {
 	if s.dims(90) != splitComponents || s.unit() <= 0 {
 		t.Errorf("%d coordinates of %g levels", s.dims(90), s.unit())
 	}
-	reached := false
+	reached := 0
 	for i, p := range points {
 		if got := s.point(levels[i]); !slices.Equal(got, p) {
 			t.Fatalf("record %d lies at %v at build, at %v when asked about", i, p, got)
 		}
-		reached = reached || slices.ContainsFunc(p, func(x uint16) bool { return x <= 1 || x >= vector.Beta })
+		for _, x := range p {
+			if x <= 1 || x >= vector.Beta {
+				reached++
+			}
+		}
 		other := rng.IntN(len(levels))
 		l1 := 0.0
 		for j, x := range levels[i] {
@@ -50,8 +54,9 @@ func TestSplitterKeepsDistances(t *testing.T) {
 			}
 		}
 	}
-	if !reached {
-		t.Error("no point reaches the ends of the range: the step is too large")
+	// The farthest coordinate does, and hardly another.
+	if reached < 1 || reached > 5 {
+		t.Errorf("%d coordinates reach the ends of the range: the step is too large, or too small", reached)
 	}
 	// As it is stored.
 	b, err := s.appendBinary(nil)

@@ -98,17 +98,20 @@ func TestBlocksAreBound(t *testing.T) {
 	}
 	size := s.bytes()
 	first, second := b[:size], b[size:]
+	sameKey := testScheme(3)
+	sameKey.box = s.box
 	for name, c := range map[string]struct {
 		scheme *scheme
 		bytes  []byte
 		unit   int
 	}{
-		"block 0 as block 1": {s, first, 1},
-		"blocks swapped":     {s, slices.Concat(second, first), 0},
-		"a block twice":      {s, slices.Concat(first, first), 0},
-		"of another index":   {testScheme(3), b, 0},
-		"cut short":          {s, b[:size+9], 0},
-		"a byte more":        {s, append(bytes.Clone(b), 0), 0},
+		"block 0 as block 1":  {s, first, 1},
+		"blocks swapped":      {s, slices.Concat(second, first), 0},
+		"a block twice":       {s, slices.Concat(first, first), 0},
+		"of another index":    {testScheme(3), b, 0},
+		"of one with its key": {sameKey, b, 0},
+		"cut short":           {s, b[:size+9], 0},
+		"a byte more":         {s, append(bytes.Clone(b), 0), 0},
 	} {
 		if _, _, err := decrypt(c.scheme, c.bytes, c.unit); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
@@ -206,6 +209,9 @@ func FuzzLocalBlock(f *testing.F) {
 	plain[0] = 2
 	binary.LittleEndian.PutUint16(plain[4:], 0xfff0)
 	f.Add(plain)
+	padded := bytes.Clone(plain)
+	padded[len(padded)-1] = 1
+	f.Add(padded)
 	f.Add(slices.Repeat([]byte{0xff}, len(plain)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) != len(plain) {

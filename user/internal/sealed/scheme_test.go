@@ -210,7 +210,7 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 			t.Errorf("byte %d altered: %v", at, err)
 		}
 	}
-	for name, reply := range map[string]*cpar.Reply{"no reply": nil, "a reply of another scheme": {Index: a.ID}} {
+	for name, reply := range map[string]*cpar.Reply{"no reply": nil, "a reply of another scheme": {Index: a.ID}, "said to be of another index": {Opaque: good.Opaque}} {
 		if _, err := pending.Read(reply); !errors.Is(err, cpar.ErrCloud) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -1,0 +1,54 @@
+package compared
+
+import (
+	"slices"
+	"testing"
+
+	"cpar"
+	"cpar/user/combined"
+	"cpar/user/internal/made"
+	"cpar/user/internal/seed"
+)
+
+// TestFarPhotosFit: photos unlike any photograph are moved so far that they can be
+// encrypted and asked about, whatever r the key gives; others stay.
+func TestFarPhotosFit(t *testing.T) {
+	for kind, photos := range kinds {
+		x, c := made.Index(t, cpar.SchemeCAPIA, kind, photos(40, 1), made.Stuck{})
+		for key := range byte(30) {
+			x.Key = seed.Secret{key}
+			far := *c
+			far.Z = nil
+			for i, z := range c.Z {
+				z = slices.Clone(z)
+				for j := range z {
+					if i < 10 {
+						z[j] = int16(300 - 600*(j%2))
+					}
+				}
+				far.Z = append(far.Z, z)
+			}
+			b, err := SetUp(t.Context(), x, &far, Options{Trees: None, Lists: 3}, nil)
+			if err != nil {
+				t.Fatalf("%v, key %d: %v", kind, key, err)
+			}
+			if b.Clamped() != 10 {
+				t.Errorf("%v, key %d: %d photos were moved", kind, key, b.Clamped())
+			}
+			row := make([]int64, b.budget.Dim())
+			for i, z := range far.Z {
+				if err := b.budget.Record(row, z, far.Vectors[i].KL, 0); err != nil {
+					t.Fatalf("%v, key %d: %v", kind, key, err)
+				}
+				if err := b.budget.Request(row, z, far.Vectors[i].KL, 1<<10, b.state.farthest); err != nil {
+					t.Fatalf("%v, key %d: %v", kind, key, err)
+				}
+			}
+			for _, mean := range b.centroids {
+				if err := b.budget.Record(row, mean.z, mean.histogram, 0); err != nil || combined.SquaredNorm(mean.z) > b.state.farthest {
+					t.Fatalf("%v, key %d: a centroid: %v", kind, key, err)
+				}
+			}
+		}
+	}
+}
