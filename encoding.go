@@ -2,7 +2,6 @@ package cpar
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 
 	"cpar/internal/wire"
@@ -111,32 +110,6 @@ func appendOpaque(b, encoded []byte, m message, want IndexID) ([]byte, error) {
 		return nil, fmt.Errorf("writing %v: %w", m.kind, err)
 	}
 	return append(b, encoded...), nil
-}
-
-// An IndexID names an index. It is drawn at random when the index is built, goes into
-// every key derivation, and reveals nothing about the contents.
-type IndexID [16]byte
-
-func (id IndexID) String() string { return hex.EncodeToString(id[:]) }
-
-// MarshalText writes 32 hexadecimal digits.
-func (id IndexID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
-
-// UnmarshalText reads 32 lower-case hexadecimal digits.
-func (id *IndexID) UnmarshalText(text []byte) error {
-	var got IndexID
-	n, err := hex.Decode(got[:], text[:min(len(text), 2*len(got))])
-	if err != nil || n != len(got) || got.String() != string(text) {
-		return fmt.Errorf("%w: %q is not an index id (32 lower-case hexadecimal digits)", ErrInput, text)
-	}
-	*id = got
-	return nil
-}
-
-// ParseIndexID parses the output of String.
-func ParseIndexID(s string) (id IndexID, err error) {
-	err = id.UnmarshalText([]byte(s))
-	return id, err
 }
 
 func appendWords(b []byte, v []uint64) []byte {

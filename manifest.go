@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 
 	"cpar/internal/enum"
 )
@@ -258,4 +259,27 @@ func (m *Manifest) Segment(k SegmentKind) (Segment, bool) {
 		}
 	}
 	return Segment{}, false
+}
+
+// Serves reports whether the cloud can run a search with p on this index.
+func (m *Manifest) Serves(p Params) bool {
+	return slices.Contains(schemeSpecs[m.Scheme].accepts, p.Scheme) &&
+		(!p.UsesForest() || m.Trees > 0) && (p.Search != SearchIVF || m.Lists > 0)
+}
+
+// DefaultParams returns the best search that the index can serve, as measured by
+// cpar-eval structures and cost: ten neighbours at AP-10 by the inverted file, which
+// finds nearly as much as a forest by rank in a third of the time; without lists, by
+// rank; with neither, a scan of all records.
+func (m *Manifest) DefaultParams() Params {
+	p := Params{Scheme: m.Scheme, L: 10, Approx: 100}
+	switch {
+	case m.Lists > 0:
+		p.Search = SearchIVF
+	case m.Trees > 0:
+		p.Search = SearchByRank
+	default:
+		p.Approx = 1000
+	}
+	return p
 }

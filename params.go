@@ -13,43 +13,6 @@ const Version = 2
 // MaxNeighbours bounds how many records one request may ask for.
 const MaxNeighbours = 1000
 
-// A Scheme says how the cloud finds the nearest records.
-type Scheme uint8
-
-// The schemes.
-const (
-	// SchemeCPAR searches part of the records (AP-X): an encrypted randomized
-	// kd-forest or an encrypted inverted file.
-	SchemeCPAR Scheme = 1
-	// SchemeCAPIA scans every record: the paper's predecessor and baseline.
-	SchemeCAPIA Scheme = 2
-	// SchemeSealed scores every record under ring-LWE. The cloud returns all scores and
-	// can read none.
-	SchemeSealed Scheme = 3
-	// SchemeLocal keeps the whole index encrypted at the cloud. The owner fetches it once
-	// and searches at home; the cloud answers no requests.
-	SchemeLocal Scheme = 4
-)
-
-var schemes = enum.Table[Scheme]{What: "scheme", First: SchemeCPAR, Names: []string{"cpar", "capia", "sealed", "local"}}
-
-func (s Scheme) String() string { return schemes.String(s) }
-
-// MarshalText writes the name that String returns.
-func (s Scheme) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText parses that name.
-func (s *Scheme) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseScheme(string(text))
-	return err
-}
-
-// Schemes lists the schemes in the order of their constants.
-func Schemes() []Scheme { return schemes.All() }
-
-// ParseScheme is the inverse of Scheme.String.
-func ParseScheme(name string) (Scheme, error) { return schemes.Parse(name, ErrInput) }
-
 // A Search says how the cloud finds the records worth scoring. SECURITY.md says what each
 // search reveals to it.
 type Search uint8

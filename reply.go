@@ -68,17 +68,6 @@ func (a *Reply) Scheme() (s Scheme, ok bool) {
 
 func asReply(f schemeSpec) message { return f.reply }
 
-// MaxReplyBytes is the largest size in bytes of a valid reply to q from an index of this many
-// records: 44 bytes before the matches, then for each match a record, a score and a
-// keyword block of at most 64 KiB. For an opaque reply: some 80 bytes and at most 40 bits
-// per record.
-func (q *Request) MaxReplyBytes(records uint32) int64 {
-	if q.Params.Scheme.Opaque() {
-		return 128 + 5*int64(records)
-	}
-	return 44 + int64(q.Params.L)*(12+1<<16)
-}
-
 // DecodeReply reads a reply. An opaque reply keeps b. Errors wrap ErrCorrupt or ErrVersion.
 func DecodeReply(b []byte) (*Reply, error) {
 	if _, m, ok := schemeOf(b, asReply); ok {

@@ -1,6 +1,43 @@
 package cpar
 
-import "slices"
+import "cpar/internal/enum"
+
+// A Scheme says how the cloud finds the nearest records.
+type Scheme uint8
+
+// The schemes.
+const (
+	// SchemeCPAR searches part of the records (AP-X): an encrypted randomized
+	// kd-forest or an encrypted inverted file.
+	SchemeCPAR Scheme = 1
+	// SchemeCAPIA scans every record: the paper's predecessor and baseline.
+	SchemeCAPIA Scheme = 2
+	// SchemeSealed scores every record under ring-LWE. The cloud returns all scores and
+	// can read none.
+	SchemeSealed Scheme = 3
+	// SchemeLocal keeps the whole index encrypted at the cloud. The owner fetches it once
+	// and searches at home; the cloud answers no requests.
+	SchemeLocal Scheme = 4
+)
+
+var schemes = enum.Table[Scheme]{What: "scheme", First: SchemeCPAR, Names: []string{"cpar", "capia", "sealed", "local"}}
+
+func (s Scheme) String() string { return schemes.String(s) }
+
+// MarshalText writes the name that String returns.
+func (s Scheme) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText parses that name.
+func (s *Scheme) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseScheme(string(text))
+	return err
+}
+
+// Schemes lists the schemes in the order of their constants.
+func Schemes() []Scheme { return schemes.All() }
+
+// ParseScheme is the inverse of Scheme.String.
+func ParseScheme(name string) (Scheme, error) { return schemes.Parse(name, ErrInput) }
 
 // A schemeSpec says what an index of one scheme looks like and which requests it accepts.
 // The root package knows nothing else about a scheme but its name.
@@ -63,26 +100,3 @@ func (s Scheme) CloudSearches() bool { return len(schemeSpecs[s].accepts) > 0 }
 // Opaque reports whether only the two ends can read this scheme's requests and replies.
 // Request.Opaque and Reply.Opaque then hold the whole message.
 func (s Scheme) Opaque() bool { return schemeSpecs[s].request != message{} }
-
-// Serves reports whether the cloud can run a search with p on this index.
-func (m *Manifest) Serves(p Params) bool {
-	return slices.Contains(schemeSpecs[m.Scheme].accepts, p.Scheme) &&
-		(!p.UsesForest() || m.Trees > 0) && (p.Search != SearchIVF || m.Lists > 0)
-}
-
-// DefaultParams returns the best search that the index can serve, as measured by
-// cpar-eval structures and cost: ten neighbours at AP-10 by the inverted file, which
-// finds nearly as much as a forest by rank in a third of the time; without lists, by
-// rank; with neither, a scan of all records.
-func (m *Manifest) DefaultParams() Params {
-	p := Params{Scheme: m.Scheme, L: 10, Approx: 100}
-	switch {
-	case m.Lists > 0:
-		p.Search = SearchIVF
-	case m.Trees > 0:
-		p.Search = SearchByRank
-	default:
-		p.Approx = 1000
-	}
-	return p
-}

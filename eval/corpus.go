@@ -176,7 +176,7 @@ func (s *Session) load(ctx context.Context) error {
 // opened returns the index as a device sees it.
 func (s *Session) opened() *device.Index {
 	cloud := inProcess(func(q *cpar.Request) (*cpar.Reply, error) { return search.Annotate(s.Cloud, q) })
-	return device.Opened(cloud, s.Builder.Owner, s.Cloud.Manifest)
+	return device.OpenedByHand(cloud, s.Builder.Owner, s.Cloud.Manifest)
 }
 
 // Close removes the index.

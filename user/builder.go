@@ -6,10 +6,7 @@ import (
 
 	"cpar"
 	"cpar/internal/indexdir"
-	"cpar/kdforest"
-	"cpar/user/internal/compared"
 	"cpar/user/internal/index"
-	"cpar/user/internal/rows"
 	"cpar/user/profile"
 	"cpar/user/rank"
 	"cpar/user/vector"
@@ -95,38 +92,4 @@ func (o *Owner) write(ctx context.Context, w *index.Writer, s building) error {
 		return err
 	}
 	return w.Dir.Activate(w.Manifest)
-}
-
-// Twin lays the collection out in the clear.
-func (b *Builder) Twin() (*Twin, error) {
-	t, err := b.plain.Twin()
-	return &Twin{t}, err
-}
-
-// A Twin is an index in the clear, which the encrypted search is held against. It
-// never leaves the owner.
-type Twin struct{ twin index.Twin }
-
-// Search answers a request in the clear as the cloud answers it encrypted. trace, if
-// not nil, is told of every visit.
-func (t *Twin) Search(pending *Pending, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
-	return t.twin.Search(pending.reading, trace)
-}
-
-// The twins of the schemes, for what only one of them can tell.
-type (
-	ComparedTwin = compared.Twin
-	RowsTwin     = rows.Twin
-)
-
-// Compared is the twin of an index of scheme cpar or capia.
-func (t *Twin) Compared() (c *ComparedTwin, ok bool) {
-	c, ok = t.twin.(*ComparedTwin)
-	return c, ok
-}
-
-// Rows is the twin of an index of scheme sealed or local.
-func (t *Twin) Rows() (r *RowsTwin, ok bool) {
-	r, ok = t.twin.(*RowsTwin)
-	return r, ok
 }

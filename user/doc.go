@@ -19,6 +19,12 @@
 // profiles and schemes on a collection; learn fits what is learnt. pl1c, pklc and
 // distance are the paper's constructions as it prints them, for tests and measurements.
 //
+// Words: an Image is a photo of a collection, as features with keywords; a record is
+// its place in an index, numbered at random; a row is what is encrypted of a record
+// (schemes sealed and local; package rows), a vector what is compared. The ledger is
+// what the owner must know of an index, stored with it, encrypted. A state of an index
+// is what one build or update left; its generation counts them.
+//
 // Everything secret derives from one 32-byte seed and the index's random id.
 // Nothing of this package or below is linked into the cloud; the wall test of
 // package cpar sees to it.

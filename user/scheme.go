@@ -48,8 +48,8 @@ type plain interface {
 	Twin() (index.Twin, error)
 }
 
-// A row is what is known of one scheme.
-type row struct {
+// A entry is what is known of one scheme.
+type entry struct {
 	// hides: the cloud reads no distance. Such schemes need no permission.
 	hides bool
 	// grows: records can be added and removed later.
@@ -67,23 +67,23 @@ type row struct {
 // DefaultScheme is the one that Options take where none is named.
 const DefaultScheme = cpar.SchemeSealed
 
-var schemes = map[cpar.Scheme]row{
-	cpar.SchemeCPAR: comparing(func(o Options) (compared.Options, error) {
+var schemes = map[cpar.Scheme]entry{
+	cpar.SchemeCPAR: ofCompared(func(o Options) (compared.Options, error) {
 		if o.Trees == None && o.Lists == None {
 			return compared.Options{}, fmt.Errorf("%w: scheme cpar needs trees or lists; capia is the scheme without either", cpar.ErrInput)
 		}
 		return compared.Options{Trees: o.Trees, Lists: o.Lists, Split: o.Split, Place: o.Place, Order: o.Order}, nil
 	}),
-	cpar.SchemeCAPIA: comparing(func(Options) (compared.Options, error) {
+	cpar.SchemeCAPIA: ofCompared(func(Options) (compared.Options, error) {
 		return compared.Options{Trees: None, Lists: None}, nil
 	}),
-	cpar.SchemeSealed: hidden(sealed.Rows, checkBlock),
-	cpar.SchemeLocal:  hidden(local.Rows, func(Options) error { return nil }),
+	cpar.SchemeSealed: ofRows(sealed.Kind, checkBlock),
+	cpar.SchemeLocal:  ofRows(local.Kind, func(Options) error { return nil }),
 }
 
-// comparing is the row of a scheme of package compared.
-func comparing(options func(Options) (compared.Options, error)) row {
-	return row{
+// ofCompared is the row of a scheme of package compared.
+func ofCompared(options func(Options) (compared.Options, error)) entry {
+	return entry{
 		check: func(o Options) error {
 			_, err := options(o)
 			return err
@@ -100,9 +100,9 @@ func comparing(options func(Options) (compared.Options, error)) row {
 	}
 }
 
-// hidden is the row of a scheme of package rows.
-func hidden(k rows.Kind, check func(Options) error) row {
-	return row{
+// ofRows is the row of a scheme of package rows.
+func ofRows(k rows.Kind, check func(Options) error) entry {
+	return entry{
 		hides: true,
 		grows: true,
 		check: check,

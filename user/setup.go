@@ -9,7 +9,6 @@ import (
 	"cpar/user/internal/compared"
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
-	"cpar/user/internal/seed"
 	"cpar/user/profile"
 	"cpar/user/rank"
 	"cpar/user/vector"
@@ -63,7 +62,7 @@ func setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 		return nil, err
 	}
 	l := &ledger{scheme: opt.Scheme, records: len(images), generation: 1, begun: 1}
-	if l.profile, err = fit.Profile.For(c.Vectors); err != nil {
+	if l.profile, err = fit.Profile.ForCollection(c.Vectors); err != nil {
 		return nil, err
 	}
 	drawn := draw(key, c, opt)
@@ -148,34 +147,6 @@ func vectors(ctx context.Context, p profile.Profile, images []Image, progress Pr
 	}
 	progress.Report("vectors", len(images), len(images))
 	return out, nil
-}
-
-// draw makes the secret that the id and the order of records come from. It is
-// fresh, and another for another collection and for an index that is built otherwise:
-// two of one id would encrypt the same vectors twice under one key.
-func draw(key *Key, c *index.Collection, opt Options) seed.Secret {
-	d := index.NewDigest()
-	index.Add(d, []byte(fmt.Sprint(opt.Scheme, opt.Trees, opt.Lists, opt.Split, opt.Place, opt.Order, opt.Block)))
-	for i, v := range c.Vectors {
-		index.Add(d, v.Levels)
-		index.Add(d, v.KL)
-		index.Add(d, v.X)
-		for _, w := range c.Keywords[i] {
-			index.Add(d, []byte(w))
-		}
-	}
-	source := seed.NewSource(key.secret.Derive("fresh"), opt.testOnlyRand)
-	return source.Fresh("index", 0, d.Sum())
-}
-
-// shuffle puts the collection into the order of its records.
-func shuffle(c *index.Collection, drawn seed.Secret) {
-	order := make([]uint32, len(c.Images))
-	for i, from := range seed.New(drawn.Derive("order")).Perm(len(order)) {
-		c.Images[i], order[i] = i, uint32(from)
-	}
-	c.Z = make([][]int16, len(order))
-	c.Reorder(order)
 }
 
 // calibrate makes the ranker that was asked for. Where the profile was not learnt

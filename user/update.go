@@ -18,7 +18,6 @@ import (
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
 	"cpar/user/internal/rows"
-	"cpar/user/internal/seed"
 	"cpar/user/rank"
 )
 
@@ -157,7 +156,7 @@ func (s *state) open() error {
 		}
 		taken[x.Kind] = append(taken[x.Kind], b)
 	}
-	if err := s.rows.Take(taken); err != nil {
+	if err := s.rows.HoldSome(taken); err != nil {
 		return err
 	}
 	s.keywords, err = s.rows.KeywordsOf()
@@ -229,7 +228,7 @@ func (s *state) add(ctx context.Context, images []Image) error {
 	if err != nil {
 		return err
 	}
-	added, clamped, err := s.rows.Lay(v)
+	added, clamped, err := s.rows.RowsOf(v)
 	if err != nil {
 		return err
 	}
@@ -244,11 +243,6 @@ func (s *state) add(ctx context.Context, images []Image) error {
 	}, func(x *index.Index) (*rows.Builder, error) { return s.grown(x, added, nil), nil })
 }
 
-// order draws an order of n.
-func (s *state) order(n int) []int {
-	return seed.New(s.owner.index.Fresh("order", s.owner.State())).Perm(n)
-}
-
 func (s *state) remove(ctx context.Context, images []Image) error {
 	if len(images) == 0 {
 		return fmt.Errorf("%w: no image to remove", cpar.ErrInput)
@@ -257,7 +251,7 @@ func (s *state) remove(ctx context.Context, images []Image) error {
 	if err != nil {
 		return err
 	}
-	wanted, _, err := s.rows.Lay(v)
+	wanted, _, err := s.rows.RowsOf(v)
 	if err != nil {
 		return err
 	}
@@ -316,7 +310,7 @@ func (s *state) compact(ctx context.Context) error {
 		l.recount(keywords)
 		l.dict, err = keyword.NewDictionary(keywords)
 		return err
-	}, func(x *index.Index) (*rows.Builder, error) { return s.rows.Again(x, all, order, keywords) })
+	}, func(x *index.Index) (*rows.Builder, error) { return s.rows.Rebuild(x, all, order, keywords) })
 }
 
 // grown begins the next state of the same index.
@@ -331,7 +325,7 @@ func (s *state) grown(x *index.Index, add *rows.Rows, removed []int) *rows.Build
 // each decrypts every record of the state before.
 func (s *state) each(ctx context.Context, each func(record int, row []int16, addend int64, removed bool)) error {
 	segments, _ := s.vectorSegments()
-	return s.rows.Each(ctx, segments, func(x cpar.Segment) ([]byte, error) { return readSegment(s.folder, x) }, each)
+	return s.rows.DecryptAll(ctx, segments, func(x cpar.Segment) ([]byte, error) { return readSegment(s.folder, x) }, each)
 }
 
 // rowKey is a row as a key of a map. Its addend follows from it.

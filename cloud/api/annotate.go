@@ -8,7 +8,7 @@ import (
 	"cpar/cparhttp"
 )
 
-func (s *server) annotate(ctx context.Context, in *manifestInput) (*binaryOutput, error) {
+func (s *server) annotate(ctx context.Context, in *bodyInput) (*binaryOutput, error) {
 	id, err := in.id()
 	if err != nil {
 		return nil, s.problem(err)
@@ -32,7 +32,7 @@ func (s *server) annotate(ctx context.Context, in *manifestInput) (*binaryOutput
 	return binaryOut(out), s.problem(err)
 }
 
-func (s *server) annotateBatch(ctx context.Context, in *manifestInput) (*binaryOutput, error) {
+func (s *server) annotateBatch(ctx context.Context, in *bodyInput) (*binaryOutput, error) {
 	id, err := in.id()
 	if err != nil {
 		return nil, s.problem(err)

@@ -36,7 +36,7 @@ func (in *SegmentPath) name() (id cpar.IndexID, d cpar.Digest, err error) {
 	return id, d, err
 }
 
-type manifestInput struct {
+type bodyInput struct {
 	IndexPath
 	body
 }
@@ -141,7 +141,7 @@ func (s *server) manifest(_ context.Context, in *IndexPath) (*binaryOutput, erro
 	return binaryOut(b), s.problem(err)
 }
 
-func (s *server) activate(_ context.Context, in *manifestInput) (*none, error) {
+func (s *server) activate(_ context.Context, in *bodyInput) (*none, error) {
 	id, err := in.id()
 	if err != nil {
 		return nil, s.problem(err)
@@ -153,7 +153,7 @@ func (s *server) activate(_ context.Context, in *manifestInput) (*none, error) {
 	return nil, s.problem(err)
 }
 
-func (s *server) missing(_ context.Context, in *manifestInput) (*missingOutput, error) {
+func (s *server) missing(_ context.Context, in *bodyInput) (*missingOutput, error) {
 	id, err := in.id()
 	if err != nil {
 		return nil, s.problem(err)

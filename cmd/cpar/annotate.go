@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -187,7 +184,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.check(); err != nil {
 		return err // before a passphrase is asked for
 	}
-	paths, err := findPhotos(args)
+	paths, err := findPhotos(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -223,7 +220,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 		for _, done := range some {
 			if done.Err != nil {
 				failed++
-				first = worse(first, done.Err)
+				first = worse(first, fmt.Errorf("%s: %w", done.Photo, done.Err))
 			}
 			all = append(all, annotatedOf(done))
 			if !f.asJSON {
@@ -357,44 +354,4 @@ func percent(p float64) string {
 		return ">99 %"
 	}
 	return fmt.Sprintf("%.0f %%", 100*p)
-}
-
-// photoEndings are what a folder is searched for. A file named on the command
-// line is tried whatever its name.
-var photoEndings = []string{".jpg", ".jpeg", ".png", ".gif", ".webp", ".tif", ".tiff", ".bmp"}
-
-func findPhotos(args []string) ([]string, error) {
-	var photos []string
-	for _, arg := range args {
-		info, err := os.Stat(arg)
-		if err != nil {
-			return nil, fmt.Errorf("looking for photos: %w: %s: %w", cpar.ErrInput, arg, bare(err))
-		}
-		if !info.IsDir() {
-			photos = append(photos, arg)
-			continue
-		}
-		err = filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() && slices.Contains(photoEndings, strings.ToLower(filepath.Ext(path))) {
-				photos = append(photos, path)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("looking for photos: %w: %w", cpar.ErrInput, err)
-		}
-	}
-	if len(photos) == 0 {
-		return nil, hint.Add(fmt.Errorf("looking for photos: %w: there is none in %s", cpar.ErrInput, strings.Join(args, ", ")),
-			"files ending in %s count", strings.Join(photoEndings, " "))
-	}
-	return photos, nil
-}
-
-// bare is an error of the system's without the call and path in front.
-func bare(err error) error {
-	if e := (*fs.PathError)(nil); errors.As(err, &e) {
-		return e.Err
-	}
-	return err
 }

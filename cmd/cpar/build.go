@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -20,7 +19,6 @@ import (
 	"cpar/user"
 	"cpar/user/dataset"
 	"cpar/user/device"
-	"cpar/user/feature"
 	"cpar/user/profile"
 	"cpar/user/rank"
 	"cpar/user/tune"
@@ -115,7 +113,7 @@ it stopped. An index that --out holds already stays whole until the new one is.`
 	c.Flags().IntVar(&f.trees, "trees", 10, "trees of the forest; 0 for no forest")
 	c.Flags().StringVar(&f.split, "split", "pca", "space of the forest's planes: pca (principal components) or original (the paper's)")
 	c.Flags().StringVar(&f.place, "place", "leaf", "records in the leaves of a tree (leaf) or at every node (node, the paper's)")
-	c.Flags().IntVar(&f.block, "block", 0, "block width of scheme sealed, 64 to 256: wider blocks make requests smaller and what is fetched once larger (default 128)")
+	c.Flags().IntVar(&f.block, "block", 0, "block width of scheme sealed, 32 to 256: wider blocks make requests smaller and what is fetched once larger; 0 for what suits the profile")
 	c.Flags().IntVar(&f.lists, "lists", defaultLists, "lists of the inverted file; 0 for none (default by the number of photos)")
 	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first photo that cannot be used")
 	c.Flags().StringVar(&f.cache, "cache", defaultCache(), "`folder` that keeps features between runs; empty for none")
@@ -131,26 +129,9 @@ const schemeAuto, profileAuto, profileSuited = "auto", "auto", "default"
 // defaultLists stands for a number that goes with the collection's size.
 const defaultLists = -1
 
-// openCache opens the cache of features in a folder, none where it is "".
-func openCache(folder string) (*feature.Cache, error) {
-	if folder == "" {
-		return nil, nil
-	}
-	c, err := feature.OpenCache(folder)
-	return c, hint.Add(err, "pass --cache FOLDER, or --cache= for none")
-}
-
-func defaultCache() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "cpar", "features")
-}
-
 // order is what the flags ask for.
-func (f *buildFlags) order() (o tune.Order, err error) {
-	o = tune.Order{TryScheme: f.scheme == schemeAuto, TryProfiles: f.profile == profileAuto, Suited: f.profile == profileSuited}
+func (f *buildFlags) order() (o tune.Plan, err error) {
+	o = tune.Plan{TryScheme: f.scheme == schemeAuto, TryProfiles: f.profile == profileAuto, Suited: f.profile == profileSuited}
 	o.PCA, o.Trees, o.Lists, o.Block = f.pca, f.trees, f.lists, f.block
 	if !o.TryScheme {
 		if o.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
@@ -208,7 +189,7 @@ func (f *buildFlags) order() (o tune.Order, err error) {
 
 // reading says how the photos are read. An image network is opened before the long
 // work, also for a dry run, where nothing will be computed with it.
-func (f *buildFlags) reading(w io.Writer, o tune.Order, tell user.Progress) (opt user.ReadOptions, err error) {
+func (f *buildFlags) reading(w io.Writer, o tune.Plan, tell user.Progress) (opt user.ReadOptions, err error) {
 	opt.Strict, opt.Progress = f.strict, tell
 	if o.Profile == profile.Network || (o.TryProfiles || o.Suited) && f.model.path != "" {
 		network, err := f.model.open()
@@ -282,7 +263,7 @@ func (f *buildFlags) checkOut() error {
 }
 
 // build reads the photos and makes the index of them.
-func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.Key, collection *dataset.Collection, o tune.Order, reading user.ReadOptions) (*built, error) {
+func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.Key, collection *dataset.Collection, o tune.Plan, reading user.ReadOptions) (*built, error) {
 	images, skipped, err := user.ReadImages(ctx, collection.Items, reading)
 	if err != nil {
 		return nil, err
@@ -351,24 +332,4 @@ func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
 		fmt.Fprintf(out, ": %s\n", c.Reason)
 	}
 	fmt.Fprintln(notes, reveal.Protects(r.scheme, r.profile != profile.Paper))
-}
-
-func printSkipped(notes io.Writer, skipped []user.Skipped) {
-	for i, s := range skipped {
-		if i == 10 {
-			fmt.Fprintf(notes, "… and %d more\n", len(skipped)-i)
-			break
-		}
-		fmt.Fprintf(notes, "left out %s: %s\n", s.Name, s.Reason)
-	}
-}
-
-func size(n uint64) string {
-	switch {
-	case n < 10_000:
-		return fmt.Sprintf("%d B", n)
-	case n < 10_000_000:
-		return fmt.Sprintf("%d kB", (n+500)/1000)
-	}
-	return fmt.Sprintf("%d MB", (n+500_000)/1_000_000)
 }

@@ -39,7 +39,7 @@ A new device that is not given a card believes what a cloud shows it first.`,
 			}
 			if len(args) == 1 {
 				if !dryRun {
-					if err := d.Take(key, card); err != nil {
+					if err := d.AcceptCard(key, card); err != nil {
 						return err
 					}
 				}

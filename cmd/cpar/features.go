@@ -1,11 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"cpar/internal/hint"
 	"cpar/user/feature"
 	"cpar/user/picture"
 )
@@ -48,13 +50,19 @@ With --json it prints one object keyed by the file names as given.`,
 	return c
 }
 
-var errPartly = errors.New("some photos failed")
-
-// partly makes an error of the photos that failed, keeping the first one's
-// kind for the exit code.
-func partly(failed int, all int, first error) error {
-	if failed == 0 {
-		return nil
+// openCache opens the cache of features in a folder, none where it is "".
+func openCache(folder string) (*feature.Cache, error) {
+	if folder == "" {
+		return nil, nil
 	}
-	return fmt.Errorf("%w: %d of %d; the first: %w", errPartly, failed, all, first)
+	c, err := feature.OpenCache(folder)
+	return c, hint.Add(err, "pass --cache FOLDER, or --cache= for none")
+}
+
+func defaultCache() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "cpar", "features")
 }

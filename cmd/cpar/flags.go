@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"strings"
 
@@ -12,12 +10,8 @@ import (
 
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
+	"cpar/user/dataset"
 )
-
-// next tells a person what to do next, on standard error.
-func next(cmd *cobra.Command, format string, args ...any) {
-	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", args...)
-}
 
 func jsonFlag(c *cobra.Command, to *bool) {
 	c.Flags().BoolVar(to, "json", false, "print JSON instead of text")
@@ -25,22 +19,6 @@ func jsonFlag(c *cobra.Command, to *bool) {
 
 func dryRunFlag(c *cobra.Command, to *bool) {
 	c.Flags().BoolVar(to, "dry-run", false, "say what would be done and write nothing")
-}
-
-// output prints v as JSON, or calls human.
-func output(c *cobra.Command, asJSON bool, v any, human func()) error {
-	if !asJSON {
-		human()
-		return nil
-	}
-	return writeJSON(c.OutOrStdout(), v)
-}
-
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }
 
 // usageOf is a mistake on the command line that has a hint of its own.
@@ -89,4 +67,13 @@ func version() string {
 		}
 	}
 	return info.Main.Version
+}
+
+// findPhotos lists the photos in files and folders, and says what could not be listed.
+func findPhotos(cmd *cobra.Command, paths []string) ([]string, error) {
+	photos, warnings, err := dataset.Photos(paths)
+	if text := dataset.Summary(warnings); text != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), text)
+	}
+	return photos, err
 }

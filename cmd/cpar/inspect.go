@@ -22,7 +22,7 @@ type inspected struct {
 	Seen   []reveal.Part `json:"seen"`
 	Bytes  uint64        `json:"bytes"`
 	// Opened is what a key shows besides; nil without one.
-	Opened *revealed `json:"opened,omitempty"`
+	Opened *keyView `json:"opened,omitempty"`
 }
 
 func inspectCommand() *cobra.Command {

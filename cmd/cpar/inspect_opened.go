@@ -8,8 +8,8 @@ import (
 	"cpar/user/device"
 )
 
-// revealed is what only the key shows of an index.
-type revealed struct {
+// keyView is what only the key shows of an index.
+type keyView struct {
 	Profile    string `json:"profile"`
 	Dimensions int    `json:"dimensions"`
 	Ranker     string `json:"ranker"`
@@ -23,7 +23,7 @@ type revealed struct {
 }
 
 // openFolder opens an index folder with a key.
-func openFolder(path, kind string, keys *keyFlags) (*revealed, error) {
+func openFolder(path, kind string, keys *keyFlags) (*keyView, error) {
 	if kind != "index" {
 		return nil, hint.Add(usageOf("--key is for the folder of an index; this is a "+kind), "leave --key out")
 	}
@@ -35,7 +35,7 @@ func openFolder(path, kind string, keys *keyFlags) (*revealed, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &revealed{Profile: o.Profile().Kind().String(), Dimensions: o.Profile().Dimensions(), Ranker: o.Ranker().Kind().String(), Neighbours: o.Ranker().Neighbours(),
+	r := &keyView{Profile: o.Profile().Kind().String(), Dimensions: o.Profile().Dimensions(), Ranker: o.Ranker().Kind().String(), Neighbours: o.Ranker().Neighbours(),
 		Records: o.Records(), Words: len(o.Words()), Generation: o.Generation()}
 	if digest, ok := o.Profile().Network(); ok {
 		r.Network = fmt.Sprintf("%x", digest)
@@ -43,7 +43,7 @@ func openFolder(path, kind string, keys *keyFlags) (*revealed, error) {
 	return r, nil
 }
 
-func (r *revealed) print(w io.Writer) {
+func (r *keyView) print(w io.Writer) {
 	fmt.Fprintf(w, "\nwhat only your key shows\n")
 	fmt.Fprintf(w, "  profile %s, %d dimensions\n", r.Profile, r.Dimensions)
 	fmt.Fprintf(w, "  ranker %s, which wants %d neighbours\n", r.Ranker, r.Neighbours)

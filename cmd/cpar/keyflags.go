@@ -62,7 +62,7 @@ func (k *keyFlags) read() (*user.Key, *device.Device, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	key, err := d.Key(path, k.passphrase(path))
+	key, err := d.ReadKey(path, k.passphrase(path))
 	if err != nil && k.path == "" {
 		err = hint.Add(err, "pass --key FILE, or set CPAR_KEY, if your key is elsewhere")
 	}

@@ -31,7 +31,7 @@ Where the cloud has this index in a state that the folder was not made of by add
 remove or compact on this device, another device may have added photos: push refuses
 to replace it (exit code 7) unless --force is given.`,
 		Example: `  $ cpar push family.index --cloud http://127.0.0.1:8080
-  pushed index 0f3c… (86 MB) to http://127.0.0.1:8080`,
+  pushed index 0f3c… (7 MB) to http://127.0.0.1:8080`,
 		Args: oneArg("the folder of an index"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if replaces != "" {

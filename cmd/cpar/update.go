@@ -67,7 +67,7 @@ of scheme cpar or capia is made anew with build instead.`,
 		Example: `  $ cpar add summer/ --index family.index --key family.key
   added 40 photos to family.index: 4540 photos, 2 MB to push
   $ cpar push family.index --cloud http://127.0.0.1:8080
-  pushed index 3a9d33fd4c9e228a4994b0d476c91826 (68 MB) to http://127.0.0.1:8080`,
+  pushed index 3a9d33fd4c9e228a4994b0d476c91826 (7 MB) to http://127.0.0.1:8080`,
 		Args: oneArg("the folder of a collection"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := f.check(); err != nil {
@@ -127,7 +127,7 @@ The cloud sees that something was removed, not what nor how much.`,
 			if _, err := f.check(); err != nil {
 				return err
 			}
-			photos, err := findPhotos(args)
+			photos, err := findPhotos(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -173,7 +173,7 @@ func compactCommand() *cobra.Command {
 removed ones, under a new id and new randomness. The index at the cloud stays until
 push has sent the new one and, with --replaces, deleted the old.`,
 		Example: `  $ cpar compact --index family.index --key family.key
-  compacted family.index: 4500 photos, 67 MB to push
+  compacted family.index: 4500 photos, 7 MB to push
   index 0f3c64a1d2b7e98856aa01c2d3e4f506, which takes the place of 3a9d33fd4c9e228a4994b0d476c91826
   $ cpar push family.index --cloud http://127.0.0.1:8080 --replaces 3a9d33fd4c9e228a4994b0d476c91826`,
 		Args: noArgs,
@@ -299,11 +299,4 @@ func (f *updateFlags) withPhotos(cmd *cobra.Command, items []dataset.Item, stric
 	}
 	return hint.Add(partly(len(r.NotFound), len(items), fmt.Errorf("%s: %w: it is not in the index", r.NotFound[0], cpar.ErrInput)),
 		"pass the files that were put in, unchanged; the others were removed")
-}
-
-func photosOf(n int) string {
-	if n == 1 {
-		return "1 photo"
-	}
-	return fmt.Sprintf("%d photos", n)
 }

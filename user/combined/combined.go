@@ -10,7 +10,6 @@
 // z is the Johnson–Lindenstrauss vector of the L1 part (integers). v and c are the lab
 // histograms of record and request (smoothed, sum 1); v enters as round(2¹⁸·v). r_s and ε
 // are drawn per request and per record, and r, 10.5·F to 11·F, per index (Hide).
-// 10.5·F to 11·F, per index (Hide).
 // F = m̂·β/2 squared JL units are one unit of L1 distance of normalised features: each of
 // the m̂ coordinates adds 1 to the expected square per level of difference, and one unit
 // of L1 is β/2 levels. Because the KL part has the same factor, Dis = D_L1 + D_KL. The
@@ -32,10 +31,9 @@ import (
 // ValueBits is log₂ of the scale of v.
 const ValueBits = 18
 
-// Other profiles have no histogram (m_KL = 0): z is then their rounded vector itself, F
-// the square of its scale, and Dis its squared Euclidean distance.
-
-// Params describes the vector and its plaintext scale.
+// Params describes the vector and its plaintext scale. Profiles other than `paper` have
+// no histogram (m_KL = 0): z is then their rounded vector itself, F the square of its
+// scale, and Dis its squared Euclidean distance.
 type Params struct {
 	JL    int     // m̂, coordinates of z
 	KL    int     // m_KL, bins of the lab histogram; 0 for none

@@ -3,12 +3,9 @@ package device
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"cpar"
-	"cpar/cparhttp"
 	"cpar/user"
 	"cpar/user/feature"
 	"cpar/user/picture"
@@ -70,22 +67,6 @@ type Annotated struct {
 // together, this one's share.
 type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 
-// batchPhotos is how many photos are asked about at once: the cloud then reads its
-// memory once for all of them where it scans, and the wait for a reply is one.
-const batchPhotos = 16
-
-// manyRecords is how many records are scored for photos asked about at once where
-// every request is a pass over all of them: about two seconds' worth.
-const manyRecords = 1_000_000
-
-// batch is how many photos are asked about at once.
-func (x *Index) batch() int {
-	if len(x.Needs(x.Manifest)) == 0 {
-		return batchPhotos
-	}
-	return max(1, min(batchPhotos, manyRecords/int(max(1, x.Manifest.Records))))
-}
-
 // Annotate takes photos the whole way:
 //
 //	photo ─▶ features ─▶ vector ─▶ request ║─▶ scores ─▶ reply ║─▶ keywords
@@ -97,7 +78,7 @@ func (x *Index) Annotate(ctx context.Context, photos []Photo, w Walk) ([]Annotat
 	var all []Annotated
 	for len(all) < len(photos) {
 		group := photos[len(all):min(len(all)+x.batch(), len(photos))]
-		some, err := x.annotate(ctx, group, len(all), w)
+		some, err := x.annotateGroup(ctx, group, len(all), w)
 		all = append(all, some...)
 		if w.Done != nil {
 			w.Done(some)
@@ -112,7 +93,7 @@ func (x *Index) Annotate(ctx context.Context, photos []Photo, w Walk) ([]Annotat
 // tries is how often photos are asked about while somebody updates the index.
 const tries = 3
 
-// annotate takes some photos the whole way; number counts from the first photo of the walk.
+// annotateGroup takes some photos the whole way; number counts from the first photo of the walk.
 //
 // What is held at home, to read replies with, belongs to one state of the index. So
 // the cloud is asked afterwards whether another device has updated the index
@@ -120,20 +101,20 @@ const tries = 3
 // requests. What the cloud is asked depends on its manifest alone, never on whether
 // a reply could be read: one that it has altered must not be answered by another
 // behaviour.
-func (x *Index) annotate(ctx context.Context, photos []Photo, number int, w Walk) ([]Annotated, error) {
-	all, err := x.once(ctx, photos, number, w)
+func (x *Index) annotateGroup(ctx context.Context, photos []Photo, number int, w Walk) ([]Annotated, error) {
+	all, err := x.askOnce(ctx, photos, number, w)
 	if x.home == nil || !x.Scheme().CloudSearches() || len(x.Needs(x.Manifest)) == 0 {
 		return all, err
 	}
 	for range tries - 1 {
-		moved, e := x.follow(ctx)
+		moved, e := x.reopenIfMoved(ctx)
 		if e != nil {
 			return all, cmp.Or(err, e)
 		}
 		if !moved {
 			break
 		}
-		next, e := x.once(ctx, photos, number, w)
+		next, e := x.askOnce(ctx, photos, number, w)
 		if e != nil && len(next) < len(all) {
 			return all, e
 		}
@@ -146,9 +127,9 @@ func (x *Index) annotate(ctx context.Context, photos []Photo, number int, w Walk
 	return all, err
 }
 
-// follow reports whether the index at the cloud is in another state than the one
+// reopenIfMoved reports whether the index at the cloud is in another state than the one
 // that was opened, and opens that.
-func (x *Index) follow(ctx context.Context) (moved bool, err error) {
+func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
 	m, err := x.home.cloud.Manifest(ctx, x.Manifest.ID)
 	if err != nil || digestOf(m) == digestOf(x.Manifest) {
 		// A cloud that cannot say it will not answer the next request either.
@@ -157,9 +138,9 @@ func (x *Index) follow(ctx context.Context) (moved bool, err error) {
 	return true, x.open(ctx, x.Manifest.ID)
 }
 
-// once asks about photos in the state of the index that is open. What is returned
+// askOnce asks about photos in the state of the index that is open. What is returned
 // beside an error are the photos that were done with.
-func (x *Index) once(ctx context.Context, photos []Photo, number int, w Walk) ([]Annotated, error) {
+func (x *Index) askOnce(ctx context.Context, photos []Photo, number int, w Walk) ([]Annotated, error) {
 	params := x.DefaultParams()
 	if w.Params != nil {
 		var err error
@@ -188,9 +169,6 @@ func (x *Index) once(ctx context.Context, photos []Photo, number int, w Walk) ([
 		}
 		if a.Err == nil {
 			a.Err = x.read(a, w.Ranking)
-		}
-		if a.Err != nil {
-			a.Err = fmt.Errorf("%s: %w", a.Photo, a.Err)
 		}
 		done = append(done, a.Annotated)
 	}
@@ -227,41 +205,6 @@ func (x *Index) prepare(a *asking, photo Photo, params cpar.Params, number int, 
 	lap(&a.Took.Request)
 	if a.request != nil && w.Sending != nil {
 		return w.Sending(number, a.request)
-	}
-	return nil
-}
-
-// ask gets the replies. Where the cloud refuses several requests at once, because
-// it does not know how or because one of them is bad, each is asked alone.
-func (x *Index) ask(ctx context.Context, all []*asking) error {
-	if len(all) > 1 && !x.alone {
-		requests := make([]*cpar.Request, len(all))
-		for i, a := range all {
-			requests[i] = a.request
-		}
-		begun := time.Now()
-		replies, stats, err := x.answers.AnnotateBatch(ctx, requests)
-		switch {
-		case err == nil:
-			share := time.Since(begun) / time.Duration(len(all))
-			for i, a := range all {
-				a.reply, a.Took.Answer = replies[i], share
-				a.Sent, a.Received = stats[i].Sent, stats[i].Received
-			}
-			return nil
-		case errors.Is(err, cpar.ErrCloud) || ctx.Err() != nil:
-			return err
-		}
-		x.alone = errors.Is(err, cparhttp.ErrNotFound)
-	}
-	for _, a := range all {
-		begun := time.Now()
-		reply, stats, err := x.answers.Annotate(ctx, a.request)
-		if errors.Is(err, cpar.ErrCloud) || err != nil && ctx.Err() != nil {
-			return err
-		}
-		a.reply, a.Err, a.Took.Answer = reply, err, time.Since(begun)
-		a.Sent, a.Received = stats.Sent, stats.Received
 	}
 	return nil
 }

@@ -72,15 +72,15 @@ func (d *Device) cached(names ...string) string {
 	return filepath.Join(append([]string{d.Cache}, names...)...)
 }
 
-// Key reads a key file. What may be used with the key is what the file and this
+// ReadKey reads a key file. What may be used with the key is what the file and this
 // device both allow, and the device takes over what the file no longer does: an
 // older copy of the file never widens it.
-func (d *Device) Key(path string, passphrase func() (string, error)) (*user.Key, error) {
+func (d *Device) ReadKey(path string, passphrase func() (string, error)) (*user.Key, error) {
 	key, err := user.ReadKeyFile(path, passphrase)
 	if err != nil {
 		return nil, err
 	}
-	err = d.change(key.Fingerprint(), func(m *memory) error {
+	err = d.withMemory(key.Fingerprint(), func(m *memory) error {
 		if m.Allows != nil {
 			key = key.Restricted(*m.Allows)
 		}
@@ -102,15 +102,15 @@ func (d *Device) SetPolicy(path string, passphrase func() (string, error), p use
 
 // Allow has this device take over the policy of a key that was made or changed here.
 func (d *Device) Allow(key *user.Key) error {
-	return d.change(key.Fingerprint(), func(m *memory) error {
+	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		p := key.Policy()
 		m.Allows = &p
 		return nil
 	})
 }
 
-// read is what a small file says, nil where there is none.
-func read(path string) ([]byte, error) {
+// readSmall is what a small file says, nil where there is none.
+func readSmall(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -121,8 +121,8 @@ func read(path string) ([]byte, error) {
 	return b, nil
 }
 
-// write writes a small file, whole or not at all.
-func write(path string, b []byte) error {
+// writeSmall writes a small file, whole or not at all.
+func writeSmall(path string, b []byte) error {
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
 		err = durable.WriteFile(path, b, 0o600)

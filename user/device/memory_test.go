@@ -21,7 +21,7 @@ func TestTwoCommandsAtOnce(t *testing.T) {
 		var wait sync.WaitGroup
 		for g := range uint64(most) {
 			wait.Go(func() {
-				err := d.change(key.Fingerprint(), func(m *memory) error {
+				err := d.withMemory(key.Fingerprint(), func(m *memory) error {
 					m.pushed(made{Scheme: cpar.SchemeLocal, IndexState: IndexState{Origin: origin, ID: origin, Generation: g + 1}})
 					return nil
 				})
@@ -31,7 +31,7 @@ func TestTwoCommandsAtOnce(t *testing.T) {
 			})
 		}
 		wait.Wait()
-		err := d.change(key.Fingerprint(), func(m *memory) error {
+		err := d.withMemory(key.Fingerprint(), func(m *memory) error {
 			if got := m.Seen[origin.String()].Generation; got != most {
 				t.Errorf("remembered %d of %d", got, most)
 			}
@@ -77,7 +77,7 @@ func TestDescends(t *testing.T) {
 	name := func(i byte) cpar.Digest { return cpar.Digest{i} }
 	for child, parent := range map[byte]byte{2: 1, 3: 2, 12: 1, 13: 12} {
 		text := `{"key":"k","parent":"` + name(parent).String() + `"}`
-		if err := write(d.madeFile(name(child)), []byte(text)); err != nil {
+		if err := writeSmall(d.madeFile(name(child)), []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -64,9 +64,9 @@ type home struct {
 	opt    OpenOptions
 }
 
-// Opened is an index that was opened by hand, with all that it needs at home: it is
+// OpenedByHand is an index that was opened by hand, with all that it needs at home: it is
 // not held against what was seen.
-func Opened(answers Answerer, o *user.Owner, m *cpar.Manifest) *Index {
+func OpenedByHand(answers Answerer, o *user.Owner, m *cpar.Manifest) *Index {
 	return &Index{Owner: o, Manifest: m, answers: answers}
 }
 
@@ -143,7 +143,7 @@ func (h *home) openOnce(ctx context.Context, id cpar.IndexID) (o *user.Owner, m 
 	if o, err = h.ledger(ctx, m); err != nil {
 		return nil, nil, 0, err
 	}
-	if err := h.device.see(h.key, o, h.opt.Index == id); err != nil {
+	if err := h.device.checkSeen(h.key, o, h.opt.Index == id); err != nil {
 		return nil, nil, 0, fmt.Errorf("opening index %v: %w", id, err)
 	}
 	if h.opt.Ready != nil {

@@ -57,7 +57,7 @@ func TestWeakerIndexIsRefused(t *testing.T) {
 		if err := key.WriteFile(path, pass); err != nil {
 			t.Fatal(err)
 		}
-		again, err := d.Key(path, func() (string, error) { return pass, nil })
+		again, err := d.ReadKey(path, func() (string, error) { return pass, nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +280,7 @@ func TestCard(t *testing.T) {
 		t.Errorf("at first sight: %v", err)
 	}
 	second := w.device("two")
-	if err := second.Take(key, card); err != nil {
+	if err := second.AcceptCard(key, card); err != nil {
 		t.Fatal(err)
 	}
 	w.refused("with the card", w.annotate(second, before, key, none), before, 1, "old state")
@@ -289,7 +289,7 @@ func TestCard(t *testing.T) {
 	}
 	old := card
 	old.Generation--
-	if err := second.Take(key, old); !errors.Is(err, cpar.ErrInput) {
+	if err := second.AcceptCard(key, old); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("an older card: %v", err)
 	}
 	for _, bad := range []string{"", "x", s.Card() + " ", s.Card()[1:], strings.Replace(s.Card(), "@2:", "@02:", 1), strings.Replace(s.Card(), "@2:", "@0:", 1), strings.ToUpper(s.Card())} {
@@ -312,7 +312,7 @@ func TestPolicyIsNotWidened(t *testing.T) {
 	}
 	policy := func(d *Device, path string) user.Policy {
 		t.Helper()
-		key, err := d.Key(path, nil)
+		key, err := d.ReadKey(path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,7 @@ func TestAskAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := Opened(client, nil, nil)
+		x := OpenedByHand(client, nil, nil)
 		for range 2 {
 			var all []*asking
 			for l := range uint16(3) {

@@ -158,8 +158,8 @@ func (p *ByLearning) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error
 	return out, nil
 }
 
-// For changes nothing.
-func (p *ByLearning) For([]*vector.Vector) (Profile, error) { return p, nil }
+// ForCollection changes nothing.
+func (p *ByLearning) ForCollection([]*vector.Vector) (Profile, error) { return p, nil }
 
 // Projector rounds: the vectors themselves are encrypted.
 func (p *ByLearning) Projector(seed.Secret) (Projector, error) { return rounding{p.dim}, nil }

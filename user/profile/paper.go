@@ -160,9 +160,9 @@ func wide(x []float32) []float64 {
 	return y
 }
 
-// For gives the profile the baselines of an index: the median levels of its
+// ForCollection gives the profile the baselines of an index: the median levels of its
 // vectors, from which its walks are shortest.
-func (p *ByPaper) For(vectors []*vector.Vector) (Profile, error) {
+func (p *ByPaper) ForCollection(vectors []*vector.Vector) (Profile, error) {
 	own := *p
 	var err error
 	own.baselines, err = embed.Baselines(levelsOf(vectors), vector.Beta)

@@ -78,8 +78,8 @@ type Profile interface {
 	// Vector makes the vector of one photo, Vectors the same vectors for many at once.
 	Vector(photo *feature.Vectors) (*vector.Vector, error)
 	Vectors(photos []*feature.Vectors) ([]*vector.Vector, error)
-	// For is the profile with whatever depends on the vectors of one index.
-	For(vectors []*vector.Vector) (Profile, error)
+	// ForCollection is the profile with whatever depends on the vectors of one index.
+	ForCollection(vectors []*vector.Vector) (Profile, error)
 	// Projector makes the integers; secret is the index's secret `projection`.
 	Projector(secret seed.Secret) (Projector, error)
 	// AppendBinary appends the profile, without its kind.

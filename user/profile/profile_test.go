@@ -39,7 +39,7 @@ func TestOneAndMany(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := f.Profile.For(many)
+		p, err := f.Profile.ForCollection(many)
 		if err != nil {
 			t.Fatal(err)
 		}

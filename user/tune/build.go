@@ -6,8 +6,8 @@ import (
 	"cpar/user"
 )
 
-// An Order says what Build decides.
-type Order struct {
+// An Plan says what Build decides.
+type Plan struct {
 	user.Options
 	// Suited takes the profile that suits the collection by a rule
 	// (user.SuitedProfile), TryProfiles the one that Tune recommends.
@@ -24,7 +24,7 @@ type Decided struct {
 }
 
 // Build sets an index up, and decides before what it is asked to decide.
-func Build(ctx context.Context, key *user.Key, images []user.Image, o Order) (*user.Builder, Decided, error) {
+func Build(ctx context.Context, key *user.Key, images []user.Image, o Plan) (*user.Builder, Decided, error) {
 	var d Decided
 	var err error
 	if o.Suited {

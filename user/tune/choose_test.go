@@ -139,7 +139,7 @@ func TestChooseHidesShortVectors(t *testing.T) {
 // TestBuildDecides what it is asked to, and nothing else.
 func TestBuildDecides(t *testing.T) {
 	images := madeEmbedded(100, 4)
-	build := func(o Order) (*user.Builder, Decided) {
+	build := func(o Plan) (*user.Builder, Decided) {
 		t.Helper()
 		o.PCA = 128
 		b, d, err := Build(t.Context(), testKey(), images, o)
@@ -148,16 +148,16 @@ func TestBuildDecides(t *testing.T) {
 		}
 		return b, d
 	}
-	if b, d := build(Order{}); d.Tuning != nil || d.Choice != nil || b.Profile().Kind() != profile.Paper || b.Scheme() != user.DefaultScheme {
+	if b, d := build(Plan{}); d.Tuning != nil || d.Choice != nil || b.Profile().Kind() != profile.Paper || b.Scheme() != user.DefaultScheme {
 		t.Errorf("nothing asked: %+v", d)
 	}
-	if b, d := build(Order{Suited: true}); d.Tuning != nil || b.Profile().Kind() != profile.Network {
+	if b, d := build(Plan{Suited: true}); d.Tuning != nil || b.Profile().Kind() != profile.Network {
 		t.Errorf("suited: profile %v", b.Profile().Kind())
 	}
-	if b, d := build(Order{TryScheme: true}); d.Choice == nil || b.Scheme() != cpar.SchemeCAPIA || b.Profile().Kind() != profile.Paper {
+	if b, d := build(Plan{TryScheme: true}); d.Choice == nil || b.Scheme() != cpar.SchemeCAPIA || b.Profile().Kind() != profile.Paper {
 		t.Errorf("a scheme tried: %+v", d)
 	}
-	o := Order{TryProfiles: true, TryScheme: true}
+	o := Plan{TryProfiles: true, TryScheme: true}
 	o.Tune.PCA = 128
 	b, d := build(o)
 	if d.Tuning == nil || d.Choice == nil || b.Profile().Kind() != d.Tuning.Recommended.Profile || b.Ranker().Kind() != d.Tuning.Recommended.Ranker || b.Scheme().String() != d.Choice.Scheme {

@@ -1,8 +1,9 @@
 // Package tune finds out what suits a collection: which profile and ranker (Tune),
-// and which search of scheme cpar (Choose). It needs no cloud.
+// and which scheme and search (Choose). It needs no cloud.
 //
 //	Tune    collection ─▶ a row for each profile and ranker, one recommended
 //	Choose  key + collection ─▶ an index of the scheme that measures best
+//	Build   key + collection + Plan ─▶ an index, with what was to be tried tried first
 package tune
 
 import (
@@ -222,7 +223,7 @@ func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 	if c.Vectors, err = r.fit.Profile.Vectors(features); err != nil {
 		return err
 	}
-	if r.fit.Profile, err = r.fit.Profile.For(c.Vectors); err != nil {
+	if r.fit.Profile, err = r.fit.Profile.ForCollection(c.Vectors); err != nil {
 		return err
 	}
 	// Distances of profile paper need a secret projection: one that is forgotten.

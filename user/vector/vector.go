@@ -1,4 +1,5 @@
-// Package vector assembles the plaintext vector of a photo in profile paper.
+// Package vector assembles the plaintext vector of a photo: New for profile paper,
+// Embedded for the others, whose vectors are compared by squared L2 distance.
 //
 //	rgb 48, hsv 48, gabor 256, gaborq 256, haar p, haarq p ─▶ L1 (608 + 2p) ─▶ Levels
 //	lab 48                                                 ─▶ KL (48)

@@ -53,7 +53,7 @@ func SetUp(ctx context.Context, x *index.Index, c *index.Collection, opt Options
 		return nil, err
 	}
 	b := &Builder{collection: c, place: opt.Place}
-	s := &state{order: opt.Order}
+	s := &ledgerPart{order: opt.Order}
 	for _, z := range c.Z {
 		if budget.Clamp(z) {
 			b.clamped++
@@ -85,7 +85,7 @@ func (b *Builder) Clamped() int { return b.clamped }
 
 // cluster divides the records into lists and renumbers them, so that a list's
 // records lie together: what is read together is stored together.
-func (b *Builder) cluster(ctx context.Context, x *index.Index, s *state, unit float64, lists int, tell progress.Func) error {
+func (b *Builder) cluster(ctx context.Context, x *index.Index, s *ledgerPart, unit float64, lists int, tell progress.Func) error {
 	c := b.collection
 	tell.Report("lists", 0, len(c.Z))
 	// The seed of the first centroids need not be secret, but that costs nothing.
@@ -114,7 +114,7 @@ func histograms(vectors []*vector.Vector) [][]float64 {
 }
 
 // plant grows the forest over the points of the records.
-func (b *Builder) plant(x *index.Index, s *state, opt Options, tell progress.Func) (err error) {
+func (b *Builder) plant(x *index.Index, s *ledgerPart, opt Options, tell progress.Func) (err error) {
 	tell.Report("forest", 0, opt.Trees)
 	points := make([][]uint16, len(b.collection.Vectors))
 	for i, v := range b.collection.Vectors {

@@ -27,7 +27,7 @@ import (
 // An Index is opened: it makes requests and reads replies.
 type Index struct {
 	*index.Index
-	state  *state
+	state  *ledgerPart
 	budget *combined.Budget
 	order  orderEncoder
 	// fields is SF, the coordinates that planes cut, and planeLimit how far in
@@ -58,7 +58,7 @@ func Open(x *index.Index, r *wire.Reader) (*Index, error) {
 	return open(x, s)
 }
 
-func open(x *index.Index, s *state) (*Index, error) {
+func open(x *index.Index, s *ledgerPart) (*Index, error) {
 	c := &Index{Index: x, state: s, fields: s.fields()}
 	var err error
 	if c.budget, err = budgetOf(x); err != nil {
@@ -122,7 +122,7 @@ func Bytes(layout combined.Params, n int) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	kept, err := new(state).appendBinary(nil)
+	kept, err := new(ledgerPart).appendBinary(nil)
 	return 8*uint64(budget.Dim())*uint64(n) + uint64(len(kept)), err
 }
 

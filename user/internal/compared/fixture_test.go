@@ -64,13 +64,13 @@ func (x *indexed) vector(photo made.Photo) *vector.Vector {
 	return v
 }
 
-func (x *indexed) ask(v *vector.Vector, p cpar.Params) (*Pending, *cpar.Request) {
+func (x *indexed) ask(v *vector.Vector, p cpar.Params) (*Reading, *cpar.Request) {
 	x.t.Helper()
 	reading, q, err := x.Request(v, p)
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	return reading.(*Pending), q
+	return reading.(*Reading), q
 }
 
 // cloud is the other side of the index.

@@ -38,7 +38,7 @@ type orderEncoder interface {
 	bytes() uint8
 }
 
-func newOrderEncoder(x *index.Index, s *state, fields []int) (orderEncoder, error) {
+func newOrderEncoder(x *index.Index, s *ledgerPart, fields []int) (orderEncoder, error) {
 	if s.order == OrderOPE {
 		k, err := ope.NewKey(x.Secret("order"), vector.Beta)
 		return opeEncoder{k}, err

@@ -24,7 +24,7 @@ func TestOrderIsThatOfLevels(t *testing.T) {
 	}
 	x, _ := made.Index(t, cpar.SchemeCPAR, profile.Paper, made.Photos(2, 1), made.Stuck{})
 	for order, width := range map[Order]uint8{OrderRank: 2, OrderOPE: 8} {
-		e, err := newOrderEncoder(x, &state{order: order, planes: planes}, fields)
+		e, err := newOrderEncoder(x, &ledgerPart{order: order, planes: planes}, fields)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestOrderIsThatOfLevels(t *testing.T) {
 		}
 	}
 	// A level that is no split of the field has no rank as one.
-	e, err := newOrderEncoder(x, &state{planes: planes}, fields)
+	e, err := newOrderEncoder(x, &ledgerPart{planes: planes}, fields)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,9 @@ import (
 	"cpar/user/vector"
 )
 
-// A Pending is what is kept of one request in order to read the reply: the secret
+// A Reading is what is kept of one request in order to read the reply: the secret
 // scale r_s; and the request in the clear, for the twin.
-type Pending struct {
+type Reading struct {
 	seed.Redacted
 	index  *Index
 	params cpar.Params
@@ -51,7 +51,7 @@ func (c *Index) Request(v *vector.Vector, p cpar.Params) (index.Reading, *cpar.R
 	index.Add(d, v.Levels) // planes are asked about with these, and z does not tell them all
 	noise := ive.NewNoise(c.Fresh("request", d.Sum()))
 	q := &cpar.Request{Index: c.ID, Params: p}
-	pending := &Pending{index: c, params: p, scale: noise.Scale()}
+	pending := &Reading{index: c, params: p, scale: noise.Scale()}
 	if q.Vector, err = c.encryptRequest(z, v.KL, pending, noise); err != nil {
 		return nil, nil, err
 	}
@@ -82,7 +82,7 @@ func (c *Index) project(v *vector.Vector) ([]int16, error) {
 }
 
 // encryptRequest makes t = Sᵀ(wV_s + e_s).
-func (c *Index) encryptRequest(z []int16, histogram []float64, pending *Pending, noise *ive.Noise) ([]uint64, error) {
+func (c *Index) encryptRequest(z []int16, histogram []float64, pending *Reading, noise *ive.Noise) ([]uint64, error) {
 	key, err := c.vectors()
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (c *Index) point(v *vector.Vector) []uint16 {
 
 // planeRequest makes what pruning needs: the request for all planes, and how
 // a plane's score compares with a record's.
-func (c *Index) planeRequest(pending *Pending, noise *ive.Noise) (*cpar.PlaneRequest, error) {
+func (c *Index) planeRequest(pending *Reading, noise *ive.Noise) (*cpar.PlaneRequest, error) {
 	key, err := c.planes()
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (c *Index) planeRequest(pending *Pending, noise *ive.Noise) (*cpar.PlaneReq
 // Read decrypts a reply: the nearest records with their distances, nearest first.
 // It refuses a reply that does not answer the request (ErrCloud) or whose keywords
 // were altered (ErrCorrupt).
-func (p *Pending) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
+func (p *Reading) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 	c := p.index
 	fail := func(format string, args ...any) ([]rank.Neighbour, error) {
 		return nil, fmt.Errorf("%w: %s", cpar.ErrCloud, fmt.Sprintf(format, args...))

@@ -206,7 +206,7 @@ func TestNoPlanes(t *testing.T) {
 }
 
 // reply has the first n records, with these distances.
-func (x *indexed) reply(pending *Pending, n int, dis func(i int) float64) *cpar.Reply {
+func (x *indexed) reply(pending *Reading, n int, dis func(i int) float64) *cpar.Reply {
 	blocks, size := x.at.Segment(cpar.SegmentKeywords), int(x.at.Manifest().KeywordBytes)
 	a := &cpar.Reply{Index: x.ID, Visited: uint32(n)}
 	for i := range n {

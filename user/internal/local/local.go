@@ -20,8 +20,8 @@ import (
 	"cpar/user/internal/seed"
 )
 
-// Rows is scheme local as package rows asks for it.
-var Rows = rows.Kind{
+// Kind is scheme local as package rows asks for it.
+var Kind = rows.Kind{
 	New: func(x *index.Index, q *rows.Quantiser, _ int) (rows.Cipher, error) { return open(x, q), nil },
 	Read: func(x *index.Index, q *rows.Quantiser, _ *wire.Reader) (rows.Cipher, error) {
 		return open(x, q), nil
@@ -32,8 +32,8 @@ var Rows = rows.Kind{
 	},
 }
 
-// scheme encrypts the rows of one index in blocks.
-type scheme struct {
+// cipher encrypts the rows of one index in blocks.
+type cipher struct {
 	seed.Redacted
 	index *index.Index
 	quant *rows.Quantiser
@@ -44,25 +44,25 @@ type scheme struct {
 	held atomic.Pointer[rows.Rows]
 }
 
-func open(x *index.Index, q *rows.Quantiser) *scheme {
-	return &scheme{index: x, quant: q, box: box.New(x.Secret("local"))}
+func open(x *index.Index, q *rows.Quantiser) *cipher {
+	return &cipher{index: x, quant: q, box: box.New(x.Secret("local"))}
 }
 
 // AppendBinary appends nothing: there are no parameters.
-func (s *scheme) AppendBinary(b []byte) ([]byte, error) { return b, nil }
+func (s *cipher) AppendBinary(b []byte) ([]byte, error) { return b, nil }
 
 // Unit is a block.
-func (s *scheme) Unit() (records, bytes int) { return cpar.LocalBlockRecords, s.bytes() }
+func (s *cipher) Unit() (records, bytes int) { return cpar.LocalBlockRecords, s.bytes() }
 
-func (s *scheme) bytes() int { return int(cpar.LocalBlockBytes(uint32(s.quant.Dim()))) }
+func (s *cipher) bytes() int { return int(cpar.LocalBlockBytes(uint32(s.quant.Dim()))) }
 
-func (s *scheme) binding(block uint32) []byte {
+func (s *cipher) binding(block uint32) []byte {
 	return binary.LittleEndian.AppendUint32(append([]byte("cpar/v1/vectors"), s.index.ID[:]...), block)
 }
 
 // Encrypt encrypts blocks: a count, up to LocalBlockRecords records, and zeros for
 // those that are not there.
-func (s *scheme) Encrypt(_ int, units []rows.Rows, fresh seed.Secret) ([]byte, error) {
+func (s *cipher) Encrypt(_ int, units []rows.Rows, fresh seed.Secret) ([]byte, error) {
 	le, nonces := binary.LittleEndian, seed.New(fresh)
 	var out []byte
 	plain := make([]byte, s.bytes()-box.Overhead)
@@ -83,10 +83,10 @@ func (s *scheme) Encrypt(_ int, units []rows.Rows, fresh seed.Secret) ([]byte, e
 }
 
 // Finish has nothing more to write.
-func (s *scheme) Finish(*index.Writer) error { return nil }
+func (s *cipher) Finish(*index.Writer) error { return nil }
 
 // Decrypt decrypts blocks.
-func (s *scheme) Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error) {
+func (s *cipher) Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error) {
 	if len(segment)%s.bytes() != 0 {
 		return 0, fmt.Errorf("%w: %d bytes are not whole blocks", cpar.ErrCorrupt, len(segment))
 	}
@@ -106,7 +106,7 @@ func (s *scheme) Decrypt(ctx context.Context, segment []byte, unit int, each fun
 	return units, nil
 }
 
-func (s *scheme) decode(plain []byte, each func(row []int16, addend int64)) error {
+func (s *cipher) decode(plain []byte, each func(row []int16, addend int64)) error {
 	le, dim := binary.LittleEndian, s.quant.Dim()
 	count, plain := int(le.Uint32(plain)), plain[4:]
 	one := 2*dim + 8
@@ -128,15 +128,15 @@ func (s *scheme) decode(plain []byte, each func(row []int16, addend int64)) erro
 }
 
 // Sums has nothing to add: every block was authenticated.
-func (s *scheme) Sums() (add func(int, []int16, int64), right func() bool) {
+func (s *cipher) Sums() (add func(int, []int16, int64), right func() bool) {
 	return func(int, []int16, int64) {}, func() bool { return true }
 }
 
 // Needs names the vectors.
-func (s *scheme) Needs(k cpar.SegmentKind) bool { return k == cpar.SegmentVectors }
+func (s *cipher) Needs(k cpar.SegmentKind) bool { return k == cpar.SegmentVectors }
 
 // Hold decrypts the segments of vectors.
-func (s *scheme) Hold(_ cpar.SegmentKind, segments [][]byte) error {
+func (s *cipher) Hold(_ cpar.SegmentKind, segments [][]byte) error {
 	all, blocks := rows.New(s.quant.Dim()), 0
 	for _, b := range segments {
 		units, err := s.Decrypt(context.Background(), b, blocks, all.Add)
@@ -150,7 +150,7 @@ func (s *scheme) Hold(_ cpar.SegmentKind, segments [][]byte) error {
 }
 
 // Held is the number of records that were decrypted.
-func (s *scheme) Held() int {
+func (s *cipher) Held() int {
 	if h := s.held.Load(); h != nil {
 		return h.Len()
 	}
@@ -158,17 +158,17 @@ func (s *scheme) Held() int {
 }
 
 // Request sends nothing: scores are computed at home.
-func (s *scheme) Request(u []int16, _ seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
+func (s *cipher) Request(u []int16, _ seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
 	h := s.held.Load()
 	return nil, func(*cpar.Reply) ([]int64, error) { return h.Scores(u, runtime.GOMAXPROCS(0)), nil }, nil
 }
 
 // Next numbers blocks after those that are there.
-func (s *scheme) Next(x *index.Index, vectorBytes uint64) rows.Cipher {
+func (s *cipher) Next(x *index.Index, vectorBytes uint64) rows.Cipher {
 	next := open(x, s.quant)
 	next.next = uint32(vectorBytes / uint64(s.bytes()))
 	return next
 }
 
-// Again numbers them from 0.
-func (s *scheme) Again(x *index.Index) (rows.Cipher, error) { return open(x, s.quant), nil }
+// Rebuild numbers them from 0.
+func (s *cipher) Rebuild(x *index.Index) (rows.Cipher, error) { return open(x, s.quant), nil }

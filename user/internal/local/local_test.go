@@ -25,7 +25,7 @@ import (
 const dim = 3
 
 // testScheme is of rows of 3 numbers.
-func testScheme(id byte) *scheme {
+func testScheme(id byte) *cipher {
 	x := &index.Index{ID: cpar.IndexID{id}, Key: seed.Secret{1}}
 	return open(x, rows.NewQuantiser(combined.SquaredL2(dim, 1000)))
 }
@@ -46,7 +46,7 @@ func units(n int) (out []rows.Rows) {
 	return out
 }
 
-func decrypt(s *scheme, b []byte, unit int) (*rows.Rows, int, error) {
+func decrypt(s *cipher, b []byte, unit int) (*rows.Rows, int, error) {
 	out := rows.New(dim)
 	n, err := s.Decrypt(context.Background(), b, unit, out.Add)
 	return out, n, err
@@ -75,7 +75,7 @@ func TestBlocksAreReadAgain(t *testing.T) {
 				t.Errorf("record %d is %v, %d", i, row, addend)
 			}
 		}
-		next := s.Next(s.index, uint64(len(b))).(*scheme)
+		next := s.Next(s.index, uint64(len(b))).(*cipher)
 		more, err := next.Encrypt(n, units(2), fresh())
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +101,7 @@ func TestBlocksAreBound(t *testing.T) {
 	sameKey := testScheme(3)
 	sameKey.box = s.box
 	for name, c := range map[string]struct {
-		scheme *scheme
+		scheme *cipher
 		bytes  []byte
 		unit   int
 	}{
@@ -167,7 +167,7 @@ func TestHeldOnlyWhole(t *testing.T) {
 // TestScoresAreTheTwins: those that are computed at home are the twin's.
 func TestScoresAreTheTwins(t *testing.T) {
 	x, c := made.Index(t, cpar.SchemeLocal, profile.Paper, made.Photos(33, 1), rand.Reader)
-	b, err := Rows.SetUp(x, c, 0)
+	b, err := Kind.SetUp(x, c, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func Index(t testing.TB, scheme cpar.Scheme, kind profile.Kind, photos []Photo, 
 	c.Vectors, err = fit.Profile.Vectors(vectors)
 	check(t, err)
 	x := &index.Index{ID: ID, Scheme: scheme, Records: len(photos), Generation: 1, Key: seed.Secret{9}}
-	x.Profile, err = fit.Profile.For(c.Vectors)
+	x.Profile, err = fit.Profile.ForCollection(c.Vectors)
 	check(t, err)
 	x.Projector, err = x.Profile.Projector(x.Secret("projection"))
 	check(t, err)

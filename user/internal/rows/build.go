@@ -78,11 +78,7 @@ func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
 	if err := w.Bytes(cpar.SegmentKeywords, table); err != nil {
 		return err
 	}
-	if err := b.cipher.Finish(w); err != nil {
-		return err
-	}
-	w.Sort()
-	return nil
+	return b.cipher.Finish(w)
 }
 
 // writeNew encrypts the new records.
@@ -163,10 +159,10 @@ func (before *Index) Next(x *index.Index, c Change) *Builder {
 	}
 }
 
-// Again begins a new index x with the parameters of this one: record i is row
+// Rebuild begins a new index x with the parameters of this one: record i is row
 // order[i].
-func (before *Index) Again(x *index.Index, rows *Rows, order []int, keywords [][]string) (*Builder, error) {
-	cipher, err := before.cipher.Again(x)
+func (before *Index) Rebuild(x *index.Index, rows *Rows, order []int, keywords [][]string) (*Builder, error) {
+	cipher, err := before.cipher.Rebuild(x)
 	return &Builder{
 		Index: &Index{Index: x, quantiser: before.quantiser, cipher: cipher, removed: NewBitmap(x.Records)},
 		incoming: Incoming{Len: len(order), At: func(i int) ([]int16, int64, error) {
@@ -177,9 +173,9 @@ func (before *Index) Again(x *index.Index, rows *Rows, order []int, keywords [][
 	}, err
 }
 
-// Lay lays vectors out as rows of the index. clamped counts those that were
+// RowsOf lays vectors out as rows of the index. clamped counts those that were
 // shortened.
-func (x *Index) Lay(vectors []*vector.Vector) (out *Rows, clamped int, err error) {
+func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err error) {
 	out = New(x.quantiser.Dim())
 	for i, v := range vectors {
 		z, err := x.Projector.Project(v)
@@ -198,9 +194,9 @@ func (x *Index) Lay(vectors []*vector.Vector) (out *Rows, clamped int, err error
 	return out, clamped, nil
 }
 
-// Each decrypts every record, removed ones too, and checks that they are those that
+// DecryptAll decrypts every record, removed ones too, and checks that they are those that
 // the ledger was written for. segments hold the vectors, in their order.
-func (x *Index) Each(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
+func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
 	record, unit := 0, 0
 	sum, right := x.cipher.Sums()
 	for _, s := range segments {

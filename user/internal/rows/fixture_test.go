@@ -23,7 +23,7 @@ import (
 )
 
 // kinds are what this package is for.
-var kinds = map[cpar.Scheme]rows.Kind{cpar.SchemeSealed: sealed.Rows, cpar.SchemeLocal: local.Rows}
+var kinds = map[cpar.Scheme]rows.Kind{cpar.SchemeSealed: sealed.Kind, cpar.SchemeLocal: local.Kind}
 
 // A state of an index in a folder, opened from its bytes.
 type state struct {
@@ -78,7 +78,7 @@ func (s *state) grown(photos []made.Photo, removed []int) *state {
 		vectors = append(vectors, s.vector(p))
 		keywords = append(keywords, p.Keywords)
 	}
-	add, _, err := s.Lay(vectors)
+	add, _, err := s.RowsOf(vectors)
 	if err != nil {
 		s.t.Fatal(err)
 	}

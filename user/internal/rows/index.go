@@ -50,7 +50,7 @@ type Cipher interface {
 	// Next is the cipher of the next state, to which records are added after so
 	// many bytes of vectors; Again is one with the same parameters for a new index.
 	Next(x *index.Index, vectorBytes uint64) Cipher
-	Again(x *index.Index) (Cipher, error)
+	Rebuild(x *index.Index) (Cipher, error)
 }
 
 // A Kind makes ciphers of one scheme.
@@ -113,7 +113,7 @@ func (x *Index) Needs(k cpar.SegmentKind) bool {
 // Hold takes the segments that Needs names, decrypts what is needed of them and
 // keeps it. It keeps their bytes.
 func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
-	if err := x.Take(segments); err != nil {
+	if err := x.HoldSome(segments); err != nil {
 		return err
 	}
 	if n := x.cipher.Held(); n != x.Records {
@@ -122,8 +122,8 @@ func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
 	return nil
 }
 
-// Take is Hold of some of the segments: those that an update writes again.
-func (x *Index) Take(segments map[cpar.SegmentKind][][]byte) error {
+// HoldSome is Hold of some of the segments: those that an update writes again.
+func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 	for kind, list := range segments {
 		if kind == cpar.SegmentKeywords {
 			x.table.Store(&list[0])
@@ -138,15 +138,15 @@ func (x *Index) Take(segments map[cpar.SegmentKind][][]byte) error {
 
 var errNotHeld = hint.Add(fmt.Errorf("%w: what the index needs at home has not been fetched", cpar.ErrInput), "call Hold with the segments that Needs names")
 
-// A Pending is what is kept of one request in order to read the reply.
-type Pending struct {
+// A Reading is what is kept of one request in order to read the reply.
+type Reading struct {
 	seed.Redacted
-	index  *Index
-	l      int
-	u      []int16 // in the clear, for the twin
-	own    float64
-	table  []byte
-	scores func(*cpar.Reply) ([]int64, error)
+	index *Index
+	l     int
+	u     []int16 // in the clear, for the twin
+	own   float64
+	table []byte
+	read  func(*cpar.Reply) ([]int64, error)
 
 	mu sync.Mutex
 	// near answers the reply of this digest: a reply is decrypted once, and may
@@ -172,7 +172,7 @@ func (x *Index) Request(v *vector.Vector, p cpar.Params) (index.Reading, *cpar.R
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Pending{index: x, l: int(p.L), u: u, own: own, table: *table, scores: scores}, q, nil
+	return &Reading{index: x, l: int(p.L), u: u, own: own, table: *table, read: scores}, q, nil
 }
 
 // request lays a vector out; own is what makes a distance of its scores.
@@ -187,7 +187,7 @@ func (x *Index) request(v *vector.Vector) (u []int16, own float64, err error) {
 // Read decrypts a reply, checks that every score in it is right, and ranks the
 // records. The cloud is not told which they are. Where nothing was asked, the
 // reply is nil.
-func (p *Pending) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
+func (p *Reading) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var digest [sha256.Size]byte
@@ -197,7 +197,7 @@ func (p *Pending) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 	if p.near != nil && digest == p.digest {
 		return append([]rank.Neighbour{}, p.near...), nil
 	}
-	scores, refused := p.scores(a)
+	scores, refused := p.read(a)
 	// Ranked even if refused, so that the time until the next request does not tell
 	// the cloud that it was.
 	near, err := p.index.neighbours(p.table, scores, p.own, p.l)

@@ -81,7 +81,7 @@ func TestTwinsRowsAreTheRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		read := 0
-		if err := s.Each(t.Context(), s.vectors(), s.read, func(record int, row []int16, addend int64, removed bool) {
+		if err := s.DecryptAll(t.Context(), s.vectors(), s.read, func(record int, row []int16, addend int64, removed bool) {
 			want, wantAddend := twin.(*rows.Twin).Row(record)
 			if record != read || removed || addend != wantAddend || !slices.Equal(row, want) {
 				t.Errorf("%v: record %d was encrypted as another row", scheme, record)
@@ -148,7 +148,7 @@ func TestIndexGrows(t *testing.T) {
 
 		// Anew, under another id, in another order.
 		kept, order, words := rows.New(int(s.at.Manifest().Dim)), []int{}, [][]string{}
-		if err := s.Each(t.Context(), s.vectors(), s.read, func(record int, row []int16, addend int64, removed bool) {
+		if err := s.DecryptAll(t.Context(), s.vectors(), s.read, func(record int, row []int16, addend int64, removed bool) {
 			if removed != (record == 4 || record == 34) {
 				t.Errorf("%v: record %d is removed: %v", scheme, record, removed)
 			}
@@ -162,7 +162,7 @@ func TestIndexGrows(t *testing.T) {
 		x := *s.Index.Index
 		x.ID, x.Records, x.Generation = cpar.IndexID{4, 5, 6}, kept.Len(), 3
 		x.Keywords = newCipher(t, &x, words)
-		b, err := s.Again(&x, kept, order, words)
+		b, err := s.Rebuild(&x, kept, order, words)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestHold(t *testing.T) {
 			s, _, _ = begin(t, scheme, profile.Paper, made.Photos(40, 1), good)
 			some := s.needed()
 			delete(some, kind)
-			if err := s.Take(some); err != nil {
+			if err := s.HoldSome(some); err != nil {
 				t.Fatal(err)
 			}
 			refused(fmt.Sprint("without ", kind))
@@ -282,7 +282,7 @@ func TestEachReadsTheRecordsOfItsLedger(t *testing.T) {
 		s = s.grown(made.Photos(2, 5), nil)
 		other := base.grown(made.Photos(2, 6), nil)
 		each := func(segments []cpar.Segment, read func(cpar.Segment) ([]byte, error)) error {
-			return s.Each(t.Context(), segments, read, func(int, []int16, int64, bool) {})
+			return s.DecryptAll(t.Context(), segments, read, func(int, []int16, int64, bool) {})
 		}
 		v := s.vectors()
 		if err := each(v, s.read); err != nil {
@@ -313,7 +313,7 @@ func TestEachReadsTheRecordsOfItsLedger(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
-		if err := s.Each(ctx, v, s.read, func(int, []int16, int64, bool) {}); !errors.Is(err, context.Canceled) {
+		if err := s.DecryptAll(ctx, v, s.read, func(int, []int16, int64, bool) {}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v: stopped: %v", scheme, err)
 		}
 	}

@@ -61,7 +61,7 @@ func (t *Twin) Dis(v *vector.Vector, score int64) (float64, error) {
 
 // Search answers a request in the clear; nothing is visited.
 func (t *Twin) Search(request index.Reading, _ func(kdforest.Visit)) ([]kdforest.Hit, error) {
-	pending, ok := request.(*Pending)
+	pending, ok := request.(*Reading)
 	if !ok {
 		return nil, fmt.Errorf("searching in the clear: %w: the request belongs to another scheme", cpar.ErrInput)
 	}

@@ -1,9 +1,13 @@
 package sealed
 
 import (
+	"fmt"
 	"math/bits"
 	"slices"
 
+	"cpar"
+
+	"cpar/internal/hint"
 	"cpar/user/internal/seed"
 )
 
@@ -96,3 +100,8 @@ func mulMod(x, y uint64) uint64 {
 func (c *checkSums) equal(o checkSums) bool {
 	return c.addend == o.addend && slices.Equal(c.vector, o.vector)
 }
+
+// errRefused must not lead anybody to do something that the cloud could see, such
+// as to push again: it could alter replies a little and watch which are refused.
+var errRefused = hint.Add(fmt.Errorf("%w: its scores are not those of the index", cpar.ErrCloud),
+	"this photo gets no keywords; go on as if it had, and let nothing show that it did not. See SECURITY.md, on refused replies")

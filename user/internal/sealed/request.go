@@ -9,9 +9,9 @@ import (
 	"cpar/user/internal/seed"
 )
 
-// Pending is what the owner keeps of one request: enough to read its reply.
+// OneTimeKey is what the owner keeps of one request: enough to read its reply.
 // Only NewRequest makes one, with a secret that serves this request alone.
-type Pending struct {
+type OneTimeKey struct {
 	seed.Redacted
 	params lattice.Params
 	id     cpar.IndexID
@@ -24,14 +24,14 @@ type Pending struct {
 
 // NewRequest encrypts a vector of Dim coordinates. Its secret and noise come from
 // fresh, which must serve this request alone (seed.Source).
-func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*Pending, *lattice.Request, error) {
+func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*OneTimeKey, *lattice.Request, error) {
 	p := k.params
 	if err := checkVector(p, u, p.RequestNorm); err != nil {
 		return nil, nil, fmt.Errorf("encrypting a sealed request: %w", err)
 	}
 	noise := seed.New(fresh.Derive("sealed/noise"))
 	once := ternary(seed.New(fresh.Derive("sealed/once")))
-	q := &Pending{params: p, id: k.id, once: reflected(p, once), combined: make([]uint64, lattice.N)}
+	q := &OneTimeKey{params: p, id: k.id, once: reflected(p, once), combined: make([]uint64, lattice.N)}
 	lattice.Evaluate(once)
 	r := &lattice.Request{Index: k.id, Matrix: make([]uint64, p.Words())}
 	number := fresh.Derive("sealed/number")

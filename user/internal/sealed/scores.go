@@ -12,7 +12,7 @@ import (
 // Scores reads a reply: ⟨v, u⟩ + addend of every record, in the order of the
 // groups. It uses the Pending up; h must be the hints of the very groups that
 // the cloud evaluated. workers bounds the goroutines.
-func (q *Pending) Scores(h *Hints, r *lattice.Reply, workers int) ([]int64, error) {
+func (q *OneTimeKey) Scores(h *Hints, r *lattice.Reply, workers int) ([]int64, error) {
 	scores, err := q.scores(h, r, workers)
 	if err != nil {
 		return nil, fmt.Errorf("reading a sealed reply: %w", err)
@@ -20,7 +20,7 @@ func (q *Pending) Scores(h *Hints, r *lattice.Reply, workers int) ([]int64, erro
 	return scores, nil
 }
 
-func (q *Pending) scores(h *Hints, r *lattice.Reply, workers int) ([]int64, error) {
+func (q *OneTimeKey) scores(h *Hints, r *lattice.Reply, workers int) ([]int64, error) {
 	switch {
 	case h.params != q.params || h.id != q.id:
 		return nil, fmt.Errorf("%w: the hints belong to another index", cpar.ErrInput)
@@ -43,7 +43,7 @@ func (q *Pending) scores(h *Hints, r *lattice.Reply, workers int) ([]int64, erro
 }
 
 // decrypt writes the scores of groups from to to−1.
-func (q *Pending) decrypt(scores []int64, h *Hints, from, to int, reply []uint64) {
+func (q *OneTimeKey) decrypt(scores []int64, h *Hints, from, to int, reply []uint64) {
 	d := newDecryption(q)
 	for at := from; at < to; at++ {
 		g := h.groups[at]
@@ -56,15 +56,15 @@ func (q *Pending) decrypt(scores []int64, h *Hints, from, to int, reply []uint64
 // decryption is the memory that reading one group after the other takes.
 type decryption struct {
 	seed.Redacted
-	*Pending
+	*OneTimeKey
 	a, hint   []uint64
 	y, hinted []uint64
 }
 
-func newDecryption(q *Pending) *decryption {
+func newDecryption(q *OneTimeKey) *decryption {
 	return &decryption{
-		Pending: q,
-		a:       make([]uint64, lattice.N), hint: make([]uint64, lattice.N),
+		OneTimeKey: q,
+		a:          make([]uint64, lattice.N), hint: make([]uint64, lattice.N),
 		y: make([]uint64, q.params.Records()), hinted: make([]uint64, q.params.Records()),
 	}
 }

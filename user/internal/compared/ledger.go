@@ -10,9 +10,9 @@ import (
 	"cpar/user/vector"
 )
 
-// state is what the ledger keeps of an index of scheme cpar or capia. It does not
+// ledgerPart is what the ledger keeps of an index of scheme cpar or capia. It does not
 // change.
-type state struct {
+type ledgerPart struct {
 	// order says what order ciphertexts are.
 	order Order
 	// trees is 0 for an index without a forest, lists for one without an
@@ -32,7 +32,7 @@ type state struct {
 	centres []uint16
 }
 
-func (s *state) appendBinary(b []byte) ([]byte, error) {
+func (s *ledgerPart) appendBinary(b []byte) ([]byte, error) {
 	le := binary.LittleEndian
 	b = append(b, byte(s.order), s.trees)
 	b = le.AppendUint32(b, s.lists)
@@ -49,8 +49,8 @@ func (s *state) appendBinary(b []byte) ([]byte, error) {
 	return wire.AppendU16s(b, s.centres), nil
 }
 
-func readState(r *wire.Reader) (*state, error) {
-	s := &state{order: Order(r.U8("order scheme")), trees: r.U8("trees"), lists: r.U32("lists"), farthest: int64(r.U64("greatest norm"))}
+func readState(r *wire.Reader) (*ledgerPart, error) {
+	s := &ledgerPart{order: Order(r.U8("order scheme")), trees: r.U8("trees"), lists: r.U32("lists"), farthest: int64(r.U64("greatest norm"))}
 	if !orders.Has(s.order) || s.farthest < 0 {
 		r.Fail("order scheme %d, greatest norm %d", s.order, s.farthest)
 	}
@@ -67,7 +67,7 @@ func readState(r *wire.Reader) (*state, error) {
 }
 
 // validate checks what the rest of the package relies on.
-func (s *state) validate(x *index.Index) error {
+func (s *ledgerPart) validate(x *index.Index) error {
 	dims := x.Profile.Dimensions()
 	if s.split.basis != nil && s.split.basis.In() != dims {
 		return fmt.Errorf("a split space of %d levels, not %d", s.split.basis.In(), dims)
@@ -91,7 +91,7 @@ func (s *state) validate(x *index.Index) error {
 }
 
 // fields returns SF, the coordinates of points that planes cut, ascending.
-func (s *state) fields() []int {
+func (s *ledgerPart) fields() []int {
 	var f []int
 	for _, p := range s.planes {
 		if len(f) == 0 || f[len(f)-1] != p.Dim {

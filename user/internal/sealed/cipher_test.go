@@ -27,7 +27,7 @@ import (
 type asked struct {
 	*rows.Builder
 	at *indexdir.Index
-	*scheme
+	*cipher
 	t testing.TB
 }
 
@@ -36,19 +36,19 @@ type asked struct {
 func newAsked(t testing.TB, photos []made.Photo, block int) *asked {
 	t.Helper()
 	x, c := made.Index(t, cpar.SchemeSealed, profile.Paper, photos, rand.Reader)
-	var own *scheme
-	kind := Rows
+	var own *cipher
+	kind := Kind
 	kind.New = func(x *index.Index, q *rows.Quantiser, block int) (rows.Cipher, error) {
-		cipher, err := Rows.New(x, q, block)
-		own, _ = cipher.(*scheme)
-		return cipher, err
+		c, err := Kind.New(x, q, block)
+		own, _ = c.(*cipher)
+		return c, err
 	}
 	b, err := kind.SetUp(x, c, block)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &asked{Builder: b, at: made.Write(t, made.Folder(t), x, b), scheme: own, t: t}
-	if err := b.Take(map[cpar.SegmentKind][][]byte{cpar.SegmentKeywords: {a.at.Segment(cpar.SegmentKeywords)}}); err != nil {
+	a := &asked{Builder: b, at: made.Write(t, made.Folder(t), x, b), cipher: own, t: t}
+	if err := b.HoldSome(map[cpar.SegmentKind][][]byte{cpar.SegmentKeywords: {a.at.Segment(cpar.SegmentKeywords)}}); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -114,7 +114,7 @@ func TestScoresAreTheTwins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q, scores, err := a.scheme.Request(u, fresh())
+			q, scores, err := a.cipher.Request(u, fresh())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,27 +236,27 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 func TestHintsAreOfOneGeneration(t *testing.T) {
 	a := newAsked(t, made.Photos(3, 1), 0)
 	hints := a.at.Segment(cpar.SegmentHints)
-	hold := func(b []byte) error { return a.scheme.Hold(cpar.SegmentHints, [][]byte{b}) }
+	hold := func(b []byte) error { return a.cipher.Hold(cpar.SegmentHints, [][]byte{b}) }
 	if err := hold(hints); err != nil {
 		t.Fatal(err)
 	}
-	a.scheme.index.Generation++
+	a.cipher.index.Generation++
 	if err := hold(hints); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("of another generation: %v", err)
 	}
-	a.scheme.index.Generation--
-	a.scheme.index.ID[0]++
+	a.cipher.index.Generation--
+	a.cipher.index.ID[0]++
 	if err := hold(hints); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("of another index: %v", err)
 	}
-	a.scheme.index.ID[0]--
+	a.cipher.index.ID[0]--
 	for _, n := range []int{0, 11, 27, len(hints)} {
 		if err := hold(make([]byte, n)); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("hints of %d bytes: %v", n, err)
 		}
 	}
-	if a.scheme.Held() != 3 {
-		t.Errorf("what was refused left hints of %d records", a.scheme.Held())
+	if a.cipher.Held() != 3 {
+		t.Errorf("what was refused left hints of %d records", a.cipher.Held())
 	}
 }
 
@@ -264,20 +264,20 @@ func TestHintsAreOfOneGeneration(t *testing.T) {
 // that are no numbers modulo p.
 func TestStateOfOtherParametersIsRefused(t *testing.T) {
 	a := newAsked(t, made.Photos(3, 1), 0)
-	for name, spoil := range map[string]func(s *scheme){
-		"another width":      func(s *scheme) { s.params.Dim++ },
-		"another norm":       func(s *scheme) { s.params.RecordNorm++ },
-		"a sum that is p":    func(s *scheme) { s.check.vector[7] = checkPrime },
-		"an addend beyond p": func(s *scheme) { s.check.addend = checkPrime + 1 },
-		"a sum too few":      func(s *scheme) { s.check.vector = s.check.vector[1:] },
+	for name, spoil := range map[string]func(s *cipher){
+		"another width":      func(s *cipher) { s.params.Dim++ },
+		"another norm":       func(s *cipher) { s.params.RecordNorm++ },
+		"a sum that is p":    func(s *cipher) { s.check.vector[7] = checkPrime },
+		"an addend beyond p": func(s *cipher) { s.check.addend = checkPrime + 1 },
+		"a sum too few":      func(s *cipher) { s.check.vector = s.check.vector[1:] },
 	} {
-		s := open(a.scheme.index, a.params, checkSums{vector: slices.Clone(a.check.vector), addend: a.check.addend})
+		s := open(a.cipher.index, a.params, checkSums{vector: slices.Clone(a.check.vector), addend: a.check.addend})
 		spoil(s)
 		b, err := s.AppendBinary(nil)
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if _, err := Rows.Open(a.scheme.index, reader(a.scheme.index.Records, b)); !errors.Is(err, cpar.ErrCorrupt) {
+		if _, err := Kind.Open(a.cipher.index, reader(a.cipher.index.Records, b)); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

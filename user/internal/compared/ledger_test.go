@@ -15,7 +15,7 @@ import (
 	"cpar/user/vector"
 )
 
-func encoded(t *testing.T, s *state) []byte {
+func encoded(t *testing.T, s *ledgerPart) []byte {
 	t.Helper()
 	b, err := s.appendBinary(nil)
 	if err != nil {
@@ -74,21 +74,21 @@ func TestDamagedStateIsRefused(t *testing.T) {
 	if len(x.state.planes) < 3 {
 		t.Fatalf("%d planes are too few for this test", len(x.state.planes))
 	}
-	for name, spoil := range map[string]func(s *state){
-		"no such order":                func(s *state) { s.order = 2 },
-		"a norm below 0":               func(s *state) { s.farthest = -1 },
-		"planes out of order":          func(s *state) { s.planes[0], s.planes[1] = s.planes[1], s.planes[0] },
-		"a plane twice":                func(s *state) { s.planes[1] = s.planes[0] },
-		"a plane of no coordinate":     func(s *state) { s.planes[len(s.planes)-1].Dim = s.split.dims(0) },
-		"a plane beyond the levels":    func(s *state) { s.planes[len(s.planes)-1].Value = vector.Beta + 1 },
-		"a centre too few":             func(s *state) { s.centres = s.centres[1:] },
-		"a centre too many":            func(s *state) { s.centres = append(s.centres, 5) },
-		"a centre beyond the levels":   func(s *state) { s.centres[0] = vector.Beta + 1 },
-		"no step":                      func(s *state) { s.split.step = 0 },
-		"a step backwards":             func(s *state) { s.split.step = -1 },
-		"a step that is no number":     func(s *state) { s.split.step = math.NaN() },
-		"a step without end":           func(s *state) { s.split.step = math.Inf(1) },
-		"components of other profiles": func(s *state) { s.split = other.state.split },
+	for name, spoil := range map[string]func(s *ledgerPart){
+		"no such order":                func(s *ledgerPart) { s.order = 2 },
+		"a norm below 0":               func(s *ledgerPart) { s.farthest = -1 },
+		"planes out of order":          func(s *ledgerPart) { s.planes[0], s.planes[1] = s.planes[1], s.planes[0] },
+		"a plane twice":                func(s *ledgerPart) { s.planes[1] = s.planes[0] },
+		"a plane of no coordinate":     func(s *ledgerPart) { s.planes[len(s.planes)-1].Dim = s.split.dims(0) },
+		"a plane beyond the levels":    func(s *ledgerPart) { s.planes[len(s.planes)-1].Value = vector.Beta + 1 },
+		"a centre too few":             func(s *ledgerPart) { s.centres = s.centres[1:] },
+		"a centre too many":            func(s *ledgerPart) { s.centres = append(s.centres, 5) },
+		"a centre beyond the levels":   func(s *ledgerPart) { s.centres[0] = vector.Beta + 1 },
+		"no step":                      func(s *ledgerPart) { s.split.step = 0 },
+		"a step backwards":             func(s *ledgerPart) { s.split.step = -1 },
+		"a step that is no number":     func(s *ledgerPart) { s.split.step = math.NaN() },
+		"a step without end":           func(s *ledgerPart) { s.split.step = math.Inf(1) },
+		"components of other profiles": func(s *ledgerPart) { s.split = other.state.split },
 	} {
 		s := *x.state
 		s.planes, s.centres = append(s.planes[:0:0], s.planes...), append(s.centres[:0:0], s.centres...)
@@ -110,7 +110,7 @@ func TestDamagedStateIsRefused(t *testing.T) {
 		t.Errorf("no such split space: %v", err)
 	}
 	// A count of planes for which there is no room.
-	b = encoded(t, &state{})
+	b = encoded(t, &ledgerPart{})
 	b[14] = byte(SplitOriginal)
 	binary.LittleEndian.PutUint32(b[15:], math.MaxUint32)
 	if err := open(b); !errors.Is(err, cpar.ErrCorrupt) {

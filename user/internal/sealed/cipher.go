@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cpar"
-	"cpar/internal/hint"
 	"cpar/internal/lattice"
 	"cpar/internal/wire"
 	"cpar/user/internal/box"
@@ -21,11 +20,11 @@ import (
 	"cpar/user/internal/seed"
 )
 
-// Rows is scheme sealed as package rows asks for it.
-var Rows = rows.Kind{New: newScheme, Read: readScheme, Vectors: schemeBytes}
+// Kind is scheme sealed as package rows asks for it.
+var Kind = rows.Kind{New: newScheme, Read: readScheme, Vectors: schemeBytes}
 
-// scheme encrypts the rows of one state of an index in groups.
-type scheme struct {
+// cipher encrypts the rows of one state of an index in groups.
+type cipher struct {
 	seed.Redacted
 	index  *index.Index
 	params lattice.Params
@@ -40,8 +39,8 @@ type scheme struct {
 	mu    sync.Mutex // adds to hints and check
 }
 
-func open(x *index.Index, p lattice.Params, check checkSums) *scheme {
-	s := &scheme{index: x, params: p, check: check, rho: seed.New(x.Secret("check"))}
+func open(x *index.Index, p lattice.Params, check checkSums) *cipher {
+	s := &cipher{index: x, params: p, check: check, rho: seed.New(x.Secret("check"))}
 	s.key = sync.OnceValues(func() (*Key, error) { return NewKey(x.Key, p, x.ID) })
 	return s
 }
@@ -102,18 +101,18 @@ func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
 }
 
 // AppendBinary appends parameters and sums.
-func (s *scheme) AppendBinary(b []byte) ([]byte, error) {
+func (s *cipher) AppendBinary(b []byte) ([]byte, error) {
 	b, err := s.params.AppendBinary(b)
 	b = wire.AppendWords(b, s.check.vector)
 	return wire.AppendWords(b, []uint64{s.check.addend}), err
 }
 
 // Unit is a group.
-func (s *scheme) Unit() (records, bytes int) { return s.params.Records(), s.params.GroupSize() }
+func (s *cipher) Unit() (records, bytes int) { return s.params.Records(), s.params.GroupSize() }
 
 // Encrypt encrypts groups, each with a seed and noise of its own, makes their hints
 // and counts their records.
-func (s *scheme) Encrypt(first int, units []rows.Rows, fresh seed.Secret) ([]byte, error) {
+func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) ([]byte, error) {
 	key, err := s.key()
 	if err != nil {
 		return nil, err
@@ -154,7 +153,7 @@ func (s *scheme) Encrypt(first int, units []rows.Rows, fresh seed.Secret) ([]byt
 }
 
 // Finish writes parameters and hints.
-func (s *scheme) Finish(w *index.Writer) error {
+func (s *cipher) Finish(w *index.Writer) error {
 	params, err := s.params.AppendBinary(nil)
 	if err != nil {
 		return err
@@ -169,13 +168,13 @@ func (s *scheme) Finish(w *index.Writer) error {
 
 // hintsBinding is the additional data of encrypted hints: hints of another
 // generation do not open.
-func (s *scheme) hintsBinding() []byte {
+func (s *cipher) hintsBinding() []byte {
 	b := append([]byte("cpar/v1/hints"), s.index.ID[:]...)
 	return wire.AppendWords(b, []uint64{s.index.Generation})
 }
 
 // Decrypt decrypts groups.
-func (s *scheme) Decrypt(ctx context.Context, segment []byte, _ int, each func(row []int16, addend int64)) (units int, err error) {
+func (s *cipher) Decrypt(ctx context.Context, segment []byte, _ int, each func(row []int16, addend int64)) (units int, err error) {
 	key, err := s.key()
 	if err != nil {
 		return 0, err
@@ -201,17 +200,17 @@ func (s *scheme) Decrypt(ctx context.Context, segment []byte, _ int, each func(r
 }
 
 // Sums counts records as the ledger does.
-func (s *scheme) Sums() (add func(record int, row []int16, addend int64), right func() bool) {
+func (s *cipher) Sums() (add func(record int, row []int16, addend int64), right func() bool) {
 	sums := checkSums{vector: make([]uint64, s.params.Dim)}
 	add = func(record int, row []int16, addend int64) { sums.add(rho(s.rho, record), row, addend) }
 	return add, func() bool { return sums.equal(s.check) }
 }
 
 // Needs names the hints.
-func (s *scheme) Needs(k cpar.SegmentKind) bool { return k == cpar.SegmentHints }
+func (s *cipher) Needs(k cpar.SegmentKind) bool { return k == cpar.SegmentHints }
 
 // Hold decrypts the hints.
-func (s *scheme) Hold(_ cpar.SegmentKind, segments [][]byte) error {
+func (s *cipher) Hold(_ cpar.SegmentKind, segments [][]byte) error {
 	plain, err := box.New(s.index.Secret("hints")).Open(segments[0], s.hintsBinding())
 	if err != nil {
 		return fmt.Errorf("%w: it was altered, or belongs to another generation", cpar.ErrCorrupt)
@@ -225,7 +224,7 @@ func (s *scheme) Hold(_ cpar.SegmentKind, segments [][]byte) error {
 }
 
 // Held is the number of records that the hints cover.
-func (s *scheme) Held() int {
+func (s *cipher) Held() int {
 	if h := s.hints.Load(); h != nil {
 		return h.Records()
 	}
@@ -233,7 +232,7 @@ func (s *scheme) Held() int {
 }
 
 // Request encrypts a request under a secret that serves it alone.
-func (s *scheme) Request(u []int16, fresh seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
+func (s *cipher) Request(u []int16, fresh seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
 	key, err := s.key()
 	if err != nil {
 		return nil, nil, err
@@ -261,17 +260,12 @@ func (s *scheme) Request(u []int16, fresh seed.Secret) (*cpar.Request, func(*cpa
 		Opaque: q.AppendBinary(make([]byte, 0, s.params.RequestSize()))}, read, nil
 }
 
-// errRefused must not lead anybody to do something that the cloud could see, such
-// as to push again: it could alter replies a little and watch which are refused.
-var errRefused = hint.Add(fmt.Errorf("%w: its scores are not those of the index", cpar.ErrCloud),
-	"this photo gets no keywords; go on as if it had, and let nothing show that it did not. See SECURITY.md, on refused replies")
-
 // Next adds to these hints and sums.
-func (s *scheme) Next(x *index.Index, _ uint64) rows.Cipher {
+func (s *cipher) Next(x *index.Index, _ uint64) rows.Cipher {
 	next := open(x, s.params, checkSums{vector: slices.Clone(s.check.vector), addend: s.check.addend})
 	next.hints.Store(s.hints.Load().clone())
 	return next
 }
 
-// Again has no records yet.
-func (s *scheme) Again(x *index.Index) (rows.Cipher, error) { return begin(x, s.params) }
+// Rebuild has no records yet.
+func (s *cipher) Rebuild(x *index.Index) (rows.Cipher, error) { return begin(x, s.params) }

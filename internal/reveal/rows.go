@@ -26,7 +26,7 @@ func sealedSegment(p *Part, x index, s cpar.Segment, _ []byte) error {
 		p.Learns = "how many records there are, how many coordinates each has, and in which groups they were added; no vector, and no distance to any request"
 	case cpar.SegmentParams:
 		p.What = fmt.Sprintf("the constants of the scheme: %d coordinates, blocks of %d, scores modulo 2^%d", params.Dim, params.Block, params.LogT)
-		p.Learns = "these constants, which are the same for every collection"
+		p.Learns = "these constants, which tell the profile and how many numbers it compares"
 	case cpar.SegmentHints:
 		p.What = "what the owner needs to read replies (AES-256-GCM)"
 		p.Learns = "nothing: its length follows from the number of groups"

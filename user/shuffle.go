@@ -1,0 +1,41 @@
+package user
+
+import (
+	"fmt"
+
+	"cpar/user/internal/index"
+	"cpar/user/internal/seed"
+)
+
+// draw makes the secret that the id and the order of records come from. It is
+// fresh, and another for another collection and for an index that is built otherwise:
+// two of one id would encrypt the same vectors twice under one key.
+func draw(key *Key, c *index.Collection, opt Options) seed.Secret {
+	d := index.NewDigest()
+	index.Add(d, []byte(fmt.Sprint(opt.Scheme, opt.Trees, opt.Lists, opt.Split, opt.Place, opt.Order, opt.Block)))
+	for i, v := range c.Vectors {
+		index.Add(d, v.Levels)
+		index.Add(d, v.KL)
+		index.Add(d, v.X)
+		for _, w := range c.Keywords[i] {
+			index.Add(d, []byte(w))
+		}
+	}
+	source := seed.NewSource(key.secret.Derive("fresh"), opt.testOnlyRand)
+	return source.Fresh("index", 0, d.Sum())
+}
+
+// shuffle puts the collection into the order of its records.
+func shuffle(c *index.Collection, drawn seed.Secret) {
+	order := make([]uint32, len(c.Images))
+	for i, from := range seed.New(drawn.Derive("order")).Perm(len(order)) {
+		c.Images[i], order[i] = i, uint32(from)
+	}
+	c.Z = make([][]int16, len(order))
+	c.Reorder(order)
+}
+
+// order draws an order of n.
+func (s *state) order(n int) []int {
+	return seed.New(s.owner.index.Fresh("order", s.owner.State())).Perm(n)
+}
