@@ -20,7 +20,7 @@ import (
 
 // The lines of a key file by their first words: the seed, and the schemes allowed.
 // A file without the second allows DefaultPolicy. Lines of neither are remarks, but
-// for those that begin like one of ours: what a later program forbids in one must not
+// for those that begin like one of ours, in either case: what a later program forbids in one must not
 // be passed over.
 const (
 	keyLine    = "CPAR-SECRET-KEY-1"
@@ -138,15 +138,26 @@ func ReadKeyFile(path string, passphrase func() (string, error)) (*Key, error) {
 		return nil, fmt.Errorf("reading key file: %w: %w", cpar.ErrKey, err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+	text, err := readKeyText(f)
 	if err != nil {
-		return nil, fmt.Errorf("reading key file: %w: %w", cpar.ErrKey, err)
+		return nil, fmt.Errorf("reading key file %s: %w: %w", path, cpar.ErrKey, err)
 	}
 	k, err := parseKey(text, passphrase)
 	if err != nil {
 		return nil, fmt.Errorf("reading key file %s: %w", path, err)
 	}
 	return k, nil
+}
+
+// readKeyText reads all of a key file, without the byte order mark that some editors put
+// before it. One that is too large is refused: what a policy forbids may stand at the
+// end.
+func readKeyText(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxKeyFile+1))
+	if err == nil && len(text) > maxKeyFile {
+		err = fmt.Errorf("it is larger than any key file, %d bytes", maxKeyFile)
+	}
+	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
 
 func parseKey(text []byte, passphrase func() (string, error)) (*Key, error) {
@@ -163,7 +174,7 @@ func parseKey(text []byte, passphrase func() (string, error)) (*Key, error) {
 	seen := map[string]bool{}
 	for line := range strings.Lines(string(text)) {
 		first, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if !strings.HasPrefix(first, ourLines) {
+		if len(first) < len(ourLines) || !strings.EqualFold(first[:len(ourLines)], ourLines) {
 			continue
 		}
 		if seen[first] {
@@ -214,7 +225,7 @@ func decryptWithPassphrase(text []byte, pass string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the encrypted key is damaged: %w", cpar.ErrKey, err)
 	}
-	out, err := io.ReadAll(io.LimitReader(r, maxKeyFile))
+	out, err := readKeyText(r)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the encrypted key is damaged: %w", cpar.ErrKey, err)
 	}

@@ -113,6 +113,7 @@ func TestKeyFilePolicy(t *testing.T) {
 		"less than default": {seed + "CPAR-ALLOWS-1 local\n", Policy(0).With(cpar.SchemeLocal)},
 		"nothing":           {seed + "CPAR-ALLOWS-1 \n", 0},
 		"nothing, no space": {seed + "CPAR-ALLOWS-1", 0},
+		"a byte order mark": {"\ufeffCPAR-ALLOWS-1 local\r\n" + seed, Policy(0).With(cpar.SchemeLocal)},
 	} {
 		key, err := ReadKeyFile(writeText(t, []byte(c.text), 0o600), nil)
 		if err != nil || key.Policy() != c.want {
@@ -125,6 +126,8 @@ func TestKeyFilePolicy(t *testing.T) {
 		"a later version":      seed + "CPAR-ALLOWS-2 nothing\n",
 		"another line of ours": seed + "CPAR-DENIES-1 local\n",
 		"run together":         seed + "CPAR-ALLOWS-1local\n",
+		"small letters":        seed + "cpar-allows-1 local\n",
+		"past the limit":       seed + strings.Repeat("#", maxKeyFile) + "\nCPAR-ALLOWS-1 local\n",
 	} {
 		if key, err := ReadKeyFile(writeText(t, []byte(text), 0o600), nil); !errors.Is(err, cpar.ErrKey) {
 			t.Errorf("%s: %v, allows %q", name, err, policyOf(key))
