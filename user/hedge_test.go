@@ -10,6 +10,7 @@ import (
 	"cpar/internal/wire"
 	"cpar/user/internal/made"
 	"cpar/user/profile"
+	"cpar/user/rank"
 )
 
 // TestBuildsShareNothing: two indexes of one collection under one key have no
@@ -143,6 +144,8 @@ func TestIndexesAreHedged(t *testing.T) {
 			with("wider blocks", func(o *Options) { o.Block = 256 })
 		}
 		with("by learning", func(o *Options) { o.Profile = profile.Learned })
+		with("with probabilities", func(o *Options) { o.Ranker = rank.KindCalibrated })
+		with("of fewer numbers", func(o *Options) { o.PCA = 64 })
 		for name, other := range others {
 			if other.ID() == first.ID() {
 				t.Errorf("%v, %s: the index has the same id", scheme, name)
@@ -181,6 +184,10 @@ func TestUpdatesAreHedged(t *testing.T) {
 		}
 		remove := func(s *state) error { return s.remove(ctx, images[4:]) }
 		compact := func(s *state) error { return s.compact(ctx) }
+		last := func(x *opened) []byte {
+			v := x.of(cpar.SegmentVectors)
+			return x.segments[v[len(v)-1].Digest]
+		}
 
 		a := after(add(one))
 		if again := after(add(one)); again.State() != a.State() {
@@ -189,6 +196,11 @@ func TestUpdatesAreHedged(t *testing.T) {
 		stay := before.of(cpar.SegmentVectors)
 		apart(t, fmt.Sprint(scheme, ", another photo"), a, after(add(other)), append(stay, a.of(cpar.SegmentKeywords)...)...)
 		apart(t, fmt.Sprint(scheme, ", a generation later"), a, after(remove, add(one)), stay...)
+		// The same photo in the same generation, but one block on: blocks are bound to their
+		// numbers, groups of scheme sealed are not.
+		if p, q := after(add(one), add(word), add(other)), after(add(append(one, word...)), remove, add(other)); scheme == cpar.SchemeLocal && p.sharesRun(last(p), last(q)) {
+			t.Errorf("%v: one nonce served two blocks", scheme)
+		}
 		apart(t, fmt.Sprint(scheme, ", nothing but a generation"), before, after(remove), stay...)
 		apart(t, fmt.Sprint(scheme, ", compacted"), a, after(compact))
 		compactOne, compactOther := after(add(one), compact), after(add(other), compact)

@@ -3,6 +3,7 @@ package user
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"cpar"
@@ -40,11 +41,14 @@ func (k *Key) Policy() Policy { return k.allows }
 // Restricted is the key with a policy no wider than p, as this device knows it.
 func (k *Key) Restricted(p Policy) *Key { return &Key{secret: k.secret, allows: k.allows & p} }
 
-// Check refuses a scheme that the key does not allow (ErrInput).
+// ErrNotAllowed is the error of a scheme that may not be used with a key.
+var ErrNotAllowed = errors.New("the key does not allow scheme")
+
+// Check refuses a scheme that may not be used with the key (ErrInput and ErrNotAllowed).
 func (k *Key) Check(s cpar.Scheme) error {
 	if k.allows.Allows(s) {
 		return nil
 	}
-	return hint.Add(fmt.Errorf("%w: the key does not allow scheme %v, which shows the cloud distances; it allows %v", cpar.ErrInput, s, k.allows),
+	return hint.Add(fmt.Errorf("%w: %w %v, which shows the cloud distances; it allows %v", cpar.ErrInput, ErrNotAllowed, s, k.allows),
 		"if you know what that means (SECURITY.md): cpar key allow %v", s)
 }

@@ -37,10 +37,18 @@ type ledger struct {
 	// contents is the digest of all segments but the ledger: whoever can decrypt
 	// the ledger knows that they belong together.
 	contents [sha256.Size]byte
-	profile  profile.Profile
-	ranker   rank.Ranker
-	dict     *keyword.Dictionary
+	// before are the states that this one was made from, the newest first, PastStates
+	// of them at most: a fork that went on is told from the states that follow.
+	before  [][sha256.Size]byte
+	profile profile.Profile
+	ranker  rank.Ranker
+	dict    *keyword.Dictionary
+	// state names this state: the digest of the encoding, zero until that is made.
+	state [sha256.Size]byte
 }
+
+// PastStates is how many states before its own a ledger knows.
+const PastStates = 16
 
 const (
 	ledgerMagic = "CPAR"
@@ -68,6 +76,10 @@ func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	b = le.AppendUint64(b, l.generation)
 	b = le.AppendUint64(b, l.begun)
 	b = append(b, l.contents[:]...)
+	b = le.AppendUint32(b, uint32(len(l.before)))
+	for _, state := range l.before {
+		b = append(b, state[:]...)
+	}
 	b = le.AppendUint16(b, feature.Version)
 	b, err := profile.Append(b, l.profile)
 	if err != nil {
@@ -117,14 +129,18 @@ func readLedger(r *wire.Reader) (*ledger, error) {
 	l.records = int(r.U32("records"))
 	l.generation, l.begun = r.U64("generation"), r.U64("first generation")
 	copy(l.contents[:], r.Bytes(len(l.contents), "digest of contents"))
+	l.before = make([][sha256.Size]byte, min(r.Count(sha256.Size, "states before"), PastStates+1))
+	for i := range l.before {
+		copy(l.before[i][:], r.Bytes(sha256.Size, "state before"))
+	}
 	features := r.U16("version of features")
 	switch _, known := schemes[l.scheme]; {
 	case r.Err() != nil:
 		return nil, r.Err()
 	case features != feature.Version:
 		return nil, hint.Add(fmt.Errorf("%w: its photos were looked at as version %d does, this program looks as version %d", cpar.ErrVersion, features, feature.Version), rebuild)
-	case !known || l.records < 1 || l.records > cpar.MaxRecords || l.begun == 0 || l.generation < l.begun:
-		r.Fail("scheme %d, %d records, generation %d since %d", l.scheme, l.records, l.generation, l.begun)
+	case !known || l.records < 1 || l.records > cpar.MaxRecords || l.begun == 0 || l.generation < l.begun || len(l.before) > PastStates:
+		r.Fail("scheme %d, %d records, generation %d since %d after %d states", l.scheme, l.records, l.generation, l.begun, len(l.before))
 		return nil, r.Err()
 	}
 	var err error
@@ -193,6 +209,7 @@ func encryptLedger(l *ledger, x *index.Index, own scheme) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.state = stateOf(plain)
 	nonce := seed.New(x.Fresh("ledger", sha256.Sum256(plain)))
 	return box.New(x.Secret("profile")).Seal(nil, nonce, plain, ledgerBinding(l.id)), nil
 }
@@ -214,7 +231,8 @@ func ledgerBinding(id cpar.IndexID) []byte { return append([]byte("cpar/v1/profi
 func contentsOf(m *cpar.Manifest) [sha256.Size]byte {
 	b := append([]byte("cpar/v1/contents"), m.ID[:]...)
 	b = append(b, byte(m.Scheme))
-	for _, x := range []uint32{m.Records, m.Dim, m.KeywordBytes} {
+	b = append(b, m.Shift, m.PlaneShift, m.Trees, m.OrderBytes, byte(m.Place))
+	for _, x := range []uint32{m.Records, m.Dim, m.Fields, m.Planes, m.Lists, m.KeywordBytes} {
 		b = binary.LittleEndian.AppendUint32(b, x)
 	}
 	for _, s := range m.Segments {
@@ -228,11 +246,17 @@ func contentsOf(m *cpar.Manifest) [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// state tells apart the states of an index, also two of one generation, as two
-// updates of one backup make.
-func (l *ledger) state() [sha256.Size]byte {
-	b := append([]byte("cpar/v1/owner state"), l.contents[:]...)
-	return sha256.Sum256(binary.LittleEndian.AppendUint64(b, l.generation))
+// stateOf names a state by the encoding of its ledger, which vouches for all the rest.
+func stateOf(plain []byte) [sha256.Size]byte {
+	return sha256.Sum256(append([]byte("cpar/v1/owner state"), plain...))
+}
+
+// after is a ledger of the next state, for an update to change.
+func (l *ledger) after() *ledger {
+	next := *l
+	next.generation++
+	next.before = append([][sha256.Size]byte{l.state}, l.before[:min(len(l.before), PastStates-1)]...)
+	return &next
 }
 
 // checkNonces refuses a state in which keys could have been used up. Every update

@@ -30,8 +30,9 @@ const (
 	recordsAt    = 41
 	generationAt = 45
 	begunAt      = 53
-	featuresAt   = 93
-	profileAt    = 95
+	beforeAt     = 93
+	featuresAt   = 97
+	profileAt    = 99
 )
 
 // openPlain opens a ledger that was decrypted.
@@ -56,7 +57,7 @@ func TestLedgerIsKept(t *testing.T) {
 	check := func(images []Image, opt Options) {
 		t.Helper()
 		b := setUp(t, key, images, opt)
-		b.ledger.generation, b.ledger.begun, b.ledger.contents = 7, 3, [32]byte{5}
+		b.ledger.generation, b.ledger.begun, b.ledger.contents, b.ledger.before = 7, 3, [32]byte{5}, [][32]byte{{6}, {7}}
 		plain, err := b.ledger.appendBinary(nil, b.plain)
 		if err != nil {
 			t.Fatal(err)
@@ -68,7 +69,7 @@ func TestLedgerIsKept(t *testing.T) {
 		if again, err := l.appendBinary(nil, s); err != nil || !bytes.Equal(again, plain) {
 			t.Errorf("%v, %v: read, then written otherwise: %v", opt.Scheme, opt.Profile, err)
 		}
-		if l.id != b.ID() || l.origin != b.ID() || l.scheme != opt.Scheme || l.records != len(images) || l.generation != 7 || l.begun != 3 || l.contents != [32]byte{5} ||
+		if l.id != b.ID() || l.origin != b.ID() || l.scheme != opt.Scheme || l.records != len(images) || l.generation != 7 || l.begun != 3 || l.contents != [32]byte{5} || !slices.Equal(l.before, b.ledger.before) ||
 			l.profile.Kind() != opt.Profile || l.ranker.Kind() != b.Ranker().Kind() || !slices.Equal(l.dict.Words(), b.Words()) {
 			t.Errorf("%v, %v: read as %+v", opt.Scheme, opt.Profile, l)
 		}
@@ -186,23 +187,24 @@ func TestDamagedLedgersAreRefused(t *testing.T) {
 	_, folder := build(t, key, madeImages(3, 1), small(cpar.SchemeSealed))
 	x := look(t, key, folder)
 	for name, spoil := range map[string]func(plain []byte){
-		"no ledger":                func(b []byte) { b[0] = 'X' },
-		"of another kind":          func(b []byte) { b[4]++ },
-		"a reserved byte":          func(b []byte) { b[5] = 1 },
-		"another index":            func(b []byte) { b[8]++ },
-		"no such scheme":           func(b []byte) { b[schemeAt] = 99 },
-		"another scheme":           func(b []byte) { b[schemeAt] = byte(cpar.SchemeLocal) },
-		"no record":                func(b []byte) { clear(b[recordsAt:generationAt]) },
-		"too many records":         func(b []byte) { b[recordsAt+3] = 0xff },
-		"no generation":            func(b []byte) { clear(b[generationAt:begunAt]) },
-		"begun at nothing":         func(b []byte) { clear(b[begunAt : begunAt+8]) },
-		"begun after it":           func(b []byte) { b[begunAt] = 2 },
-		"other contents":           func(b []byte) { b[begunAt+8]++ },
-		"no such profile":          func(b []byte) { b[profileAt] = 9 },
-		"another profile":          func(b []byte) { b[profileAt] = byte(profile.Learned) },
-		"a PCA that is none":       func(b []byte) { b[profileAt+1]++ },
-		"a word that is not UTF-8": func(b []byte) { b[bytes.Index(b, []byte("word 2"))] = 0xff },
-		"words out of order":       func(b []byte) { b[bytes.Index(b, []byte("kind 0"))] = 'z' },
+		"no ledger":                 func(b []byte) { b[0] = 'X' },
+		"of another kind":           func(b []byte) { b[4]++ },
+		"a reserved byte":           func(b []byte) { b[5] = 1 },
+		"another index":             func(b []byte) { b[8]++ },
+		"no such scheme":            func(b []byte) { b[schemeAt] = 99 },
+		"another scheme":            func(b []byte) { b[schemeAt] = byte(cpar.SchemeLocal) },
+		"no record":                 func(b []byte) { clear(b[recordsAt:generationAt]) },
+		"too many records":          func(b []byte) { b[recordsAt+3] = 0xff },
+		"no generation":             func(b []byte) { clear(b[generationAt:begunAt]) },
+		"begun at nothing":          func(b []byte) { clear(b[begunAt : begunAt+8]) },
+		"begun after it":            func(b []byte) { b[begunAt] = 2 },
+		"other contents":            func(b []byte) { b[begunAt+8]++ },
+		"states that are not there": func(b []byte) { b[beforeAt+3] = 1 },
+		"no such profile":           func(b []byte) { b[profileAt] = 9 },
+		"another profile":           func(b []byte) { b[profileAt] = byte(profile.Learned) },
+		"a PCA that is none":        func(b []byte) { b[profileAt+1]++ },
+		"a word that is not UTF-8":  func(b []byte) { b[bytes.Index(b, []byte("word 2"))] = 0xff },
+		"words out of order":        func(b []byte) { b[bytes.Index(b, []byte("kind 0"))] = 'z' },
 	} {
 		m, ledger := resealed(t, key, x, spoil)
 		if _, err := Open(key, m, ledger); !errors.Is(err, cpar.ErrCorrupt) {
@@ -211,17 +213,61 @@ func TestDamagedLedgersAreRefused(t *testing.T) {
 	}
 }
 
-// TestStateNamesContentsAndGeneration.
-func TestStateNamesContentsAndGeneration(t *testing.T) {
-	seen := map[[32]byte]bool{}
-	for _, l := range []ledger{{generation: 1}, {generation: 2}, {generation: 1, contents: [32]byte{1}}, {generation: 2, contents: [32]byte{1}}} {
-		if seen[l.state()] {
-			t.Errorf("%+v has the state of another", l)
+// TestStateNamesAll: two states that differ in anything have two names, and a state
+// that was read has the name it was written with.
+func TestStateNamesAll(t *testing.T) {
+	key, images := testKey(), madeImages(6, 2)
+	images[4].Keywords, images[5].Keywords = nil, nil // no segment tells which is gone
+	for _, scheme := range growing {
+		b, folder := build(t, key, images, small(scheme))
+		states := map[[32]byte]string{look(t, key, folder).State(): "built"}
+		if states[b.State()] == "" {
+			t.Errorf("%v: written as %x", scheme, b.State())
 		}
-		seen[l.state()] = true
-		l.begun, l.records = 9, 5
-		if !seen[l.state()] {
-			t.Error("the state tells of more than contents and generation")
+		for name, work := range map[string]func(s *state) error{
+			"less one":     func(s *state) error { return s.remove(t.Context(), images[4:5]) },
+			"less another": func(s *state) error { return s.remove(t.Context(), images[5:]) },
+			"more":         func(s *state) error { return s.add(t.Context(), madeImages(1, 9)) },
+			"compacted":    func(s *state) error { return s.compact(t.Context()) },
+		} {
+			fork := copyFolder(t, folder)
+			if _, err := update(key, fork, "testing", updateOptions{}, work); err != nil {
+				t.Fatal(err)
+			}
+			x := look(t, key, fork)
+			if other, known := states[x.State()]; known {
+				t.Errorf("%v: %s has the state of %s", scheme, name, other)
+			}
+			states[x.State()] = name
+		}
+	}
+}
+
+// TestStatesBefore: a ledger knows the states that it was made from, so many of them.
+func TestStatesBefore(t *testing.T) {
+	key := testKey()
+	_, folder := build(t, key, madeImages(5, 2), small(cpar.SchemeLocal))
+	var states [][32]byte
+	for range PastStates + 3 {
+		states = append(states, look(t, key, folder).State())
+		if _, err := update(key, folder, "testing", updateOptions{}, func(s *state) error { return s.add(t.Context(), madeImages(1, 9)) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := look(t, key, folder)
+	newest := slices.Clone(states)
+	slices.Reverse(newest)
+	if got := o.Before(); !slices.Equal(got, newest[:PastStates]) {
+		t.Errorf("%d states before, or others", len(got))
+	}
+	for i, s := range states {
+		generation := uint64(i + 1)
+		if !o.MadeFrom(s, generation) {
+			t.Errorf("not made from generation %d", generation)
+		}
+		known := o.Generation()-generation <= PastStates
+		if got := o.MadeFrom([32]byte{1}, generation); got == known {
+			t.Errorf("made from another state of generation %d: %v", generation, got)
 		}
 	}
 }

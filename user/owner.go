@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -64,6 +65,7 @@ func open(key *Key, m *cpar.Manifest, encrypted []byte, random io.Reader) (*Owne
 	if err != nil {
 		return nil, fmt.Errorf("reading ledger: %w", err)
 	}
+	l.state = stateOf(plain)
 	if err := key.Check(l.scheme); err != nil {
 		return nil, err
 	}
@@ -112,9 +114,19 @@ func (o *Owner) Scheme() cpar.Scheme { return o.ledger.scheme }
 func (o *Owner) Generation() uint64 { return o.ledger.generation }
 
 // State tells apart the states of an index, also two of one generation, as two
-// updates of one backup make: it is the SHA-256 of the digest of all segments but
-// the ledger and of the generation. The ledger vouches for both.
-func (o *Owner) State() [sha256.Size]byte { return o.ledger.state() }
+// updates of one backup make: a digest of all that its ledger says. It is zero until
+// the state is written.
+func (o *Owner) State() [sha256.Size]byte { return o.ledger.state }
+
+// MadeFrom reports whether this state was made from an earlier one, by however many
+// updates, as far as the ledger knows: it names the sixteen states before.
+func (o *Owner) MadeFrom(state [sha256.Size]byte, generation uint64) bool {
+	return slices.Contains(o.ledger.before, state) || o.ledger.generation > generation+PastStates
+}
+
+// Before are the states that this one was made from, the newest first, as far as the
+// ledger knows.
+func (o *Owner) Before() [][sha256.Size]byte { return slices.Clone(o.ledger.before) }
 
 // Records is the number of records that can be found.
 func (o *Owner) Records() int { return o.scheme.Live() }

@@ -7,6 +7,7 @@ import (
 	"cpar/internal/hint"
 	"cpar/user/feature"
 	"cpar/user/internal/index"
+	"cpar/user/internal/sealed"
 	"cpar/user/internal/seed"
 	"cpar/user/rank"
 	"cpar/user/vector"
@@ -71,9 +72,14 @@ func (o *Owner) serves(p cpar.Params) error {
 	return hint.Add(fmt.Errorf("%w: the index has no forest", cpar.ErrInput), "ask with --search ivf, or --scheme capia where it has no inverted file either")
 }
 
+// ErrRefused is the error of a reply of scheme sealed whose scores the cloud has altered
+// (ErrCloud too). Nothing that the cloud could see may depend on it: SECURITY.md.
+var ErrRefused = sealed.ErrRefused
+
 // Neighbours reads a reply, nil where nothing was asked: the nearest records with
 // their distances, nearest first. It refuses a reply that does not answer the
-// request (ErrCloud) or whose keywords were altered (ErrCorrupt).
+// request (ErrCloud), whose scores were altered (ErrRefused), or whose keywords were
+// (ErrCorrupt).
 func (p *Pending) Neighbours(a *cpar.Reply) ([]rank.Neighbour, error) {
 	near, err := p.reading.Read(a)
 	if err != nil {

@@ -32,10 +32,10 @@ func TestPinnedIndex(t *testing.T) {
 	key := testKey()
 	copy(key.secret[:], "a fixed key for this test only..")
 	for name, want := range map[cpar.Scheme]string{
-		cpar.SchemeCPAR:   "9ea3e150aa1e8862",
-		cpar.SchemeCAPIA:  "f03a53273e819e4c",
-		cpar.SchemeSealed: "7bd08869f22f439c",
-		cpar.SchemeLocal:  "a66051bdfdf84c7e",
+		cpar.SchemeCPAR:   "4f6aa7a15d75bb1c",
+		cpar.SchemeCAPIA:  "cb6f9c9a1e799e1d",
+		cpar.SchemeSealed: "05f0c0d32b6fa094",
+		cpar.SchemeLocal:  "1ac49261711d2bf9",
 	} {
 		_, folder := build(t, key, madeImages(30, 1), Options{Scheme: name, testOnlyRand: rand.NewChaCha8([32]byte{1})})
 		m, err := indexdir.ReadManifest(folder)

@@ -177,9 +177,8 @@ func (s *state) vectorSegments() (list []cpar.Segment, bytes uint64) {
 // write writes the next state: a ledger that change makes of this one's, and what
 // begin makes of its index.
 func (s *state) write(ctx context.Context, change func(l *ledger) error, begin func(x *index.Index) (*rows.Builder, error)) error {
-	l := *s.owner.ledger
-	l.generation++
-	if err := change(&l); err != nil {
+	l := s.owner.ledger.after()
+	if err := change(l); err != nil {
 		return err
 	}
 	if err := l.checkNonces(); err != nil {
@@ -198,7 +197,7 @@ func (s *state) write(ctx context.Context, change func(l *ledger) error, begin f
 		m.Segments, _ = s.vectorSegments()
 	}
 	s.writer.Manifest = m
-	next := newOwner(&l, x, b)
+	next := newOwner(l, x, b)
 	if err := next.write(ctx, s.writer, b); err != nil {
 		return err
 	}

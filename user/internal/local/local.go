@@ -63,7 +63,8 @@ func (s *cipher) binding(block uint32) []byte {
 // Encrypt encrypts blocks: a count, up to LocalBlockRecords records, and zeros for
 // those that are not there.
 func (s *cipher) Encrypt(_ int, units []rows.Rows, fresh seed.Secret) ([]byte, error) {
-	le, nonces := binary.LittleEndian, seed.New(fresh)
+	// A block is bound to its number: the same nonce must not serve two.
+	le, nonces := binary.LittleEndian, seed.New(fresh.Derive("block", seed.Number(uint64(s.next))))
 	var out []byte
 	plain := make([]byte, s.bytes()-box.Overhead)
 	for _, u := range units {

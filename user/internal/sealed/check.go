@@ -101,7 +101,7 @@ func (c *checkSums) equal(o checkSums) bool {
 	return c.addend == o.addend && slices.Equal(c.vector, o.vector)
 }
 
-// errRefused must not lead anybody to do something that the cloud could see, such
+// ErrRefused must not lead anybody to do something that the cloud could see, such
 // as to push again: it could alter replies a little and watch which are refused.
-var errRefused = hint.Add(fmt.Errorf("%w: its scores are not those of the index", cpar.ErrCloud),
+var ErrRefused = hint.Add(fmt.Errorf("%w: its scores are not those of the index", cpar.ErrCloud),
 	"this photo gets no keywords; go on as if it had, and let nothing show that it did not. See SECURITY.md, on refused replies")

@@ -252,7 +252,7 @@ func (s *cipher) Request(u []int16, fresh seed.Secret) (*cpar.Request, func(*cpa
 		}
 		scores, err := once.Scores(hints, r, runtime.GOMAXPROCS(0))
 		if err == nil && !s.check.fit(s.rho, scores, u) {
-			err = errRefused
+			err = ErrRefused
 		}
 		return scores, err
 	}
