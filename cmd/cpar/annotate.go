@@ -145,6 +145,8 @@ seen, or another index of your key than the one in use, annotate stops (exit cod
 before anything is sent. An index that you have built anew is named once with --index.
 One of a scheme that shows the cloud distances must be allowed for the key (cpar key
 allow) and named each time. cpar card takes what this device has seen to another.
+A reply that was tampered with is named beside its photo and changes nothing else, not
+even the exit code: the cloud must not see that it was noticed.
 
 The number beside a keyword says how sure it is. An index with a calibrated ranker
 (cpar build --profile learned or network, or --ranker calibrated) gives the probability
@@ -213,45 +215,61 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	for i, path := range paths {
 		photos[i] = device.File(path)
 	}
-	all := []annotated{}
-	var first error
-	failed := 0
-	w := device.Walk{Params: f.params, Ranking: f.ranking, Done: func(some []device.Annotated) {
-		for _, done := range some {
-			if done.Err != nil {
-				failed++
-				first = worse(first, fmt.Errorf("%s: %w", done.Photo, done.Err))
-			}
-			all = append(all, annotatedOf(done))
-			if !f.asJSON {
-				all[len(all)-1].print(cmd)
-			}
-		}
-		report.Report("annotate", len(all), len(photos))
-	}}
+	w := device.Walk{Params: f.params, Ranking: f.ranking, Progress: report}
 	if f.saveRequests != "" {
 		w.Sending = func(i int, q *cpar.Request) error { return saveRequest(f.saveRequests, i, q) }
 	}
-	_, broken := x.Annotate(cmd.Context(), photos, w)
-	if !x.Scheme().CloudSearches() && broken == nil && failed < len(photos) && !f.asJSON {
+	all, broken := x.Annotate(cmd.Context(), photos, w)
+	if !x.Scheme().CloudSearches() && broken == nil && !f.asJSON {
 		fmt.Fprintln(cmd.ErrOrStderr(), "note: searched on this machine, bytes_sent 0")
 	}
 	// What is done is paid for, whatever came afterwards.
-	if f.asJSON && (broken == nil || len(all) > 0) {
-		if err := writeJSON(cmd.OutOrStdout(), all); err != nil {
+	if broken == nil || len(all) > 0 {
+		if err := f.print(cmd, all); err != nil {
 			return err
 		}
 	}
 	if broken != nil {
 		return broken
 	}
-	return partly(failed, len(photos), first)
+	return failures(all)
+}
+
+// print prints what came of photos.
+func (f *annotateFlags) print(cmd *cobra.Command, all []device.Annotated) error {
+	out := make([]annotated, len(all))
+	for i, a := range all {
+		if out[i] = annotatedOf(a); !f.asJSON {
+			out[i].print(cmd)
+		}
+	}
+	if f.asJSON {
+		return writeJSON(cmd.OutOrStdout(), out)
+	}
+	return nil
+}
+
+// failures is the error of photos that failed. A reply that was refused is none: what
+// a script does after an exit code, the cloud may see.
+func failures(all []device.Annotated) error {
+	var first error
+	failed := 0
+	for _, a := range all {
+		if a.Err != nil && !errors.Is(a.Err, user.ErrRefused) {
+			failed++
+			first = worse(first, fmt.Errorf("%s: %w", a.Photo, a.Err))
+		}
+	}
+	return partly(failed, len(all), first)
 }
 
 // notes tells of what may surprise.
 func (f *annotateFlags) notes(cmd *cobra.Command, x *device.Index) {
 	if f.asJSON {
 		return
+	}
+	if !user.Hides(x.Scheme()) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: scheme %v shows the cloud distances and which photos are near; sealed shows neither (SECURITY.md)\n", x.Scheme())
 	}
 	if _, needed := x.Profile().Network(); !needed && cmd.Flags().Changed("model") {
 		f.model.unused(cmd.ErrOrStderr(), x.Profile().Kind().String(), "")

@@ -12,7 +12,7 @@ import (
 
 func cardCommand() *cobra.Command {
 	var keys keyFlags
-	var dryRun, asJSON bool
+	var force, dryRun, asJSON bool
 	c := &cobra.Command{
 		Use:   "card [CARD]",
 		Short: "tell another device which state of an index is the newest",
@@ -39,7 +39,7 @@ A new device that is not given a card believes what a cloud shows it first.`,
 			}
 			if len(args) == 1 {
 				if !dryRun {
-					if err := d.AcceptCard(key, card); err != nil {
+					if err := d.AcceptCard(key, card, force); err != nil {
 						return err
 					}
 				}
@@ -48,7 +48,7 @@ A new device that is not given a card believes what a cloud shows it first.`,
 					if dryRun {
 						verb = "this device would accept"
 					}
-					fmt.Fprintf(cmd.OutOrStdout(), "%s index %v in generation %d, or a later one\n", verb, card.Origin, card.Generation)
+					fmt.Fprintf(cmd.OutOrStdout(), "%s index %v in generation %d, or a later one, with key %.8s…\n", verb, card.Origin, card.Generation, key.Fingerprint())
 				})
 			}
 			seen, ok, err := d.InUse(key)
@@ -62,6 +62,7 @@ A new device that is not given a card believes what a cloud shows it first.`,
 		},
 	}
 	keys.add(c)
+	c.Flags().BoolVar(&force, "force", false, "take a card that is older or other than what this device has seen")
 	dryRunFlag(c, &dryRun)
 	jsonFlag(c, &asJSON)
 	return c

@@ -61,7 +61,7 @@ func runCloud() int {
 //	was FILE                    set $WAS to the index that a compaction, as JSON, has replaced
 //	otherkey FROM TO            copy an unencrypted key file, with a comment at its head
 //	byname                      call the cloud localhost in $CLOUD
-//	takecard FILE               run cpar card with what a file says
+//	wordof NAME FILE            set variable NAME to what a file says
 //	copytree FROM TO            copy a folder to one that does not exist yet
 //	limited BLOCKS COMMAND…     run a command that can write no larger files, as exits 8
 //	json FILE PATH…             print what is at a path of a JSON file
@@ -84,7 +84,7 @@ func TestStories(t *testing.T) {
 			"exits": exits, "serve": serve, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
 			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "json": jsonPath, "leaks": leaks,
 			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "interrupt": interrupt, "emptydir": emptyDir,
-			"otherkey": otherKey, "byname": byName, "takecard": takeCard,
+			"otherkey": otherKey, "byname": byName, "wordof": wordOf,
 		},
 	})
 }

@@ -50,17 +50,19 @@ to replace it (exit code 7) unless --force is given.`,
 			if err != nil {
 				return err
 			}
+			pushed := device.Pushed{Manifest: m}
 			if !dryRun {
 				this, err := device.This()
 				if err != nil {
 					return err
 				}
 				opt.Progress = bar.On(cmd.ErrOrStderr())
-				if m, err = this.Push(cmd.Context(), client, args[0], opt); err != nil {
+				if pushed, err = this.Push(cmd.Context(), client, args[0], opt); err != nil {
 					return err
 				}
 			}
-			result := map[string]any{"id": m.ID, "bytes": m.Bytes(), "cloud": client.URL(), "dry_run": dryRun}
+			m = pushed.Manifest
+			result := map[string]any{"id": m.ID, "bytes": m.Bytes(), "cloud": client.URL(), "remembered": pushed.Remembered, "dry_run": dryRun}
 			if replaces != "" {
 				result["replaces"] = opt.Replaces
 			}
@@ -70,13 +72,13 @@ to replace it (exit code 7) unless --force is given.`,
 					verb = "would push"
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s index %v (%s) to %s\n", verb, m.ID, size(m.Bytes()), client.URL())
-				if !dryRun {
-					named := ""
-					if !user.Hides(m.Scheme) {
-						named = fmt.Sprintf(" --index %v", m.ID)
-					}
-					next(cmd, "cpar annotate PHOTO --cloud %s%s", client.URL(), named)
+				if dryRun {
+					return
 				}
+				if !pushed.Remembered {
+					fmt.Fprintln(cmd.ErrOrStderr(), "note: this device has not made this state, so it does not count as seen; annotate a photo to remember it")
+				}
+				nextAnnotate(cmd, client.URL(), pushed)
 			})
 		},
 	}
@@ -86,4 +88,16 @@ to replace it (exit code 7) unless --force is given.`,
 	dryRunFlag(c, &dryRun)
 	jsonFlag(c, &asJSON)
 	return c
+}
+
+// nextAnnotate prints the command that asks about a photo in an index that was pushed.
+func nextAnnotate(cmd *cobra.Command, cloud string, p device.Pushed) {
+	named := ""
+	if p.InUse == nil || *p.InUse != p.Origin {
+		named = fmt.Sprintf(" --index %v", p.Manifest.ID)
+	}
+	if p.InUse != nil && named != "" && user.Hides(p.Manifest.Scheme) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: this device still asks index %v; the next command makes it ask the new one from then on\n", *p.InUse)
+	}
+	next(cmd, "cpar annotate PHOTO --cloud %s%s", cloud, named)
 }

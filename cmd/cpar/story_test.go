@@ -406,6 +406,6 @@ func byName(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("CLOUD", strings.Replace(ts.Getenv("CLOUD"), "127.0.0.1", "localhost", 1))
 }
 
-func takeCard(ts *testscript.TestScript, _ bool, args []string) {
-	exits(ts, false, []string{"0", "cpar", "card", strings.TrimSpace(ts.ReadFile(args[0]))})
+func wordOf(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile(args[1])))
 }

@@ -3,9 +3,11 @@ package device
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"cpar"
+	"cpar/internal/progress"
 	"cpar/user"
 	"cpar/user/feature"
 	"cpar/user/picture"
@@ -44,8 +46,8 @@ type Walk struct {
 	// Sending, if not nil, is told of every request before it is sent; number counts
 	// the photos.
 	Sending func(number int, q *cpar.Request) error
-	// Done, if not nil, is told of photos in their order, some at a time.
-	Done func([]Annotated)
+	// Progress is told how many photos are done, never which nor how they fared.
+	Progress progress.Func
 }
 
 // Annotated is one photo at the end of its way, or what went wrong with it.
@@ -73,16 +75,15 @@ type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 //	         the owner's machine           ║     the cloud     ║  the owner's machine
 //
 // An error of its own is the cloud's or the person's, not a photo's; what was done
-// until then is returned with it.
+// until then is returned with it. No photo's fate is told before the last was asked
+// about: a person who saw a reply refused and stopped would tell the cloud.
 func (x *Index) Annotate(ctx context.Context, photos []Photo, w Walk) ([]Annotated, error) {
 	var all []Annotated
 	for len(all) < len(photos) {
 		group := photos[len(all):min(len(all)+x.batch(), len(photos))]
 		some, err := x.annotateGroup(ctx, group, len(all), w)
 		all = append(all, some...)
-		if w.Done != nil {
-			w.Done(some)
-		}
+		w.Progress.Report("annotate", len(all), len(photos))
 		if err != nil {
 			return all, err // the next photos would fare no better
 		}
@@ -90,33 +91,26 @@ func (x *Index) Annotate(ctx context.Context, photos []Photo, w Walk) ([]Annotat
 	return all, nil
 }
 
-// tries is how often photos are asked about while somebody updates the index.
-const tries = 3
-
 // annotateGroup takes some photos the whole way; number counts from the first photo of the walk.
 //
 // What is held at home, to read replies with, belongs to one state of the index. So
 // the cloud is asked afterwards whether another device has updated the index
 // meanwhile; then the new state is fetched and everything asked anew, with new
 // requests. What the cloud is asked depends on its manifest alone, never on whether
-// a reply could be read: one that it has altered must not be answered by another
-// behaviour.
+// a reply could be read, nor on how long that took: one that it has altered must not be
+// answered by another behaviour. So replies are read when all this is over.
 func (x *Index) annotateGroup(ctx context.Context, photos []Photo, number int, w Walk) ([]Annotated, error) {
 	all, err := x.askOnce(ctx, photos, number, w)
-	if x.home == nil || !x.Scheme().CloudSearches() || len(x.Needs(x.Manifest)) == 0 {
-		return all, err
-	}
-	for range tries - 1 {
+	for range x.tries() {
 		moved, e := x.reopenIfMoved(ctx)
-		if e != nil {
-			return all, cmp.Or(err, e)
-		}
-		if !moved {
+		if e != nil || !moved {
+			err = cmp.Or(err, e)
 			break
 		}
 		next, e := x.askOnce(ctx, photos, number, w)
 		if e != nil && len(next) < len(all) {
-			return all, e
+			err = e
+			break
 		}
 		for i := range min(len(next), len(all)) {
 			next[i].Sent += all[i].Sent
@@ -124,7 +118,23 @@ func (x *Index) annotateGroup(ctx context.Context, photos []Photo, number int, w
 		}
 		all, err = next, e
 	}
-	return all, err
+	done := make([]Annotated, len(all))
+	for i, a := range all {
+		if a.Err == nil {
+			a.Err = a.read(w.Ranking)
+		}
+		done[i] = a.Annotated
+	}
+	return done, err
+}
+
+// tries is how often photos are asked about once more while somebody updates the
+// index.
+func (x *Index) tries() int {
+	if x.home == nil || !x.Scheme().CloudSearches() || len(x.Needs(x.Manifest)) == 0 {
+		return 0
+	}
+	return 2
 }
 
 // reopenIfMoved reports whether the index at the cloud is in another state than the one
@@ -139,8 +149,8 @@ func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
 }
 
 // askOnce asks about photos in the state of the index that is open. What is returned
-// beside an error are the photos that were done with.
-func (x *Index) askOnce(ctx context.Context, photos []Photo, number int, w Walk) ([]Annotated, error) {
+// beside an error are the photos whose replies came, or that failed before.
+func (x *Index) askOnce(ctx context.Context, photos []Photo, number int, w Walk) ([]*asking, error) {
 	params := x.DefaultParams()
 	if w.Params != nil {
 		var err error
@@ -148,36 +158,28 @@ func (x *Index) askOnce(ctx context.Context, photos []Photo, number int, w Walk)
 			return nil, err
 		}
 	}
-	all := make([]asking, len(photos))
-	var asked []*asking
+	var all, asked []*asking
 	for i, photo := range photos {
-		all[i].Photo = photo.Name
-		all[i].Err = x.prepare(&all[i], photo, params, number+i, w)
-		if all[i].Err == nil && all[i].request != nil {
-			asked = append(asked, &all[i])
+		a := &asking{Annotated: Annotated{Photo: photo.Name}, in: x.Owner, records: x.Manifest.Records}
+		a.Err = x.prepare(a, photo, params, number+i, w)
+		if all = append(all, a); a.Err == nil && a.request != nil {
+			asked = append(asked, a)
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 	}
 	err := x.ask(ctx, asked)
-	var done []Annotated
-	for i := range all {
-		a := &all[i]
-		if a.Err == nil && a.request != nil && a.reply == nil {
-			continue // an error ended the asking
-		}
-		if a.Err == nil {
-			a.Err = x.read(a, w.Ranking)
-		}
-		done = append(done, a.Annotated)
-	}
-	return done, err
+	return slices.DeleteFunc(all, func(a *asking) bool {
+		return a.Err == nil && a.request != nil && a.reply == nil // an error ended the asking
+	}), err
 }
 
 // asking is one photo on its way.
 type asking struct {
 	Annotated
+	in      *user.Owner   // the state that was asked
+	records uint32        // and how many records that has
 	request *cpar.Request // nil where nothing is asked
 	reply   *cpar.Reply
 }
@@ -212,14 +214,14 @@ func (x *Index) prepare(a *asking, photo Photo, params cpar.Params, number int, 
 // read decrypts a reply and ranks its keywords. A reply that is refused is the
 // failure of this photo: the others are asked about all the same, so that the cloud
 // does not learn of it.
-func (x *Index) read(a *asking, ranking user.Ranking) (err error) {
+func (a *asking) read(ranking user.Ranking) (err error) {
 	begun := time.Now()
-	a.Visited = x.Manifest.Records // where the reply need not say
+	a.Visited = a.records // where the reply need not say
 	if a.reply != nil && a.reply.Visited > 0 {
 		a.Visited, a.Touched = a.reply.Visited, a.reply.Touched
 	}
 	if a.Near, err = a.Pending.Neighbours(a.reply); err == nil {
-		a.Keywords, err = x.Rank(a.Near, ranking)
+		a.Keywords, err = a.in.Rank(a.Near, ranking)
 	}
 	a.Took.Read = time.Since(begun)
 	return err

@@ -48,11 +48,17 @@ func ParseCard(card string) (s IndexState, err error) {
 }
 
 // AcceptCard takes over the card of another device: from now on an older state, another
-// state of the same generation, or another index is refused.
-func (d *Device) AcceptCard(key *user.Key, s IndexState) error {
+// state of the same generation, or another index is refused. A card that is not newer
+// than what was seen here is refused unless forced.
+func (d *Device) AcceptCard(key *user.Key, s IndexState, force bool) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
-		if before, known := m.Seen[s.Origin.String()]; known && (before.Generation > s.Generation || before.Generation == s.Generation && before.State != s.State) {
-			return fmt.Errorf("taking a card: %w: this device has seen generation %d, state %.8v…", cpar.ErrInput, before.Generation, before.State)
+		before, known := m.Seen[s.Origin.String()]
+		if known && !force && (before.Generation > s.Generation || before.Generation == s.Generation && before.State != s.State) {
+			return hint.Add(fmt.Errorf("taking a card: %w: this device has seen generation %d, state %.8v…", cpar.ErrInput, before.Generation, before.State),
+				"if the state on the card is the right one, pass --force")
+		}
+		if before.State == s.State {
+			s.ID = before.ID
 		}
 		m.Seen[s.Origin.String()], m.InUse = s, &s.Origin
 		return nil

@@ -165,11 +165,11 @@ func (s *site) before() *site {
 
 func (w *world) push(d *Device, c *site, folder string, o PushOptions) *cpar.Manifest {
 	w.t.Helper()
-	m, err := d.Push(w.t.Context(), c.Client, folder, o)
+	p, err := d.Push(w.t.Context(), c.Client, folder, o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return m
+	return p.Manifest
 }
 
 // update adds a photo to an index, as cpar add does.

@@ -18,6 +18,8 @@ type made struct {
 	IndexState
 	// Parent is the digest of the manifest of the state before; zero for a build.
 	Parent cpar.Digest `json:"parent"`
+	// Before are the states that it was made from, as its ledger knows them.
+	Before []cpar.Digest `json:"before,omitempty"`
 }
 
 // digestOf names a state by its manifest.
@@ -41,6 +43,9 @@ func (d *Device) Made(key *user.Key, folder string, before *cpar.Manifest) error
 		return err
 	}
 	m := made{Key: key.Fingerprint(), Scheme: o.Scheme(), IndexState: stateOf(o)}
+	for _, state := range o.Before() {
+		m.Before = append(m.Before, state)
+	}
 	if before != nil {
 		if m.Parent = digestOf(before); m.Parent == digestOf(now) {
 			return nil // nothing was to be done

@@ -26,7 +26,7 @@ func (d *Device) memoryFile(fingerprint string) string {
 	return filepath.Join(d.State, "keys", fingerprint)
 }
 
-// withMemory reads what is remembered of a key, lets work withMemory it, and keeps the
+// withMemory reads what is remembered of a key, lets work change it, and keeps the
 // result. A file that cannot be read is not taken for none: a cloud must not be let
 // off.
 func (d *Device) withMemory(fingerprint string, work func(*memory) error) error {
@@ -58,14 +58,15 @@ func (d *Device) withMemory(fingerprint string, work func(*memory) error) error 
 
 func unreadable(path string, err error) error {
 	return hint.Add(fmt.Errorf("reading what was seen before: %w: %s: %w", cpar.ErrCorrupt, path, err),
-		"remove the file if you trust the cloud to show the newest state now")
+		"remove the file if you trust the cloud to show the newest state now; what the key may be used with is then what its own file says")
 }
 
 // pushed remembers a state that this device has made and pushed, if it is newer than
-// what was seen. The first index that hides distances becomes the one in use.
-func (m *memory) pushed(s made) {
+// what was seen or the person has forced it. The first index that hides distances
+// becomes the one in use.
+func (m *memory) pushed(s made, forced bool) {
 	now := s.IndexState
-	if now.Generation >= m.Seen[now.Origin.String()].Generation {
+	if forced || now.Generation >= m.Seen[now.Origin.String()].Generation {
 		m.Seen[now.Origin.String()] = now
 	}
 	if m.InUse == nil && user.Hides(s.Scheme) {

@@ -105,11 +105,13 @@ func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpa
 	}
 	switch {
 	case len(list) == 1:
-		return list[0].ID, nil
+		return list[0].ID, nil // which may have taken the place of the one in use
 	case len(list) == 0:
 		return id, hint.Add(fmt.Errorf("%w: the cloud at %s has no index", cpar.ErrInput, cloud.URL()), "push one with: cpar push INDEX --cloud %s", cloud.URL())
+	case ok:
+		return id, fmt.Errorf("choosing one of %d indexes: %w", len(list), otherIndex(used.Origin))
 	}
-	return id, hint.Add(fmt.Errorf("%w: the cloud at %s has %d indexes", cpar.ErrInput, cloud.URL(), len(list)), "choose one with --index, for example --index %v", list[0].ID)
+	return id, hint.Add(fmt.Errorf("%w: the cloud at %s has %d indexes", cpar.ErrInput, cloud.URL(), len(list)), "choose one with --index; %s", whereIDs)
 }
 
 // open opens index id as the cloud has it now.
@@ -137,14 +139,27 @@ func (h *home) open(ctx context.Context, id cpar.IndexID) (o *user.Owner, m *cpa
 }
 
 func (h *home) openOnce(ctx context.Context, id cpar.IndexID) (o *user.Owner, m *cpar.Manifest, fetched uint64, err error) {
+	named, what := h.opt.Index == id, "opening the index that the cloud offers"
+	if named { // else the id is the cloud's word, for nobody to type
+		what = fmt.Sprintf("opening index %v", id)
+	}
 	if m, err = h.cloud.Manifest(ctx, id); err != nil {
 		return nil, nil, 0, err
 	}
-	if o, err = h.ledger(ctx, m); err != nil {
-		return nil, nil, 0, err
+	if m.ID != id {
+		return nil, nil, 0, fmt.Errorf("%s: %w: its manifest has another id", what, cpar.ErrCloud)
 	}
-	if err := h.device.checkSeen(h.key, o, h.opt.Index == id); err != nil {
-		return nil, nil, 0, fmt.Errorf("opening index %v: %w", id, err)
+	o, err = h.ledger(ctx, m)
+	switch {
+	case errors.Is(err, user.ErrNotAllowed) && !named:
+		err = weakIndex() // the person did not ask for it, and must not be told to allow it
+	case err != nil:
+		return nil, nil, 0, err
+	default:
+		err = h.device.checkSeen(h.key, o, named)
+	}
+	if err != nil {
+		return nil, nil, 0, fmt.Errorf("%s: %w", what, err)
 	}
 	if h.opt.Ready != nil {
 		if err := h.opt.Ready(o); err != nil {
@@ -164,7 +179,7 @@ const maxLedgerBytes = 64 << 20
 func (h *home) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, error) {
 	s, ok := m.Segment(cpar.SegmentLedger)
 	if !ok || s.Bytes > maxLedgerBytes {
-		return nil, fmt.Errorf("opening index %v: %w: it has no ledger, or one of %d bytes", m.ID, cpar.ErrCorrupt, s.Bytes)
+		return nil, fmt.Errorf("opening an index: %w: it has no ledger, or one of %d bytes", cpar.ErrCorrupt, s.Bytes)
 	}
 	path := h.device.cached("ledgers", m.ID.String())
 	encrypted, fresh, err := h.fetch(ctx, m.ID, s, path, func(int) {})

@@ -22,46 +22,71 @@ type PushOptions struct {
 	Progress progress.Func
 }
 
+// Pushed says what became of a push.
+type Pushed struct {
+	Manifest *cpar.Manifest
+	// Origin is the id that survives compaction; zero where the state was not made here.
+	Origin cpar.IndexID
+	// Remembered: the state counts as seen. It does if this device has made it.
+	Remembered bool
+	// InUse is the origin of the index that photos are asked about in where none is
+	// named; nil where none is, or where the state was not made here.
+	InUse *cpar.IndexID
+}
+
 // Push sends the index in a folder to a cloud and remembers its state as seen, so
 // that a cloud that goes back to the one before is found out. It refuses to put it
 // in the place of a state that it was not made from on this device: another device may
 // have added photos to that. All that is sent is encrypted; no key is needed.
-func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder string, opt PushOptions) (*cpar.Manifest, error) {
+func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder string, opt PushOptions) (p Pushed, err error) {
 	m, err := indexdir.ReadManifest(folder)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	replaced := []cpar.IndexID{m.ID}
-	if opt.Replaces != (cpar.IndexID{}) {
-		replaced = append(replaced, opt.Replaces)
+	mine, here, err := d.madeHere(digestOf(m))
+	if err != nil {
+		return p, err
 	}
 	if !opt.Force {
-		for _, id := range replaced {
-			if err := d.checkReplaced(ctx, client, id, m); err != nil {
-				return nil, err
-			}
+		if err := d.checkPush(ctx, client, m, mine, opt.Replaces); err != nil {
+			return p, err
 		}
 	}
-	if m, err = client.Push(ctx, folder, func(done, total int64) {
+	if p.Manifest, err = client.Push(ctx, folder, func(done, total int64) {
 		opt.Progress.Report("push, kB", int(done/1000), int(total/1000))
 	}); err != nil {
-		return nil, err
+		return p, err
 	}
-	if mine, ok, err := d.madeHere(digestOf(m)); err != nil {
-		return nil, err
-	} else if ok {
-		if err := d.withMemory(mine.Key, func(mem *memory) error { mem.pushed(mine); return nil }); err != nil {
-			return nil, err
+	p.Origin = mine.Origin
+	if p.Remembered = here && digestOf(p.Manifest) == digestOf(m); p.Remembered {
+		err := d.withMemory(mine.Key, func(mem *memory) error {
+			mem.pushed(mine, opt.Force)
+			p.InUse = mem.InUse
+			return nil
+		})
+		if err != nil {
+			return p, err
 		}
 	}
 	if opt.Replaces != (cpar.IndexID{}) {
 		d.forget(opt.Replaces)
 		// One that is gone already is no mistake: a push may have been broken off.
 		if err := client.Delete(ctx, opt.Replaces); err != nil && !errors.Is(err, cparhttp.ErrNotFound) {
-			return nil, err
+			return p, err
 		}
 	}
-	return m, nil
+	return p, nil
+}
+
+// checkPush refuses a push that would undo an update.
+func (d *Device) checkPush(ctx context.Context, client *cparhttp.Client, m *cpar.Manifest, mine made, replaces cpar.IndexID) error {
+	if err := d.checkPushed(mine); err != nil {
+		return err
+	}
+	if err := d.checkReplaced(ctx, client, m.ID, m); err != nil || replaces == (cpar.IndexID{}) {
+		return err
+	}
+	return d.checkReplaced(ctx, client, replaces, m)
 }
 
 // checkReplaced refuses to put state m in the place of what the cloud has under id,
@@ -79,5 +104,7 @@ func (d *Device) checkReplaced(ctx context.Context, client *cparhttp.Client, id 
 		return err
 	}
 	return hint.Add(fmt.Errorf("pushing: %w: the cloud at %s has index %v in a state that this folder was not made of here; another device may have added photos to it", cpar.ErrCloud, client.URL(), id),
-		"add what is new to a copy of the folder that was pushed last, and push that; or pass --force to replace what is there")
+		replacing)
 }
+
+const replacing = "add what is new to a copy of the folder that was pushed last, and push that; or pass --force to replace what is there"

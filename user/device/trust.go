@@ -2,53 +2,99 @@ package device
 
 import (
 	"fmt"
+	"slices"
 
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/user"
 )
 
-// checkSeen holds what a cloud offers against what was seen, and remembers it. named says
-// that the person named the index, which retires the one that was in use. Nothing
-// was sent to the cloud that depends on a photo before.
+// checkSeen holds what a cloud offers against what was seen, and remembers it. named
+// says that the person named the index, which retires the one that was in use. Nothing
+// that depends on a photo was sent to the cloud before. Hints pass on no id that the
+// cloud chose.
 func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
-	now := stateOf(o)
+	now, hides := stateOf(o), user.Hides(o.Scheme())
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
-		before, known := m.Seen[now.Origin.String()]
 		switch {
+		case !hides && !named:
+			return weakIndex()
 		case m.InUse != nil && *m.InUse != now.Origin && !named:
-			return hint.Add(fmt.Errorf("%w: it offers another index of this key than the one in use (%v)", cpar.ErrCloud, *m.InUse),
-				"if you have built the collection anew, name the index once: --index %v", now.ID)
-		case !user.Hides(o.Scheme()) && !named:
-			return hint.Add(fmt.Errorf("%w: it offers an index of scheme %v, which shows it distances", cpar.ErrCloud, o.Scheme()),
-				"if that is what you want, name it: --index %v", now.ID)
-		case known && now.Generation < before.Generation && now.ID != before.ID:
-			return hint.Add(fmt.Errorf("%w: another index has taken its place (%v), and the cloud still offers it", cpar.ErrCloud, before.ID),
-				"push the index that was compacted")
-		case known && now.Generation < before.Generation:
-			return hint.Add(fmt.Errorf("%w: it has generation %d, and generation %d was seen before", cpar.ErrCloud, now.Generation, before.Generation),
-				"the cloud shows an old state; push the index again")
-		case known && now.Generation == before.Generation && now.State != before.State:
-			return hint.Add(fmt.Errorf("%w: it is another state of generation %d than was seen before", cpar.ErrCloud, now.Generation),
-				"two devices have updated copies of one index, or the cloud shows what it should not: update the right folder once more and push it")
+			return otherIndex(*m.InUse)
+		}
+		if before, known := m.Seen[now.Origin.String()]; known {
+			if err := before.follows(now, o); err != nil {
+				return err
+			}
 		}
 		m.Seen[now.Origin.String()] = now
-		if user.Hides(o.Scheme()) { // others must be named each time
+		if hides { // others must be named each time
 			m.InUse = &now.Origin
 		}
 		return nil
 	})
 }
 
-// checkFolder refuses an index folder in an older state than one that was seen: a
-// copy that was put back. What it would become could not be told from the cloud's
-// going back.
+// whereIDs tells where a person finds an id that no cloud has chosen.
+const whereIDs = "cpar build and cpar push print the id"
+
+// weakIndex is the error of a cloud that offers an index which nobody named.
+func weakIndex() error {
+	return hint.Add(fmt.Errorf("%w: it offers an index of a scheme that shows it distances", cpar.ErrCloud),
+		"if you built it and know what it shows (SECURITY.md), name it each time with --index; %s", whereIDs)
+}
+
+// otherIndex is the error of a cloud that does not offer the index in use.
+func otherIndex(used cpar.IndexID) error {
+	return hint.Add(fmt.Errorf("%w: it offers another index of this key than the one in use (%v)", cpar.ErrCloud, used),
+		"if you have built the collection anew, name the new index once with --index; %s", whereIDs)
+}
+
+// follows refuses a state that the one seen before did not lead to.
+func (before IndexState) follows(now IndexState, o *user.Owner) error {
+	switch {
+	case now.Generation < before.Generation && now.ID != before.ID:
+		return hint.Add(fmt.Errorf("%w: another index has taken its place (%v), and the cloud still offers it", cpar.ErrCloud, before.ID),
+			"push the index that was compacted")
+	case now.Generation < before.Generation:
+		return hint.Add(fmt.Errorf("%w: it has generation %d, and generation %d was seen before", cpar.ErrCloud, now.Generation, before.Generation),
+			"the cloud shows an old state; push the index again")
+	case now.Generation == before.Generation && now.State != before.State:
+		return hint.Add(fmt.Errorf("%w: it is another state of generation %d than was seen before", cpar.ErrCloud, now.Generation), forked)
+	case now.Generation > before.Generation && !o.MadeFrom(before.State, before.Generation):
+		return hint.Add(fmt.Errorf("%w: generation %d was not made from the state of generation %d that was seen before", cpar.ErrCloud, now.Generation, before.Generation), forked)
+	}
+	return nil
+}
+
+const forked = "two devices have updated copies of one index, or the cloud shows what it should not. " +
+	"If you trust the device that pushed it: cpar card there, and cpar card CARD --force here"
+
+// checkFolder refuses to update an index folder that does not follow the state that was
+// seen: a copy that was put back, or one that another device has gone past. What it
+// would become could not be told from the cloud's going back.
 func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
-		if before := m.Seen[o.Origin().String()]; o.Generation() < before.Generation {
-			return hint.Add(fmt.Errorf("%w: it is an older state than was pushed before", cpar.ErrInput),
+		before, known := m.Seen[o.Origin().String()]
+		if known && before.follows(stateOf(o), o) != nil {
+			return hint.Add(fmt.Errorf("%w: generation %d in it does not follow generation %d, which was seen or pushed before", cpar.ErrInput, o.Generation(), before.Generation),
 				"update the folder that was pushed last; or build the index again")
 		}
 		return nil
+	})
+}
+
+// checkPushed refuses to push a state that does not follow the one that was seen: it
+// would undo an update, whatever the cloud says that it has.
+func (d *Device) checkPushed(mine made) error {
+	if mine.Key == "" { // not made here: checkReplaced refuses it where it replaces anything
+		return nil
+	}
+	return d.withMemory(mine.Key, func(m *memory) error {
+		before, known := m.Seen[mine.Origin.String()]
+		if !known || mine.State == before.State || slices.Contains(mine.Before, before.State) || mine.Generation > before.Generation+user.PastStates {
+			return nil
+		}
+		return hint.Add(fmt.Errorf("pushing: %w: generation %d in the folder does not follow the state of generation %d that this device has seen", cpar.ErrCloud, mine.Generation, before.Generation), replacing)
 	})
 }

@@ -92,9 +92,9 @@ func TestWalk(t *testing.T) {
 		}
 		var told, requests int
 		all, err := x.Annotate(t.Context(), photos, Walk{
-			Ranking: user.Ranking{Most: 2},
-			Sending: func(int, *cpar.Request) error { requests++; return nil },
-			Done:    func(some []Annotated) { told += len(some) },
+			Ranking:  user.Ranking{Most: 2},
+			Sending:  func(int, *cpar.Request) error { requests++; return nil },
+			Progress: func(_ string, done, _ int) { told = done },
 		})
 		if err != nil || len(all) != len(photos) || told != len(photos) {
 			t.Fatalf("%v: %d photos, told of %d: %v", scheme, len(all), told, err)
