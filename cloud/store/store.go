@@ -118,6 +118,9 @@ func Open[T any](data string, load Loader[T], o Options) (*Store[T], error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store[T]{data: data, load: load, o: o, entries: map[cpar.IndexID]*entry[T]{}}
+	if err := checkOurs(data); err != nil {
+		return nil, fmt.Errorf("opening data folder: %w", err)
+	}
 	for _, dir := range []string{data, filepath.Join(data, indexesName), filepath.Join(data, deletedName)} {
 		if err := durable.MkdirAll(o.FS, dir, folderMode); err != nil {
 			return nil, fmt.Errorf("opening data folder: %w", err)
@@ -130,6 +133,31 @@ func Open[T any](data string, load Loader[T], o Options) (*Store[T], error) {
 	s.lock = lock
 	s.cleanUp()
 	return s, nil
+}
+
+// checkOurs refuses a folder that holds something and no indexes: it was meant for
+// something else.
+func checkOurs(data string) error {
+	entries, err := os.ReadDir(data)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", cpar.ErrStorage, err)
+	}
+	foreign := ""
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == indexesName:
+			return nil
+		case name[0] != '.' && name != "lost+found": // an empty disk may hold these
+			foreign = name
+		}
+	}
+	if foreign == "" {
+		return nil
+	}
+	return hint.Add(fmt.Errorf("%w: %s holds other things, such as %s", cpar.ErrInput, data, foreign), "name a folder that is empty or does not exist yet")
 }
 
 // cleanUp does what it can; a folder that cannot be removed stays and is logged.

@@ -541,6 +541,26 @@ func TestOneDaemonAtATime(t *testing.T) {
 	}
 }
 
+// TestFolderOfSomethingElse is not taken for a data folder, nor written into.
+func TestFolderOfSomethingElse(t *testing.T) {
+	for name, want := range map[string]error{"photo.jpg": cpar.ErrInput, "src/main.go": cpar.ErrInput, "lost+found/x": nil, ".hidden": nil, "indexes/x": nil} {
+		data := t.TempDir()
+		path := filepath.Join(data, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		s, err := store.Open(data, loader, store.Options{})
+		if !errors.Is(err, want) {
+			t.Errorf("a folder with %s: %v", name, err)
+		}
+		if err == nil {
+			s.Close()
+		} else if entries, e := os.ReadDir(data); e != nil || len(entries) != 1 {
+			t.Errorf("a folder with %s: now %v, %v", name, entries, e)
+		}
+	}
+}
+
 func TestPendingUploads(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data, store.Options{KeepPending: time.Hour})

@@ -28,7 +28,7 @@ A session:
 
   $ cpar init --key family.key
   $ cpar build photos/ --key family.key --out family.index
-  $ cpard serve --data cloud/ --listen 127.0.0.1:8080 &
+  $ cpard serve --data ~/cpar-cloud --listen 127.0.0.1:8080 &
   $ cpar push family.index --cloud http://127.0.0.1:8080
   $ cpar annotate new/beach.jpg --key family.key --cloud http://127.0.0.1:8080
   new/beach.jpg

@@ -19,10 +19,10 @@ import (
 	"cpar/internal/indexdir"
 )
 
-const session = `  $ cpard serve --data ./cloud --listen 127.0.0.1:8080
+const session = `  $ cpard serve --data ~/cpar-cloud --listen 127.0.0.1:8080
   listening on http://127.0.0.1:8080
 
-  $ cpard list --data ./cloud
+  $ cpard list --data ~/cpar-cloud
   INDEX                             SCHEME  RECORDS    BYTES
   9f6067c4caa7a19a9c8939024892e324  cpar    4500     67653394`
 
@@ -74,7 +74,7 @@ says which was chosen.
 
 The log goes to standard error. At level debug it has a line for each request:
 method, route, index, status, bytes and duration; never the contents.`,
-		Example: "  $ cpard serve --data ./cloud --listen 127.0.0.1:8080\n  listening on http://127.0.0.1:8080",
+		Example: "  $ cpard serve --data ~/cpar-cloud --listen 127.0.0.1:8080\n  listening on http://127.0.0.1:8080",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := needData(o.Data); err != nil {
@@ -125,7 +125,7 @@ func newList() *cobra.Command {
 		Use:     "list --data DIR",
 		Short:   "list the indexes in a data folder",
 		Long:    "list shows the indexes in a data folder, which may be in use by a server.",
-		Example: "  $ cpard list --data ./cloud\n  INDEX                             SCHEME  RECORDS    BYTES\n  9f6067c4caa7a19a9c8939024892e324  cpar    4500     67653394",
+		Example: "  $ cpard list --data ~/cpar-cloud\n  INDEX                             SCHEME  RECORDS    BYTES\n  9f6067c4caa7a19a9c8939024892e324  cpar    4500     67653394",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := needData(data); err != nil {
