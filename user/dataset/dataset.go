@@ -1,12 +1,17 @@
 // Package dataset reads a collection of annotated images: its files, and the keywords a
 // person gave each of them.
 //
-//	folder/manifest.csv           ─┐
-//	  path,keywords                │
-//	  a.jpg,sky;sea                ├─▶ Open ─▶ Items (path, keywords) + Warnings
-//	folder/…/*.jpg carrying        │
-//	  IPTC 2:25 or XMP dc:subject ─┘
-//	folder/split.csv (path,split)  ──▶ Collection.Split, else HeldOut
+//	folder/manifest.csv              ─┐
+//	  path,keywords                   │
+//	  a.jpg,sky;sea                   │
+//	folder as SAIAPR TC-12, IAPR      ├─▶ Open ─▶ Items (path, keywords) + Warnings
+//	  TC-12 or LabelMe are published  │
+//	folder/…/*.jpg carrying           │
+//	  IPTC 2:25 or XMP dc:subject    ─┘
+//	folder/split.csv (path,split)     ──▶ Collection.Split, else HeldOut
+//
+// The table of importers says in which order the kinds are tried. The paper's own
+// collection is IAPR TC-12 with the labels of SAIAPR TC-12.
 //
 // Nothing here decodes a picture. The output is names and keywords, checked so that the
 // rest of the program need not check again:
@@ -21,7 +26,9 @@
 // Everything skipped or shortened on the way is reported as a [Warning].
 // Time and memory are linear in the number of rows.
 //
-// Formats: RFC 4180 (CSV); IPTC-NAA IIM 4.2, dataset 2:25; XMP part 1, dc:subject.
+// Formats: RFC 4180 (CSV); IPTC-NAA IIM 4.2, dataset 2:25; XMP part 1, dc:subject;
+// Grubinger et al., The IAPR benchmark (2006); Escalante et al., The segmented and
+// annotated IAPR TC-12 benchmark (2010); Russell et al., LabelMe (2008).
 package dataset
 
 import (
@@ -54,9 +61,10 @@ type Item struct {
 }
 
 // Collection is the result of Open. Items are in the manifest's order, or sorted by name
-// if the keywords come from the image files.
+// if there is none.
 type Collection struct {
 	Dir      string // absolute
+	Format   Format // what Open took it for
 	Items    []Item
 	Warnings []Warning
 
@@ -66,13 +74,15 @@ type Collection struct {
 
 // Options changes how a collection is read. The zero value is lenient.
 type Options struct {
-	// Strict makes Open fail instead of warn; the error is a *StrictError with every warning.
+	// Strict makes Open fail instead of warn; the error is a *StrictError with every
+	// warning. A Note alone is no failure: nothing was skipped.
 	Strict bool
 }
 
 // Open reads the collection in the folder dir: from its manifest.csv if it has one, else
-// from the keywords inside its JPEG files. It fails if there is no usable image at all.
-// Errors wrap cpar.ErrInput and carry a hint (package hint).
+// as the data set that it is laid out as, else from the keywords inside its JPEG files. It
+// fails if there is no usable image at all. Errors wrap cpar.ErrInput and carry a hint
+// (package hint).
 func Open(dir string, opts Options) (*Collection, error) {
 	abs, root, err := openFolder(dir)
 	if err != nil {
@@ -81,16 +91,7 @@ func Open(dir string, opts Options) (*Collection, error) {
 	defer root.Close()
 
 	c := &Collection{Dir: abs}
-	_, err = root.Lstat(ManifestName)
-	switch {
-	case err == nil:
-		err = c.readManifestFile(root)
-	case errors.Is(err, fs.ErrNotExist):
-		err = c.readTree(root)
-	default:
-		err = fmt.Errorf("looking for %s: %w", ManifestName, err)
-	}
-	if err != nil {
+	if err := c.read(root); err != nil {
 		return nil, fmt.Errorf("reading the collection %s: %w", untrusted.Text(dir), err)
 	}
 	if len(c.Items) == 0 {
@@ -100,7 +101,7 @@ func Open(dir string, opts Options) (*Collection, error) {
 	if opts.Strict && c.splitErr != nil {
 		return nil, c.splitErr
 	}
-	if opts.Strict && len(c.Warnings) > 0 {
+	if opts.Strict && slices.ContainsFunc(c.Warnings, func(w Warning) bool { return w.Kind != Note }) {
 		return nil, hint.Add(&StrictError{Dir: dir, Warnings: c.Warnings}, "repair these, or read the collection without --strict")
 	}
 	return c, nil
@@ -151,7 +152,7 @@ func (c *Collection) nothingFound(dir string) error {
 }
 
 // readManifestFile fills Items from manifest.csv and checks each file it names.
-func (c *Collection) readManifestFile(root *os.Root) error {
+func (c *Collection) readManifestFile(root *os.Root, _ string) error {
 	f, err := openRegular(root, ManifestName)
 	if err != nil {
 		return err
@@ -162,6 +163,12 @@ func (c *Collection) readManifestFile(root *os.Root) error {
 		return err
 	}
 	c.Warnings = append(c.Warnings, warnings...)
+	c.lookUp(root, rows)
+	return nil
+}
+
+// lookUp makes items of the rows whose files are usable.
+func (c *Collection) lookUp(root *os.Root, rows []row) {
 	c.Items = make([]Item, 0, len(rows))
 	for _, r := range rows {
 		name, w := resolve(root, c.Dir, r)
@@ -171,7 +178,6 @@ func (c *Collection) readManifestFile(root *os.Root) error {
 		}
 		c.Items = append(c.Items, Item{Path: filepath.Join(c.Dir, filepath.FromSlash(name)), Name: name, Keywords: r.keywords})
 	}
-	return nil
 }
 
 // resolve finds the file of a row. Manifest and disk may use different Unicode forms of a
@@ -188,21 +194,21 @@ func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 		}
 		switch {
 		case !info.Mode().IsRegular():
-			return "", newWarning(Unreadable, r.name, "line %d: not a file", r.line)
+			return "", newWarning(Unreadable, r.name, "%s: not a file", r.where)
 		case info.Size() == 0:
-			return "", newWarning(Unreadable, r.name, "line %d: the file is empty", r.line)
+			return "", newWarning(Unreadable, r.name, "%s: the file is empty", r.where)
 		}
 		return name, nil
 	}
 	if errors.Is(first, fs.ErrNotExist) {
-		return "", newWarning(Missing, r.name, "line %d", r.line)
+		return "", newWarning(Missing, r.name, "%s", r.where)
 	}
 	// os.Root refuses links that lead out of the folder. If the same path opens without
 	// it, that was the reason, and no other failure.
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(r.name))); err == nil {
-		return "", newWarning(Outside, r.name, "line %d: a symbolic link leads out of the collection", r.line)
+		return "", newWarning(Outside, r.name, "%s: a symbolic link leads out of the collection", r.where)
 	}
-	return "", newWarning(Unreadable, r.name, "line %d: %v", r.line, cause(first))
+	return "", newWarning(Unreadable, r.name, "%s: %v", r.where, cause(first))
 }
 
 // openRegular opens a file of the collection. It refuses folders and pipes, where reading

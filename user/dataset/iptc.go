@@ -146,18 +146,10 @@ func iimKeywords(b []byte) ([]string, error) {
 			declaredUTF8 = value == "\x1b%G"
 		case record == 2 && dataset == 25:
 			if !declaredUTF8 && !utf8.ValidString(value) {
-				value = latin1(value)
+				value = decodeText([]byte(value))
 			}
 			keywords = append(keywords, value)
 		}
 	}
 	return keywords, nil
-}
-
-func latin1(s string) string {
-	runes := make([]rune, len(s))
-	for i := range len(s) {
-		runes[i] = rune(s[i])
-	}
-	return string(runes)
 }

@@ -20,9 +20,9 @@ import (
 	"cpar/internal/untrusted"
 )
 
-// row is a usable line of manifest.csv whose file has not been looked up yet.
+// row is a photo with keywords whose file has not been looked up yet.
 type row struct {
-	line     int    // in the file, the header is line 1
+	where    string // it was found: "line 7" of manifest.csv, whose header is line 1
 	name     string // relative, slashes, cleaned
 	keywords []string
 }
@@ -56,7 +56,7 @@ func readManifest(r io.Reader, dir string) ([]row, []Warning, error) {
 			return
 		}
 		firstLine[key] = line
-		rows = append(rows, row{line: line, name: name, keywords: keywords})
+		rows = append(rows, row{where: fmt.Sprintf("line %d", line), name: name, keywords: keywords})
 	})
 	return rows, warnings, err
 }

@@ -146,7 +146,7 @@ func TestSummaryCountsAndNames(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	// A kind without words would disappear from every report.
-	for _, k := range []Kind{Missing, Duplicate, Outside, Malformed, Encoding, NoKeywords, BadKeyword, TooMany, Unreadable, Ignored, SplitGap} {
+	for _, k := range []Kind{Missing, Duplicate, Outside, Malformed, Encoding, NoKeywords, BadKeyword, TooMany, Unreadable, Ignored, SplitGap, Note} {
 		if !strings.HasPrefix(Summary([]Warning{{Kind: k, Name: "x"}}), "1 ") {
 			t.Errorf("%s is not summarised", k)
 		}
@@ -186,6 +186,17 @@ func checkKeywords(t *testing.T, keywords []string) {
 	}
 }
 
+func checkPrintable(t *testing.T, warnings []Warning) {
+	t.Helper()
+	for _, w := range warnings {
+		for _, s := range []string{w.Name, w.Detail} {
+			if _, bad := firstForbidden(s); bad || !utf8.ValidString(s) {
+				t.Fatalf("warning %q cannot be printed", s)
+			}
+		}
+	}
+}
+
 // FuzzManifest: whatever is accepted keeps every promise of Item, and survives being
 // written and read as a manifest without a warning.
 func FuzzManifest(f *testing.F) {
@@ -204,13 +215,7 @@ func FuzzManifest(f *testing.F) {
 			}
 			return
 		}
-		for _, w := range warnings {
-			for _, s := range []string{w.Name, w.Detail} {
-				if _, bad := firstForbidden(s); bad || !utf8.ValidString(s) {
-					t.Fatalf("warning %q cannot be printed", s)
-				}
-			}
-		}
+		checkPrintable(t, warnings)
 		var items []Item
 		seen := map[string]bool{}
 		for _, r := range rows {

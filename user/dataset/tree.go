@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,7 +26,7 @@ var otherImages = map[string]bool{
 // that begin with a dot are not the owner's photos (thumbnails, "._" files of a Mac,
 // version control). Symbolic links are not followed, so the tree has no loops and no file
 // twice.
-func (c *Collection) readTree(root *os.Root) error {
+func (c *Collection) readTree(root *os.Root, _ string) error {
 	names, err := c.listTree(root.FS())
 	if err != nil {
 		return err
@@ -57,54 +58,64 @@ func (c *Collection) readTree(root *os.Root) error {
 
 // listTree lists the JPEG files below the folder in lexical order.
 func (c *Collection) listTree(tree fs.FS) (names []string, err error) {
-	warn := func(k Kind, name, format string, args ...any) {
-		c.Warnings = append(c.Warnings, *newWarning(k, name, format, args...))
-	}
-	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+	err = c.walk(tree, ".", func(name string, d fs.DirEntry) {
+		ext := strings.ToLower(path.Ext(name))
+		jpeg := ext == ".jpg" || ext == ".jpeg"
+		switch {
+		case otherImages[ext]:
+			c.warn(Ignored, name, "keywords are read from JPEG files only")
+		case !jpeg:
+		case !d.Type().IsRegular():
+			c.warn(Unreadable, name, "not a file")
+		case c.nameable(name):
+			names = append(names, name)
+		}
+	})
+	return names, err
+}
+
+// walk calls each for what lies below the folder top, in lexical order, without folders,
+// links and names that begin with a dot. It fails if top cannot be listed.
+func (c *Collection) walk(tree fs.FS, top string, each func(name string, d fs.DirEntry)) error {
+	return fs.WalkDir(tree, top, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
-			if name == "." {
-				return inputError("check that the folder may be read", "listing it: %w", cause(err))
+			if name == top {
+				return inputError("check that the folder may be read", "listing %s: %w", cmp.Or(strings.TrimPrefix(top, "."), "it"), cause(err))
 			}
-			warn(Unreadable, name, "%v", cause(err))
+			c.warn(Unreadable, name, "%v", cause(err))
 			if d != nil && d.IsDir() {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		if name == "." {
-			return nil
-		}
-		if strings.HasPrefix(d.Name(), ".") {
+		switch {
+		case name == top:
+		case strings.HasPrefix(d.Name(), "."):
 			if d.IsDir() {
 				return fs.SkipDir
 			}
-			return nil
-		}
-		ext := strings.ToLower(path.Ext(name))
-		jpeg := ext == ".jpg" || ext == ".jpeg"
-		switch {
 		case d.IsDir():
 		case d.Type()&fs.ModeSymlink != 0:
-			warn(Ignored, name, "a symbolic link")
-		case otherImages[ext]:
-			warn(Ignored, name, "keywords are read from JPEG files only")
-		case !jpeg:
-		case !d.Type().IsRegular():
-			warn(Unreadable, name, "not a file")
+			c.warn(Ignored, name, "a symbolic link")
 		default:
-			_, forbidden := firstForbidden(name)
-			switch {
-			case !utf8.ValidString(name):
-				warn(Encoding, name, "the file name")
-			case forbidden:
-				warn(Malformed, name, "the file name contains a control character")
-			default:
-				names = append(names, name)
-			}
+			each(name, d)
 		}
 		return nil
 	})
-	return names, err
+}
+
+// nameable warns about a file whose name cannot be that of an item.
+func (c *Collection) nameable(name string) bool {
+	_, forbidden := firstForbidden(name)
+	switch {
+	case !utf8.ValidString(name):
+		c.warn(Encoding, name, "the file name")
+	case forbidden:
+		c.warn(Malformed, name, "the file name contains a control character")
+	default:
+		return true
+	}
+	return false
 }
 
 // fileKeywords reads the keywords of one JPEG. If damage leaves keywords readable, it

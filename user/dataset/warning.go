@@ -23,6 +23,7 @@ const (
 	Unreadable Kind = "unreadable-file"    // skipped
 	Ignored    Kind = "ignored-file"       // an image or link this importer does not read
 	SplitGap   Kind = "split-mismatch"     // split.csv and the collection disagree
+	Note       Kind = "note"               // how the whole was read; nothing was skipped
 )
 
 // kinds has the order of the summary and the words for one and for several.
@@ -41,6 +42,7 @@ var kinds = []struct {
 	{BadKeyword, "unusable keyword dropped", "unusable keywords dropped"},
 	{TooMany, "image with too many keywords", "images with too many keywords"},
 	{SplitGap, "name on which " + SplitName + " and the collection disagree", "names on which " + SplitName + " and the collection disagree"},
+	{Note, "note", "notes"},
 }
 
 // Warning reports one thing that was skipped or changed. Name and Detail are safe to
@@ -63,7 +65,8 @@ func newWarning(kind Kind, name, format string, args ...any) *Warning {
 }
 
 // Summary groups and counts warnings, one line per kind in a fixed order: "3 files
-// missing: a.jpg, b.jpg, c.jpg". It names the first five of each kind.
+// missing: a.jpg, b.jpg, c.jpg". It names the first five of each kind, and quotes notes,
+// of which the name says nothing.
 func Summary(warnings []Warning) string {
 	const named = 5
 	names := map[Kind][]string{}
@@ -71,7 +74,11 @@ func Summary(warnings []Warning) string {
 	for _, w := range warnings {
 		count[w.Kind]++
 		if len(names[w.Kind]) < named {
-			names[w.Kind] = append(names[w.Kind], w.Name)
+			name := w.Name
+			if w.Kind == Note {
+				name += ": " + w.Detail
+			}
+			names[w.Kind] = append(names[w.Kind], name)
 		}
 	}
 	var lines []string
