@@ -41,6 +41,7 @@ type importer struct {
 // the labels are what the paper's Table 1 shows.
 var importers = []importer{
 	{Manifest, findManifest, (*Collection).readManifestFile},
+	{SAIAPR, findSAIAPR, (*Collection).readSAIAPR},
 	{Embedded, func(*os.Root) (string, error) { return ".", nil }, (*Collection).readTree},
 }
 
