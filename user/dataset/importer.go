@@ -42,6 +42,7 @@ type importer struct {
 var importers = []importer{
 	{Manifest, findManifest, (*Collection).readManifestFile},
 	{SAIAPR, findSAIAPR, (*Collection).readSAIAPR},
+	{IAPR, findIAPR, (*Collection).readIAPR},
 	{Embedded, func(*os.Root) (string, error) { return ".", nil }, (*Collection).readTree},
 }
 

@@ -80,6 +80,9 @@ func (c *Collection) readSAIAPR(root *os.Root, base string) error {
 	}
 	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
 	c.lookUp(root, rows)
+	if place, _ := findIAPR(root); place != "" {
+		c.warn(Note, path.Join(place, descriptionsName), "these descriptions are not read, because the labels of %s are there too", SAIAPR)
+	}
 	return nil
 }
 
