@@ -43,6 +43,7 @@ var importers = []importer{
 	{Manifest, findManifest, (*Collection).readManifestFile},
 	{SAIAPR, findSAIAPR, (*Collection).readSAIAPR},
 	{IAPR, findIAPR, (*Collection).readIAPR},
+	{LabelMe, findLabelMe, (*Collection).readLabelMe},
 	{Embedded, func(*os.Root) (string, error) { return ".", nil }, (*Collection).readTree},
 }
 
