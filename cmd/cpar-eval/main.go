@@ -25,8 +25,10 @@ views of one run over all test requests, with untouched images.
 
 A collection is what cpar build takes. Its split.csv (path,split) says which
 images are indexed (train) and which are test images (test); without one a tenth
-is held out. Features are kept between runs (--cache), and with --out so are
-results: an interrupted run continues where it stopped.
+is held out. So it is of the paper's data set (IAPR TC-12 with the labels of SAIAPR
+TC-12): the 50 images that the paper asked for are not known. Features are kept
+between runs (--cache), and with --out so are results: an interrupted run continues
+where it stopped.
 
 Exit codes are those of cpar.`
 

@@ -53,6 +53,8 @@ type built struct {
 	Validation *rank.Validation `json:"validation,omitempty"`
 	Tuning     *tune.Tuning     `json:"tuning,omitempty"`
 
+	// Format is what the collection was read as.
+	Format   dataset.Format    `json:"format"`
 	Images   int               `json:"images"`
 	Keywords int               `json:"keywords"`
 	Bytes    uint64            `json:"bytes,omitempty"`
@@ -76,7 +78,9 @@ func buildCommand() *cobra.Command {
 index: a folder that can be pushed to a cloud. The collection is not changed.
 
 A collection is a folder with a manifest.csv (path,keywords with keywords
-separated by ;), or any folder whose JPEG files carry IPTC or XMP keywords.
+separated by ;), or any folder whose JPEG files carry IPTC or XMP keywords. The data
+sets SAIAPR TC-12 (labels), IAPR TC-12 (words of descriptions) and LabelMe are read as
+they are published.
 
 The cloud will score every photo and read no score (scheme sealed), unless you choose
 another scheme. Schemes that show it distances must be allowed for the key: cpar key
@@ -274,7 +278,7 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 			words[w] = true
 		}
 	}
-	r := &built{Images: len(images), Keywords: len(words), Scheme: f.scheme, Profile: f.profile, Ranker: f.ranker,
+	r := &built{Format: collection.Format, Images: len(images), Keywords: len(words), Scheme: f.scheme, Profile: f.profile, Ranker: f.ranker,
 		Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...), DryRun: f.dryRun}
 	if f.dryRun {
 		return r, nil
@@ -307,6 +311,11 @@ func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
 		fmt.Fprintln(notes, s)
 	}
 	printSkipped(notes, r.Skipped)
+	switch r.Format {
+	case dataset.Manifest, dataset.Embedded: // an owner's own
+	default:
+		fmt.Fprintf(out, "read as %s\n", r.Format)
+	}
 	if r.DryRun {
 		fmt.Fprintf(out, "would encrypt %d photos with %d keywords, %d left out; nothing was written\n", r.Images, r.Keywords, len(r.Skipped))
 		return
