@@ -148,3 +148,32 @@ func anchor(heading string) string {
 	}
 	return strings.Map(keep, strings.ToLower(strings.TrimSpace(heading)))
 }
+
+// TestPaperIsComplete: every figure, box, table, equation and line of Algorithm 1 that
+// testdata/paper.txt lists has a row of its own in PAPER.md, which names code.
+func TestPaperIsComplete(t *testing.T) {
+	list, err := os.ReadFile("testdata/paper.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("docs/PAPER.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	for line := range strings.Lines(string(page)) {
+		if cells := strings.Split(line, "|"); len(cells) > 3 {
+			rows[strings.TrimSpace(cells[1])] = line
+		}
+	}
+	places := strings.Fields(strings.ReplaceAll(string(list), " ", "\x00"))
+	if len(places) != 71 {
+		t.Errorf("%d places are listed", len(places))
+	}
+	for _, place := range places {
+		place = strings.ReplaceAll(place, "\x00", " ")
+		if !strings.Contains(rows[place], "`") {
+			t.Errorf("PAPER.md has no row for %s, or it names no code: %q", place, rows[place])
+		}
+	}
+}

@@ -87,8 +87,8 @@ var cloudRoom = room{
 	},
 }
 
-// boxes are the paper's constructions as printed.
-var boxes = []string{module + "/user/pl1c", module + "/user/pklc", module + "/user/distance"}
+// boxes are the paper's constructions as printed, and distances in the clear.
+var boxes = []string{module + "/letter", module + "/user/distance"}
 
 func bansOf(pkgs []string, why string) (bans []ban) {
 	for _, pkg := range pkgs {
@@ -269,7 +269,7 @@ var plants = []struct{ name, file, text, want string }{
 	{"a product links the evaluation", "user/plant.go",
 		"package user\nimport _ \"cpar/eval\"\n", "imports cpar/eval: eval links both"},
 	{"the owner links a box of the paper", "user/plant.go",
-		"package user\nimport _ \"cpar/user/pl1c\"\n", "imports cpar/user/pl1c: the paper's constructions"},
+		"package user\nimport _ \"cpar/letter\"\n", "imports cpar/letter: the paper's constructions"},
 
 	// packages outside what the wall reads
 	{"cloud imports from testdata", "cloud/score/plant.go",

@@ -13,7 +13,6 @@ import (
 	"cpar/user/feature"
 	"cpar/user/ive"
 	"cpar/user/ope"
-	"cpar/user/pl1c"
 	"cpar/user/vector"
 )
 
@@ -255,11 +254,12 @@ func toolCost(ctx context.Context, fields int) (t ToolCost, err error) {
 		}
 		return func(int) error { return k.EncryptRecord(dst, v, noise) }, err
 	}
-	t.VectorDim, t.BoxedDim = combined.Paper().JL+combined.Paper().KL+3, pl1c.Paper().Plane().Dim
+	boxes := combined.Paper()
+	t.VectorDim, t.BoxedDim = boxes.JL+boxes.KL+3, 2*boxes.JL+2
 	for _, part := range []struct {
 		to  *float64
 		dim int
-	}{{&t.Vector, t.VectorDim}, {&t.Plane, fields + 1}} {
+	}{{&t.Vector, t.VectorDim}, {&t.Plane, fields + 1}, {&t.BoxedPlane, t.BoxedDim}} {
 		f, err := vectors(part.dim)
 		if err != nil {
 			return t, err
@@ -267,16 +267,6 @@ func toolCost(ctx context.Context, fields int) (t ToolCost, err error) {
 		if *part.to, err = clockMS(ctx, times, f); err != nil {
 			return t, err
 		}
-	}
-	boxed, err := pl1c.KeyGen(secret, pl1c.Paper())
-	if err != nil {
-		return t, err
-	}
-	if t.BoxedPlane, err = clockMS(ctx, times, func(i int) error {
-		_, err := boxed.EncryptPlane(pl1c.Plane{Coordinate: i, Height: 7}, noise)
-		return err
-	}); err != nil {
-		return t, err
 	}
 	key, err := ope.NewKey(secret, vector.Beta)
 	if err != nil {

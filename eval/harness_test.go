@@ -40,7 +40,7 @@ func lab(t testing.TB, train, test int) *Lab {
 // the next run measures nothing that exists.
 func TestPlanAll(t *testing.T) {
 	t.Setenv("PATH", "") // no compiler, so no FLANN: TestMeasureFLANN has it
-	p := &Plan{Lab: lab(t, 120, 10), Runner: &step.Runner{Dir: t.TempDir(), Identity: "test " + Machine()}, N: 100, Most: 0}
+	p := &Plan{Lab: lab(t, 120, 10), Runner: &step.Runner{Dir: t.TempDir(), Identity: "test " + Machine()}, N: 100, Most: 0, Few: 30, alpha: 0.05}
 	measured, reused := map[string]int{}, map[string]int{}
 	p.Done = func(r step.Record, err error) {
 		switch {
@@ -60,7 +60,7 @@ func TestPlanAll(t *testing.T) {
 	alone := map[string]any{"N": 0, "Network": "", "Runtime": ""}
 	// The kept steps, and what each depends on besides the collection.
 	steps := map[string]any{"sweep": nil, "corel5k": nil, "agreement": nil, "samples": nil, "alphagamma": nil, "pca": nil, "structures": nil,
-		"attacks": alone, "cost": 100, "sealed": nil, "sealed-cost": 100, "sealed-growth": []int{100, 200},
+		"attacks": alone, "cost": 100, "letter": 30, "sealed": nil, "sealed-cost": 100, "sealed-growth": []int{100, 200},
 		"profiles": map[string]any{"N": 100, "Network": "", "Runtime": ""}, "profile-growth": []int{100, 200}}
 	for name, inputs := range steps {
 		if measured[name] != 1 || reused[name] != 0 {

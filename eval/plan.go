@@ -37,6 +37,7 @@ func Measurements() []Measurement {
 		{Name: "scaling", Needs: NeedsMost, get: scalingSteps, Short: "measure growth with n"},
 		{Name: "numbers", Needs: NeedsSize, get: numbersOfOthers, Short: "compare the numbers in the paper's text with ours"},
 		{Name: "agreement", Needs: NeedsIndex, get: inSession(MeasureAgreement), Short: "compare the encrypted search with its plaintext twin"},
+		{Name: "letter", Needs: NeedsFew, get: letterOfFew, Short: "run the paper's boxes and Algorithm 1 as printed, and count their cost"},
 		{Name: "attacks", Needs: NeedsModel, get: inCorpus(MeasureAttacks), Short: "attack the schemes as a curious cloud, as SECURITY.md describes"},
 	}
 }
@@ -77,6 +78,7 @@ const (
 	NeedsSize                    // Plan.N
 	NeedsMost                    // Plan.Most
 	NeedsModel                   // an image network, if there is one
+	NeedsFew                     // Plan.Few
 )
 
 // turn orders measurements so that large data are kept in memory no longer than needed:
@@ -97,6 +99,10 @@ type Plan struct {
 	Runner *step.Runner
 	// N is the size for measuring cost, Most the greatest size for scaling.
 	N, Most int
+	// Few is the size of the literal index.
+	Few int
+	// alpha is its α, 0 for the paper's: tests have no time for keys of 2,594 elements.
+	alpha float64
 	// Done, if not nil, is called after every step.
 	Done func(step.Record, error)
 }

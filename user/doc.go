@@ -16,8 +16,8 @@
 // (neighbours to keywords). For profile `paper`: pca, vector, embed. For
 // schemes cpar and capia: combined (one vector for both distances, and the noise
 // budget), ive (integer vector encryption), ope (order), cluster. tune measures
-// profiles and schemes on a collection; learn fits what is learnt. pl1c, pklc and
-// distance are the paper's constructions as it prints them, for tests and measurements.
+// profiles and schemes on a collection; learn fits what is learnt. distance compares
+// plain vectors, for tests and measurements.
 //
 // Words: an Image is a photo of a collection, as features with keywords; a record is
 // its place in an index, numbered at random; a row is what is encrypted of a record

@@ -70,6 +70,7 @@ page of Markdown that links to it.`,
 	f.add(c, "results")
 	f.addSize(c)
 	f.addMost(c)
+	f.addFew(c, "few")
 	f.addModel(c)
 	f.addShow(c)
 	return c

@@ -22,7 +22,7 @@ import (
 type flags struct {
 	data, cache, out string
 	publish, docs    string
-	n, most          int
+	n, most, few     int
 	asJSON, anyBuild bool
 	// Of an image network.
 	model, preprocessing, runtime string
@@ -40,6 +40,11 @@ func (f *flags) add(c *cobra.Command, out string) {
 // addSize adds flags for measurements on enlarged collections.
 func (f *flags) addSize(c *cobra.Command) {
 	c.Flags().IntVar(&f.n, "n", eval.DefaultN, "images in the index for measuring cost")
+}
+
+// addFew adds flags for the literal index, which is slow.
+func (f *flags) addFew(c *cobra.Command, name string) {
+	c.Flags().IntVar(&f.few, name, eval.DefaultFew, "images in the literal index")
 }
 
 func (f *flags) addMost(c *cobra.Command) {
@@ -67,7 +72,7 @@ func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
 	for _, size := range []struct {
 		flag string
 		n    int
-	}{{"--n", f.n}, {"--most", f.most}} {
+	}{{"--n", f.n}, {"--most", f.most}, {"the literal index", f.few}} {
 		if size.n < 0 || size.n > cpar.MaxRecords {
 			return nil, fmt.Errorf("%w: %s %d; 0 to %d are possible", cpar.ErrInput, size.flag, size.n, cpar.MaxRecords)
 		}
@@ -84,7 +89,7 @@ func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
 	return &eval.Plan{
 		Lab:    lab,
 		Runner: &step.Runner{Dir: f.out, Identity: identity, AnyIdentity: f.anyBuild},
-		N:      f.n, Most: f.most,
+		N:      f.n, Most: f.most, Few: f.few,
 	}, nil
 }
 

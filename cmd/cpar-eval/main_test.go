@@ -31,7 +31,7 @@ func invoke(t *testing.T, args ...string) (string, error) {
 }
 
 // The measuring commands, each with its flags besides those of all of them.
-var measuring = map[string]string{"agreement": "", "all": "model most n", "alphagamma": "", "attacks": "model", "corel5k": "", "cost": "n", "flann": "",
+var measuring = map[string]string{"agreement": "", "all": "few model most n", "alphagamma": "", "attacks": "model", "letter": "n", "corel5k": "", "cost": "n", "flann": "",
 	"numbers": "n", "pca": "", "profile-growth": "n", "profiles": "model n", "recall": "", "samples": "", "scaling": "most", "sealed": "n", "speedup": "",
 	"structures": "", "tradeoff": ""}
 
@@ -48,7 +48,7 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		var has []string
-		for _, flag := range []string{"model", "most", "n"} {
+		for _, flag := range []string{"few", "model", "most", "n"} {
 			if c.Flags().Lookup(flag) != nil {
 				has = append(has, flag)
 			}

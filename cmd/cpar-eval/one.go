@@ -50,6 +50,9 @@ func one(m eval.Measurement, v eval.View) *cobra.Command {
 		f.addSize(c)
 		c.Example = fmt.Sprintf("  $ cpar-eval %s --data corel5k --n 20000 --json", v.Name)
 	}
+	if m.Needs&eval.NeedsFew != 0 {
+		f.addFew(c, "n")
+	}
 	if m.Needs&eval.NeedsModel != 0 {
 		f.addModel(c)
 	}

@@ -43,6 +43,8 @@ type Point struct {
 type TradeOff struct {
 	Speedup  float64 `json:"speedup"`
 	Relative float64 `json:"relative"`
+	// AP is the X of AP-X where the text names it, else 0.
+	AP float64 `json:"ap,omitempty"`
 }
 
 // A Published result is one from the literature on Corel-5k: P and R in percent, N+ in words.

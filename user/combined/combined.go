@@ -16,8 +16,8 @@
 // logarithm is rounded *after* multiplying by r_s.
 //
 // For profile paper the vector has 1296 + 48 + 3 = 1,347 elements. It joins PL1C-RF type
-// 1 and PKLC-RF type 1 under one key; packages pl1c and pklc implement them separately,
-// as in the paper's boxes.
+// 1 and PKLC-RF type 1 under one key; package letter has both boxes as the paper prints
+// them.
 package combined
 
 import (

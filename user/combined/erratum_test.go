@@ -1,14 +1,11 @@
 package combined
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"cpar/user/ive"
-	"cpar/user/pklc"
-	"cpar/user/pl1c"
 )
 
 // Erratum: the paper says that w > 2·max|e| is enough. That lets the owner decrypt, but a
@@ -100,54 +97,54 @@ func TestErratumLogarithmRoundedAfterScaling(t *testing.T) {
 	}
 }
 
-// Erratum: the indices of Comp_qL. A node's comparison is the sum of the L1 and KL
-// comparisons of one record; sums of parts of different records order nothing. The
-// combined vector cannot mix them, and equals the sum of the separate tools.
-func TestErratumCompQLAddsPartsOfOneRecord(t *testing.T) {
-	p := shaped(400, 48, 999, ive.DistanceShift)
-	b := mustBudget(t, p)
-	r := rand.New(rand.NewPCG(11, 12))
-	records, request := photos(r, p, 60), photos(r, p, 1)[0]
-	const scale = 1777
-	l1, errL1 := pl1c.KeyGen(secret(1), pl1c.Params{Dim: p.JL, Offset: 8 * int64(b.Unit()), Shift: p.Shift})
-	kl, errKL := pklc.KeyGen(secret(2), pklc.Params{Dim: p.KL, Unit: b.Unit(), Offset: 3, Shift: p.Shift})
-	noise := ive.NewNoise(secret(3))
-	if err := errors.Join(errL1, errKL); err != nil {
-		t.Fatal(err)
-	}
-	q1, err1 := l1.Request(request.z, scale, noise)
-	q2, err2 := kl.Request(request.v, scale, noise)
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
-	y := mustRequest(t, b, request, scale)
-	compL1, compKL := make([]int64, len(records)), make([]int64, len(records))
-	exact, combined, sum, mixed := make([]int64, len(records)), make([]int64, len(records)), make([]int64, len(records)), make([]int64, len(records))
-	for i, record := range records {
-		c1, err1 := l1.EncryptRecord(record.z, noise)
-		c2, err2 := kl.EncryptRecord(record.v, noise)
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
-		}
-		compL1[i], compKL[i] = l1.Params().Compare(c1, q1), kl.Params().Compare(c2, q2)
-		exact[i] = int64(1e12 * distance(b, record, request))
-		combined[i] = b.PlainScore(mustRecord(t, b, record, 0), y)
-	}
-	for i := range records {
-		sum[i] = compL1[i] + compKL[i]
-		mixed[i] = compL1[i] + compKL[(i+1)%len(records)]
-		// 8 + 3 = 11 units of offset, and ε from both tools.
-		if off := math.Abs(float64(sum[i] - combined[i])); off > 2e-3*scale*b.Unit() {
-			t.Errorf("record %d: Comp_L1 + Comp_KL = %d, combined %d", i, sum[i], combined[i])
+// walk is a difference of levels seen through a JL projection: each of m̂ coordinates is
+// a sum of that many signs.
+func walk(r *rand.Rand, m, levels int) []int16 {
+	z := make([]int16, m)
+	for i := range z {
+		for range levels {
+			z[i] += int16(r.IntN(2))*2 - 1
 		}
 	}
-	if a := agreement(exact, combined); a < 1 {
-		t.Errorf("the combined score orders as D_L1 + D_KL in %.2f of places", a)
+	return z
+}
+
+// Erratum: planes of type 2 lie in JL space, and their distance is no lower bound of an
+// L1 distance: a coordinate of the walk can take all of its steps in one direction. Nor
+// does a plane in levels bound a distance estimated through JL, which falls short of it
+// every other time; PlaneFactor fixes that.
+func TestErratumJLPlaneIsNoLowerBoundOfL1(t *testing.T) {
+	// One level vector is 16 levels from the request, with m̂ = 4: L1 is 16 levels, which
+	// are 16·m̂ squared JL units. All signs of coordinate 2 agree.
+	const levels, m = 16, 4
+	record := []int16{2, -4, levels, 0} // the request is 0
+	plane := float64(levels * levels)   // DL1_hc at coordinate 2
+	if l1 := float64(levels * m); plane <= l1 {
+		t.Errorf("plane at %g, L1 at %g: no counterexample", plane, l1)
 	}
-	if a := agreement(exact, sum); a < 0.9 {
-		t.Errorf("the sum of one record's parts orders as D_L1 + D_KL in %.2f of places", a)
+	// It bounds the JL distance, as it must.
+	if jl := float64(SquaredNorm(record)); plane > jl {
+		t.Errorf("plane at %g, JL distance %g", plane, jl)
 	}
-	if a := agreement(exact, mixed); a > 0.5 {
-		t.Errorf("parts of different records order as D_L1 + D_KL in %.2f of places", a)
+
+	// The other way round, at the paper's m̂: the plane is `far` levels away, the record
+	// on it, and its distance is estimated through JL.
+	r := rand.New(rand.NewPCG(5, 6))
+	const trials, far, mHat = 150, 12, 1296
+	below, wrong := 0, 0
+	for range trials {
+		estimate := float64(SquaredNorm(walk(r, mHat, far))) / mHat // in levels
+		if estimate < far {
+			below++
+		}
+		if estimate < PlaneFactor*far {
+			wrong++
+		}
+	}
+	if below < trials/4 {
+		t.Errorf("the JL estimate falls below the plane in %d of %d cases only", below, trials)
+	}
+	if wrong > 0 {
+		t.Errorf("times %g the plane is still above the JL estimate in %d of %d cases", PlaneFactor, wrong, trials)
 	}
 }

@@ -13,7 +13,8 @@
 // Colours are counted in the picture itself if its longest side is at most 256 pixels,
 // otherwise in the picture reduced to that by area averaging. Grey is 0.299 R + 0.587
 // G + 0.114 B, scaled to 128×128 for Gabor and to 64×64 for Haar whatever the aspect
-// ratio.
+// ratio. The paper's twelve Gabor responses cannot make 256 values: here the three scales
+// are averaged, and each of four orientations has 64 blocks.
 //
 // The features follow Tian, Hou, Yuan, "CPAR: Cloud-Assisted Privacy-preserving
 // Image Annotation with Randomized KD-Forest", and the baseline they build on,

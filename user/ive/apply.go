@@ -56,8 +56,7 @@ func (k *Key) applyTranspose(dst, x []uint64) {
 	}
 }
 
-// apply writes Sx = P₂⁻¹·U⁻¹·D⁻¹·L⁻¹·P₁⁻¹·x, needed only for decryption and for the
-// paper's unfolded form.
+// apply writes Sx = P₂⁻¹·U⁻¹·D⁻¹·L⁻¹·P₁⁻¹·x, needed only for decryption.
 func (k *Key) apply(dst, x []uint64) {
 	a := make([]uint64, len(x))
 	for i, to := range k.left {

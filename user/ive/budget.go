@@ -28,8 +28,7 @@ const (
 	// NoiseBound is the largest |e|.
 	NoiseBound = seed.GaussianBound
 
-	// DistanceShift is log₂ w = log₂ w_s for ciphertexts of distances (packages combined,
-	// pl1c, pklc). 2¹⁴ is the largest scale at which the distances of package combined
+	// DistanceShift is log₂ w = log₂ w_s for ciphertexts of distances (package combined). 2¹⁴ is the largest scale at which the distances of package combined
 	// fit: 61.8 bits of 63 for Dis in [0, 22]. 2¹⁶ wraps.
 	DistanceShift = 14
 

@@ -13,8 +13,8 @@
 //
 // The paper sends C(V_s) = S_s⁻¹(w·V_s + e_s) under a key S_s of its own for each
 // request, and lets the cloud multiply by SᵀS_s. The product is t. Sending t itself costs
-// the cloud m multiplications per record instead of m² + m, and tells it less. paper.go
-// has the unfolded form, and a test shows that both agree word for word.
+// the cloud m multiplications per record instead of m² + m, and tells it less. Package letter
+// has the unfolded form, and a test that both agree word for word.
 //
 // Its limits: this is asymmetric scalar-product-preserving encryption with noise. It is
 // linear, so a cloud that knows enough records in the clear solves for the rest. The

@@ -8,7 +8,7 @@
 //
 // Package combined lays the vectors out, ive encrypts them, ope orders split
 // values. An index of scheme capia has neither forest nor lists. The paper's
-// constructions in their printed form are packages pl1c and pklc.
+// constructions in their printed form are package letter.
 package compared
 
 import (

@@ -1,0 +1,88 @@
+package letter
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"cpar/user/combined"
+	"cpar/user/embed"
+	"cpar/user/ive"
+)
+
+// TestSameNeighboursAsTheFastSystem: of the same projected vectors, the product's one vector
+// for both distances, its folded request and its scan find what three keys, unfolded
+// requests and Algorithm 1 find here, up to ε of both: a place differs only if two images
+// are nearer to each other than that.
+func TestSameNeighboursAsTheFastSystem(t *testing.T) {
+	s := systemOf(t, 150, Printed{})
+	layout := combined.L1KL(s.user.embed.MHat(), smallBins, 999)
+	budget, err := combined.NewLargestScale(layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ive.NewKey([32]byte{1}, budget.Cipher())
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise := ive.NewNoise([32]byte{2})
+	farthest := int64(0)
+	var z [][]int16
+	for _, image := range s.images {
+		x := mustEmbed(t, s.user.embed, image)
+		z = append(z, x)
+		farthest = max(farthest, combined.SquaredNorm(x))
+	}
+	records := make([][]uint64, len(z))
+	for i := range z {
+		plain := make([]int64, budget.Dim())
+		records[i] = make([]uint64, budget.Dim())
+		if err := errors.Join(budget.Record(plain, z[i], s.images[i].KL, noise.Epsilon()),
+			key.EncryptRecord(records[i], plain, noise, budget.QuietSlot())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same, places := 0, 0
+	for _, image := range s.requests {
+		reply, _, m := s.ask(t, image, Search{L: smallL, AP: 1})
+		rs := noise.Scale()
+		plain, q := make([]int64, budget.Dim()), make([]uint64, budget.Dim())
+		if err := errors.Join(budget.Request(plain, mustEmbed(t, s.user.embed, image), image.KL, rs, farthest),
+			key.EncryptRequest(q, plain, noise)); err != nil {
+			t.Fatal(err)
+		}
+		distances, order := make([]float64, len(records)), make([]int, len(records))
+		for i, c := range records {
+			distances[i], order[i] = budget.Dis(budget.Cipher().Score(c, q), rs), i
+		}
+		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(distances[a], distances[b]) })
+		for i, x := range reply.Images {
+			places++
+			if x == order[i] {
+				same++
+			}
+			// 3ε/r_s here and there, and the rounding of histograms there.
+			if got := s.user.Dis(reply.Comp[i], m); math.Abs(got-distances[x]) > 1e-3 {
+				t.Errorf("image %d is at %g, in the fast system at %g", x, got, distances[x])
+			}
+			if math.Abs(distances[x]-distances[order[i]]) > 1e-3 {
+				t.Errorf("place %d: image %d, in the fast system %d", i, x, order[i])
+			}
+		}
+	}
+	t.Logf("%d of %d places agree", same, places)
+	if float64(same) < 0.97*float64(places) {
+		t.Errorf("%d of %d places agree", same, places)
+	}
+}
+
+func mustEmbed(t *testing.T, p *embed.Projection, image Image) []int16 {
+	t.Helper()
+	z, err := p.Embed(image.Levels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z
+}

@@ -1,0 +1,105 @@
+package letter
+
+import (
+	"math/rand/v2"
+
+	"cpar/internal/modq"
+	"cpar/internal/parallel"
+)
+
+// A Matrix is square, M×M words modulo q = 2⁶⁴, row after row.
+type Matrix struct {
+	M     int
+	Words []uint64
+}
+
+func newMatrix(m int) *Matrix { return &Matrix{M: m, Words: make([]uint64, m*m)} }
+
+func (a *Matrix) row(i int) []uint64 { return a.Words[i*a.M : (i+1)*a.M] }
+
+// apply returns a·x, which is M times DOT_M.
+func (a *Matrix) apply(x []uint64, count *Dots) []uint64 {
+	out := make([]uint64, a.M)
+	modq.Rows(out, a.Words, x)
+	count.add(a.M, a.M)
+	return out
+}
+
+func (a *Matrix) transpose() *Matrix {
+	out := newMatrix(a.M)
+	for i := range a.M {
+		for j, x := range a.row(i) {
+			out.Words[j*a.M+i] = x
+		}
+	}
+	return out
+}
+
+// times returns a·b, which is M² times DOT_M. As many columns of b as fit a core's cache
+// are multiplied at a time.
+func (a *Matrix) times(b *Matrix, count *Dots) *Matrix {
+	const columns = 64
+	right, out := b.transpose(), newMatrix(a.M)
+	parallel.For((a.M+columns-1)/columns, func(block int) {
+		from, to := block*columns, min((block+1)*columns, a.M)
+		vectors := make([][]uint64, to-from)
+		for j := range vectors {
+			vectors[j] = right.row(from + j)
+		}
+		products := make([]uint64, a.M*len(vectors))
+		modq.RowsMany(products, a.Words, modq.Pack(vectors), len(vectors))
+		for i := range a.M {
+			copy(out.row(i)[from:to], products[i*len(vectors):])
+		}
+	})
+	count.add(a.M, a.M*a.M)
+	return out
+}
+
+// permuteRows returns the matrix whose row i is row p[i] of a.
+func (a *Matrix) permuteRows(p []int) *Matrix {
+	out := newMatrix(a.M)
+	for i, from := range p {
+		copy(out.row(i), a.row(from))
+	}
+	return out
+}
+
+// randomLower returns a lower triangular matrix of random words with odd words on its
+// diagonal: exactly those are invertible modulo 2⁶⁴.
+func randomLower(m int, random *rand.ChaCha8) *Matrix {
+	out := newMatrix(m)
+	for i := range m {
+		row := out.row(i)[:i+1]
+		for j := range row {
+			row[j] = random.Uint64()
+		}
+		row[i] |= 1
+	}
+	return out
+}
+
+// invertLower returns the inverse of such a matrix, by forward substitution: row i of it is
+// (1_i − Σ l[i][k]·row k) / l[i][i]. Columns do not depend on each other, and as many as
+// fit a core's cache are done at a time.
+func (a *Matrix) invertLower() *Matrix {
+	const columns = 64
+	out := newMatrix(a.M)
+	parallel.For((a.M+columns-1)/columns, func(block int) {
+		from, to := block*columns, min((block+1)*columns, a.M)
+		for i := from; i < a.M; i++ {
+			x := out.row(i)[from:to]
+			if i < to {
+				x[i-from] = 1
+			}
+			for k := from; k < i; k++ {
+				modq.Axpy(-a.row(i)[k], out.row(k)[from:to], x)
+			}
+			unit := modq.InverseOdd(a.row(i)[i])
+			for j := range x {
+				x[j] *= unit
+			}
+		}
+	})
+	return out
+}

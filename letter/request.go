@@ -1,0 +1,184 @@
+package letter
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cpar"
+)
+
+// A Request is a Secure Annotation Request (Sec. IV-D3).
+type Request struct {
+	L1  *PL1CRequest // C(V_s,L1), C(H_s,L1)
+	KL  *PKLCRequest // C(V_s,KL)
+	OPE []uint64     // OPE(V_s[sf_j]) for each field of SF
+}
+
+// Elements counts the words of ciphertexts, without matrices.
+func (q *Request) Elements() int {
+	return len(q.L1.CV) + len(q.L1.CH) + len(q.KL.CV) + len(q.OPE)
+}
+
+// A Memory is what the user keeps of a request: r_s, and V̂_s and V_s in the clear.
+type Memory struct {
+	Scale float64
+	image Prepared
+}
+
+// Request encrypts the features of a new image. With Options.OneKey the cloud has the
+// matrices; else keys are drawn for this request and it carries three.
+func (u *User) Request(image Image) (*Request, *Memory, error) {
+	x, err := u.Prepare(image)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a request: %w", err)
+	}
+	m := &Memory{Scale: scale(u.random), image: x}
+	if !u.opt.OneKey {
+		u.L1.Renew()
+		u.KL.Renew()
+	}
+	q := new(Request)
+	if q.L1, err = u.L1.Request(x.L1, m.Scale); err != nil {
+		return nil, nil, fmt.Errorf("making a request: %w", err)
+	}
+	if q.KL, err = u.KL.Request(x.KL, m.Scale); err != nil {
+		return nil, nil, fmt.Errorf("making a request: %w", err)
+	}
+	if !u.opt.OneKey {
+		q.L1.SS, q.L1.SSPlane = u.L1.Evaluations()
+		q.KL.SS = u.KL.Evaluation()
+	}
+	for j := range u.Fields {
+		c, err := u.Order(x, j)
+		if err != nil {
+			return nil, nil, fmt.Errorf("making a request: %w", err)
+		}
+		q.OPE = append(q.OPE, c)
+	}
+	return q, m, nil
+}
+
+// Order is OPE(V[sf_j]).
+func (u *User) Order(x Prepared, j int) (uint64, error) {
+	return u.ope.Encrypt(u.Fields[j], int(x.point[u.Fields[j]]))
+}
+
+// A Reply holds Queue: Comp_i and the encrypted keywords, nearest first.
+type Reply struct {
+	Images   []int
+	Comp     []float64
+	Keywords [][]byte
+	Stats    Stats
+}
+
+// Bytes is what the paper counts of a reply: candidates and keywords.
+func (r *Reply) Bytes() int {
+	n := 8 * len(r.Comp)
+	for _, k := range r.Keywords {
+		n += len(k)
+	}
+	return n
+}
+
+// A Weighted keyword is one of the user's final keywords.
+type Weighted struct {
+	Word   string
+	Weight float64
+}
+
+// Select is Final Keyword Selection (Sec. IV-D5): Eq. 6 to 8.
+func (u *User) Select(r *Reply, m *Memory) ([]Weighted, error) {
+	dis := make([]float64, len(r.Comp))
+	sum := 0.0
+	for i, comp := range r.Comp {
+		dis[i] = u.Dis(comp, m)
+		sum += dis[i]
+	}
+	var out []Weighted
+	at := map[string]int{}
+	for i, c := range r.Keywords {
+		plain, err := u.aes.Open(nil, nil, c, nil)
+		if err != nil {
+			return nil, fmt.Errorf("decrypting the keywords of neighbour %d: %w", i, cpar.ErrCorrupt)
+		}
+		for _, word := range strings.Split(string(plain), "\n") {
+			if _, ok := at[word]; !ok {
+				at[word] = len(out)
+				out = append(out, Weighted{Word: word})
+			}
+			out[at[word]].Weight += 1 - dis[i]/sum // Eq. 7 and 8
+		}
+	}
+	sortByWeight(out)
+	return out, nil
+}
+
+// Dis is Eq. 6. With the boxes as printed Comp = r_s(Dis − r) − 3ε, since r_s·Σv_s²
+// is in V̂_s already, PL1C-RF brings −2r and PKLC-RF +r: so r is to be added and no square.
+func (u *User) Dis(comp float64, m *Memory) float64 {
+	if u.opt.Printed.DisOfSum {
+		return 2*u.L1.R + squares(m.image.L1) + comp/m.Scale
+	}
+	return max(0, u.L1.R+comp/m.Scale)
+}
+
+// Twin returns the search of a request in the clear: the same lines over the same trees,
+// without ε and noise.
+func (u *User) Twin(c *Cloud, m *Memory) (Comparer, error) {
+	vc, hc, err := u.L1.request(m.image.L1, m.Scale)
+	if err != nil {
+		return nil, err
+	}
+	kc, err := u.KL.request(m.image.KL, m.Scale)
+	return &inTheClear{user: u, memory: m, vc: vc, hc: hc, kc: kc}, err
+}
+
+// inTheClear compares what the user knows.
+type inTheClear struct {
+	user       *User
+	memory     *Memory
+	vc, hc, kc []float64
+}
+
+func (t *inTheClear) left(n *Node) bool {
+	f := t.user.Fields[n.Field]
+	return t.memory.image.point[f] <= t.user.images[n.Image].point[f]
+}
+
+func (t *inTheClear) comp(n *Node) float64 {
+	x := t.user.images[n.Image]
+	v, _ := t.user.L1.vector(x.L1, 0)
+	k, _ := t.user.KL.vector(x.KL, 0)
+	return -2*dot(v, t.vc) + dot(k, t.kc)
+}
+
+func (t *inTheClear) compPlane(n *Node) float64 {
+	x := t.user.images[n.Image]
+	l1, kl := t.user.fields(t.user.Fields[n.Field])
+	h, _ := t.user.L1.plane(x.L1, l1, 0)
+	k, _ := t.user.KL.plane(x.KL, kl, 0)
+	return -2*dot(h, t.hc) + dot(k, t.kc)
+}
+
+// compPrinted is Comp_qL of the Queue push process as it is printed.
+func (t *inTheClear) compPrinted(qL, cur *Node) (float64, error) {
+	v, err := t.user.L1.vector(t.user.images[qL.Image].L1, 0)
+	if err != nil {
+		return 0, err
+	}
+	k, err := t.user.KL.vector(t.user.images[cur.Image].KL, 0)
+	return -2*dot(v, v) + dot(k, t.kc), err
+}
+
+func dot(a, b []float64) (sum float64) {
+	for i, x := range a {
+		sum += x * b[i]
+	}
+	return sum
+}
+
+func sortByWeight(words []Weighted) {
+	slices.SortStableFunc(words, func(a, b Weighted) int { return cmp.Compare(b.Weight, a.Weight) })
+}

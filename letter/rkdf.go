@@ -1,0 +1,272 @@
+package letter
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"cpar"
+	"cpar/kdforest"
+	"cpar/user/embed"
+	"cpar/user/ope"
+)
+
+// An Image is processed as System Setup does: Levels are V_L1 + 1 over [0, 2] in steps of
+// 2/β, KL is V_LAB with sum 1.
+type Image struct {
+	Levels   []uint16
+	KL       []float64
+	Keywords []string
+}
+
+// Options are the parameters of System Setup; 0 means the paper's.
+type Options struct {
+	Beta         int     // 999
+	Alpha, Gamma float64 // 1, 100
+	Trees        int     // 10
+	Secret       [32]byte
+	Printed      Printed
+	// OneKey: SᵀS_s is made once, as RKDF Encryption says. Without it every request has keys
+	// of its own, as the box of PL1C-RF says, and sends its matrices.
+	OneKey bool
+}
+
+// A Node of the encrypted RKDF; in a leaf CH1, CHKL and OPE are absent. Left and Right
+// number nodes of the same tree, none is -1. Image says which image it is: the paper
+// recognises it in another tree by its ciphertexts, which are the same.
+type Node struct {
+	Image       int
+	Left, Right int
+	CV1, CVKL   []uint64 // C(V_i,L1), C(V_i,KL)
+	CH1, CHKL   []uint64 // C(H_i,L1), C(H_i,KL)
+	Field       int      // which of SF is s_i, or none
+	OPE         uint64   // OPE(V_i[s_i])
+	Keywords    []byte   // AES({K_i,t})
+}
+
+const none = -1
+
+// A Cloud holds the encrypted RKDF and, with Options.OneKey, the three SᵀS_s.
+type Cloud struct {
+	Trees       [][]Node
+	Images      int
+	SS, SSPlane *Matrix
+	SSKL        *Matrix
+	Count       *Dots
+	printed     Printed
+}
+
+// A User holds the keys, SF, and, for the twin, the vectors in the clear.
+type User struct {
+	L1     *PL1C
+	KL     *PKLC
+	Fields []int // SF: coordinates of V_i = [V_L1, V_KL]
+	Count  *Dots // of encryption
+	mL1    int
+	opt    Options
+	embed  *embed.Projection
+	ope    *ope.Key
+	aes    cipher.AEAD
+	random *rand.Rand
+	images []Prepared
+}
+
+// Prepared is an image after Data Preparation, in the clear.
+type Prepared struct {
+	L1, KL []float64 // V̂_L1 of m̂ elements, V_KL
+	point  []uint16  // V_i as levels: what the trees split
+}
+
+func (o Options) withDefaults() Options {
+	for _, f := range []struct {
+		at   *float64
+		want float64
+	}{{&o.Alpha, 1}, {&o.Gamma, 100}} {
+		if *f.at == 0 {
+			*f.at = f.want
+		}
+	}
+	if o.Beta == 0 {
+		o.Beta = 999
+	}
+	if o.Trees == 0 {
+		o.Trees = 10
+	}
+	return o
+}
+
+// Setup is System Setup and RKDF Encryption (Sec. IV-D1, IV-D2). progress, if not nil,
+// learns how many of the nodes are encrypted. Errors wrap cpar.ErrInput.
+func Setup(ctx context.Context, images []Image, o Options, progress func(done, total int)) (*User, *Cloud, error) {
+	o = o.withDefaults()
+	u, err := newUser(images, o)
+	if err != nil {
+		return nil, nil, fmt.Errorf("setting up: %w", err)
+	}
+	points := make([][]uint16, len(images))
+	for i := range images {
+		points[i] = u.images[i].point
+	}
+	forest, planes, err := kdforest.Build(points, kdforest.BuildOptions{Trees: o.Trees, Seed: derive(o.Secret, "forest")})
+	if err != nil {
+		return nil, nil, fmt.Errorf("setting up: %w: %w", cpar.ErrInput, err)
+	}
+	for _, p := range planes {
+		u.Fields = append(u.Fields, p.Dim)
+	}
+	slices.Sort(u.Fields)
+	u.Fields = slices.Compact(u.Fields)
+	c := &Cloud{Images: len(images), Count: new(Dots), printed: o.Printed}
+	if o.OneKey {
+		c.SS, c.SSPlane = u.L1.Evaluations()
+		c.SSKL = u.KL.Evaluation()
+	}
+	return u, c, u.encrypt(ctx, c, images, forest, planes, progress)
+}
+
+func newUser(images []Image, o Options) (*User, error) {
+	if len(images) == 0 {
+		return nil, fmt.Errorf("no images: %w", cpar.ErrInput)
+	}
+	levels := make([][]uint16, len(images))
+	for i, image := range images {
+		levels[i] = image.Levels
+		if len(image.KL) != len(images[0].KL) {
+			return nil, fmt.Errorf("image %d has %d bins, image 0 has %d: %w", i, len(image.KL), len(images[0].KL), cpar.ErrInput)
+		}
+	}
+	baselines, err := embed.Baselines(levels, o.Beta)
+	if err != nil {
+		return nil, err
+	}
+	m := len(levels[0])
+	u := &User{mL1: m, opt: o, Count: new(Dots), random: generator(o.Secret, "requests")}
+	mHat := embed.Dimension(m, o.Beta, o.Alpha, o.Gamma)
+	if u.embed, err = embed.New(derive(o.Secret, "approximation"), m, o.Beta, mHat, baselines); err != nil {
+		return nil, err
+	}
+	if u.ope, err = ope.NewKey(derive(o.Secret, "OPE"), o.Beta); err != nil {
+		return nil, err
+	}
+	key := derive(o.Secret, "AES")
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		return nil, err
+	}
+	if u.aes, err = cipher.NewGCMWithRandomNonce(block); err != nil {
+		return nil, err
+	}
+	u.L1, u.KL = NewPL1C(mHat, o.Secret, u.Count), NewPKLC(len(images[0].KL), o.Secret, u.Count)
+	for i, image := range images {
+		x, err := u.Prepare(image)
+		if err != nil {
+			return nil, fmt.Errorf("image %d: %w", i, err)
+		}
+		u.images = append(u.images, x)
+	}
+	return u, nil
+}
+
+// Prepare is Data Preparation: the unary vector Ṽ of mβ elements and its approximation V̂
+// of m̂, here in units of distance, ‖V̂_a − V̂_b‖² ≈ DL1_ab.
+func (u *User) Prepare(image Image) (Prepared, error) {
+	z, err := u.embed.Embed(image.Levels)
+	if err != nil {
+		return Prepared{}, err
+	}
+	unit := math.Sqrt(float64(u.embed.MHat()) * float64(u.opt.Beta) / 2)
+	v := make([]float64, len(z))
+	for i, x := range z {
+		v[i] = float64(x) / unit
+	}
+	point := slices.Clone(image.Levels)
+	for _, x := range image.KL {
+		point = append(point, uint16(math.Round(x*float64(u.opt.Beta))))
+	}
+	return Prepared{L1: v, KL: image.KL, point: point}, nil
+}
+
+// fields says which coordinate of V̂_L1 and which bin of V_KL a hyperplane has. The paper's
+// s_i is one number for both; here it counts through [V_L1, V_KL], and the other part of
+// Dis(H, V) is 0. What remains as printed: the trees split V_L1, and H_i holds the element
+// of V̂_L1 with the same number, which has nothing to do with it.
+func (u *User) fields(s int) (l1, kl int) {
+	switch {
+	case u.opt.Printed.OneField:
+		return s, s
+	case s < u.mL1:
+		return s % u.L1.M, none // m̂ is less than m_L1 if α is small
+	}
+	return none, s - u.mL1
+}
+
+// encrypt replaces the data of each node with ciphertexts.
+func (u *User) encrypt(ctx context.Context, c *Cloud, images []Image, f *kdforest.Forest, planes []kdforest.Plane[uint16], progress func(done, total int)) error {
+	leaves := make([]Node, len(images))
+	for i := range images {
+		var err error
+		if leaves[i], err = u.leaf(i, images[i].Keywords); err != nil {
+			return fmt.Errorf("encrypting image %d: %w", i, err)
+		}
+	}
+	total, done := len(f.Trees)*len(images), 0
+	for _, tree := range f.Trees {
+		nodes := make([]Node, len(tree))
+		for k, n := range tree {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			nodes[k] = leaves[n.Record]
+			nodes[k].Left, nodes[k].Right, nodes[k].Field = child(n.Left), child(n.Right), none
+			if n.Plane != kdforest.None {
+				if err := u.split(&nodes[k], planes[n.Plane]); err != nil {
+					return fmt.Errorf("encrypting the hyperplane of image %d: %w", n.Record, err)
+				}
+			}
+			if done++; progress != nil {
+				progress(done, total)
+			}
+		}
+		c.Trees = append(c.Trees, nodes)
+	}
+	return nil
+}
+
+func child(k uint32) int {
+	if k == kdforest.None {
+		return none
+	}
+	return int(k)
+}
+
+// leaf is what every node of an image holds.
+func (u *User) leaf(i int, keywords []string) (n Node, err error) {
+	n.Image = i
+	if n.CV1, err = u.L1.Vector(u.images[i].L1); err != nil {
+		return n, err
+	}
+	if n.CVKL, err = u.KL.Vector(u.images[i].KL); err != nil {
+		return n, err
+	}
+	n.Keywords = u.aes.Seal(nil, nil, []byte(strings.Join(keywords, "\n")), nil)
+	return n, nil
+}
+
+// split adds what a non-leaf node has besides.
+func (u *User) split(n *Node, plane kdforest.Plane[uint16]) (err error) {
+	l1, kl := u.fields(plane.Dim)
+	if n.CH1, err = u.L1.Plane(u.images[n.Image].L1, l1); err != nil {
+		return err
+	}
+	if n.CHKL, err = u.KL.Plane(u.images[n.Image].KL, kl); err != nil {
+		return err
+	}
+	n.Field, _ = slices.BinarySearch(u.Fields, plane.Dim)
+	n.OPE, err = u.ope.Encrypt(plane.Dim, int(plane.Value))
+	return err
+}

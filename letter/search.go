@@ -1,0 +1,360 @@
+package letter
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+)
+
+// A Comparer answers the three comparisons of Sec. IV-A for one request: over ciphertexts
+// at the cloud, or in the clear.
+type Comparer interface {
+	// left: V_s[s_i] ≤ V_i[s_i], line 7.
+	left(n *Node) bool
+	// comp is Comp_Node and Comp_qL: type-1.
+	comp(n *Node) float64
+	// compPlane is Comp_h: type-2.
+	compPlane(n *Node) float64
+	// compPrinted is Comp_qL as the Queue push process prints it.
+	compPrinted(qL, cur *Node) (float64, error)
+}
+
+// ErrStuck: a printed line leads nowhere.
+var ErrStuck = errors.New("the search cannot go on as printed")
+
+// Stats count what a search did.
+type Stats struct {
+	Visited        int   // images in Vis; with Printed.VisHoldsNodes nodes
+	Planes, Pruned int   // type-2 comparisons against a full Queue, and sides not searched
+	Dead           int   // visits by lines 21 to 23
+	Order          []int // images as they entered Vis
+}
+
+// A Search is how Algorithm 1 is run.
+type Search struct {
+	L  int     // size of Queue
+	AP float64 // approximation power, 0 to 1
+	// Parallel searches all trees at once, as line 2 says; which image a tree visits then
+	// depends on chance. Without it trees take turns, a visit each.
+	Parallel bool
+}
+
+// Annotate is Privacy-preserving Annotation on Cloud (Sec. IV-D4).
+func (c *Cloud) Annotate(q *Request, how Search) (*Reply, error) {
+	if c.SS != nil {
+		q.L1.SS, q.L1.SSPlane, q.KL.SS = c.SS, c.SSPlane, c.SSKL
+	}
+	q.L1.count, q.KL.count = c.Count, c.Count
+	return c.Search(&encrypted{q}, how)
+}
+
+// encrypted compares ciphertexts.
+type encrypted struct{ q *Request }
+
+func (e *encrypted) left(n *Node) bool { return e.q.OPE[n.Field] <= n.OPE }
+
+func (e *encrypted) comp(n *Node) float64 { return -2*e.q.L1.Vector(n.CV1) + e.q.KL.Inner(n.CVKL) }
+
+func (e *encrypted) compPlane(n *Node) float64 { return -2*e.q.L1.Plane(n.CH1) + e.q.KL.Inner(n.CHKL) }
+
+func (e *encrypted) compPrinted(_, _ *Node) (float64, error) {
+	return 0, fmt.Errorf("%w: V_qL·V_qLᵀ needs SᵀS, which nobody sends", ErrStuck)
+}
+
+// Search is Algorithm 1, Privacy-preserving RKDF Search, its lines by number.
+func (c *Cloud) Search(compare Comparer, how Search) (*Reply, error) {
+	s := &search{Search: how, compare: compare, printed: c.printed, images: c.Images, vis: map[int]bool{}} // line 1
+	walks := make([]*walk, len(c.Trees))
+	for k, nodes := range c.Trees {
+		walks[k] = &walk{search: s, tree: k, nodes: nodes}
+	}
+	if how.Parallel { // line 2
+		var trees sync.WaitGroup
+		for _, w := range walks {
+			trees.Go(func() { w.run(func() {}) })
+		}
+		trees.Wait()
+	} else {
+		inTurn(walks)
+	}
+	for _, w := range walks {
+		if w.err != nil {
+			return nil, fmt.Errorf("searching tree %d: %w", w.tree, w.err)
+		}
+	}
+	r := &Reply{Stats: s.stats}
+	for _, x := range s.queue {
+		r.Images, r.Comp, r.Keywords = append(r.Images, x.node.Image), append(r.Comp, x.comp), append(r.Keywords, x.node.Keywords)
+	}
+	return r, nil
+}
+
+// inTurn runs the trees one visit at a time, so that a search can be repeated.
+func inTurn(walks []*walk) {
+	var next []func() (struct{}, bool)
+	for _, w := range walks {
+		step, stop := iter.Pull(func(yield func(struct{}) bool) {
+			w.run(func() { yield(struct{}{}) })
+		})
+		defer stop()
+		next = append(next, step)
+	}
+	for len(next) > 0 {
+		next = slices.DeleteFunc(next, func(step func() (struct{}, bool)) bool {
+			_, more := step()
+			return !more
+		})
+	}
+}
+
+// search is what all trees share: Queue and Vis.
+type search struct {
+	Search
+	compare Comparer
+	printed Printed
+	images  int
+
+	mu    sync.Mutex
+	vis   map[int]bool
+	queue []candidate
+	stats Stats
+}
+
+type candidate struct {
+	node *Node
+	comp float64
+}
+
+// walk is the search of one tree.
+type walk struct {
+	*search
+	tree   int
+	nodes  []Node
+	path   []int // Path
+	parent int
+	visits int
+	steps  int
+	pause  func() // after each visit
+	err    error
+}
+
+func (w *walk) run(pause func()) {
+	w.pause, w.parent = pause, none
+	w.backTraceSearch(w.topDownTraversal(0))
+}
+
+// topDownTraversal is lines 3 to 15. k is Node_k.
+func (w *walk) topDownTraversal(k int) int {
+	if w.err != nil {
+		return none
+	}
+	if (k == none) != w.printed.ReturnIfNotNull { // 4
+		return k // 5
+	}
+	node := &w.nodes[k] // 6
+	if !w.printed.PushAfterChild {
+		w.path = append(w.path, k) // 14, before the children
+	}
+	child, err := w.near(node) // 7, 9
+	if err != nil {
+		w.err = err
+		return none
+	}
+	if child != none || w.printed.ChildReplacesNode {
+		found := w.topDownTraversal(child) // 8, 10
+		if w.printed.ChildReplacesNode && found != none {
+			k, node = found, &w.nodes[found]
+		}
+	}
+	w.visit(node) // 11 to 13
+	if w.printed.PushAfterChild {
+		w.path = append(w.path, k) // 14
+	}
+	return k // 15
+}
+
+// near is the child on the request's side, lines 7 and 9: ties go left.
+func (w *walk) near(n *Node) (int, error) {
+	switch {
+	case n.CH1 != nil && w.compare.left(n):
+		return n.Left, nil
+	case n.CH1 != nil:
+		return n.Right, nil
+	case w.printed.SplitAtLeaves:
+		return none, fmt.Errorf("%w: line 7 compares OPE(V_i[s_i]) of a leaf, which has none", ErrStuck)
+	case n.Left != none: // images that are all alike, halved
+		return n.Left, nil
+	}
+	return n.Right, nil
+}
+
+// far is the other child.
+func (w *walk) far(n *Node) int {
+	if near, _ := w.near(n); near == n.Left {
+		return n.Right
+	}
+	return n.Left
+}
+
+// visit is lines 11 to 13, and reports whether the node was new to Vis.
+func (w *walk) visit(n *Node) bool {
+	key := n.Image
+	if w.printed.VisHoldsNodes {
+		key += w.tree * w.images
+	}
+	w.mu.Lock()
+	seen := w.vis[key]
+	if !seen {
+		w.vis[key] = true
+		w.visits++
+		w.stats.Visited++
+		w.stats.Order = append(w.stats.Order, n.Image)
+	}
+	w.mu.Unlock()
+	if seen {
+		return false
+	}
+	w.push(n)
+	w.pause()
+	return true
+}
+
+// backTraceSearch is lines 16 to 29.
+func (w *walk) backTraceSearch(k int) {
+	if w.steps++; w.steps > 4*len(w.nodes)+4 && w.err == nil {
+		w.err = fmt.Errorf("%w: nothing ends backtracking at the root", ErrStuck)
+	}
+	if w.err != nil || w.spent() { // 17
+		return // 18
+	}
+	switch {
+	case len(w.path) > 0: // 19
+		last := len(w.path) - 1
+		w.parent, w.path = w.path[last], w.path[:last] // 20
+	case !w.printed.EndlessRoot:
+		return
+	}
+	if w.parent == none {
+		return // no node was ever reached
+	}
+	parent := &w.nodes[w.parent]
+	if w.visit(parent) { // 21 to 23
+		w.mu.Lock()
+		w.stats.Dead++
+		w.mu.Unlock()
+	}
+	if w.prunes(parent) { // 24, 25
+		w.backTraceSearch(w.parent) // 26
+		return
+	}
+	sibling := w.far(parent) // 28
+	if w.printed.SiblingOfNode {
+		sibling = w.sibling(k)
+	}
+	if sibling != none {
+		w.topDownTraversal(sibling)
+		if w.printed.SiblingEnds {
+			return
+		}
+	}
+	w.backTraceSearch(w.parent)
+}
+
+// spent is line 17: Vis.length() > AP-X × Nodes Number.
+func (w *walk) spent() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	visits := len(w.vis)
+	if w.printed.APOfTree {
+		visits = w.visits
+	}
+	return float64(visits) > w.AP*float64(w.images)
+}
+
+// sibling finds the sibling of Node_k in its tree.
+func (w *walk) sibling(k int) int {
+	for _, n := range w.nodes {
+		switch {
+		case k == none:
+		case n.Left == k:
+			return n.Right
+		case n.Right == k:
+			return n.Left
+		}
+	}
+	return none
+}
+
+// prunes is line 25: Dis(V_qL, V_s) < Dis(H_parent, V_s), by Comp_qL − Comp_h.
+func (w *walk) prunes(parent *Node) bool {
+	if parent.CH1 == nil {
+		return false // a leaf has no hyperplane, and nothing beyond
+	}
+	w.mu.Lock()
+	n := len(w.queue)
+	if n == 0 || n < w.L && !w.printed.UnfilledPrunes {
+		w.mu.Unlock()
+		return false
+	}
+	qL := w.queue[n-1].node
+	w.mu.Unlock()
+	compQL, compH := w.compare.comp(qL), w.compare.compPlane(parent)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stats.Planes++
+	if compQL >= compH {
+		return false
+	}
+	w.stats.Pruned++
+	return true
+}
+
+// push is Queue.push, lines 30 to 37. Another tree may change Queue while distances are
+// compared; then they are compared again.
+func (w *walk) push(n *Node) {
+	comp := w.compare.comp(n)
+	for {
+		w.mu.Lock()
+		if len(w.queue) < w.L { // 32
+			w.insert(n, comp) // 33
+			w.mu.Unlock()
+			return
+		}
+		worst := w.queue[len(w.queue)-1]
+		w.mu.Unlock()
+		compQL, err := w.compQL(worst.node, n)
+		if w.err = err; err != nil || comp >= compQL { // 35
+			return
+		}
+		w.mu.Lock()
+		same := w.queue[len(w.queue)-1] == worst
+		if same {
+			w.queue = w.queue[:len(w.queue)-1] // 36
+			w.insert(n, comp)                  // 37
+		}
+		w.mu.Unlock()
+		if same {
+			return
+		}
+	}
+}
+
+func (w *walk) compQL(worst, n *Node) (float64, error) {
+	if w.printed.CompQLWithoutRequest {
+		return w.compare.compPrinted(worst, n)
+	}
+	return w.compare.comp(worst), nil
+}
+
+// insert keeps Queue in order of distance.
+func (w *walk) insert(n *Node, comp float64) {
+	i, _ := slices.BinarySearchFunc(w.queue, comp, func(c candidate, comp float64) int {
+		if c.comp <= comp {
+			return -1
+		}
+		return 1
+	})
+	w.queue = slices.Insert(w.queue, i, candidate{n, comp})
+}
