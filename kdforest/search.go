@@ -119,39 +119,51 @@ func Visits(tenths, n, l int) (int, error) {
 // With opt.Visits ≥ n (AP-100) every record is visited and the result equals that of
 // Scan. opt.Prune is then ignored, because the Space's bounds may be estimates.
 func (f *Forest) Search(space Space, opt Options) ([]Hit, Stats, error) {
+	opt, err := f.check(space, opt)
+	if err != nil {
+		return nil, Stats{}, err
+	}
+	hits, stats := f.search(space, opt)
+	return hits, stats, nil
+}
+
+// check refuses options that a search cannot follow, and completes the others.
+func (f *Forest) check(space Space, opt Options) (Options, error) {
+	fail := func(format string, args ...any) (Options, error) {
+		return opt, fmt.Errorf("%w: %s", ErrInput, fmt.Sprintf(format, args...))
+	}
 	switch {
 	case opt.Visits < 1:
-		return nil, Stats{}, fmt.Errorf("%w: searching with %d visits", ErrInput, opt.Visits)
+		return fail("searching with %d visits", opt.Visits)
 	case opt.L < 1:
-		return nil, Stats{}, fmt.Errorf("%w: searching for the nearest %d", ErrInput, opt.L)
+		return fail("searching for the nearest %d", opt.L)
 	case opt.Order > BestBin:
-		return nil, Stats{}, fmt.Errorf("%w: searching in order %d", ErrInput, opt.Order)
+		return fail("searching in order %d", opt.Order)
 	}
 	if opt.Order == ByRank {
 		if opt.Prune {
-			return nil, Stats{}, fmt.Errorf("%w: pruning a search by rank, which chooses its visits before any score", ErrInput)
+			return fail("pruning a search by rank, which chooses its visits before any score")
 		}
 		ranker, ok := space.(Ranker)
 		if !ok {
-			return nil, Stats{}, fmt.Errorf("%w: a search by rank needs a space with ranks", ErrInput)
+			return fail("a search by rank needs a space with ranks")
 		}
 		if opt.Ballots == nil {
 			opt.Ballots = NewBallots(f)
 		}
 		opt.fields = ranker.Fields()
 		if err := opt.Ballots.check(f.Records, f.Planes, opt.fields); err != nil {
-			return nil, Stats{}, err
+			return opt, err
 		}
 	}
 	if _, ok := space.(Metric); opt.Order == BestBin && !ok {
-		return nil, Stats{}, fmt.Errorf("%w: a best-bin search needs a space with distances", ErrInput)
+		return fail("a best-bin search needs a space with distances")
 	}
 	if uint64(opt.Visits) >= uint64(f.Records) {
 		opt.Visits = int(f.Records)
 		opt.Prune = false
 	}
-	hits, stats := f.search(space, opt)
-	return hits, stats, nil
+	return opt, nil
 }
 
 // search is Search without the checks: tests prune at AP-100.
@@ -191,21 +203,28 @@ var searchers = sync.Pool{New: func() any { return new(searcher) }}
 func (s *searcher) run(f *Forest, space Space, opt Options) ([]Hit, Stats) {
 	s.start(f, space, opt)
 	defer s.release()
-	for s.stats.Visited < opt.Visits {
-		switch room := opt.Visits - s.stats.Visited; s.order {
-		case BestBin:
-			s.collectBestBin(room)
-		case ByRank:
-			s.collectByRank()
-		default:
-			s.collect(room)
-		}
-		if len(s.records) == 0 {
-			break
-		}
+	for s.round(opt.Visits) {
 		s.score(opt.Trace)
 	}
 	return s.queue.Hits(), s.stats
+}
+
+// round gathers the next round. It reports false when the search has ended.
+func (s *searcher) round(visits int) bool {
+	room := visits - s.stats.Visited
+	if room == 0 {
+		return false
+	}
+	switch s.order {
+	case BestBin:
+		s.collectBestBin(room)
+	case ByRank:
+		s.collectByRank()
+	default:
+		s.collect(room)
+	}
+	s.stats.Visited += len(s.records)
+	return len(s.records) > 0
 }
 
 func (s *searcher) start(f *Forest, space Space, opt Options) {
@@ -265,6 +284,5 @@ func (s *searcher) score(trace func(Visit)) {
 			trace(Visit{Round: s.stats.Rounds, Tree: s.trees[i], Hit: hit})
 		}
 	}
-	s.stats.Visited += len(s.records)
 	s.stats.Rounds++
 }
