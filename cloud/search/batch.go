@@ -15,9 +15,9 @@ func AnnotateBatch(x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, err
 
 // AnnotateBatch answers requests to one index; replies[i] is what Annotate returns for
 // requests[i]. Scans share one pass over memory. Requests to the inverted file share the
-// lists that they have in common. Requests by rank read the same places at about the same
-// time. Other forest requests are answered one by one. One bad request fails them all,
-// and the error gives its number, from 1.
+// lists that they have in common. Requests to the forest read the same places at about
+// the same time, but those that prune are answered one by one. One bad request fails them
+// all, and the error gives its number, from 1.
 func (o Options) AnnotateBatch(ctx context.Context, x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	spaces := make([]*score.Space, len(requests))
 	defer func() {

@@ -33,6 +33,7 @@ func BenchmarkAnnotate(b *testing.B) {
 			{"depth@10", params(cpar.SchemeCPAR, 100)},
 			{"depth@2.5", params(cpar.SchemeCPAR, 25)},
 			{"rank@10", by(cpar.SearchByRank, 100)},
+			{"rank@2.5", by(cpar.SearchByRank, 25)},
 			{"bestbin@10", by(cpar.SearchBestBin, 100)},
 			{"bestbin@2.5", by(cpar.SearchBestBin, 25)},
 			{"ivf@100", by(cpar.SearchIVF, 1000)},
@@ -89,7 +90,7 @@ func by(s cpar.Search, approx uint16) cpar.Params {
 // them, mapped and copied.
 func BenchmarkMemory(b *testing.B) {
 	folder := b.TempDir()
-	m, segments := parts(b, 20000, 1347, 300)
+	m, segments := parts(b, cpar.PlaceNode, 20000, 1347, 300)
 	w, err := indexdir.Create(folder, indexdir.Options{})
 	if err != nil {
 		b.Fatal(err)

@@ -9,7 +9,8 @@ import (
 	"cpar/kdforest"
 )
 
-// forest answers requests to a forest, each on one goroutine.
+// forest answers requests that prune or are traced, each on one goroutine and a round at
+// a time.
 func (o Options) forest(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	replies := make([]*cpar.Reply, len(t.requests))
 	return replies, workers.Run(o.workers(), len(t.requests), 1, func(_ int, first, last int) error {
@@ -27,20 +28,9 @@ func (o Options) forest(ctx context.Context, t task) ([]*cpar.Reply, error) {
 }
 
 func (o Options) searchForest(t task, i int) (*cpar.Reply, error) {
-	p := t.requests[i].Params
-	visits, err := t.visits(i)
+	opt, err := o.walk(t, i)
 	if err != nil {
 		return nil, err
-	}
-	opt := kdforest.Options{
-		Visits: visits,
-		L:      int(p.L),
-		Prune:  p.Prune && p.UsesPlanes(),
-		Order:  Order(p),
-		Trace:  o.Trace,
-	}
-	if opt.Order == kdforest.ByRank {
-		opt.Ballots = t.x.Ballots()
 	}
 	hits, stats, err := t.x.Forest.Search(t.spaces[i], opt)
 	if err != nil {
@@ -48,3 +38,23 @@ func (o Options) searchForest(t task, i int) (*cpar.Reply, error) {
 	}
 	return t.reply(i, hits, stats.Visited), nil
 }
+
+// walk says how request i searches the forest.
+func (o Options) walk(t task, i int) (kdforest.Options, error) {
+	p := t.requests[i].Params
+	visits, err := t.visits(i)
+	opt := kdforest.Options{
+		Visits: visits,
+		L:      int(p.L),
+		Prune:  prunes(p),
+		Order:  Order(p),
+		Trace:  o.Trace,
+	}
+	if opt.Order == kdforest.ByRank {
+		opt.Ballots = t.x.Ballots()
+	}
+	return opt, err
+}
+
+// prunes reports whether scores decide what a search visits.
+func prunes(p cpar.Params) bool { return p.Prune && p.UsesPlanes() }

@@ -262,7 +262,7 @@ func (f *fuse) Err() error {
 
 func TestCanceled(t *testing.T) {
 	x := fakeIndex(t, 3001, 19, 8)
-	for i, q := range []*cpar.Request{request(x, params(cpar.SchemeCAPIA, 1000), 1), request(x, by(cpar.SearchIVF, 1000), 1), request(x, by(cpar.SearchByRank, 1000), 1)} {
+	for i, q := range []*cpar.Request{request(x, params(cpar.SchemeCAPIA, 1000), 1), request(x, by(cpar.SearchIVF, 1000), 1), request(x, by(cpar.SearchByRank, 1000), 1), request(x, params(cpar.SchemeCPAR, 1000), 1)} {
 		for _, workers := range []int{1, 3} {
 			// One check before a search and one per stride: 12 in a scan.
 			for _, looks := range []int64{0, 1, 6} {

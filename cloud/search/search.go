@@ -3,6 +3,9 @@
 //	Index, Request ─▶ forest (cpar, AP-X), inverted file (cpar, AP-X)
 //	                  or scan (capia) ─▶ Reply
 //
+// Of a forest or an inverted file, one goroutine a request plans which records to visit,
+// and all cores score them.
+//
 // The forest is searched by Algorithm 1, corrected, or in one of the other orders of
 // package kdforest; package ivf searches the inverted file. AP-100 visits every record
 // and returns what the scan returns.
@@ -23,10 +26,9 @@ import (
 // Options say how requests are answered; they do not change the answers.
 type Options struct {
 	// Workers is the number of goroutines that share a scan, the lists of an inverted
-	// file, the visits of a search by rank, or the forest requests of a batch; 0 means
-	// the number of cores. A single depth-first or best-bin request always runs on one
-	// goroutine: a round is ten rows, which take 4 to 7 µs, and splitting them took 1.6
-	// times as long.
+	// file, the records that a search of a forest visits, or a batch of requests; 0 means
+	// the number of cores. A request to a forest that prunes or is traced runs on one
+	// goroutine: planned.go says why.
 	Workers int
 	// Trace, if set, is called for every visit to a forest or an inverted file (where
 	// Tree is the list), in the order of package kdforest or ivf.
@@ -74,18 +76,18 @@ type kind uint8
 const (
 	byScan kind = iota
 	byForest
-	byRank
+	byPlan
 	byLists
 	kinds
 )
 
 func (o Options) kindOf(p cpar.Params) kind {
 	switch {
-	case p.UsesForest() && p.Search == cpar.SearchByRank && o.Trace == nil:
-		if p.Approx == 1000 { // all records, in the order of memory
+	case p.UsesForest() && !prunes(p) && o.Trace == nil:
+		if p.Search == cpar.SearchByRank && p.Approx == 1000 { // all records, in the order of memory
 			return byScan
 		}
-		return byRank
+		return byPlan
 	case p.UsesForest():
 		return byForest
 	case p.Search == cpar.SearchIVF:
@@ -102,8 +104,8 @@ func (o Options) answer(ctx context.Context, k kind, t task) ([]*cpar.Reply, err
 	switch k {
 	case byForest:
 		return o.forest(ctx, t)
-	case byRank:
-		return o.ranked(ctx, t)
+	case byPlan:
+		return o.planned(ctx, t)
 	case byLists:
 		return o.lists(ctx, t)
 	}

@@ -20,7 +20,13 @@ import (
 // search do not depend on what is encrypted.
 func fakeIndex(t testing.TB, n, dim, fields int) *score.Index {
 	t.Helper()
-	m, segments := parts(t, n, dim, fields)
+	return fakeIndexOf(t, cpar.PlaceNode, n, dim, fields)
+}
+
+// fakeIndexOf is fakeIndex with a choice of where trees hold records.
+func fakeIndexOf(t testing.TB, place cpar.Place, n, dim, fields int) *score.Index {
+	t.Helper()
+	m, segments := parts(t, place, n, dim, fields)
 	for i, b := range segments {
 		if len(b) > 8<<20 {
 			segments[i] = huge(t, b)
@@ -33,8 +39,8 @@ func fakeIndex(t testing.TB, n, dim, fields int) *score.Index {
 	return x
 }
 
-// parts returns the manifest and segments of fakeIndex.
-func parts(t testing.TB, n, dim, fields int) (*cpar.Manifest, [][]byte) {
+// parts returns the manifest and segments of fakeIndexOf.
+func parts(t testing.TB, place cpar.Place, n, dim, fields int) (*cpar.Manifest, [][]byte) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	rows := make([][]uint16, n)
@@ -44,7 +50,11 @@ func parts(t testing.TB, n, dim, fields int) (*cpar.Manifest, [][]byte) {
 			rows[i][j] = uint16(rng.NormFloat64()*20 + 500)
 		}
 	}
-	forest, planes, err := kdforest.Build(rows, kdforest.BuildOptions{})
+	build := kdforest.BuildOptions{}
+	if place == cpar.PlaceLeaf {
+		build.Place = kdforest.PlaceLeaf
+	}
+	forest, planes, err := kdforest.Build(rows, build)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +73,7 @@ func parts(t testing.TB, n, dim, fields int) (*cpar.Manifest, [][]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, ID: cpar.IndexID{1}, Records: uint32(n), Dim: uint32(dim), Shift: 28, Place: cpar.PlaceNode,
+	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, ID: cpar.IndexID{1}, Records: uint32(n), Dim: uint32(dim), Shift: 28, Place: place,
 		Trees: uint8(len(forest.Trees)), PlaneShift: 45, OrderBytes: 2, Fields: uint32(fields), Planes: forest.Planes, KeywordBytes: 92}
 	rowsOfPlanes := words(int(forest.Planes) * (fields + 1))
 	// A test can choose the score of plane 0: it is the first word of the request.
