@@ -2,7 +2,7 @@
 // cloud that must not see them: parameters, the encrypted index, the encrypted
 // request, the reply, and their canonical bytes. Requests and replies of scheme
 // sealed have an encoding of their own (cpar/internal/lattice) and pass through as
-// bytes; order ciphertexts, planes and forests belong to schemes cpar and capia.
+// bytes; order ciphertexts, planes and forests belong to scheme cpar.
 //
 //	photo ─▶ features ─▶ vector ─▶ Request ║─▶ scores ─▶ Reply ║─▶ keywords
 //	         the owner (cpar/user)         ║ the cloud         ║  the owner

@@ -202,6 +202,8 @@ func TestStructures(t *testing.T) {
 	lists := *both
 	lists.Trees, lists.PlaneShift, lists.OrderBytes, lists.Fields, lists.Planes = 0, 0, 0, 0, 0
 	lists.Segments = slices.Delete(slices.Clone(both.Segments), 3, 5)
+	ivf := lists
+	ivf.Scheme = SchemeIVF
 	capia := lists
 	capia.Scheme, capia.Lists = SchemeCAPIA, 0
 	capia.Segments = slices.Delete(slices.Clone(lists.Segments), 3, 5)
@@ -211,10 +213,12 @@ func TestStructures(t *testing.T) {
 		serves        [4]bool // depth, rank, best bin, inverted file
 		defaultSearch Search
 	}{
-		{"both", both, [4]bool{true, true, true, true}, SearchIVF},
-		{"lists only", &lists, [4]bool{false, false, false, true}, SearchIVF},
+		// Earlier versions wrote the first two.
+		{"both", both, [4]bool{true, true, true, true}, SearchDepthFirst},
+		{"lists only, of scheme cpar", &lists, [4]bool{false, false, false, true}, SearchIVF},
+		{"forest only", sampleManifest(), [4]bool{true, true, true, false}, SearchDepthFirst},
+		{"ivf", &ivf, [4]bool{}, SearchIVF},
 		{"capia", &capia, [4]bool{}, 0},
-		{"forest only", sampleManifest(), [4]bool{true, true, true, false}, SearchByRank},
 	} {
 		got, err := DecodeManifest(marshal(t, c.m))
 		if err != nil || !reflect.DeepEqual(got, c.m) {
@@ -225,6 +229,9 @@ func TestStructures(t *testing.T) {
 				t.Errorf("%s serves %v: %v, want %v", c.name, Search(how), got, want)
 			}
 		}
+		if got := c.m.Serves(Params{Scheme: SchemeIVF, Search: SearchIVF}); got != (c.m.Lists > 0) {
+			t.Errorf("%s serves scheme ivf: %v", c.name, got)
+		}
 		p := c.m.DefaultParams()
 		if p.Validate() != nil || !c.m.Serves(p) || p.Search != c.defaultSearch || p.Scheme != c.m.Scheme {
 			t.Errorf("%s: default parameters %+v", c.name, p)
@@ -232,6 +239,8 @@ func TestStructures(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(*Manifest){
 		"neither trees nor lists": func(m *Manifest) { *m = capia; m.Scheme = SchemeCPAR },
+		"ivf without lists":       func(m *Manifest) { *m = capia; m.Scheme = SchemeIVF },
+		"ivf with trees":          func(m *Manifest) { m.Scheme = SchemeIVF },
 		"capia with lists":        func(m *Manifest) { *m = lists; m.Scheme = SchemeCAPIA },
 		"planes without trees":    func(m *Manifest) { *m = lists; m.Planes = 1 },
 		"a place without trees":   func(m *Manifest) { *m = lists; m.Place = PlaceNode },

@@ -153,9 +153,9 @@ func (m *Manifest) Validate() error {
 		return fail("vectors of %d words, keyword blocks of %d bytes", m.Dim, m.KeywordBytes)
 	case m.Shift > 62 || m.PlaneShift > 62 || m.Fields > maxFields || len(m.Segments) > maxSegments:
 		return fail("shifts %d and %d, %d split fields, %d segments", m.Shift, m.PlaneShift, m.Fields, len(m.Segments))
-	case form.structured && !forest && m.Lists == 0:
+	case form.lists && !forest && m.Lists == 0:
 		return fail("scheme %v with neither trees nor lists", m.Scheme)
-	case !form.structured && (forest || m.Lists > 0):
+	case forest && !form.trees || m.Lists > 0 && !form.lists:
 		return fail("%d trees and %d lists in an index of scheme %v", m.Trees, m.Lists, m.Scheme)
 	case !m.Scheme.Scored() && m.Shift != 0:
 		return fail("a shift of %d in an index of scheme %v", m.Shift, m.Scheme)
@@ -267,17 +267,16 @@ func (m *Manifest) Serves(p Params) bool {
 		(!p.UsesForest() || m.Trees > 0) && (p.Search != SearchIVF || m.Lists > 0)
 }
 
-// DefaultParams returns the best search that the index can serve, as measured by
-// cpar-eval structures and cost: ten neighbours at AP-10 by the inverted file, which
-// finds nearly as much as a forest by rank in a third of the time; without lists, by
-// rank; with neither, a scan of all records.
+// DefaultParams returns the default search for ten neighbours. What the index holds
+// decides: a forest is searched by the paper's Algorithm 1 at AP-10, also where there are
+// lists beside it; an inverted file alone by its lists at AP-10; with neither, all records
+// are scanned.
 func (m *Manifest) DefaultParams() Params {
 	p := Params{Scheme: m.Scheme, L: 10, Approx: 100}
 	switch {
+	case m.Trees > 0:
 	case m.Lists > 0:
 		p.Search = SearchIVF
-	case m.Trees > 0:
-		p.Search = SearchByRank
 	default:
 		p.Approx = 1000
 	}

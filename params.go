@@ -2,6 +2,7 @@ package cpar
 
 import (
 	"fmt"
+	"slices"
 
 	"cpar/internal/enum"
 )
@@ -18,7 +19,7 @@ const MaxNeighbours = 1000
 type Search uint8
 
 const (
-	// SearchDepthFirst is the paper's Algorithm 1, corrected.
+	// SearchDepthFirst is the paper's Algorithm 1, corrected: the default of scheme cpar.
 	SearchDepthFirst Search = 0
 	// SearchByRank visits the records that are fewest ranks away from the request, summed
 	// over all trees. Of the forest searches it finds the most for a given number of
@@ -30,7 +31,7 @@ const (
 	SearchBestBin Search = 2
 	// SearchIVF reads an inverted file: the cloud scores the lists' encrypted centroids
 	// and reads the nearest lists. It uses no tree, and the request carries no order
-	// ciphertexts.
+	// ciphertexts. It is the search of scheme ivf.
 	SearchIVF Search = 3
 )
 
@@ -44,16 +45,16 @@ func ParseSearch(name string) (Search, error) { return searches.Parse(name, ErrI
 // Params is what an owner asks of one search. It travels in the clear, except for schemes
 // sealed and local, where only L matters and the cloud does not see it.
 type Params struct {
-	// Scheme must be one that the index can serve. An index of scheme cpar serves cpar
-	// and capia; any other serves only its own scheme.
+	// Scheme must be one that the index can serve: its own; capia where it has scheme cpar
+	// or ivf; and ivf where it has scheme cpar, with lists beside the forest.
 	Scheme Scheme
 	// L is the number of nearest records wanted: the length of the paper's Queue.
 	L uint16
 	// Approx is the approximation power AP-X in tenths of a percent, 1 to 1000: the share
-	// of the records that a search may visit. AP-100 visits all. Only scheme cpar uses
-	// it.
+	// of the records that a search may visit. AP-100 visits all. Only schemes cpar
+	// and ivf use it.
 	Approx uint16
-	// Search must be one that the index can serve (Manifest.Serves); 0 for all schemes but cpar.
+	// Search must be one of Scheme.Searches that the index can serve (Manifest.Serves).
 	Search Search
 	// Prune turns on type-2 pruning by planes. AP-100 ignores it, since a plane is not
 	// always a lower bound. It reveals more to the cloud; see SECURITY.md.
@@ -69,7 +70,7 @@ func (p Params) Validate() error {
 		return fmt.Errorf("%w: %d neighbours wanted; the limits are 1 and %d", ErrInput, p.L, MaxNeighbours)
 	case p.Approx < 1 || p.Approx > 1000:
 		return fmt.Errorf("%w: approximation power AP-%g; it is a percentage from 0.1 to 100", ErrInput, float64(p.Approx)/10)
-	case !searches.Has(p.Search) || p.Search != 0 && p.Scheme != SchemeCPAR:
+	case !slices.Contains(schemeSpecs[p.Scheme].searches, p.Search):
 		return fmt.Errorf("%w: %v with scheme %v", ErrInput, p.Search, p.Scheme)
 	case p.Prune && p.Scheme != SchemeCPAR:
 		return fmt.Errorf("%w: pruning needs the forest of scheme cpar", ErrInput)

@@ -1,14 +1,18 @@
 package cpar
 
-import "cpar/internal/enum"
+import (
+	"slices"
+
+	"cpar/internal/enum"
+)
 
 // A Scheme says how the cloud finds the nearest records.
 type Scheme uint8
 
 // The schemes.
 const (
-	// SchemeCPAR searches part of the records (AP-X): an encrypted randomized
-	// kd-forest or an encrypted inverted file.
+	// SchemeCPAR is the paper's: it searches an encrypted randomized kd-forest, which
+	// visits part of the records (AP-X).
 	SchemeCPAR Scheme = 1
 	// SchemeCAPIA scans every record: the paper's predecessor and baseline.
 	SchemeCAPIA Scheme = 2
@@ -18,9 +22,12 @@ const (
 	// SchemeLocal keeps the whole index encrypted at the cloud. The owner fetches it once
 	// and searches at home; the cloud answers no requests.
 	SchemeLocal Scheme = 4
+	// SchemeIVF searches an encrypted inverted file, which visits part of the records
+	// too. It is this project's own; records are encrypted as for SchemeCPAR.
+	SchemeIVF Scheme = 5
 )
 
-var schemes = enum.Table[Scheme]{What: "scheme", First: SchemeCPAR, Names: []string{"cpar", "capia", "sealed", "local"}}
+var schemes = enum.Table[Scheme]{What: "scheme", First: SchemeCPAR, Names: []string{"cpar", "capia", "sealed", "local", "ivf"}}
 
 func (s Scheme) String() string { return schemes.String(s) }
 
@@ -46,8 +53,11 @@ type schemeSpec struct {
 	unit func(m *Manifest) uint64
 	// fits reports whether the records of m can fill this many units.
 	fits func(m *Manifest, units uint64) bool
-	// structured: the index may have trees and lists.
-	structured bool
+	// trees, lists: the index may have these. If it may have any, it must have some.
+	trees, lists bool
+	// searches are those that a request may name, the default first. Where there is but
+	// one way to search, a request says 0.
+	searches []Search
 	// segments are the extra segments of this scheme, with their sizes in bytes.
 	segments map[SegmentKind]uint64
 	// accepts lists the schemes of the requests that the cloud accepts.
@@ -70,13 +80,19 @@ var wordRows = schemeSpec{
 }
 
 var schemeSpecs = map[Scheme]schemeSpec{
-	SchemeCPAR:  {unit: wordRows.unit, fits: wordRows.fits, structured: true, accepts: []Scheme{SchemeCPAR, SchemeCAPIA}},
-	SchemeCAPIA: {unit: wordRows.unit, fits: wordRows.fits, accepts: []Scheme{SchemeCAPIA}},
+	// An index of scheme cpar has a forest. Earlier versions gave it lists too, beside the
+	// forest or instead, and an owner may still ask for both.
+	SchemeCPAR: {unit: wordRows.unit, fits: wordRows.fits, trees: true, lists: true,
+		searches: searches.All(), accepts: []Scheme{SchemeCPAR, SchemeIVF, SchemeCAPIA}},
+	SchemeIVF: {unit: wordRows.unit, fits: wordRows.fits, lists: true,
+		searches: []Search{SearchIVF}, accepts: []Scheme{SchemeIVF, SchemeCAPIA}},
+	SchemeCAPIA: {unit: wordRows.unit, fits: wordRows.fits, searches: []Search{0}, accepts: []Scheme{SchemeCAPIA}},
 	SchemeSealed: {
 		// The size of a group depends on parameters that this package does not know.
 		unit:     func(*Manifest) uint64 { return 8 },
 		fits:     func(_ *Manifest, units uint64) bool { return units > 0 },
 		segments: map[SegmentKind]uint64{SegmentParams: ParamsBytes, SegmentHints: notEmpty},
+		searches: []Search{0},
 		accepts:  []Scheme{SchemeSealed},
 		request:  message{kindSealedRequest, SealedVersion},
 		reply:    message{kindSealedReply, SealedVersion},
@@ -87,8 +103,13 @@ var schemeSpecs = map[Scheme]schemeSpec{
 		fits: func(m *Manifest, units uint64) bool {
 			return units <= uint64(m.Records) && units*LocalBlockRecords >= uint64(m.Records)
 		},
+		searches: []Search{0},
 	},
 }
+
+// Searches lists what Params.Search may be for this scheme, the default first; nil for
+// what is no scheme.
+func (s Scheme) Searches() []Search { return slices.Clone(schemeSpecs[s].searches) }
 
 // Scored reports whether the cloud computes this scheme's scores in the clear, from rows of words.
 func (s Scheme) Scored() bool { return s.CloudSearches() && !s.Opaque() }

@@ -4,7 +4,7 @@
 //
 //	store    indexes in a data folder, activated in one step
 //	score    ⟨C(V), t⟩ of records and planes
-//	search   the forest or the inverted file (cpar), or the scan (capia)
+//	search   the forest (cpar), the inverted file (ivf), or the scan (capia)
 //	sealed   inner products that stay encrypted (sealed)
 //	workers  one search shared among goroutines
 //	api      HTTP

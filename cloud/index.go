@@ -30,12 +30,12 @@ func load(m *cpar.Manifest, segments [][]byte) (loadedIndex, error) {
 	return scoredIndex{x}, err
 }
 
-// A scoredIndex has scheme cpar or capia: the cloud sees the scores and returns the
+// A scoredIndex has scheme cpar, capia or ivf: the cloud sees the scores and returns the
 // records with the smallest.
 type scoredIndex struct{ *score.Index }
 
 func (x scoredIndex) annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
-	if err := checkSchemes(requests, "it has scheme "+x.Manifest.Scheme.String(), cpar.SchemeCPAR, cpar.SchemeCAPIA); err != nil {
+	if err := checkSchemes(requests, "it has scheme "+x.Manifest.Scheme.String(), cpar.SchemeCPAR, cpar.SchemeCAPIA, cpar.SchemeIVF); err != nil {
 		return nil, err
 	}
 	o := search.Options{Workers: workers}

@@ -64,7 +64,7 @@ type Health struct {
 // IndexInfo is one index in the answer to PathIndexes.
 type IndexInfo struct {
 	ID      cpar.IndexID `json:"id" doc:"32 lower-case hexadecimal digits"`
-	Scheme  string       `json:"scheme" doc:"cpar, capia, sealed or local"`
+	Scheme  string       `json:"scheme" doc:"cpar, capia, sealed, local or ivf"`
 	Records uint32       `json:"records"`
 	Bytes   uint64       `json:"bytes" doc:"The size of all segments"`
 	// Damaged says what is wrong with the index, empty if nothing.

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -95,7 +94,7 @@ func (s *Session) answerBoth(i int, p cpar.Params) (*outcome, error) {
 	if o.near, err = pending.Neighbours(o.reply); err != nil {
 		return nil, fmt.Errorf("request %d: %w", i, err)
 	}
-	if p.Scheme == cpar.SchemeCPAR && p.Approx == 1000 {
+	if p.Scheme != cpar.SchemeCAPIA && p.Approx == 1000 {
 		all := *q
 		all.Params.Scheme, all.Params.Search, all.Order = cpar.SchemeCAPIA, 0, nil
 		scan, err := search.Annotate(s.Cloud, &all)
@@ -107,7 +106,7 @@ func (s *Session) answerBoth(i int, p cpar.Params) (*outcome, error) {
 	return o, nil
 }
 
-// MeasureAgreement runs every test request through capia and through cpar at
+// MeasureAgreement runs every test request through capia, and through cpar and ivf at
 // several AP, encrypted and in the clear.
 func MeasureAgreement(ctx context.Context, s *Session, _ *Corpus, progress user.Progress) (*Agreement, error) {
 	n := len(s.Requests)
@@ -122,9 +121,8 @@ func MeasureAgreement(ctx context.Context, s *Session, _ *Corpus, progress user.
 	samePaths, paths, sameLists, lists, sameFull, full := 0, 0, 0, 0, 0, 0
 	for _, how := range searches {
 		for _, approx := range append([]uint16{1000}, recallPowers...) {
-			name := strconv.FormatFloat(float64(approx)/10, 'f', -1, 64)
-			p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: how, L: 10, Approx: approx}
-			run, err := s.runAll(ctx, p, progress, fmt.Sprintf("cpar@%s, %v", name, how))
+			name, p := approxName(approx), searching(how, approx, 10)
+			run, err := s.runAll(ctx, p, progress, configurationName(p))
 			if err != nil {
 				return nil, err
 			}
@@ -148,7 +146,7 @@ func MeasureAgreement(ctx context.Context, s *Session, _ *Corpus, progress user.
 				a.recalls(how)[name] = round(run.recallOf(scan), 4)
 			}
 			if how == cpar.SearchDepthFirst && (approx == 1000 || approx == 100) {
-				a.PlaceAgreement["cpar@"+name] = round(run.places(), 4)
+				a.PlaceAgreement[configurationName(p)] = round(run.places(), 4)
 			}
 		}
 	}

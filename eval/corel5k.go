@@ -25,7 +25,7 @@ const keywordsKept = 5
 // A QualityRow is one scheme's annotation quality.
 type QualityRow struct {
 	Scheme string `json:"scheme"`
-	// Approx is AP-X in percent and Search the kind of search, for cpar.
+	// Approx is AP-X in percent and Search the kind of search, for cpar and ivf.
 	Approx     float64 `json:"approx,omitempty"`
 	Search     string  `json:"search,omitempty"`
 	Neighbours int     `json:"neighbours"`
@@ -66,16 +66,16 @@ func MeasureCorel5k(ctx context.Context, s *Session, c *Corpus, progress user.Pr
 			QualityRow{Scheme: "plain-jl", Neighbours: k, Quality: Measure(annotatePlain(approx, train, k, keywordsKept), truth)})
 		for _, p := range []cpar.Params{
 			{Scheme: cpar.SchemeCAPIA, L: uint16(k), Approx: 1000},
-			{Scheme: cpar.SchemeCPAR, L: uint16(k), Approx: 1000},
-			{Scheme: cpar.SchemeCPAR, L: uint16(k), Approx: 100},
-			{Scheme: cpar.SchemeCPAR, Search: s.Builder.DefaultParams().Search, L: uint16(k), Approx: 100},
+			searching(cpar.SearchDepthFirst, 1000, k),
+			searching(cpar.SearchDepthFirst, 100, k),
+			searching(cpar.SearchIVF, 100, k),
 		} {
 			run, err := s.runAll(ctx, p, progress, fmt.Sprintf("%v, %d neighbours", p.Scheme, k))
 			if err != nil {
 				return nil, err
 			}
 			row := QualityRow{Scheme: p.Scheme.String(), Neighbours: k, Quality: Measure(run.annotations(), truth)}
-			if p.Scheme == cpar.SchemeCPAR {
+			if p.Scheme != cpar.SchemeCAPIA {
 				row.Approx, row.Search = float64(p.Approx)/10, p.Search.String()
 			}
 			r.Rows = append(r.Rows, row)

@@ -142,7 +142,7 @@ func (s *Session) costRows(ctx context.Context, progress user.Progress) ([]CostR
 		row.StreamRatio = round(float64(s.streamTime(uint64(row.Bytes)))/float64(row.NS), 3)
 		row.Speedup = round(float64(base)/float64(row.NS), 3)
 		row.Bound = round(float64(s.Cloud.Manifest.Records)/row.Visits, 2)
-		if conf.p.Scheme == cpar.SchemeCPAR {
+		if conf.p.Scheme != cpar.SchemeCAPIA {
 			row.Search, row.Approx = conf.p.Search.String(), float64(conf.p.Approx)/10
 			if row.MemoryBound, err = s.memoryBound(prepared[j], base, n); err != nil {
 				return nil, 0, err

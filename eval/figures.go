@@ -36,7 +36,7 @@ var drawnSearches = []struct {
 	{"Algorithm 1", cpar.SearchDepthFirst, plot.Blue},
 	{"by rank", cpar.SearchByRank, plot.Green},
 	{"best bin first", cpar.SearchBestBin, plot.Olive},
-	{"inverted file", cpar.SearchIVF, plot.Red},
+	{"inverted file (ivf)", cpar.SearchIVF, plot.Red},
 }
 
 var apTicks = []float64{2.5, 5, 10, 20, 40, 100}

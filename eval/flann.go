@@ -110,7 +110,7 @@ type FLANNPrice struct {
 // flannOfCorpus measures a separate index: its encrypted forest is the paper's, which
 // splits levels and has a record at every node.
 func flannOfCorpus(ctx context.Context, c *Corpus, progress user.Progress) (*FLANN, error) {
-	s, err := NewSession(ctx, c, user.Options{Split: user.SplitOriginal, Place: cpar.PlaceNode, Lists: user.None, Progress: progress})
+	s, err := NewSession(ctx, c, user.Options{Split: user.SplitOriginal, Place: cpar.PlaceNode, Progress: progress})
 	if err != nil {
 		return nil, err
 	}

@@ -111,14 +111,15 @@ func (l *Lab) Corpus(ctx context.Context) (*Corpus, error) {
 	return l.corpus, nil
 }
 
-// Session returns an index of the untouched training images, with its twin.
+// Session returns an index of the untouched training images, with forest, lists and its
+// twin.
 func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if l.session == nil {
-		if l.session, err = NewSession(ctx, c, user.Options{Progress: l.Progress}); err != nil {
+		if l.session, err = NewSession(ctx, c, user.Options{WithLists: true, Progress: l.Progress}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -195,7 +196,7 @@ type BuildCost struct {
 	Planes     uint32  `json:"planes"`
 }
 
-// Build builds an index of n images; the caller must close it.
+// Build builds an index of n images, with forest and lists; the caller must close it.
 func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 	c, err := l.Collection(ctx, n)
 	if err != nil {
@@ -203,7 +204,7 @@ func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 	}
 	clock := stageClock{report: l.Progress, spans: map[string]time.Duration{}}
 	resetPeakMemory()
-	s, err := OpenSession(ctx, c, user.Options{Progress: clock.progress})
+	s, err := OpenSession(ctx, c, user.Options{WithLists: true, Progress: clock.progress})
 	if err != nil {
 		return nil, err
 	}

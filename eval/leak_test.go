@@ -211,7 +211,7 @@ func TestLeakScoresLinkRequests(t *testing.T) {
 func TestLeakPruningRevealsScaleAndOffset(t *testing.T) {
 	for _, split := range []user.Split{user.SplitOriginal, user.SplitPCA} {
 		t.Run(split.String(), func(t *testing.T) {
-			s, err := NewSession(context.Background(), syntheticCorpus(1, 100, 8), user.Options{PCA: 128, Split: split, Lists: user.None})
+			s, err := NewSession(context.Background(), syntheticCorpus(1, 100, 8), user.Options{PCA: 128, Split: split})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -301,7 +301,7 @@ func revealScaleAndOffset(t *testing.T, s *Session, stepUnknown bool) {
 // which records are near each other.
 func TestLeakListsGroupWhatIsAlike(t *testing.T) {
 	c := syntheticCorpus(1, 200, 1)
-	s, err := NewSession(t.Context(), c, user.Options{PCA: 128, Trees: user.None, Lists: 20})
+	s, err := NewSession(t.Context(), c, user.Options{Scheme: cpar.SchemeIVF, PCA: 128, Lists: 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,8 +87,8 @@ func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, net
 	return out, nil
 }
 
-// openPriced builds the indexes of one profile, one for each of profileSchemes, except
-// that all cpar schemes share one. done removes what was built, even after an error.
+// openPriced builds the indexes of one profile, one for each scheme, which all of its
+// rows of profileSchemes share. done removes what was built, even after an error.
 func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *network.Encoder, progress user.Progress) (list []*priced, done func(), err error) {
 	var opened []func()
 	done = func() {
@@ -108,28 +108,22 @@ func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *network.
 		}
 		return o.Use(network)
 	}
-	for _, scheme := range []cpar.Scheme{cpar.SchemeCAPIA, cpar.SchemeCPAR} {
+	for _, asked := range [][]cpar.Params{
+		{{Scheme: cpar.SchemeCAPIA, L: uint16(l), Approx: 1000}},
+		{searching(cpar.SearchDepthFirst, 100, l), searching(cpar.SearchByRank, 100, l)},
+		{searching(cpar.SearchIVF, 1000, l), searching(cpar.SearchIVF, 100, l)},
+	} {
+		scheme := asked[0].Scheme
 		s, err := OpenSession(ctx, c, user.Options{Scheme: scheme, Fitted: r.owner.Fitted(), Progress: progress})
 		if err != nil {
 			return nil, done, fmt.Errorf("scheme %v: %w", scheme, err)
 		}
 		opened = append(opened, s.Close)
 		cloud := func(q *cpar.Request) (*cpar.Reply, error) { return search.Annotate(s.Cloud, q) }
-		if scheme == cpar.SchemeCAPIA {
-			err = add("capia", s.Builder.Owner, s.Cloud.Manifest, cpar.Params{Scheme: scheme, L: uint16(l), Approx: 1000}, cloud)
-		} else {
-			how := s.Builder.DefaultParams().Search
-			for _, x := range []struct {
-				name string
-				p    cpar.Params
-			}{{"cpar@100", apSearch(how, 1000, l)}, {"cpar@10", apSearch(how, 100, l)}, {forestScheme, apSearch(cpar.SearchByRank, 100, l)}} {
-				if err = add(x.name, s.Builder.Owner, s.Cloud.Manifest, x.p, cloud); err != nil {
-					break
-				}
+		for _, p := range asked {
+			if err := add(configurationName(p), s.Builder.Owner, s.Cloud.Manifest, p, cloud); err != nil {
+				return nil, done, err
 			}
-		}
-		if err != nil {
-			return nil, done, err
 		}
 	}
 	x, _, err := openSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: r.owner.Fitted(), Progress: progress})

@@ -55,7 +55,7 @@ func (p *Profiles) Figures(*Results) []plot.Figure {
 			"One core, all indexes asked in turn in one run.", "milliseconds",
 			[]plot.Series{
 				{Name: "capia", Colour: plot.Blue, Style: plot.Bars, Points: of("calibrated", "capia", ms)},
-				{Name: "cpar, AP-10", Colour: plot.Green, Style: plot.Bars, Points: of("calibrated", "cpar@10", ms)},
+				{Name: "ivf, AP-10", Colour: plot.Green, Style: plot.Bars, Points: of("calibrated", "ivf@10", ms)},
 				{Name: "sealed", Colour: plot.Purple, Style: plot.Bars, Points: of("calibrated", "sealed", ms)},
 			}))
 	}

@@ -24,7 +24,7 @@ type profileRun struct {
 	// near holds the nearest of every test image, by scheme. Their Record is the number
 	// of the image: record numbers differ between indexes.
 	near map[string][][]rank.Neighbour
-	// found holds those of cpar@10, by search.
+	// found holds those at AP-10, by search.
 	found map[cpar.Search][][]rank.Neighbour
 	dims  map[string]int
 }
@@ -48,7 +48,7 @@ func (r *profileRun) name() string { return r.owner.Profile().Kind().String() }
 // runProfile fits a profile on the untouched training images and requests the neighbours
 // of every test image by every scheme. It closes the indexes.
 func runProfile(ctx context.Context, c *Corpus, kind profile.Kind, progress user.Progress) (*profileRun, error) {
-	s, err := NewSession(ctx, c, user.Options{Profile: kind, Ranker: rank.KindCalibrated, Progress: progress})
+	s, err := NewSession(ctx, c, user.Options{WithLists: true, Profile: kind, Ranker: rank.KindCalibrated, Progress: progress})
 	if err != nil {
 		return nil, err
 	}
@@ -72,18 +72,20 @@ func runProfile(ctx context.Context, c *Corpus, kind profile.Kind, progress user
 		p      cpar.Params
 	}{
 		{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, L: uint16(l), Approx: 1000}},
-		{"cpar@100", apSearch(s.Builder.DefaultParams().Search, 1000, l)},
+		{"ivf@100", searching(cpar.SearchIVF, 1000, l)},
 	} {
 		if r.near[part.scheme], err = s.nearestAll(ctx, part.p, tell(progress, r.name()+", "+part.scheme, len(c.Test))); err != nil {
 			return nil, fmt.Errorf("scheme %s: %w", part.scheme, err)
 		}
 	}
-	for _, how := range []cpar.Search{cpar.SearchIVF, cpar.SearchByRank} {
-		if r.found[how], err = s.nearestAll(ctx, apSearch(how, 100, l), tell(progress, fmt.Sprintf("%s, cpar@10, %v", r.name(), how), len(c.Test))); err != nil {
+	for _, how := range []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank, cpar.SearchIVF} {
+		p := searching(how, 100, l)
+		name := configurationName(p)
+		if r.found[how], err = s.nearestAll(ctx, p, tell(progress, r.name()+", "+name, len(c.Test))); err != nil {
 			return nil, fmt.Errorf("search %v: %w", how, err)
 		}
+		r.near[name] = r.found[how]
 	}
-	r.near["cpar@10"], r.near[forestScheme] = r.found[s.Builder.DefaultParams().Search], r.found[cpar.SearchByRank]
 	for _, scheme := range profileSchemes {
 		r.dims[scheme] = int(s.Cloud.Manifest.Dim)
 	}

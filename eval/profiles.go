@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"cpar"
 	"cpar/user"
 	"cpar/user/profile"
 	"cpar/user/rank"
@@ -46,8 +45,8 @@ type Profiles struct {
 type ProfileRow struct {
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
-	// Scheme is plain, capia, cpar@100, cpar@10 (the default search), cpar-rank@10
-	// (the forest by rank) or sealed.
+	// Scheme is plain, capia, cpar@10 (Algorithm 1), cpar-rank@10 (the forest by rank),
+	// ivf@100, ivf@10 or sealed.
 	Scheme     string  `json:"scheme"`
 	Neighbours int     `json:"neighbours"` // that are ranked
 	Dim        int     `json:"dim"`        // of a plain vector, or of a record
@@ -65,7 +64,7 @@ type ProfileDetail struct {
 	Fit     float64 `json:"fit_s"` // setting up an index, all cores: mostly fitting
 	// CapiaRatio is the cloud's time for capia over that with profile paper.
 	CapiaRatio float64 `json:"capia_ratio"`
-	// Recall is the share of capia's ten nearest that cpar@10 finds, by search.
+	// Recall is the share of capia's ten nearest that AP-10 finds, by search.
 	Recall map[string]float64 `json:"recall_at_10"`
 	// OfPlain is the share of the ten nearest in the clear that a scheme finds.
 	OfPlain map[string]float64 `json:"of_plain_top10"`
@@ -148,11 +147,8 @@ const (
 	reliabilityBins  = 10
 )
 
-// forestScheme is cpar@10 with the forest searched by rank.
-const forestScheme = "cpar-rank@10"
-
 // profileSchemes are the encrypted schemes of the rows, in order.
-var profileSchemes = []string{"capia", "cpar@100", "cpar@10", forestScheme, "sealed"}
+var profileSchemes = []string{"capia", "cpar@10", "cpar-rank@10", "ivf@100", "ivf@10", "sealed"}
 
 // MeasureProfiles measures all profiles that the lab supports. Costs are for indexes of n
 // images, or of all images if there are more.
@@ -286,9 +282,4 @@ func profileSamples(c *Corpus, runs []*profileRun) ([]ProfileSample, error) {
 		}
 	}
 	return out, nil
-}
-
-// apSearch returns parameters for AP-X by a search, with l neighbours.
-func apSearch(how cpar.Search, approx uint16, l int) cpar.Params {
-	return cpar.Params{Scheme: cpar.SchemeCPAR, Search: how, L: uint16(l), Approx: approx}
 }

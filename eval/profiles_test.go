@@ -55,7 +55,7 @@ func TestProfiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Records != 120 || p.Requests != 40 || p.CostRecords != 120 || p.CostKind != "real" || len(p.Rows) != 36 || len(p.Losses) != 30 || len(p.Costs) != 15 || len(p.Details) != 3 || len(p.Skipped) != 0 {
+	if p.Records != 120 || p.Requests != 40 || p.CostRecords != 120 || p.CostKind != "real" || len(p.Rows) != 42 || len(p.Losses) != 36 || len(p.Costs) != 18 || len(p.Details) != 3 || len(p.Skipped) != 0 {
 		t.Fatalf("%+v", p)
 	}
 	checkProfileJSON(t, p)
@@ -76,9 +76,9 @@ func TestProfiles(t *testing.T) {
 				// some.
 				most := 6.
 				switch {
-				case scheme == forestScheme: // ten neighbours out of twelve visits
+				case strings.HasPrefix(scheme, "cpar"): // ten neighbours out of twelve visits
 					most = 25
-				case profile == "paper" || scheme == "cpar@10":
+				case profile == "paper" || scheme == "ivf@10":
 					most = 12
 				}
 				if math.Abs(r.P-plain.P) > most || math.Abs(r.R-plain.R) > most || r.IndexBytes == 0 || r.Cloud <= 0 || r.Owner <= 0 || r.Dim == 0 {
@@ -98,7 +98,7 @@ func TestProfiles(t *testing.T) {
 		for _, b := range d.Bins {
 			words += b.Count
 		}
-		if d.OfPlain["sealed"] < 0.8 || d.OfPlain["cpar@100"] < 0.8 || d.Recall["ivf"] < 0.3 || d.Recall["rank"] < 0.3 || len(d.Bins) != reliabilityBins || words < 40*3 || !(d.ECE > 0 && d.ECE < 0.5) {
+		if d.OfPlain["sealed"] < 0.8 || d.OfPlain["ivf@100"] < 0.8 || d.Recall["ivf"] < 0.3 || d.Recall["rank"] < 0.3 || len(d.Bins) != reliabilityBins || words < 40*3 || !(d.ECE > 0 && d.ECE < 0.5) {
 			t.Errorf("%+v", d)
 		}
 		if f := d.Found; f.Human != 2 || f.Paper <= 0 || f.Probable <= 0 || f.Probable > 2 || f.Rare <= 0 {

@@ -29,17 +29,17 @@ func session(t testing.TB, c *Corpus, opt user.Options) *Session {
 func TestEncryptedSearchIsItsTwin(t *testing.T) {
 	c := syntheticCorpus(1, 300, 20)
 	for name, opt := range map[string]user.Options{
-		"default":      {},
+		"default":      {WithLists: true},
 		"ope":          {Order: user.OrderOPE},
 		"PCA-8":        {PCA: 8, Trees: 3},
 		"PCA-128":      {PCA: 128, Trees: 1},
 		"more trees":   {Trees: 20},
 		"the paper's":  {Split: user.SplitOriginal, Place: cpar.PlaceNode},
-		"at nodes":     {Place: cpar.PlaceNode, Trees: 2, Lists: 7},
-		"levels":       {Split: user.SplitOriginal, Lists: user.None},
-		"lists":        {Trees: user.None, Lists: 25},
-		"one list":     {Trees: user.None, Lists: 1},
-		"a list a few": {Trees: user.None, Lists: 60},
+		"at nodes":     {Place: cpar.PlaceNode, Trees: 2, WithLists: true, Lists: 7},
+		"levels":       {Split: user.SplitOriginal},
+		"lists":        {Scheme: cpar.SchemeIVF, Lists: 25},
+		"one list":     {Scheme: cpar.SchemeIVF, Lists: 1},
+		"a list a few": {Scheme: cpar.SchemeIVF, Lists: 60},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := session(t, c, opt)
@@ -52,9 +52,9 @@ func TestEncryptedSearchIsItsTwin(t *testing.T) {
 				{Scheme: cpar.SchemeCPAR, L: 10, Approx: 1000, Search: cpar.SearchByRank},
 				{Scheme: cpar.SchemeCPAR, L: 10, Approx: 200, Search: cpar.SearchBestBin},
 				{Scheme: cpar.SchemeCPAR, L: 10, Approx: 1000, Search: cpar.SearchBestBin},
-				{Scheme: cpar.SchemeCPAR, L: 10, Approx: 100, Search: cpar.SearchIVF},
-				{Scheme: cpar.SchemeCPAR, L: 4, Approx: 333, Search: cpar.SearchIVF},
-				{Scheme: cpar.SchemeCPAR, L: 10, Approx: 1000, Search: cpar.SearchIVF},
+				{Scheme: cpar.SchemeIVF, L: 10, Approx: 100, Search: cpar.SearchIVF},
+				{Scheme: cpar.SchemeIVF, L: 4, Approx: 333, Search: cpar.SearchIVF},
+				{Scheme: cpar.SchemeIVF, L: 10, Approx: 1000, Search: cpar.SearchIVF},
 			} {
 				if !s.Cloud.Manifest.Serves(p) {
 					if _, _, err := s.Builder.RequestVector(s.Requests[0], p); !errors.Is(err, cpar.ErrInput) {
@@ -80,7 +80,7 @@ func TestEncryptedSearchIsItsTwin(t *testing.T) {
 					} else if !slices.Equal(o.encryptedPath, o.plainPath) {
 						t.Fatalf("%+v: request %d visits %v encrypted, %v in the clear", p, i, o.encryptedPath, o.plainPath)
 					}
-					if p.Scheme == cpar.SchemeCPAR && (len(o.encryptedPath) == 0 || p.Approx == 1000 && !o.sameAsScan) {
+					if p.Scheme != cpar.SchemeCAPIA && (len(o.encryptedPath) == 0 || p.Approx == 1000 && !o.sameAsScan) {
 						t.Fatalf("%+v: request %d: %d visits, equals the scan: %v", p, i, len(o.encryptedPath), o.sameAsScan)
 					}
 				}

@@ -14,8 +14,7 @@ import (
 
 // Structures says how many true neighbours each structure of an index finds: the spaces
 // that a forest may split, the nodes that may hold its records, the orders in which it
-// may be searched, and the inverted file. The defaults of user.Options and
-// Manifest.DefaultParams were chosen by it.
+// may be searched, and the inverted file. The defaults of user.Options were chosen by it.
 type Structures struct {
 	Records  int            `json:"records"`
 	Requests int            `json:"requests"`
@@ -31,7 +30,7 @@ type StructureRow struct {
 	Search string `json:"search"`
 	// Recall is the share of the scan's ten nearest that is found, by AP.
 	Recall map[string]float64 `json:"recall_at_10"`
-	// Default marks the default structure and search.
+	// Default marks the default structure and search of schemes cpar and ivf.
 	Default bool `json:"default,omitempty"`
 }
 
@@ -40,11 +39,10 @@ type StructureRow struct {
 // projection, which vary the figures by about 0.01.
 func MeasureStructures(ctx context.Context, c *Corpus, progress user.Progress) (*Structures, error) {
 	out := &Structures{Records: len(c.Train), Requests: len(c.Test)}
-	how := (&cpar.Manifest{Scheme: cpar.SchemeCPAR, Trees: 1, Lists: 1}).DefaultParams().Search
 	var options []user.Options
 	for _, split := range []user.Split{user.SplitOriginal, user.SplitPCA} {
 		for _, place := range []cpar.Place{cpar.PlaceNode, cpar.PlaceLeaf} {
-			options = append(options, user.Options{Split: split, Place: place, Lists: user.None})
+			options = append(options, user.Options{Scheme: cpar.SchemeCPAR, Split: split, Place: place})
 		}
 	}
 	p := combined.Paper()
@@ -53,7 +51,7 @@ func MeasureStructures(ctx context.Context, c *Corpus, progress user.Progress) (
 	slices.Sort(lists)
 	for _, lists := range slices.Compact(lists) {
 		if lists <= len(c.Train) {
-			options = append(options, user.Options{Trees: user.None, Lists: lists})
+			options = append(options, user.Options{Scheme: cpar.SchemeIVF, Lists: lists})
 		}
 	}
 	for i, opt := range options {
@@ -65,8 +63,8 @@ func MeasureStructures(ctx context.Context, c *Corpus, progress user.Progress) (
 			return nil, fmt.Errorf("split %v, place %v, %d lists: %w", opt.Split, opt.Place, opt.Lists, err)
 		}
 		for _, row := range rows {
-			usual := opt.Split == 0 && opt.Place == 0 && (opt.Trees != user.None || opt.Lists == usualLists)
-			row.Default = usual && row.Search == how.String()
+			usual := opt.Split == 0 && opt.Place == 0 && (opt.Lists == 0 || opt.Lists == usualLists)
+			row.Default = usual && row.Search == opt.Scheme.Searches()[0].String()
 			out.Rows = append(out.Rows, row)
 		}
 	}
@@ -74,7 +72,6 @@ func MeasureStructures(ctx context.Context, c *Corpus, progress user.Progress) (
 }
 
 func measureStructure(ctx context.Context, c *Corpus, opt user.Options) ([]StructureRow, error) {
-	opt.Scheme = cpar.SchemeCPAR
 	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), c.Train, opt)
 	if err != nil {
 		return nil, err
@@ -100,20 +97,19 @@ func measureStructure(ctx context.Context, c *Corpus, opt user.Options) ([]Struc
 	if err != nil {
 		return nil, err
 	}
-	orders := []cpar.Search{cpar.SearchIVF}
-	if opt.Trees != user.None {
-		orders = []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank, cpar.SearchBestBin}
-	}
 	var rows []StructureRow
-	for _, order := range orders {
-		row := StructureRow{Search: order.String(), Recall: map[string]float64{}}
-		if order == cpar.SearchIVF {
-			row.Lists = opt.Lists
-		} else {
+	for _, order := range searches {
+		p := searching(order, 0, 10)
+		if p.Scheme != opt.Scheme {
+			continue
+		}
+		row := StructureRow{Search: order.String(), Lists: opt.Lists, Recall: map[string]float64{}}
+		if opt.Lists == 0 {
 			row.Split, row.Place = opt.Split.String(), opt.Place.String()
 		}
 		for _, approx := range recallPowers {
-			records, err := found(cpar.Params{Scheme: cpar.SchemeCPAR, Search: order, L: 10, Approx: approx})
+			p.Approx = approx
+			records, err := found(p)
 			if err != nil {
 				return nil, err
 			}
@@ -154,7 +150,7 @@ func (s *Structures) Tables() []Table {
 	for _, r := range s.Rows {
 		name := fmt.Sprintf("forest, split %s, records at %s", r.Split, r.Place)
 		if r.Lists > 0 {
-			name = fmt.Sprintf("inverted file, %d lists", r.Lists)
+			name = fmt.Sprintf("inverted file (ivf), %d lists", r.Lists)
 		}
 		mark := ""
 		if r.Default {

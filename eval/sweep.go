@@ -106,7 +106,7 @@ func MeasureSweep(ctx context.Context, s *Session, c *Corpus, progress user.Prog
 			Recall10: interval(g.found), Paper: interval(g.paper), PaperAll: interval(g.paperAll), Standard: interval(g.standard),
 			Relative: interval(ratios(g.paper, base.paper)), RelativeAll: interval(ratios(g.paperAll, base.paperAll)),
 			RelativeStandard: interval(ratios(g.standard, base.standard)), Quality: g.quality}
-		if conf.p.Scheme == cpar.SchemeCPAR {
+		if conf.p.Scheme != cpar.SchemeCAPIA {
 			row.Search, row.Approx = conf.p.Search.String(), float64(conf.p.Approx)/10
 			if row.Memory, err = s.memoryBound(prepared[j], median(times[0].ns), replayed); err != nil {
 				return nil, err
@@ -207,7 +207,7 @@ func (w *sweeper) speedup(base, ns []int64) Interval {
 func (s *Sweep) Tables() []Table { return []Table{s.speedups(), s.recalls(), s.tradeoff()} }
 
 func (s *Sweep) speedups() Table {
-	t := Table{Name: "speedup", Title: fmt.Sprintf("cpar over capia, n = %d, %d requests, one core", s.Records, s.Requests),
+	t := Table{Name: "speedup", Title: fmt.Sprintf("cpar and ivf over capia, n = %d, %d requests, one core", s.Records, s.Requests),
 		Columns: []string{"search", "AP", "ms", "visits", "MB read", "speedup", "low", "high", "visits allow", "memory leaves"}}
 	for _, r := range s.Rows {
 		t.Rows = append(t.Rows, []string{r.Name, blank(r.Approx, 1), num(float64(r.NS)/1e6, 3), num(r.Visits, 0), num(r.Bytes/1e6, 2),

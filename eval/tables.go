@@ -32,11 +32,7 @@ func (r *Corel5k) Tables() []Table {
 	t := Table{Name: "corel5k", Title: "The standard protocol: five keywords an image, means over the words of the test set",
 		Columns: []string{"method", "AP", "neighbours", "P %", "R %", "F1 %", "N+"}}
 	for _, row := range r.Rows {
-		name := row.Scheme
-		if row.Search != "" && row.Search != "depth" && row.Approx < 100 {
-			name += ", " + row.Search
-		}
-		t.Rows = append(t.Rows, []string{name, blank(row.Approx, 1), whole(row.Neighbours), num(row.P, 1), num(row.R, 1), num(row.F1, 1), whole(row.Nplus)})
+		t.Rows = append(t.Rows, []string{row.Scheme, blank(row.Approx, 1), whole(row.Neighbours), num(row.P, 1), num(row.R, 1), num(row.F1, 1), whole(row.Nplus)})
 	}
 	for _, row := range published() {
 		t.Rows = append(t.Rows, []string{row.Scheme + " (published)", "", "", num(row.P, 0), num(row.R, 0), num(row.F1, 1), whole(row.Nplus)})

@@ -27,15 +27,26 @@ type configuration struct {
 	p    cpar.Params
 }
 
-// searches are all the searches that a cpar index supports.
+// searches are all the searches that are measured: those of a forest, and that of an
+// inverted file. They are asked of one index that holds both (user.Options.WithLists).
 var searches = []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank, cpar.SearchBestBin, cpar.SearchIVF}
 
-// configurations returns capia first, then cpar at every AP-X by every search.
+// searching returns the parameters of a search: a forest is scheme cpar, an inverted file
+// scheme ivf.
+func searching(how cpar.Search, approx uint16, l int) cpar.Params {
+	p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: how, L: uint16(l), Approx: approx}
+	if how == cpar.SearchIVF {
+		p.Scheme = cpar.SchemeIVF
+	}
+	return p
+}
+
+// configurations returns capia first, then every search at every AP-X.
 func configurations() []configuration {
 	out := []configuration{{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}}}
 	for _, how := range searches {
 		for _, approx := range approximations {
-			p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: how, L: 10, Approx: approx}
+			p := searching(how, approx, 10)
 			out = append(out, configuration{configurationName(p), p})
 		}
 	}
@@ -43,17 +54,13 @@ func configurations() []configuration {
 }
 
 // configurationName returns capia; or for Algorithm 1 cpar@10, by rank cpar-rank@10, for
-// the inverted file ivf@10.
+// scheme ivf ivf@10.
 func configurationName(p cpar.Params) string {
 	if p.Scheme == cpar.SchemeCAPIA {
 		return p.Scheme.String()
 	}
 	name := p.Scheme.String()
-	switch p.Search {
-	case cpar.SearchDepthFirst:
-	case cpar.SearchIVF:
-		name = p.Search.String()
-	default:
+	if p.Search != p.Scheme.Searches()[0] {
 		name += "-" + p.Search.String()
 	}
 	return name + "@" + approxName(p.Approx)

@@ -14,7 +14,7 @@
 // feature (pixels to seven vectors) and network (to an embedding), profile (those to
 // one vector), device (what this device has seen of which cloud, and the walk), rank
 // (neighbours to keywords). For profile `paper`: pca, vector, embed. For
-// schemes cpar and capia: combined (one vector for both distances, and the noise
+// schemes cpar, ivf and capia: combined (one vector for both distances, and the noise
 // budget), ive (integer vector encryption), ope (order), cluster. tune measures
 // profiles and schemes on a collection; learn fits what is learnt. distance compares
 // plain vectors, for tests and measurements.

@@ -134,7 +134,7 @@ func Example_local() {
 // it, since the cloud sees how near the photos are.
 func Example_cpar() {
 	key := user.NewKey(cpar.SchemeCPAR)
-	b, files := encrypted(key, user.Options{Scheme: cpar.SchemeCPAR, Trees: 4, Lists: user.None})
+	b, files := encrypted(key, user.Options{Scheme: cpar.SchemeCPAR, Trees: 4})
 	defer files.Release()
 	p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: 5, Approx: 500} // visits half of the photos
 	pending, request, err := b.Request(photo(0, 100), p)

@@ -35,8 +35,10 @@ var learntProfiles = map[profile.Kind]func(n int, seed uint64) []Image{profile.L
 // growing are the schemes whose indexes can be updated.
 var growing = []cpar.Scheme{cpar.SchemeSealed, cpar.SchemeLocal}
 
-// small is an index that is made quickly.
-func small(s cpar.Scheme) Options { return Options{Scheme: s, PCA: 128, Trees: 2, Lists: 3} }
+// small is an index that is made quickly, of scheme cpar one with a forest and lists.
+func small(s cpar.Scheme) Options {
+	return Options{Scheme: s, PCA: 128, Trees: 2, WithLists: true, Lists: 3}
+}
 
 func setUp(t testing.TB, key *Key, images []Image, opt Options) *Builder {
 	t.Helper()
@@ -106,30 +108,15 @@ func (x *opened) answer(q *cpar.Request) *cpar.Reply {
 	if q == nil {
 		return nil
 	}
-	b, err := q.MarshalBinary()
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	if q, err = cpar.DecodeRequest(b); err != nil {
-		x.t.Fatal(err)
-	}
-	var segments [][]byte
-	for _, s := range x.manifest.Segments {
-		segments = append(segments, x.segments[s.Digest])
-	}
-	var reply *cpar.Reply
+	q = x.sent(q)
 	if x.manifest.Scheme.Scored() {
-		c, err := visible.Load(x.manifest, segments)
-		if err != nil {
-			x.t.Fatal(err)
-		}
-		reply, err = search.Annotate(c, q)
+		reply, err := search.Annotate(x.cloud(), q)
 		if err != nil {
 			x.t.Fatal(err)
 		}
 		return reply
 	}
-	c, err := sealed.Load(x.manifest, segments)
+	c, err := sealed.Load(x.manifest, x.inOrder())
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -140,9 +127,42 @@ func (x *opened) answer(q *cpar.Request) *cpar.Reply {
 	return replies[0]
 }
 
+// sent is a request as it arrives.
+func (x *opened) sent(q *cpar.Request) *cpar.Request {
+	x.t.Helper()
+	b, err := q.MarshalBinary()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if q, err = cpar.DecodeRequest(b); err != nil {
+		x.t.Fatal(err)
+	}
+	return q
+}
+
+// cloud is the index at a cloud that sees its scores.
+func (x *opened) cloud() *visible.Index {
+	x.t.Helper()
+	c, err := visible.Load(x.manifest, x.inOrder())
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return c
+}
+
+// inOrder are the segments in the manifest's order.
+func (x *opened) inOrder() (segments [][]byte) {
+	for _, s := range x.manifest.Segments {
+		segments = append(segments, x.segments[s.Digest])
+	}
+	return segments
+}
+
 // params ask for l records and look at all.
 func (x *opened) params(l int) cpar.Params {
-	return cpar.Params{Scheme: x.manifest.Scheme, L: uint16(l), Approx: 1000}
+	p := x.DefaultParams()
+	p.L, p.Approx = uint16(l), 1000
+	return p
 }
 
 // nearest are the l records nearest to a photo, in whichever scheme.

@@ -137,9 +137,12 @@ func TestIndexesAreHedged(t *testing.T) {
 		case cpar.SchemeCPAR:
 			with("more trees", func(o *Options) { o.Trees++ })
 			with("more lists", func(o *Options) { o.Lists++ })
+			with("without lists", func(o *Options) { o.WithLists, o.Lists = false, 0 })
 			with("other planes", func(o *Options) { o.Split = SplitOriginal })
 			with("at nodes", func(o *Options) { o.Place = cpar.PlaceNode })
 			with("other order ciphertexts", func(o *Options) { o.Order = OrderOPE })
+		case cpar.SchemeIVF:
+			with("more lists", func(o *Options) { o.Lists++ })
 		case cpar.SchemeSealed:
 			with("wider blocks", func(o *Options) { o.Block = 256 })
 		}

@@ -34,7 +34,7 @@ func TestPolicyIsASet(t *testing.T) {
 			t.Errorf("%v is allowed: %v", s, !want)
 		}
 	}
-	for _, s := range []cpar.Scheme{0, 5, 15, 16, 200, 255} {
+	for _, s := range []cpar.Scheme{0, 6, 15, 16, 200, 255} {
 		if testKey().Policy().Allows(s) {
 			t.Errorf("%v, which is no scheme, is allowed", s)
 		}
@@ -47,8 +47,8 @@ func TestPolicyIsASet(t *testing.T) {
 // TestRestrictedNeverWidens: nothing is allowed that either the key or the policy
 // does not allow; the key itself stays as it is.
 func TestRestrictedNeverWidens(t *testing.T) {
-	for a := range Policy(1 << 5) {
-		for b := range Policy(1 << 5) {
+	for a := range Policy(1 << 6) {
+		for b := range Policy(1 << 6) {
 			key := &Key{allows: a}
 			for _, s := range cpar.Schemes() {
 				if got := key.Restricted(b).Policy().Allows(s); got != (a.Allows(s) && b.Allows(s)) {

@@ -16,9 +16,6 @@ import (
 	"cpar/user/rank"
 )
 
-// None, as a number of trees or lists, leaves that structure out.
-const None = compared.None
-
 // Where the planes of a forest lie, and what order ciphertexts are.
 type (
 	Split = compared.Split
@@ -39,9 +36,9 @@ var (
 
 // Options say how an index is built. The zero value is DefaultScheme and profile
 // `paper` with its own ranker. An index of scheme cpar has by default ten
-// trees split along principal components with records in their leaves, dense
-// ranks, and an inverted file: the best that was measured. The paper's own
-// forest is SplitOriginal with cpar.PlaceNode.
+// trees split along principal components with records in their leaves, and dense
+// ranks: the best that was measured. The paper's own forest is SplitOriginal with
+// cpar.PlaceNode.
 type Options struct {
 	Scheme  cpar.Scheme
 	Profile profile.Kind
@@ -54,15 +51,18 @@ type Options struct {
 	// that share one are not of collections that know nothing of each other.
 	Fitted *profile.Fitted
 
-	// Trees of the forest of scheme cpar: 0 means ten, None no forest.
+	// Trees of the forest of scheme cpar: 0 means ten.
 	Trees int
 	// Split is the space of the forest's planes, Place where records are.
 	Split Split
 	Place cpar.Place
 	Order Order
-	// Lists of the inverted file of scheme cpar: 0 means cluster.DefaultLists, None
-	// no inverted file.
+	// Lists of the inverted file of scheme ivf: 0 means cluster.DefaultLists.
 	Lists int
+	// WithLists gives an index of scheme cpar these lists beside its forest, so that one
+	// index holds both and they can be compared over the same records. Its cloud learns
+	// what both tell.
+	WithLists bool
 	// Block is the block width of scheme sealed: a power of two from 32 to 256. With
 	// profile `paper` it is wide enough that a request keeps cpar.MaxRequestBytes
 	// (64 at PCA-16 to PCA-128, 128 at PCA-8). 0 means 128 there, and 32 with others.
@@ -88,23 +88,36 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: %v is not a scheme", cpar.ErrInput, o.Scheme)
 	case !slices.Contains(profile.PCAFactors, o.PCA):
 		return o, fmt.Errorf("%w: PCA-%d; choose one of %v", cpar.ErrInput, o.PCA, profile.PCAFactors)
-	case o.Trees < None || o.Trees > 64:
+	case o.Trees < 0 || o.Trees > 64:
 		return o, fmt.Errorf("%w: %d trees; 1 to 64 are possible", cpar.ErrInput, o.Trees)
-	case o.Lists < None:
+	case o.Lists < 0:
 		return o, fmt.Errorf("%w: %d lists", cpar.ErrInput, o.Lists)
 	case o.Split > SplitOriginal || o.Place > cpar.PlaceNode || o.Order > OrderOPE:
 		return o, fmt.Errorf("%w: %v, %v, %v", cpar.ErrInput, o.Split, o.Place, o.Order)
 	case !o.Profile.Valid() || !o.Ranker.Valid():
 		return o, fmt.Errorf("%w: %v, %v", cpar.ErrInput, o.Profile, o.Ranker)
 	}
-	return o, row.check(o)
+	err := row.check(&o)
+	return o, err
+}
+
+// checkForest is for scheme cpar: no lists, unless they are asked for.
+func checkForest(o *Options) error {
+	switch {
+	case o.WithLists:
+	case o.Lists > 0:
+		return hint.Add(fmt.Errorf("%w: %d lists with scheme cpar, which has a forest and no lists", cpar.ErrInput, o.Lists), "ivf is the scheme of the inverted file")
+	default:
+		o.Lists = compared.None
+	}
+	return nil
 }
 
 const minBlock, maxBlock = 32, 256
 
 // checkBlock refuses a block width whose requests would be larger than a cloud
 // takes: the index could be built and never be asked.
-func checkBlock(o Options) error {
+func checkBlock(o *Options) error {
 	if o.Block == 0 {
 		return nil
 	}

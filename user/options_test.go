@@ -31,7 +31,7 @@ func TestOptionsRefused(t *testing.T) {
 	for name, opt := range map[string]Options{
 		"PCA-7": {PCA: 7}, "65 trees": {Trees: 65}, "no such scheme": {Scheme: 9}, "no such order": {Order: 2},
 		"no such split": {Split: 2}, "no such place": {Place: 2}, "no such ranker": {Ranker: 7}, "-2 lists": {Lists: -2},
-		"neither trees nor lists": {Scheme: cpar.SchemeCPAR, Trees: None, Lists: None},
+		"no trees": {Scheme: cpar.SchemeCPAR, Trees: -1}, "lists that it has not": {Scheme: cpar.SchemeCPAR, Lists: 5},
 	} {
 		if _, err := Setup(context.Background(), testKey(), madeImages(3, 1), opt); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%s: %v, want ErrInput", name, err)

@@ -67,9 +67,9 @@ func (o *Owner) serves(p cpar.Params) error {
 	case p.Scheme != m.Scheme && !m.Serves(cpar.Params{Scheme: p.Scheme}):
 		return hint.Add(fmt.Errorf("%w: the index has scheme %v and does not serve %v", cpar.ErrInput, m.Scheme, p.Scheme), "leave --scheme out, or build an index of that scheme")
 	case p.Search == cpar.SearchIVF:
-		return hint.Add(fmt.Errorf("%w: the index has no inverted file", cpar.ErrInput), "ask with --search rank, or --scheme capia where it has no forest either")
+		return hint.Add(fmt.Errorf("%w: the index has no inverted file", cpar.ErrInput), "ask without --search")
 	}
-	return hint.Add(fmt.Errorf("%w: the index has no forest", cpar.ErrInput), "ask with --search ivf, or --scheme capia where it has no inverted file either")
+	return hint.Add(fmt.Errorf("%w: the index has no forest", cpar.ErrInput), "ask without --search")
 }
 
 // ErrRefused is the error of a reply of scheme sealed whose scores the cloud has altered

@@ -2,7 +2,6 @@ package user
 
 import (
 	"context"
-	"fmt"
 
 	"cpar"
 	"cpar/internal/wire"
@@ -54,8 +53,9 @@ type entry struct {
 	hides bool
 	// grows: records can be added and removed later.
 	grows bool
-	// check refuses options before the long work.
-	check func(o Options) error
+	// check refuses options before the long work, and settles those that the scheme
+	// leaves no choice of.
+	check func(o *Options) error
 	// setUp begins an index of a collection, open one from its bytes in the ledger.
 	setUp func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (plain, error)
 	open  func(x *index.Index, r *wire.Reader) (scheme, error)
@@ -68,32 +68,28 @@ type entry struct {
 const DefaultScheme = cpar.SchemeSealed
 
 var schemes = map[cpar.Scheme]entry{
-	cpar.SchemeCPAR: ofCompared(func(o Options) (compared.Options, error) {
-		if o.Trees == None && o.Lists == None {
-			return compared.Options{}, fmt.Errorf("%w: scheme cpar needs trees or lists; capia is the scheme without either", cpar.ErrInput)
-		}
-		return compared.Options{Trees: o.Trees, Lists: o.Lists, Split: o.Split, Place: o.Place, Order: o.Order}, nil
+	cpar.SchemeCPAR: ofCompared(checkForest, func(o Options) compared.Options {
+		return compared.Options{Trees: o.Trees, Lists: o.Lists, Split: o.Split, Place: o.Place, Order: o.Order}
 	}),
-	cpar.SchemeCAPIA: ofCompared(func(Options) (compared.Options, error) {
-		return compared.Options{Trees: None, Lists: None}, nil
+	cpar.SchemeIVF: ofCompared(anything, func(o Options) compared.Options {
+		return compared.Options{Trees: compared.None, Lists: o.Lists}
+	}),
+	cpar.SchemeCAPIA: ofCompared(anything, func(Options) compared.Options {
+		return compared.Options{Trees: compared.None, Lists: compared.None}
 	}),
 	cpar.SchemeSealed: ofRows(sealed.Kind, checkBlock),
-	cpar.SchemeLocal:  ofRows(local.Kind, func(Options) error { return nil }),
+	cpar.SchemeLocal:  ofRows(local.Kind, anything),
 }
 
+// anything has no say in the options of a scheme.
+func anything(*Options) error { return nil }
+
 // ofCompared is the row of a scheme of package compared.
-func ofCompared(options func(Options) (compared.Options, error)) entry {
+func ofCompared(check func(*Options) error, options func(Options) compared.Options) entry {
 	return entry{
-		check: func(o Options) error {
-			_, err := options(o)
-			return err
-		},
+		check: check,
 		setUp: func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (plain, error) {
-			opt, err := options(o)
-			if err != nil {
-				return nil, err
-			}
-			return compared.SetUp(ctx, x, c, opt, o.Progress)
+			return compared.SetUp(ctx, x, c, options(o), o.Progress)
 		},
 		open:  func(x *index.Index, r *wire.Reader) (scheme, error) { return compared.Open(x, r) },
 		bytes: compared.Bytes,
@@ -101,7 +97,7 @@ func ofCompared(options func(Options) (compared.Options, error)) entry {
 }
 
 // ofRows is the row of a scheme of package rows.
-func ofRows(k rows.Kind, check func(Options) error) entry {
+func ofRows(k rows.Kind, check func(*Options) error) entry {
 	return entry{
 		hides: true,
 		grows: true,

@@ -31,13 +31,19 @@ func TestPinnedIndex(t *testing.T) {
 	}
 	key := testKey()
 	copy(key.secret[:], "a fixed key for this test only..")
-	for name, want := range map[cpar.Scheme]string{
-		cpar.SchemeCPAR:   "4f6aa7a15d75bb1c",
-		cpar.SchemeCAPIA:  "cb6f9c9a1e799e1d",
-		cpar.SchemeSealed: "05f0c0d32b6fa094",
-		cpar.SchemeLocal:  "1ac49261711d2bf9",
+	for _, c := range []struct {
+		opt  Options
+		want string
+	}{
+		{Options{Scheme: cpar.SchemeCPAR}, "041fde7e3b66c403"},
+		{Options{Scheme: cpar.SchemeCPAR, WithLists: true}, "4f6aa7a15d75bb1c"},
+		{Options{Scheme: cpar.SchemeIVF}, "f4258fab2bf896d1"},
+		{Options{Scheme: cpar.SchemeCAPIA}, "cb6f9c9a1e799e1d"},
+		{Options{Scheme: cpar.SchemeSealed}, "05f0c0d32b6fa094"},
+		{Options{Scheme: cpar.SchemeLocal}, "1ac49261711d2bf9"},
 	} {
-		_, folder := build(t, key, madeImages(30, 1), Options{Scheme: name, testOnlyRand: rand.NewChaCha8([32]byte{1})})
+		c.opt.testOnlyRand = rand.NewChaCha8([32]byte{1})
+		_, folder := build(t, key, madeImages(30, 1), c.opt)
 		m, err := indexdir.ReadManifest(folder)
 		if err != nil {
 			t.Fatal(err)
@@ -48,8 +54,8 @@ func TestPinnedIndex(t *testing.T) {
 		}
 		// The manifest names every segment by its digest.
 		sum := sha256.Sum256(b)
-		if got := hex.EncodeToString(sum[:8]); got != want {
-			t.Errorf("%v: the index has digest %s, pinned is %s", name, got, want)
+		if got := hex.EncodeToString(sum[:8]); got != c.want {
+			t.Errorf("%v, with lists %v: the index has digest %s, pinned is %s", c.opt.Scheme, c.opt.WithLists, got, c.want)
 		}
 	}
 }
@@ -63,7 +69,7 @@ func TestSetupDrawsTheOrder(t *testing.T) {
 	for _, scheme := range cpar.Schemes() {
 		moved := 0
 		for range 3 {
-			b := setUp(t, testKey(), images, Options{Scheme: scheme, PCA: 128, Trees: 1, Lists: None})
+			b := setUp(t, testKey(), images, Options{Scheme: scheme, PCA: 128, Trees: 1})
 			seen := map[int]bool{}
 			for i := range images {
 				image := b.Image(uint32(i))
@@ -236,8 +242,8 @@ func TestIndexBytes(t *testing.T) {
 	images := madeImages(40, 5)
 	for _, kind := range []profile.Kind{profile.Paper, profile.Learned} {
 		for _, scheme := range cpar.Schemes() {
-			if scheme == cpar.SchemeCPAR {
-				continue // forest and lists come on top
+			if scheme == cpar.SchemeCPAR || scheme == cpar.SchemeIVF {
+				continue // forest or lists come on top
 			}
 			b, folder := build(t, testKey(), images, Options{Scheme: scheme, Profile: kind, PCA: 128})
 			m, err := indexdir.ReadManifest(folder)

@@ -29,7 +29,7 @@ type (
 	RowsTwin     = rows.Twin
 )
 
-// Compared is the twin of an index of scheme cpar or capia.
+// Compared is the twin of an index of scheme cpar, ivf or capia.
 func (t *Twin) Compared() (c *ComparedTwin, ok bool) {
 	c, ok = t.twin.(*ComparedTwin)
 	return c, ok

@@ -36,6 +36,9 @@ func (o Options) searchForest(t task, i int) (*cpar.Reply, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
 	}
+	if o.Stats != nil {
+		o.Stats(stats)
+	}
 	return t.reply(i, hits, stats.Visited), nil
 }
 

@@ -1,6 +1,6 @@
 // Package search finds the records nearest to a request in an encrypted index.
 //
-//	Index, Request ─▶ forest (cpar, AP-X), inverted file (cpar, AP-X)
+//	Index, Request ─▶ forest (cpar, AP-X), inverted file (ivf, AP-X)
 //	                  or scan (capia) ─▶ Reply
 //
 // Of a forest or an inverted file, one goroutine a request plans which records to visit,
@@ -33,6 +33,8 @@ type Options struct {
 	// Trace, if set, is called for every visit to a forest or an inverted file (where
 	// Tree is the list), in the order of package kdforest or ivf.
 	Trace func(kdforest.Visit)
+	// Stats, if set, is called with what a forest search did, unless that is by rank.
+	Stats func(kdforest.Stats)
 
 	maxVisits int // for tests, replaces maxBatchVisits
 }

@@ -40,10 +40,10 @@ type searchFlags struct {
 }
 
 func (f *searchFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.scheme, "scheme", "", "cpar (a part of the photos), capia (scan of all), sealed (scan that the cloud cannot read) or local (scan at home); by default what the index was built for")
+	c.Flags().StringVar(&f.scheme, "scheme", "", "cpar or ivf (a part of the photos), capia (scan of all), sealed (scan that the cloud cannot read) or local (scan at home); by default what the index was built for")
 	c.Flags().IntVar(&f.neighbours, "neighbours", 0, "nearest photos whose keywords count; by default as many as the index's ranker wants, 10 for the paper's")
 	c.Flags().Float64Var(&f.approx, "approx", 10, "approximation power AP-X: percent of the photos that a search may visit, 0.1 to 100")
-	c.Flags().StringVar(&f.search, "search", "", "how to search: depth (the paper's Algorithm 1), rank (finds most) or bestbin in a forest, ivf (the fastest) in an inverted file; by default ivf, or rank where there are no lists")
+	c.Flags().StringVar(&f.search, "search", "", "how to search an index of scheme cpar: depth (the paper's Algorithm 1, the default), rank (finds more) or bestbin; ivf only where it holds an inverted file too")
 	c.Flags().BoolVar(&f.prune, "prune", false, "search depth first and skip subtrees by plane distance; shows the cloud more (SECURITY.md)")
 }
 
@@ -64,9 +64,7 @@ func (f *searchFlags) params(m *cpar.Manifest, neighbours int) (cpar.Params, err
 			return p, err
 		}
 	case p.Scheme != m.Scheme:
-		p.Search = 0
-	case p.Prune && m.Trees > 0:
-		p.Search = cpar.SearchDepthFirst // the only search that planes can prune
+		p.Search = p.Scheme.Searches()[0]
 	}
 	tenths, err := f.tenths()
 	if err != nil {
@@ -74,6 +72,14 @@ func (f *searchFlags) params(m *cpar.Manifest, neighbours int) (cpar.Params, err
 	}
 	p.L, p.Approx = uint16(cmp.Or(f.neighbours, neighbours)), tenths
 	return p, p.Validate()
+}
+
+// note says which structure is searched, where the index has two and nobody chose.
+func (f *searchFlags) note(m *cpar.Manifest) string {
+	if m.Trees == 0 || m.Lists == 0 || f.search != "" || f.scheme != "" {
+		return ""
+	}
+	return fmt.Sprintf("note: this index holds a forest and an inverted file; its forest is searched (%v). --search ivf searches the other", m.DefaultParams().Search)
 }
 
 // tenths is the approximation power in tenths of a percent.
@@ -273,6 +279,9 @@ func (f *annotateFlags) notes(cmd *cobra.Command, x *device.Index) {
 	}
 	if _, needed := x.Profile().Network(); !needed && cmd.Flags().Changed("model") {
 		f.model.unused(cmd.ErrOrStderr(), x.Profile().Kind().String(), "")
+	}
+	if note := f.search.note(x.Manifest); note != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), note)
 	}
 	if x.Fetched > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s of the index were fetched; they are kept in the cache folder\n", size(x.Fetched))

@@ -111,14 +111,14 @@ it stopped. An index that --out holds already stays whole until the new one is.`
 	c.Flags().StringVar(&f.profile, "profile", profileSuited, "what is compared of a photo: paper, learned, network (needs --model), auto: try them and choose, or default: by the collection")
 	c.Flags().StringVar(&f.ranker, "ranker", "default", "what ranks keywords: paper (weights W_t), calibrated (probabilities), or default: paper for profile paper, else calibrated")
 	c.Flags().StringVar(&f.out, "out", "", "`folder` of the index (required)")
-	c.Flags().StringVar(&f.scheme, "scheme", user.DefaultScheme.String(), "sealed (the cloud sees no distance), local (fetched once, searched at home), cpar (encrypted forest and inverted file), capia (linear scan), or auto: measure and choose")
+	c.Flags().StringVar(&f.scheme, "scheme", user.DefaultScheme.String(), "sealed (the cloud sees no distance), local (fetched once, searched at home), cpar (the paper's encrypted forest), ivf (encrypted inverted file), capia (linear scan), or auto: measure and choose")
 	c.Flags().StringVar(&f.orderBy, "order", "rank", "order ciphertexts: rank (dense ranks) or ope (the paper's, which leaks approximate values)")
 	c.Flags().IntVar(&f.pca, "pca", profile.DefaultPCA, "of profile paper: reduce haar and haarq by this factor: 8, 16, 32, 64 or 128")
-	c.Flags().IntVar(&f.trees, "trees", 10, "trees of the forest; 0 for no forest")
-	c.Flags().StringVar(&f.split, "split", "pca", "space of the forest's planes: pca (principal components) or original (the paper's)")
-	c.Flags().StringVar(&f.place, "place", "leaf", "records in the leaves of a tree (leaf) or at every node (node, the paper's)")
+	c.Flags().IntVar(&f.trees, "trees", 10, "of scheme cpar: trees of the forest")
+	c.Flags().StringVar(&f.split, "split", "pca", "of scheme cpar: space of the forest's planes: pca (principal components) or original (the paper's)")
+	c.Flags().StringVar(&f.place, "place", "leaf", "of scheme cpar: records in the leaves of a tree (leaf) or at every node (node, the paper's)")
 	c.Flags().IntVar(&f.block, "block", 0, "block width of scheme sealed, 32 to 256: wider blocks make requests smaller and what is fetched once larger; 0 for what suits the profile")
-	c.Flags().IntVar(&f.lists, "lists", defaultLists, "lists of the inverted file; 0 for none (default by the number of photos)")
+	c.Flags().IntVar(&f.lists, "lists", 0, "of scheme ivf: lists of the inverted file; 0 for what suits the number of photos")
 	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first photo that cannot be used")
 	c.Flags().StringVar(&f.cache, "cache", defaultCache(), "`folder` that keeps features between runs; empty for none")
 	dryRunFlag(c, &f.dryRun)
@@ -129,9 +129,6 @@ it stopped. An index that --out holds already stays whole until the new one is.`
 // schemeAuto and profileAuto have build measure and choose, profileSuited goes by the
 // collection.
 const schemeAuto, profileAuto, profileSuited = "auto", "auto", "default"
-
-// defaultLists stands for a number that goes with the collection's size.
-const defaultLists = -1
 
 // order is what the flags ask for.
 func (f *buildFlags) order() (o tune.Plan, err error) {
@@ -163,21 +160,11 @@ func (f *buildFlags) order() (o tune.Plan, err error) {
 			return o, hint.Add(fmt.Errorf("%w: --pca %d is for profile paper; profile %v finds its dimensions itself", cpar.ErrInput, f.pca, o.Profile), "leave --pca out")
 		}
 	}
-	if f.trees < 0 || f.trees > 64 {
-		return o, fmt.Errorf("%w: --trees %d; 0 to 64 are possible", cpar.ErrInput, f.trees)
+	if f.trees < 1 || f.trees > 64 {
+		return o, hint.Add(fmt.Errorf("%w: --trees %d; 1 to 64 are possible", cpar.ErrInput, f.trees), "the schemes without trees are ivf and capia")
 	}
-	if f.lists < defaultLists {
+	if f.lists < 0 {
 		return o, fmt.Errorf("%w: --lists %d", cpar.ErrInput, f.lists)
-	}
-	// 0 stands for none here, and for the default there.
-	if f.trees == 0 {
-		o.Trees = user.None
-	}
-	switch f.lists {
-	case 0:
-		o.Lists = user.None
-	case defaultLists:
-		o.Lists = 0
 	}
 	if o.Split, err = user.ParseSplit(f.split); err != nil {
 		return o, err

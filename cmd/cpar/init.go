@@ -25,8 +25,8 @@ Whoever has the key can read every index built with it, and without it nobody
 can: keep a copy in a safe place. The file is encrypted with a passphrase unless
 you ask otherwise; one that is easy to guess is refused unless you insist.
 
-A key may be used with schemes sealed and local. The paper's own schemes, which show
-the cloud distances, must be allowed by name: --allow cpar,capia, or later with
+A key may be used with schemes sealed and local. Schemes cpar, ivf and capia, which
+show the cloud distances, must be allowed by name: --allow cpar,capia, or later with
 cpar key allow.`,
 		Example: `  $ cpar init --key family.key
   passphrase: ‹typed twice›
@@ -65,7 +65,7 @@ cpar key allow.`,
 		},
 	}
 	keys.add(c)
-	c.Flags().StringVar(&allow, "allow", "", "`schemes` to allow besides sealed and local: cpar, capia (they show the cloud distances)")
+	c.Flags().StringVar(&allow, "allow", "", "`schemes` to allow besides sealed and local: cpar, ivf, capia (they show the cloud distances)")
 	c.Flags().BoolVar(&noPassphrase, "no-passphrase", false, "leave the key file unencrypted, for scripts")
 	c.Flags().BoolVar(&weak, "weak-passphrase", false, "accept a passphrase that is easy to guess")
 	dryRunFlag(c, &dryRun)

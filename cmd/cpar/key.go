@@ -30,7 +30,7 @@ func keyAllowCommand() *cobra.Command {
 the same passphrase that may be used with these schemes besides sealed and local;
 none stands for no other. Copies of the file stay as they are.
 
-Schemes cpar and capia show the cloud how near your photos are to each request
+Schemes cpar, ivf and capia show the cloud how near your photos are to each request
 (SECURITY.md). Without this, no index of theirs can be built or asked with the key,
 whatever a cloud offers. This device remembers what the key allows: an older copy of
 the file does not widen it.`,

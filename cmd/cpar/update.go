@@ -63,7 +63,7 @@ photos and little else. The collection is not changed; it should hold the new
 photos only, since add does not look whether a photo is in the index already.
 
 The cloud sees that something was added and about how much (SECURITY.md). An index
-of scheme cpar or capia is made anew with build instead.`,
+of scheme cpar, ivf or capia is made anew with build instead.`,
 		Example: `  $ cpar add summer/ --index family.index --key family.key
   added 40 photos to family.index: 4540 photos, 2 MB to push
   $ cpar push family.index --cloud http://127.0.0.1:8080

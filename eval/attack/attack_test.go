@@ -21,7 +21,7 @@ func TestAttacks(t *testing.T) {
 			t.Errorf("%s on %s: %+v", r.Attack, r.Scheme, r)
 		}
 	}
-	const cpar, capia = "cpar", "capia"
+	const cpar, capia, ivf = "cpar", "capia", "ivf"
 	for _, want := range []struct {
 		attack, scheme string
 		known          int
@@ -30,6 +30,7 @@ func TestAttacks(t *testing.T) {
 		// Linked: the same photo and a changed copy of it.
 		{"link-order", cpar, 0, 0.93, 1}, {"link-scores", cpar, 0, 0.93, 1}, {"link-path", cpar, 0, 0.9, 1},
 		{"link-scores", capia, 0, 0.93, 1}, {"link-scores-changed-copy", capia, 0, 0.88, 1},
+		{"link-scores", ivf, 0, 0.93, 1}, {"request-by-vectors", ivf, 10, 0.93, 1}, {"match", ivf, 120, 0.75, 1},
 		{"link-order-changed-copy", cpar, 0, 0.88, 1}, {"link-path-changed-copy", cpar, 0, 0.55, 1},
 		// Recovered: exactly from vectors, and better the more photos are known.
 		{"request-by-vectors", cpar, 3, 0.8, 1}, {"request-by-vectors", capia, 10, 0.93, 1},

@@ -17,7 +17,7 @@ type Options struct {
 	// PCA is the index's reduction; 0 for the paper's 32.
 	PCA      int
 	Progress user.Progress
-	// More are further schemes to attack besides cpar and capia, over the same collection.
+	// More are further schemes to attack besides cpar, ivf, capia and sealed, over the same collection.
 	More []*Target
 }
 
@@ -46,8 +46,8 @@ var (
 	seenMatching  = []int{30, 50, 100}
 )
 
-// Run attacks an index of c.Train with requests for c.Test, under cpar, capia and the
-// schemes in o.More. Errors wrap cpar.ErrInput.
+// Run attacks an index of c.Train with requests for c.Test, under cpar, ivf, capia,
+// sealed and the schemes in o.More. Errors wrap cpar.ErrInput.
 func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 	if len(c.Train) < 2 || len(c.Test) < 4 {
 		return nil, fmt.Errorf("attacking: %w: %d images to index and %d to request; 2 and 4 are needed", cpar.ErrInput, len(c.Train), len(c.Test))
@@ -108,10 +108,10 @@ func (r *run) add(rows ...Row) {
 }
 
 func (r *run) index(ctx context.Context) (err error) {
-	if r.b, err = build(ctx, r.c.Train, user.Options{Scheme: cpar.SchemeCPAR, PCA: r.o.PCA}); err != nil {
+	if r.b, err = build(ctx, r.c.Train, user.Options{Scheme: cpar.SchemeCPAR, WithLists: true, PCA: r.o.PCA}); err != nil {
 		return err
 	}
-	for _, s := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeCAPIA} {
+	for _, s := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeIVF, cpar.SchemeCAPIA} {
 		t, err := r.b.target(s)
 		if err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 
 // The stages of a run: each makes views, attacks them and judges the guesses. Slow
 // attacks that depend only on scores are tried in all sizes on the first scheme only,
-// since capia's scores are the same.
+// since the scores of ivf and capia are the same.
 
 func (r *run) schemes(ctx context.Context) error {
 	for _, t := range r.targets {

@@ -124,9 +124,9 @@ func (b *built) target(scheme cpar.Scheme) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := cpar.Params{Scheme: scheme, L: 10, Approx: 100}
+	p := cpar.Params{Scheme: scheme, Search: scheme.Searches()[0], L: 10, Approx: 100}
 	if scheme == cpar.SchemeCPAR {
-		p.Search = cpar.SearchByRank // a search of the forest shows all that cpar shows
+		p.Search = cpar.SearchByRank // any search of the forest shows all that cpar shows
 	}
 	if scheme == cpar.SchemeCAPIA {
 		p.Approx = 1000
@@ -134,7 +134,7 @@ func (b *built) target(scheme cpar.Scheme) (*Target, error) {
 	return &Target{Owner: &scoreOwner{b.builder.Owner, p}, Cloud: c, Place: b.place}, nil
 }
 
-// scoreOwner is an owner for cpar or capia.
+// scoreOwner is an owner for cpar, ivf or capia.
 type scoreOwner struct {
 	*user.Owner
 	params cpar.Params

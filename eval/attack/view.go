@@ -58,7 +58,7 @@ type View struct {
 	Seen []*Seen
 }
 
-// scoreCloud is the cloud of cpar and capia: the daemon's own code on the segments of an
+// scoreCloud is the cloud of cpar, ivf and capia: the daemon's own code on the segments of an
 // index folder.
 type scoreCloud struct {
 	scheme string
@@ -68,7 +68,8 @@ type scoreCloud struct {
 }
 
 // openCloud opens an index folder as the cloud does. An index with scheme cpar can also
-// be observed as capia: it holds the same records. files must stay open.
+// be observed as capia or, with lists, as ivf: it holds the same records. files must stay
+// open.
 func openCloud(files *indexdir.Index, scheme cpar.Scheme) (*scoreCloud, error) {
 	m := files.Manifest()
 	x, err := score.Load(m, files.Segments())

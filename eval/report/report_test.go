@@ -86,7 +86,7 @@ func syntheticProfiles() *eval.Profiles {
 	sample := eval.ProfileSample{Name: "a.jpg", Human: []string{"sky"}}
 	for i, profile := range []string{"paper", "learned"} {
 		for _, ranker := range []string{"paper", "calibrated"} {
-			for _, scheme := range []string{"plain", "capia", "cpar@100", "cpar@10", "sealed"} {
+			for _, scheme := range []string{"plain", "capia", "ivf@100", "ivf@10", "sealed"} {
 				p.Rows = append(p.Rows, eval.ProfileRow{Profile: profile, Ranker: ranker, Scheme: scheme, Neighbours: 10, Dim: 131, P: 20 + 5*float64(i), R: 22 + 5*float64(i), Nplus: 100 + 20*i, Cloud: 10 - 9*float64(i)})
 			}
 		}

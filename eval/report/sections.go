@@ -59,7 +59,7 @@ func (b *builder) section(x eval.Result) section {
 	case *eval.ProfileGrowth:
 		s.Title, s.Text = "Sealed, to a million", []template.HTML{prose("Scheme sealed with short vectors, as in profiles learned and network. The photos are synthetic, and the same ones are added again and again: the cost depends on the number of records and their dimension, not on what they show.")}
 	case *eval.Structures:
-		s.Title, s.Text = "Which structure, searched how", []template.HTML{prose("The share of the ten nearest that is found, by structure of the index and by search; in the clear, where the same records are visited as in the encrypted search. The paper's forest splits the original space, holds a record at every node and is searched by Algorithm 1 (depth). The default was chosen by this table.")}
+		s.Title, s.Text = "Which structure, searched how", []template.HTML{prose("The share of the ten nearest that is found, by structure of the index and by search; in the clear, where the same records are visited as in the encrypted search. The paper's forest splits the original space, holds a record at every node and is searched by Algorithm 1 (depth). The inverted file is scheme ivf. How a forest is split, and the number of lists, were chosen by this table.")}
 	case *eval.Corel5kBeside:
 		s.Title, s.Text = "The standard protocol", []template.HTML{prose("Five keywords an image, on the standard split of Corel-5k. The published methods learn distances, weights or more features; the features here are the paper's. JEC is the nearest relative: distances of colour, texture and Haar features, summed.")}
 	case *eval.Samples:
@@ -82,7 +82,7 @@ func (b *builder) sweepSections(s *eval.Sweep) []section {
 	return []section{
 		{ID: "tradeoff", Title: "What speed costs in accuracy", Figures: b.show(s, "tradeoff", "tradeoff-large", "tradeoff-standard", "speedup"), Tables: named(s, "tradeoff", "speedup"),
 			Text: []template.HTML{
-				prose("A request may visit a share of the records, AP-X. The forest decides which; the fewer, the faster and the less accurate. Speed and accuracy come from one run with the same %d requests. Four searches are shown: the paper's Algorithm 1, corrected; a search by rank, which compares the same order ciphertexts and visits the records that are fewest ranks away, summed over all trees; best bin first, FLANN's order, on encrypted planes; and the inverted file, which reads the lists of the nearest encrypted centroids from end to end.", s.Requests),
+				prose("A request may visit a share of the records, AP-X. Forest or lists decide which; the fewer, the faster and the less accurate. Speed and accuracy come from one run with the same %d requests. Four searches are shown: the paper's Algorithm 1, corrected; a search by rank, which compares the same order ciphertexts and visits the records that are fewest ranks away, summed over all trees; best bin first, FLANN's order, on encrypted planes; and the inverted file of scheme ivf, which reads the lists of the nearest encrypted centroids from end to end.", s.Requests),
 				prose("The paper's points have no AP here: its text gives none that this project has recorded."),
 			}},
 		{ID: "recall", Title: "Accuracy", Figures: b.show(s, "recall", "recall-standard", "recall-at-10"), Tables: named(s, "recall"), Text: protocolText(s)},

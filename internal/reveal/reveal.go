@@ -45,6 +45,10 @@ var schemes = map[cpar.Scheme]words{
 		func(records, nearest int) string {
 			return fmt.Sprintf("how near each of %d records is, and which %d are nearest: it recognises a picture", records, nearest)
 		}},
+	cpar.SchemeIVF: {comparedSegment, comparedRequest, comparedReply, protectsVisible, protectsNothing,
+		func(records, nearest int) string {
+			return fmt.Sprintf("how near each of %d records is, if it scores them all, which %d are nearest, which groups of like photos the picture is near: it recognises a picture", records, nearest)
+		}},
 	cpar.SchemeSealed: {sealedSegment, sealedRequest, sealedReply, protectsSealed, protectsSealed,
 		func(records, _ int) string {
 			return fmt.Sprintf("that a request came: it made %d numbers and could read none", records)
@@ -69,13 +73,13 @@ update; it does not hide what you publish of the results. See SECURITY.md.`
 const protectsLocal = `note: scheme local hides all but how many photos there are and when you fetch or
 update them: the cloud keeps the index and receives no requests. See SECURITY.md.`
 
-const protectsVisible = `note: schemes cpar and capia protect a private collection from a cloud that knows
-none of it and cannot guess it, and no more: the cloud sees how near photos are to
+const protectsVisible = `note: schemes cpar, ivf and capia protect a private collection from a cloud that
+knows none of it and cannot guess it, and no more: the cloud sees how near photos are to
 each request. A cloud that knows some of your photos can learn about the others, and
 one that guesses a public collection can match it. See SECURITY.md.`
 
-const protectsNothing = `note: with profiles learned and network, schemes cpar and capia are for measuring only.
-Vectors so short can be read from the encrypted index by lattice reduction, with
+const protectsNothing = `note: with profiles learned and network, schemes cpar, ivf and capia are for measuring
+only. Vectors so short can be read from the encrypted index by lattice reduction, with
 nothing else known: whoever copies it learns which of your photos are alike. Build
 with --scheme sealed or local, which hide them. See SECURITY.md.`
 

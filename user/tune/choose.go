@@ -29,6 +29,7 @@ type Choice struct {
 // Measured is one search of the collection in the clear: the same integers,
 // read in the same order as the cloud reads them, by the same kernels.
 type Measured struct {
+	Scheme string  `json:"scheme"`
 	Search string  `json:"search"`
 	MS     float64 `json:"ms"`
 	// Recall is the share of the scan's ten nearest that AP-10 finds.
@@ -51,29 +52,28 @@ const (
 	neighbours = rank.PaperNeighbours
 )
 
-// Choose sets up an index of the scheme and structure that measure best for the
-// collection: a scan where a scan is fast enough, else the faster of forest and
-// inverted file, as far as the key allows these schemes. opt.Scheme, Trees and Lists
-// are chosen, the rest is kept. For profiles of short vectors, and where the key
-// allows neither, it is user.DefaultScheme, since cpar and capia do not hide short
-// vectors (SECURITY.md).
+// Choose sets up an index of the scheme that measures best for the collection: a scan
+// (capia) where a scan is fast enough, else the faster of forest (cpar) and inverted
+// file (ivf). opt.Scheme is chosen, the rest is kept. For profiles of short vectors, and
+// unless the key allows all three, it is user.DefaultScheme, since these schemes do not
+// hide short vectors (SECURITY.md).
 func Choose(ctx context.Context, key *user.Key, images []user.Image, opt user.Options) (*user.Builder, *Choice, error) {
 	kind := opt.Profile
 	if opt.Fitted != nil {
 		kind = opt.Fitted.Profile.Kind()
 	}
-	allowed := key.Policy().Allows(cpar.SchemeCPAR) && key.Policy().Allows(cpar.SchemeCAPIA)
+	allowed := key.Policy().Allows(cpar.SchemeCPAR) && key.Policy().Allows(cpar.SchemeIVF) && key.Policy().Allows(cpar.SchemeCAPIA)
 	if kind != profile.Paper || !allowed {
 		opt.Scheme = user.DefaultScheme
-		reason := fmt.Sprintf("vectors of profile %v are too short for schemes cpar and capia to hide, and short enough for %v to be fast", kind, opt.Scheme)
+		reason := fmt.Sprintf("vectors of profile %v are too short for schemes cpar, ivf and capia to hide, and short enough for %v to be fast", kind, opt.Scheme)
 		if kind == profile.Paper {
-			reason = "the key does not allow schemes cpar and capia, which show the cloud distances"
+			reason = "the key does not allow schemes cpar, ivf and capia, which show the cloud distances"
 		}
 		b, err := user.Setup(ctx, key, images, opt)
 		return b, &Choice{Scheme: opt.Scheme.String(), Photos: len(images), Measured: []Measured{}, Reason: reason}, err
 	}
 	both := opt
-	both.Scheme, both.Trees, both.Lists = cpar.SchemeCPAR, max(0, opt.Trees), max(0, opt.Lists)
+	both.Scheme, both.WithLists = cpar.SchemeCPAR, true
 	b, err := user.Setup(ctx, key, images[:min(len(images), chooseFrom)], both)
 	if err != nil {
 		return nil, nil, err
@@ -84,19 +84,17 @@ func Choose(ctx context.Context, key *user.Key, images []user.Image, opt user.Op
 	}
 	c.decide(len(images))
 	if len(images) <= chooseFrom {
-		both.Fitted = b.Fitted() // to all images
+		opt.Fitted = b.Fitted() // to all images
 	}
-	b, err = user.Setup(ctx, key, images, c.apply(both))
+	b, err = user.Setup(ctx, key, images, c.apply(opt))
 	return b, c, err
 }
 
-// apply is opt, which has both structures, with the scheme and structure chosen.
+// apply is opt with the scheme chosen.
 func (c *Choice) apply(opt user.Options) user.Options {
 	opt.Scheme, _ = cpar.ParseScheme(c.Scheme)
-	if c.Search == cpar.SearchIVF.String() {
-		opt.Trees = user.None
-	} else {
-		opt.Lists = user.None
+	if opt.Scheme == cpar.SchemeCPAR {
+		opt.Lists = 0 // they were for ivf
 	}
 	return opt
 }
@@ -122,7 +120,7 @@ func (c *Choice) decide(n int) {
 	case best.MS*worthIt > scan.MS:
 		c.Reason = fmt.Sprintf("a scan %s takes %.1f ms here, and search %s takes %.1f: too little is gained to show the cloud more", of, scan.MS, best.Search, best.MS)
 	default:
-		c.Scheme, c.Search = cpar.SchemeCPAR.String(), best.Search
+		c.Scheme, c.Search = best.Scheme, best.Search
 		c.Reason = fmt.Sprintf("a scan %s takes %.1f ms here; at AP-10 search %s takes %.1f ms and finds %.0f %% of its ten nearest", of, scan.MS, best.Search, best.MS, 100*best.Recall)
 	}
 }
@@ -135,7 +133,8 @@ func (m Measured) enough() int {
 	return 0
 }
 
-// measure asks for some of the n records themselves by every search, in the clear.
+// measure asks for some of the n records themselves by the default search of each
+// scheme, in the clear.
 func measure(ctx context.Context, b *user.Builder, n int, progress user.Progress) (*Choice, error) {
 	twin, err := b.Twin()
 	if err != nil {
@@ -144,10 +143,14 @@ func measure(ctx context.Context, b *user.Builder, n int, progress user.Progress
 	l := uint16(neighbours + 1)
 	searches := []cpar.Params{
 		{Scheme: cpar.SchemeCAPIA, L: l, Approx: 1000},
-		{Scheme: cpar.SchemeCPAR, L: l, Approx: 100, Search: cpar.SearchByRank},
-		{Scheme: cpar.SchemeCPAR, L: l, Approx: 100, Search: cpar.SearchIVF},
+		{Scheme: cpar.SchemeCPAR, L: l, Approx: 100},
+		{Scheme: cpar.SchemeIVF, L: l, Approx: 100, Search: cpar.SearchIVF},
 	}
-	c := &Choice{Photos: n, Measured: []Measured{{Search: "scan"}, {Search: cpar.SearchByRank.String()}, {Search: cpar.SearchIVF.String()}}}
+	c := &Choice{Photos: n, Measured: []Measured{
+		{Scheme: cpar.SchemeCAPIA.String(), Search: "scan"},
+		{Scheme: cpar.SchemeCPAR.String(), Search: cpar.SearchDepthFirst.String()},
+		{Scheme: cpar.SchemeIVF.String(), Search: cpar.SearchIVF.String()},
+	}}
 	times := make([][]float64, len(searches))
 	asked := min(n, chooseAsked)
 	for i := range asked {

@@ -14,23 +14,25 @@ import (
 
 // TestDecide: every way the measurement can come out.
 func TestDecide(t *testing.T) {
-	row := func(search string, ms, recall float64) Measured { return Measured{search, ms, recall} }
+	row := func(search string, ms, recall float64) Measured {
+		return Measured{map[string]string{"depth": "cpar", "ivf": "ivf"}[search], search, ms, recall}
+	}
 	for name, c := range map[string]struct {
 		photos, n      int
-		rank, ivf      Measured
+		depth, ivf     Measured
 		scan           float64
 		scheme, search string
 		reason         string
 	}{
-		"a scan is fast":      {1000, 1000, row("rank", 0.1, 1), row("ivf", 0.1, 1), 4.9, "capia", "", "4.9 ms"},
-		"the forest is best":  {9000, 9000, row("rank", 2, 0.9), row("ivf", 3, 0.95), 20, "cpar", "rank", "finds 90 %"},
-		"the lists are best":  {9000, 9000, row("rank", 3, 0.9), row("ivf", 2, 0.81), 20, "cpar", "ivf", "finds 81 %"},
-		"fast but finds less": {9000, 9000, row("rank", 1, 0.7), row("ivf", 5, 0.85), 20, "cpar", "ivf", "search ivf takes 5.0 ms"},
-		"nothing finds":       {9000, 9000, row("rank", 1, 0.7), row("ivf", 1, 0.7), 20, "capia", "", "neither"},
-		"nothing gained":      {9000, 9000, row("rank", 11, 0.9), row("ivf", 12, 0.9), 20, "capia", "", "too little"},
-		"more than measured":  {20000, 80000, row("rank", 0.4, 0.9), row("ivf", 0.5, 0.9), 4, "cpar", "rank", "of 20000 of the 80000 photos"},
+		"a scan is fast":      {1000, 1000, row("depth", 0.1, 1), row("ivf", 0.1, 1), 4.9, "capia", "", "4.9 ms"},
+		"the forest is best":  {9000, 9000, row("depth", 2, 0.9), row("ivf", 3, 0.95), 20, "cpar", "depth", "finds 90 %"},
+		"the lists are best":  {9000, 9000, row("depth", 3, 0.9), row("ivf", 2, 0.81), 20, "ivf", "ivf", "finds 81 %"},
+		"fast but finds less": {9000, 9000, row("depth", 1, 0.7), row("ivf", 5, 0.85), 20, "ivf", "ivf", "search ivf takes 5.0 ms"},
+		"nothing finds":       {9000, 9000, row("depth", 1, 0.7), row("ivf", 1, 0.7), 20, "capia", "", "neither"},
+		"nothing gained":      {9000, 9000, row("depth", 11, 0.9), row("ivf", 12, 0.9), 20, "capia", "", "too little"},
+		"more than measured":  {20000, 80000, row("depth", 0.4, 0.9), row("ivf", 0.5, 0.9), 4, "cpar", "depth", "of 20000 of the 80000 photos"},
 	} {
-		got := &Choice{Photos: c.photos, Measured: []Measured{{"scan", c.scan, 1}, c.rank, c.ivf}}
+		got := &Choice{Photos: c.photos, Measured: []Measured{{"capia", "scan", c.scan, 1}, c.depth, c.ivf}}
 		got.decide(c.n)
 		if got.Scheme != c.scheme || got.Search != c.search || !strings.Contains(got.Reason, c.reason) {
 			t.Errorf("%s: %s %s: %s", name, got.Scheme, got.Search, got.Reason)
@@ -49,8 +51,8 @@ func TestChoiceIsApplied(t *testing.T) {
 		lists  uint32
 	}{
 		{Choice{Scheme: "capia"}, cpar.SchemeCAPIA, 0, 0, 0},
-		{Choice{Scheme: "cpar", Search: "rank"}, cpar.SchemeCPAR, cpar.SearchByRank, 3, 0},
-		{Choice{Scheme: "cpar", Search: "ivf"}, cpar.SchemeCPAR, cpar.SearchIVF, 0, 12},
+		{Choice{Scheme: "cpar", Search: "depth"}, cpar.SchemeCPAR, cpar.SearchDepthFirst, 3, 0},
+		{Choice{Scheme: "ivf", Search: "ivf"}, cpar.SchemeIVF, cpar.SearchIVF, 0, 12},
 	} {
 		chosen := c.choice.apply(opt)
 		if chosen.Order != opt.Order || chosen.PCA != opt.PCA {
@@ -84,8 +86,7 @@ func TestChooseMeasuresTheIndex(t *testing.T) {
 			fitted++
 		}
 	}
-	// Neither structure may be missing while both are measured.
-	b, c, err := Choose(t.Context(), testKey(), images, user.Options{PCA: 128, Trees: user.None, Lists: user.None, Progress: progress})
+	b, c, err := Choose(t.Context(), testKey(), images, user.Options{PCA: 128, Progress: progress})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func TestChooseHidesShortVectors(t *testing.T) {
 	if b, c, err = Choose(t.Context(), testKey(), images, user.Options{Fitted: b.Fitted()}); err != nil || c.Scheme != "sealed" || b.Scheme() != cpar.SchemeSealed {
 		t.Errorf("fitted before: %+v, %v", c, err)
 	}
-	for _, key := range []*user.Key{user.NewKey(), user.NewKey(cpar.SchemeCPAR)} {
+	for _, key := range []*user.Key{user.NewKey(), user.NewKey(cpar.SchemeCPAR, cpar.SchemeCAPIA)} {
 		b, c, err := Choose(t.Context(), key, images, user.Options{PCA: 128})
 		if err != nil || c.Scheme != "sealed" || b.Scheme() != cpar.SchemeSealed || !strings.Contains(c.Reason, "key does not allow") || len(c.Measured) != 0 {
 			t.Errorf("a key that allows %v: %+v, %v", key.Policy(), c, err)

@@ -1,4 +1,4 @@
-// Package compared is the owner's side of schemes cpar and capia, in which the
+// Package compared is the owner's side of schemes cpar, ivf and capia, in which the
 // cloud compares distances that it cannot read.
 //
 //	SetUp    a collection ─▶ Builder: lists, a forest, the planes that nodes share

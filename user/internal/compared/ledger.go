@@ -10,8 +10,8 @@ import (
 	"cpar/user/vector"
 )
 
-// ledgerPart is what the ledger keeps of an index of scheme cpar or capia. It does not
-// change.
+// ledgerPart is what the ledger keeps of an index of scheme cpar, ivf or capia. It does
+// not change.
 type ledgerPart struct {
 	// order says what order ciphertexts are.
 	order Order

@@ -31,7 +31,8 @@ func TestEncryptedBesidePlain(t *testing.T) {
 			{Scheme: cpar.SchemeCPAR, L: 5, Approx: 200, Prune: true},
 			{Scheme: cpar.SchemeCPAR, L: 5, Approx: 200, Search: cpar.SearchByRank},
 			{Scheme: cpar.SchemeCPAR, L: 5, Approx: 200, Search: cpar.SearchBestBin},
-			{Scheme: cpar.SchemeCPAR, L: 5, Approx: 200, Search: cpar.SearchIVF},
+			{Scheme: cpar.SchemeIVF, L: 5, Approx: 200, Search: cpar.SearchIVF},
+			{Scheme: cpar.SchemeIVF, L: 5, Approx: 1000, Search: cpar.SearchIVF},
 		} {
 			if p.Prune && kind != profile.Paper {
 				continue // refused: TestPruneNeedsAPlaneThatBounds

@@ -19,13 +19,13 @@ type search struct {
 }
 
 var searches = []search{
-	{"cpar AP-10", cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: neighbours, Approx: 100}},
+	{"cpar AP-10", cpar.Params{Scheme: cpar.SchemeCPAR, L: neighbours, Approx: 100}},
 	{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, L: neighbours, Approx: 1000}},
 	{"sealed", cpar.Params{Scheme: cpar.SchemeSealed, L: neighbours, Approx: 1000}},
 	{"local", cpar.Params{Scheme: cpar.SchemeLocal, L: neighbours, Approx: 1000}},
-	{"cpar AP-100", cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: neighbours, Approx: 1000}},
-	{"cpar AP-2.5", cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: neighbours, Approx: 25}},
-	{"lists AP-10", cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchIVF, L: neighbours, Approx: 100}},
+	{"cpar AP-100", cpar.Params{Scheme: cpar.SchemeCPAR, L: neighbours, Approx: 1000}},
+	{"cpar AP-2.5", cpar.Params{Scheme: cpar.SchemeCPAR, L: neighbours, Approx: 25}},
+	{"ivf AP-10", cpar.Params{Scheme: cpar.SchemeIVF, Search: cpar.SearchIVF, L: neighbours, Approx: 100}},
 }
 
 // sideBySide is how many of the first searches are compared as schemes, and

@@ -47,7 +47,7 @@ func (s *session) compareCosts() {
 		beside("cloud search, cpar AP-100", "ms", median(place("cpar AP-100"), roundTrip), stated(p.CostAt(100))),
 		beside("cloud search, cpar AP-10", "ms", median(0, roundTrip), theirs{}),
 		beside("cloud search, cpar AP-2.5", "ms", median(place("cpar AP-2.5"), roundTrip), stated(p.CostAt(2.5))),
-		beside("cloud search, lists AP-10", "ms", median(place("lists AP-10"), roundTrip), theirs{}),
+		beside("cloud search, ivf AP-10", "ms", median(place("ivf AP-10"), roundTrip), theirs{}),
 		beside("final selection of keywords", "ms", median(0, func(a *Answer) time.Duration { return a.took.Read }), stated(p.Number("selection"))),
 		beside("request, sent", "B", float64(first.Answers[0].Sent), request),
 		beside("reply, received", "B", float64(first.Answers[0].Received), stated(p.Number("reply_bytes"))),

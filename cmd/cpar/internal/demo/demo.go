@@ -3,8 +3,8 @@
 //	collection ─▶ features ─▶ forest ─▶ encrypted indexes ─▶ push ║ cloud process
 //	new pictures ─▶ requests ║─▶ replies ║─▶ keywords, beside the truth
 //
-// It encrypts the collection under scheme cpar, which serves capia too, under
-// sealed and under local, all with profile `paper`; and a collection of photographs
+// It encrypts the collection under scheme cpar, which serves capia too, under ivf,
+// sealed and local, all with profile `paper`; and a collection of photographs
 // once more under scheme cpar for every other profile.
 // The cloud is a process of its own with a clean environment, which gets
 // nothing but a folder and what is sent over HTTP. What comes out is a Result:

@@ -51,6 +51,7 @@ func (s *session) build(ctx context.Context) error {
 	}
 	for _, x := range []*indexed{
 		{name: "index", scheme: cpar.SchemeCPAR},
+		{name: "ivf", scheme: cpar.SchemeIVF},
 		{name: "sealed", scheme: cpar.SchemeSealed},
 		{name: "local", scheme: cpar.SchemeLocal},
 	} {
@@ -70,7 +71,7 @@ func (s *session) build(ctx context.Context) error {
 // paper's.
 func (s *session) encryptTimed(ctx context.Context, x *indexed) (err error) {
 	s.took.setup, err = s.step(func() string {
-		return fmt.Sprintf("make a key, learn PCA-32, grow %d trees, sort into lists", trees)
+		return fmt.Sprintf("make a key, learn PCA-32, grow %d trees", trees)
 	}, func() error {
 		return s.setUp(ctx, x, s.tell)
 	})
@@ -78,7 +79,7 @@ func (s *session) encryptTimed(ctx context.Context, x *indexed) (err error) {
 		return err
 	}
 	s.took.encrypt, err = s.step(func() string {
-		return fmt.Sprintf("encrypt %d records, %d planes and %d centroids", x.manifest.Records, x.manifest.Planes, x.manifest.Lists)
+		return fmt.Sprintf("encrypt %d records and %d planes", x.manifest.Records, x.manifest.Planes)
 	}, func() error {
 		return s.write(ctx, x)
 	})
@@ -117,7 +118,7 @@ func (s *session) write(ctx context.Context, x *indexed) (err error) {
 
 // push sends the indexes to the cloud, and opens each on another device.
 func (s *session) push(ctx context.Context) error {
-	all := []*indexed{s.indexes[cpar.SchemeCPAR], s.indexes[cpar.SchemeSealed], s.indexes[cpar.SchemeLocal]}
+	all := []*indexed{s.indexes[cpar.SchemeCPAR], s.indexes[cpar.SchemeIVF], s.indexes[cpar.SchemeSealed], s.indexes[cpar.SchemeLocal]}
 	all = append(all, s.profiles[1:]...)
 	for _, x := range all {
 		if _, err := s.step(func() string {

@@ -131,7 +131,7 @@ func (r *Result) printSaw(w io.Writer) {
 	for _, line := range r.Saw.Log {
 		fmt.Fprintf(w, "    %s\n", line)
 	}
-	fmt.Fprintf(w, "\n  Of cpar and capia it can tell how near every record is to each request, and when\n"+
+	fmt.Fprintf(w, "\n  Of cpar, ivf and capia it can tell how near every record is to each request, and when\n"+
 		"  a picture is asked for twice. It cannot read pictures or keywords; but a cloud\n"+
 		"  that knows some of the pictures, or guesses which collection it holds, can work\n"+
 		"  out others. Of sealed and local it learns no such thing. See SECURITY.md.\n")
