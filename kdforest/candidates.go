@@ -8,17 +8,18 @@ import (
 // Candidates appends to dst the records that Search visits with these options, ascending,
 // without scoring any: for a caller who divides the scoring. As a Queue keeps the same
 // hits in whatever order they come, the L nearest of these records are what Search finds.
-// A search that prunes has no candidates: scores decide what it visits. Errors wrap
-// ErrInput.
-func (f *Forest) Candidates(space Space, opt Options, dst []uint32) ([]uint32, error) {
+// A search that prunes has no candidates: scores decide what it visits. The cost does
+// not count a search by rank, which walks no tree. Errors wrap ErrInput.
+func (f *Forest) Candidates(space Space, opt Options, dst []uint32) ([]uint32, Stats, error) {
 	opt, err := f.check(space, opt)
 	switch {
 	case err != nil:
-		return dst, err
+		return dst, Stats{}, err
 	case opt.Prune:
-		return dst, fmt.Errorf("%w: candidates of a search that prunes", ErrInput)
+		return dst, Stats{}, fmt.Errorf("%w: candidates of a search that prunes", ErrInput)
 	case opt.Order == ByRank:
-		return opt.Ballots.Candidates(space.(Ranker), opt.Visits, dst)
+		dst, err = opt.Ballots.Candidates(space.(Ranker), opt.Visits, dst)
+		return dst, Stats{}, err
 	}
 	s := searchers.Get().(*searcher)
 	defer searchers.Put(s)
@@ -26,7 +27,7 @@ func (f *Forest) Candidates(space Space, opt Options, dst []uint32) ([]uint32, e
 	defer s.release()
 	for s.round(opt.Visits) {
 	}
-	return s.visited.appendTo(dst), nil
+	return s.visited.appendTo(dst), s.stats, nil
 }
 
 // appendTo appends the members of a set, ascending.

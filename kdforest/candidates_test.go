@@ -23,7 +23,7 @@ func TestCandidatesAreWhatASearchVisits(t *testing.T) {
 			for _, visits := range []int{1, 1 + rng.IntN(n), n, math.MaxInt} {
 				opt := Options{Visits: visits, L: 1 + rng.IntN(12), Order: order}
 				space.scored = nil
-				got, err := f.Candidates(space, opt, []uint32{7})
+				got, _, err := f.Candidates(space, opt, []uint32{7})
 				if err != nil || len(space.scored) != 0 {
 					t.Fatalf("n %d, %+v: %v, %d records scored", n, opt, err, len(space.scored))
 				}
@@ -56,12 +56,12 @@ func TestCandidatesAreWhatASearchVisits(t *testing.T) {
 func TestCandidatesRefuses(t *testing.T) {
 	f, space := sevenRecords(1)
 	for _, opt := range []Options{{Visits: 0, L: 1}, {Visits: 1, L: 0}, {Visits: 6, L: 1, Prune: true}, {Visits: 1, L: 1, Order: 4}} {
-		if got, err := f.Candidates(space, opt, nil); !errors.Is(err, ErrInput) || got != nil {
+		if got, _, err := f.Candidates(space, opt, nil); !errors.Is(err, ErrInput) || got != nil {
 			t.Errorf("%+v: %v, %v", opt, got, err)
 		}
 	}
 	// At AP-100 nothing is pruned.
-	if got, err := f.Candidates(space, Options{Visits: 7, L: 1, Prune: true}, nil); err != nil || len(got) != 7 {
+	if got, _, err := f.Candidates(space, Options{Visits: 7, L: 1, Prune: true}, nil); err != nil || len(got) != 7 {
 		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -62,8 +62,12 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 			if err != nil {
 				return err
 			}
-			if candidates[i], err = t.x.Forest.Candidates(t.spaces[i], opt, make([]uint32, 0, opt.Visits)); err != nil {
+			var stats kdforest.Stats
+			if candidates[i], stats, err = t.x.Forest.Candidates(t.spaces[i], opt, make([]uint32, 0, opt.Visits)); err != nil {
 				return fmt.Errorf("%w: %w", cpar.ErrInput, err)
+			}
+			if o.Stats != nil {
+				o.Stats(stats)
 			}
 		}
 		return nil

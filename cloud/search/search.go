@@ -33,7 +33,8 @@ type Options struct {
 	// Trace, if set, is called for every visit to a forest or an inverted file (where
 	// Tree is the list), in the order of package kdforest or ivf.
 	Trace func(kdforest.Visit)
-	// Stats, if set, is called with what a forest search did, unless that is by rank.
+	// Stats, if set, is called with what a forest search did, for a batch by several
+	// goroutines. A search by rank counts nothing.
 	Stats func(kdforest.Stats)
 
 	maxVisits int // for tests, replaces maxBatchVisits
