@@ -1,7 +1,10 @@
 package eval
 
 import (
+	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"cpar/kdforest"
@@ -103,5 +106,63 @@ func (s *givenScores[T]) Beyond(uint32, int64) bool { return false }
 func (s *givenScores[T]) Score(records []uint32, scores []int64) {
 	for i, r := range records {
 		scores[i] = int64(s.scores[r])
+	}
+}
+
+// Erratum: the recall of a word that was output and belongs to no request is 0/0, and the
+// accuracy, a mean over the words that were output, is then no number.
+func TestErratumRecallOfAWordNobodyHas(t *testing.T) {
+	j := newJudge([][]string{{"sea"}}, [][]string{{"sea"}, {"sea"}})
+	all := []marks{j.mark(0, []string{"sea", "dog"})}
+	counts := j.tally(all, []float64{1}, true)
+	printed := 0.0
+	for w := range counts.said {
+		printed += counts.hit[w] / counts.real[w]
+	}
+	if !math.IsNaN(printed) {
+		t.Errorf("as printed %g", printed)
+	}
+	if got := counts.recall(true); got != 100 {
+		t.Errorf("over the words that can be judged: %g %%, want 100", got)
+	}
+}
+
+// Erratum: few requests inflate that accuracy. Words that are missed are left out of the
+// mean, and of fifty requests most words have one, for which a hit is 100 %.
+func TestErratumFewRequestsInflateRecall(t *testing.T) {
+	const requests, words = 500, 260
+	r := rand.New(rand.NewPCG(9, 9))
+	frequent := func() string { return fmt.Sprint(int(words * math.Pow(r.Float64(), 2.5))) }
+	var truth, said [][]string
+	for range requests {
+		has := []string{frequent(), frequent(), frequent()}
+		var given []string
+		for _, w := range has {
+			if r.Float64() < 0.3 {
+				given = append(given, w)
+			}
+		}
+		truth, said = append(truth, has), append(said, append(given, frequent(), frequent(), frequent()))
+	}
+	recallOf := func(some []int) float64 {
+		var its [][]string
+		for _, i := range some {
+			its = append(its, truth[i])
+		}
+		j := newJudge(its, append(slices.Clone(truth), truth...))
+		all, weights := make([]marks, len(some)), make([]float64, len(some))
+		for k, i := range some {
+			all[k], weights[k] = j.mark(k, said[i]), 1
+		}
+		return j.tally(all, weights, true).recall(true)
+	}
+	every := recallOf(r.Perm(requests))
+	var few []float64
+	for range 200 {
+		few = append(few, recallOf(r.Perm(requests)[:50]))
+	}
+	t.Logf("%.1f %% of %d requests, median %.1f %% of 50", every, requests, median(few))
+	if median(few) < every+8 {
+		t.Errorf("%.1f %% of %d requests, median %.1f %% of 50: they inflate nothing", every, requests, median(few))
 	}
 }

@@ -148,3 +148,15 @@ func TestErratumJLPlaneIsNoLowerBoundOfL1(t *testing.T) {
 		t.Errorf("times %g the plane is still above the JL estimate in %d of %d cases", PlaneFactor, wrong, trials)
 	}
 }
+
+// The paper wants r_s ≫ ε. In its units, of distance, it is so here too: 3ε of a record is
+// less than a thousandth of r_s, though the integers are the other way round.
+func TestScalesInThePapersUnits(t *testing.T) {
+	b := mustBudget(t, Paper())
+	if ive.EpsilonBound < 1<<ive.ScaleBits {
+		t.Error("the integers are as the paper wants them")
+	}
+	if epsilon := ive.EpsilonBound / b.Unit(); epsilon > 0.0254 || 3*epsilon > (1<<ive.ScaleBits)/1000 {
+		t.Errorf("|ε| is %g in units of distance, r_s at least %d", epsilon, 1<<ive.ScaleBits)
+	}
+}
