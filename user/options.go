@@ -74,6 +74,13 @@ type Options struct {
 	testOnlyRand io.Reader
 }
 
+// Check refuses options that no collection can be set up with. Setup calls it; whoever
+// reads photos first calls it before.
+func (o Options) Check() error {
+	_, err := o.withDefaults()
+	return err
+}
+
 func (o Options) withDefaults() (Options, error) {
 	o.Scheme, o.PCA, o.Trees = cmp.Or(o.Scheme, DefaultScheme), cmp.Or(o.PCA, profile.DefaultPCA), cmp.Or(o.Trees, 10)
 	if o.Fitted != nil {

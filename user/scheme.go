@@ -53,8 +53,7 @@ type entry struct {
 	hides bool
 	// grows: records can be added and removed later.
 	grows bool
-	// check refuses options before the long work, and settles those that the scheme
-	// leaves no choice of.
+	// check refuses options, and settles those that the scheme leaves no choice of.
 	check func(o *Options) error
 	// setUp begins an index of a collection, open one from its bytes in the ledger.
 	setUp func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (plain, error)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -150,9 +149,6 @@ func (f *buildFlags) order() (o tune.Plan, err error) {
 	if o.TryProfiles && o.Ranker != rank.KindDefault {
 		return o, hint.Add(usageOf("profile auto chooses the ranker, too"), "leave --ranker out, or name a profile")
 	}
-	if !slices.Contains(profile.PCAFactors, f.pca) {
-		return o, fmt.Errorf("%w: --pca %d; there are %v", cpar.ErrInput, f.pca, profile.PCAFactors)
-	}
 	if f.pca != profile.DefaultPCA && (o.Suited || o.Profile != profile.Paper) {
 		if o.Suited {
 			o.Suited = false // it says which
@@ -160,11 +156,8 @@ func (f *buildFlags) order() (o tune.Plan, err error) {
 			return o, hint.Add(fmt.Errorf("%w: --pca %d is for profile paper; profile %v finds its dimensions itself", cpar.ErrInput, f.pca, o.Profile), "leave --pca out")
 		}
 	}
-	if f.trees < 1 || f.trees > 64 {
-		return o, hint.Add(fmt.Errorf("%w: --trees %d; 1 to 64 are possible", cpar.ErrInput, f.trees), "the schemes without trees are ivf and capia")
-	}
-	if f.lists < 0 {
-		return o, fmt.Errorf("%w: --lists %d", cpar.ErrInput, f.lists)
+	if f.trees == 0 { // not the default that it is in Options
+		return o, hint.Add(fmt.Errorf("%w: --trees 0", cpar.ErrInput), "the schemes without trees are ivf and capia")
 	}
 	if o.Split, err = user.ParseSplit(f.split); err != nil {
 		return o, err
@@ -173,6 +166,9 @@ func (f *buildFlags) order() (o tune.Plan, err error) {
 		return o, err
 	}
 	if o.Order, err = user.ParseOrder(f.orderBy); err != nil {
+		return o, err
+	}
+	if err := o.Check(); err != nil {
 		return o, err
 	}
 	return o, f.model.check()

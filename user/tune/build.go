@@ -4,9 +4,10 @@ import (
 	"context"
 
 	"cpar/user"
+	"cpar/user/profile"
 )
 
-// An Plan says what Build decides.
+// A Plan says what Build decides.
 type Plan struct {
 	user.Options
 	// Suited takes the profile that suits the collection by a rule
@@ -15,6 +16,15 @@ type Plan struct {
 	// TryScheme takes the scheme and structure that Choose measures to be best.
 	TryScheme bool
 	Tune      Options
+}
+
+// Check refuses what Build would refuse of every collection, before photos are read. A
+// profile that the photos are to decide is taken for one that any block width suits.
+func (o Plan) Check() error {
+	if o.Suited || o.TryProfiles {
+		o.Profile = profile.Learned
+	}
+	return o.Options.Check()
 }
 
 // Decided is what Build has decided, and why; nil where nothing was tried.

@@ -1,0 +1,29 @@
+package tune
+
+import (
+	"errors"
+	"testing"
+
+	"cpar"
+	"cpar/user"
+)
+
+// TestCheckBeforeTheProfileIsKnown: a block width that suits some profiles is refused
+// only where the profile is none of them, one that suits none always.
+func TestCheckBeforeTheProfileIsKnown(t *testing.T) {
+	for _, c := range []struct {
+		plan Plan
+		ok   bool
+	}{
+		{Plan{}, false}, {Plan{Suited: true}, true}, {Plan{TryProfiles: true}, true}, {Plan{TryScheme: true}, false},
+	} {
+		c.plan.Options = user.Options{Block: 32}
+		if err := c.plan.Check(); (err == nil) != c.ok || err != nil && !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("blocks of 32 with %+v: %v", c.plan, err)
+		}
+		c.plan.Block = 33
+		if err := c.plan.Check(); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("blocks of 33 with %+v: %v", c.plan, err)
+		}
+	}
+}
