@@ -3,8 +3,8 @@
 //
 //	SetUp    a collection ─▶ Builder: lists, a forest, the planes that nodes share
 //	Write    Builder ─▶ C(V), keywords, the forest's shape, C(H), lists, centroids
-//	Request  a vector ─▶ Pending: r_s (kept) + t = Sᵀ(wV_s + e_s), order, planes (sent)
-//	Read     Pending, reply ─▶ neighbours with Dis = (Comp/r_s + r)/F
+//	Request  a vector ─▶ Reading: r_s (kept) + t = Sᵀ(wV_s + e_s), order, planes (sent)
+//	Read     Reading, reply ─▶ neighbours with Dis = (Comp/r_s + r)/F
 //
 // Package combined lays the vectors out, ive encrypts them, ope orders split
 // values. An index of scheme capia has neither forest nor lists. The paper's

@@ -51,24 +51,24 @@ func (c *Index) Request(v *vector.Vector, p cpar.Params) (index.Reading, *cpar.R
 	index.Add(d, v.Levels) // planes are asked about with these, and z does not tell them all
 	noise := ive.NewNoise(c.Fresh("request", d.Sum()))
 	q := &cpar.Request{Index: c.ID, Params: p}
-	pending := &Reading{index: c, params: p, scale: noise.Scale()}
-	if q.Vector, err = c.encryptRequest(z, v.KL, pending, noise); err != nil {
+	reading := &Reading{index: c, params: p, scale: noise.Scale()}
+	if q.Vector, err = c.encryptRequest(z, v.KL, reading, noise); err != nil {
 		return nil, nil, err
 	}
 	if !p.UsesForest() {
-		return pending, q, nil
+		return reading, q, nil
 	}
-	pending.point = c.point(v)
+	reading.point = c.point(v)
 	q.Order = make([]cpar.OrderCiphertext, len(c.fields))
 	for i, f := range c.fields {
-		if q.Order[i], err = c.order.request(i, pending.point[f]); err != nil {
+		if q.Order[i], err = c.order.request(i, reading.point[f]); err != nil {
 			return nil, nil, err
 		}
 	}
 	if p.UsesPlanes() {
-		q.Planes, err = c.planeRequest(pending, noise)
+		q.Planes, err = c.planeRequest(reading, noise)
 	}
-	return pending, q, err
+	return reading, q, err
 }
 
 // project is z of a photo. One unlike any photograph is moved towards the baseline
@@ -82,17 +82,17 @@ func (c *Index) project(v *vector.Vector) ([]int16, error) {
 }
 
 // encryptRequest makes t = Sᵀ(wV_s + e_s).
-func (c *Index) encryptRequest(z []int16, histogram []float64, pending *Reading, noise *ive.Noise) ([]uint64, error) {
+func (c *Index) encryptRequest(z []int16, histogram []float64, reading *Reading, noise *ive.Noise) ([]uint64, error) {
 	key, err := c.vectors()
 	if err != nil {
 		return nil, err
 	}
-	pending.plain = make([]int64, c.budget.Dim())
-	if err := c.budget.Request(pending.plain, z, histogram, pending.scale, c.state.farthest); err != nil {
+	reading.plain = make([]int64, c.budget.Dim())
+	if err := c.budget.Request(reading.plain, z, histogram, reading.scale, c.state.farthest); err != nil {
 		return nil, err
 	}
-	t := make([]uint64, len(pending.plain))
-	return t, key.EncryptRequest(t, pending.plain, noise)
+	t := make([]uint64, len(reading.plain))
+	return t, key.EncryptRequest(t, reading.plain, noise)
 }
 
 // point is where a photo lies among the planes. One unlike any photograph is
@@ -118,17 +118,17 @@ func (c *Index) point(v *vector.Vector) []uint16 {
 
 // planeRequest makes what pruning needs: the request for all planes, and how
 // a plane's score compares with a record's.
-func (c *Index) planeRequest(pending *Reading, noise *ive.Noise) (*cpar.PlaneRequest, error) {
+func (c *Index) planeRequest(reading *Reading, noise *ive.Noise) (*cpar.PlaneRequest, error) {
 	key, err := c.planes()
 	if err != nil {
 		return nil, err
 	}
 	levels := make([]int, len(c.fields))
 	for i, f := range c.fields {
-		levels[i] = int(pending.point[f])
+		levels[i] = int(reading.point[f])
 	}
 	planeScale := key.budget.Scale(noise)
-	pending.planeScale = planeScale
+	reading.planeScale = planeScale
 	plain := make([]int64, key.budget.Dim())
 	if err := key.budget.Request(plain, levels, planeScale); err != nil {
 		return nil, err
@@ -143,9 +143,9 @@ func (c *Index) planeRequest(pending *Reading, noise *ive.Noise) (*cpar.PlaneReq
 	}
 	// One level of difference is worth m̂ squared JL units, of which three
 	// quarters count: the projection can fall below L1.
-	perUnit := combined.PlaneFactor * float64(walk.MHat()) * c.state.split.unit() * float64(pending.scale) / float64(planeScale)
+	perUnit := combined.PlaneFactor * float64(walk.MHat()) * c.state.split.unit() * float64(reading.scale) / float64(planeScale)
 	q.Scale = uint64(math.Round(perUnit * (1 << 16)))
-	q.Offset = uint64(pending.scale * c.budget.Offset())
+	q.Offset = uint64(reading.scale * c.budget.Offset())
 	return q, nil
 }
 

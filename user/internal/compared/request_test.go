@@ -192,11 +192,11 @@ func TestNoPlanes(t *testing.T) {
 	x := setUp(t, profile.Paper, slices.Repeat(made.Photos(1, 1), 25), Options{Trees: 2, Lists: None}).write()
 	v := x.vector(made.Photos(1, 9)[0])
 	for _, p := range []cpar.Params{pruning, {Scheme: cpar.SchemeCPAR, L: 5, Approx: 100, Search: cpar.SearchBestBin}} {
-		pending, q := x.ask(v, p)
+		reading, q := x.ask(v, p)
 		if q.Planes != nil || q.Params.UsesPlanes() || len(q.Order) != 0 {
 			t.Errorf("%+v: asked with %+v, %d planes' fields", p, q.Params, len(q.Order))
 		}
-		if near, err := pending.Read(x.answer(x.cloud(), q)); err != nil || len(near) != 5 {
+		if near, err := reading.Read(x.answer(x.cloud(), q)); err != nil || len(near) != 5 {
 			t.Errorf("%+v: %v, %v", p, near, err)
 		}
 	}
@@ -206,11 +206,11 @@ func TestNoPlanes(t *testing.T) {
 }
 
 // reply has the first n records, with these distances.
-func (x *indexed) reply(pending *Reading, n int, dis func(i int) float64) *cpar.Reply {
+func (x *indexed) reply(reading *Reading, n int, dis func(i int) float64) *cpar.Reply {
 	blocks, size := x.at.Segment(cpar.SegmentKeywords), int(x.at.Manifest().KeywordBytes)
 	a := &cpar.Reply{Index: x.ID, Visited: uint32(n)}
 	for i := range n {
-		score := int64(float64(pending.scale) * (x.budget.Unit()*dis(i) - float64(x.budget.Offset())))
+		score := int64(float64(reading.scale) * (x.budget.Unit()*dis(i) - float64(x.budget.Offset())))
 		a.Matches = append(a.Matches, cpar.Match{Record: uint32(i), Score: score, Keywords: bytes.Clone(blocks[i*size : (i+1)*size])})
 	}
 	return a
@@ -220,9 +220,9 @@ func (x *indexed) reply(pending *Reading, n int, dis func(i int) float64) *cpar.
 // as far as it can be.
 func TestRepliesThatDoNotAnswer(t *testing.T) {
 	x := setUp(t, profile.Paper, made.Photos(30, 2), small).write()
-	pending, _ := x.ask(x.vector(made.Photos(1, 9)[0]), cpar.Params{Scheme: cpar.SchemeCPAR, L: 5, Approx: 100})
-	good := func() *cpar.Reply { return x.reply(pending, 5, func(i int) float64 { return float64(1 + i) }) }
-	near, err := pending.Read(good())
+	reading, _ := x.ask(x.vector(made.Photos(1, 9)[0]), cpar.Params{Scheme: cpar.SchemeCPAR, L: 5, Approx: 100})
+	good := func() *cpar.Reply { return x.reply(reading, 5, func(i int) float64 { return float64(1 + i) }) }
+	near, err := reading.Read(good())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestRepliesThatDoNotAnswer(t *testing.T) {
 		"none":                  {func(*cpar.Reply) *cpar.Reply { return nil }, cpar.ErrCloud},
 		"another index":         {func(a *cpar.Reply) *cpar.Reply { a.Index[3]++; return a }, cpar.ErrCloud},
 		"another scheme's":      {func(a *cpar.Reply) *cpar.Reply { return &cpar.Reply{Index: a.Index, Opaque: []byte{1}} }, cpar.ErrCloud},
-		"too many":              {func(*cpar.Reply) *cpar.Reply { return x.reply(pending, 6, func(int) float64 { return 1 }) }, cpar.ErrCloud},
+		"too many":              {func(*cpar.Reply) *cpar.Reply { return x.reply(reading, 6, func(int) float64 { return 1 }) }, cpar.ErrCloud},
 		"too few":               {func(a *cpar.Reply) *cpar.Reply { a.Matches = a.Matches[:4]; return a }, cpar.ErrCloud},
 		"no such record":        {func(a *cpar.Reply) *cpar.Reply { a.Matches[4].Record = 30; return a }, cpar.ErrCloud},
 		"a record twice":        {func(a *cpar.Reply) *cpar.Reply { a.Matches[4] = a.Matches[3]; return a }, cpar.ErrCloud},
@@ -247,7 +247,7 @@ func TestRepliesThatDoNotAnswer(t *testing.T) {
 		"keywords cut short":    {func(a *cpar.Reply) *cpar.Reply { a.Matches[2].Keywords = a.Matches[2].Keywords[:9]; return a }, cpar.ErrCorrupt},
 		"record under a new no": {func(a *cpar.Reply) *cpar.Reply { a.Matches[2].Record = 20; return a }, cpar.ErrCorrupt},
 	} {
-		if near, err := pending.Read(c.spoil(good())); !errors.Is(err, c.want) || near != nil {
+		if near, err := reading.Read(c.spoil(good())); !errors.Is(err, c.want) || near != nil {
 			t.Errorf("%s: %v, %v; want %v", name, near, err, c.want)
 		}
 	}
@@ -257,9 +257,9 @@ func TestRepliesThatDoNotAnswer(t *testing.T) {
 // noise differs, and noise must not make weights.
 func TestCopiesWeighTheSame(t *testing.T) {
 	x := setUp(t, profile.Paper, made.Photos(30, 2), small).write()
-	pending, _ := x.ask(x.vector(made.Photos(1, 9)[0]), cpar.Params{Scheme: cpar.SchemeCAPIA, L: 4, Approx: 1000})
+	reading, _ := x.ask(x.vector(made.Photos(1, 9)[0]), cpar.Params{Scheme: cpar.SchemeCAPIA, L: 4, Approx: 1000})
 	// Distances of −5·10⁻⁴ to 10⁻³: within what noise and ε can make of 0.
-	near, err := pending.Read(x.reply(pending, 4, func(i int) float64 { return float64(i-1) * 5e-4 }))
+	near, err := reading.Read(x.reply(reading, 4, func(i int) float64 { return float64(i-1) * 5e-4 }))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,12 +63,12 @@ func plainRows(budget *combined.Budget, z [][]int16, histogram func(i int) []flo
 // request's scale, so that scores can be compared as integers. trace, if not nil,
 // is told of every visit.
 func (t *Twin) Search(request index.Reading, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
-	pending, ok := request.(*Reading)
+	reading, ok := request.(*Reading)
 	if !ok {
 		return nil, fmt.Errorf("searching in the clear: %w: the request belongs to another scheme", cpar.ErrInput)
 	}
-	space := t.space(pending)
-	p := pending.params
+	space := t.space(reading)
+	p := reading.params
 	if !p.UsesForest() && p.Search != cpar.SearchIVF {
 		return space.scan(t.records, int(p.L)), nil
 	}
@@ -121,10 +121,10 @@ type plainSpace struct {
 	mHat float64
 }
 
-func (t *Twin) space(pending *Reading) *plainSpace {
-	s := &plainSpace{rows: t.rows, request: make([]uint64, len(pending.plain)), index: t.index, point: pending.point,
-		scale: pending.scale, planeScale: pending.planeScale, mHat: float64(t.index.Profile.Layout().JL)}
-	modq.FromSigned(s.request, pending.plain)
+func (t *Twin) space(reading *Reading) *plainSpace {
+	s := &plainSpace{rows: t.rows, request: make([]uint64, len(reading.plain)), index: t.index, point: reading.point,
+		scale: reading.scale, planeScale: reading.planeScale, mHat: float64(t.index.Profile.Layout().JL)}
+	modq.FromSigned(s.request, reading.plain)
 	return s
 }
 

@@ -39,18 +39,18 @@ func TestEncryptedBesidePlain(t *testing.T) {
 			}
 			same, all := 0, 0
 			for _, photo := range photos(20, 5) {
-				pending, q := x.ask(x.vector(photo), p)
+				reading, q := x.ask(x.vector(photo), p)
 				var encrypted, plain []kdforest.Visit
 				reply, err := search.AnnotateTraced(c, q, func(v kdforest.Visit) { encrypted = append(encrypted, v) })
 				if err != nil {
 					t.Fatal(err)
 				}
-				hits, err := twin.Search(pending, func(v kdforest.Visit) { plain = append(plain, v) })
+				hits, err := twin.Search(reading, func(v kdforest.Visit) { plain = append(plain, v) })
 				if err != nil {
 					t.Fatal(err)
 				}
 				// What noise can move a score by.
-				near := 2e-4 * float64(pending.scale) * x.budget.Unit()
+				near := 2e-4 * float64(reading.scale) * x.budget.Unit()
 				if len(reply.Matches) != len(hits) || len(hits) != int(p.L) {
 					t.Fatalf("%v, %+v: %d records, the twin has %d", kind, p, len(reply.Matches), len(hits))
 				}
@@ -89,15 +89,15 @@ func TestKernelsScoreAsTheFormula(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := cpar.Params{Scheme: cpar.SchemeCAPIA, L: 11, Approx: 1000}
-	pending, _ := x.ask(x.Vectors[7], p)
-	space := twin.(*Twin).space(pending)
+	reading, _ := x.ask(x.Vectors[7], p)
+	space := twin.(*Twin).space(reading)
 	row := make([]int64, x.budget.Dim())
 	var want []kdforest.Hit
 	for i := range uint32(60) {
 		if err := x.budget.Record(row, x.Z[i], x.Vectors[i].KL, 0); err != nil {
 			t.Fatal(err)
 		}
-		want = append(want, kdforest.Hit{Record: i, Score: x.budget.PlainScore(row, pending.plain)})
+		want = append(want, kdforest.Hit{Record: i, Score: x.budget.PlainScore(row, reading.plain)})
 	}
 	records, some, run := []uint32{59, 0, 7, 7, 31}, make([]int64, 5), make([]int64, 57)
 	space.Score(records, some)
@@ -113,7 +113,7 @@ func TestKernelsScoreAsTheFormula(t *testing.T) {
 		}
 	}
 	slices.SortStableFunc(want, func(a, b kdforest.Hit) int { return int(min(max(a.Score-b.Score, -1), 1)) })
-	if got, err := twin.Search(pending, nil); err != nil || !slices.Equal(got, want[:11]) {
+	if got, err := twin.Search(reading, nil); err != nil || !slices.Equal(got, want[:11]) {
 		t.Errorf("the scan finds %v, want %v; %v", got, want[:11], err)
 	}
 }

@@ -178,11 +178,11 @@ func (s *state) answer(q *cpar.Request) *cpar.Reply {
 // nearest asks for the l records nearest to a photo.
 func (s *state) nearest(p made.Photo, l int) []rank.Neighbour {
 	s.t.Helper()
-	pending, q, err := s.Request(s.vector(p), s.params(l))
+	reading, q, err := s.Request(s.vector(p), s.params(l))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	near, err := pending.Read(s.answer(q))
+	near, err := reading.Read(s.answer(q))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -192,11 +192,11 @@ func (s *state) nearest(p made.Photo, l int) []rank.Neighbour {
 // ask makes a request for a photo.
 func (s *state) ask(p made.Photo) (index.Reading, *cpar.Request) {
 	s.t.Helper()
-	pending, q, err := s.Request(s.vector(p), s.params(5))
+	reading, q, err := s.Request(s.vector(p), s.params(5))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return pending, q
+	return reading, q
 }
 
 var good = rand.Reader

@@ -46,15 +46,15 @@ func TestNeighboursAreTheTwins(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, l := range []int{10, 1000} {
-					pending, q, err := s.Request(v, s.params(l))
+					reading, q, err := s.Request(v, s.params(l))
 					if err != nil {
 						t.Fatal(err)
 					}
-					near, err := pending.Read(s.answer(q))
+					near, err := reading.Read(s.answer(q))
 					if err != nil {
 						t.Fatal(err)
 					}
-					hits, err := twin.Search(pending, nil)
+					hits, err := twin.Search(reading, nil)
 					if err != nil || len(near) != len(hits) || len(hits) != min(l, len(c.photos)) {
 						t.Fatalf("%v, %s: %d neighbours, the twin has %d, %v", scheme, name, len(near), len(hits), err)
 					}
@@ -345,15 +345,15 @@ func TestBytesAreForetold(t *testing.T) {
 func TestReadTwice(t *testing.T) {
 	for scheme := range kinds {
 		s, _, _ := begin(t, scheme, profile.Paper, made.Photos(20, 1), good)
-		pending, q := s.held().ask(made.Photos(1, 9)[0])
+		reading, q := s.held().ask(made.Photos(1, 9)[0])
 		reply := s.answer(q)
-		first, err := pending.Read(reply)
+		first, err := reading.Read(reply)
 		if err != nil || len(first) != 5 {
 			t.Fatalf("%v: %v, %v", scheme, first, err)
 		}
 		want := fmt.Sprint(first)
 		first[0] = rank.Neighbour{}
-		if again, err := pending.Read(reply); err != nil || fmt.Sprint(again) != want {
+		if again, err := reading.Read(reply); err != nil || fmt.Sprint(again) != want {
 			t.Errorf("%v: read again: %v, %v; want %s", scheme, again, err, want)
 		}
 	}

@@ -61,9 +61,9 @@ func (t *Twin) Dis(v *vector.Vector, score int64) (float64, error) {
 
 // Search answers a request in the clear; nothing is visited.
 func (t *Twin) Search(request index.Reading, _ func(kdforest.Visit)) ([]kdforest.Hit, error) {
-	pending, ok := request.(*Reading)
+	reading, ok := request.(*Reading)
 	if !ok {
 		return nil, fmt.Errorf("searching in the clear: %w: the request belongs to another scheme", cpar.ErrInput)
 	}
-	return nearest(t.rows.Scores(pending.u, runtime.GOMAXPROCS(0)), pending.l, t.index.removed), nil
+	return nearest(t.rows.Scores(reading.u, runtime.GOMAXPROCS(0)), reading.l, t.index.removed), nil
 }

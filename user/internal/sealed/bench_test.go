@@ -54,7 +54,7 @@ func BenchmarkSealed(b *testing.B) {
 			b.Fatal(err)
 		}
 		u := gaussianVector(r, c.dim, p.RequestNorm)
-		pending, q, err := k.NewRequest(u, fresh())
+		once, q, err := k.NewRequest(u, fresh())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -102,8 +102,8 @@ func BenchmarkSealed(b *testing.B) {
 		})
 		b.Run(name+"scores", func(b *testing.B) {
 			for b.Loop() {
-				pending.used.Store(false)
-				if _, err := pending.Scores(h, reply, 1); err != nil {
+				once.used.Store(false)
+				if _, err := once.Scores(h, reply, 1); err != nil {
 					b.Fatal(err)
 				}
 			}

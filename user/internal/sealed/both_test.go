@@ -114,11 +114,11 @@ func dotPlain(a, b []int16) (s int64) {
 // ask sends a request for u to the cloud and reads the reply.
 func ask(t testing.TB, k *Key, h *Hints, x *cloud.Index, u []int16, workers int) []int64 {
 	t.Helper()
-	pending, q, err := k.NewRequest(u, fresh())
+	once, q, err := k.NewRequest(u, fresh())
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := pending.Scores(h, evaluate(t, x, q, workers), workers)
+	scores, err := once.Scores(h, evaluate(t, x, q, workers), workers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,14 +237,14 @@ func TestNoiseIsAsPredicted(t *testing.T) {
 	sum, n := 0., 0
 	for range 40 {
 		u := gaussianVector(r, p.Dim, p.RequestNorm)
-		pending, q, err := k.NewRequest(u, fresh())
+		once, q, err := k.NewRequest(u, fresh())
 		if err != nil {
 			t.Fatal(err)
 		}
 		reply := evaluate(t, x, q, 1)
 		var phases []uint64
 		for _, g := range h.groups {
-			phases = append(phases, newDecryption(pending).phases(g, reply.Scores[g.first:g.first+g.count])...)
+			phases = append(phases, newDecryption(once).phases(g, reply.Scores[g.first:g.first+g.count])...)
 		}
 		for i, phase := range phases {
 			score := dotPlain(plain.vectors[i], u) + plain.addends[i]
@@ -292,7 +292,7 @@ func TestWrongKeysReadGarbage(t *testing.T) {
 		t.Errorf("another secret for addends reads %d of %d scores", len(plain.vectors)-n, len(plain.vectors))
 	}
 	// As is that of each request: one cannot read another's reply.
-	pending, _, err := k.NewRequest(u, fresh())
+	once, _, err := k.NewRequest(u, fresh())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,8 +301,8 @@ func TestWrongKeysReadGarbage(t *testing.T) {
 		t.Fatal(err)
 	}
 	reply := evaluate(t, x, q, 1)
-	reply.Number = pending.number
-	scores, err := pending.Scores(h, reply, 1)
+	reply.Number = once.number
+	scores, err := once.Scores(h, reply, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +327,7 @@ func TestRepliesThatDoNotFitAreRefused(t *testing.T) {
 	groups, h := build(t, k, plain, 16)
 	x := openIndex(t, p, groups)
 	u := gaussianVector(r, p.Dim, p.RequestNorm)
-	pending, q, err := k.NewRequest(u, fresh())
+	once, q, err := k.NewRequest(u, fresh())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,12 +339,12 @@ func TestRepliesThatDoNotFitAreRefused(t *testing.T) {
 	} {
 		a := evaluate(t, x, q, 1)
 		change(a)
-		if _, err := pending.Scores(h, a, 1); !errors.Is(err, cpar.ErrCloud) {
+		if _, err := once.Scores(h, a, 1); !errors.Is(err, cpar.ErrCloud) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	swapped := openIndex(t, p, []*lattice.Group{groups[1], groups[0]})
-	if _, err := pending.Scores(h, evaluate(t, swapped, q, 1), 1); !errors.Is(err, cpar.ErrCloud) {
+	if _, err := once.Scores(h, evaluate(t, swapped, q, 1), 1); !errors.Is(err, cpar.ErrCloud) {
 		t.Errorf("groups in another order: %v", err)
 	}
 	stale, err := NewHints(p, testID)
@@ -354,7 +354,7 @@ func TestRepliesThatDoNotFitAreRefused(t *testing.T) {
 	if err := stale.Append(groups[0]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pending.Scores(stale, evaluate(t, x, q, 1), 1); !errors.Is(err, cpar.ErrCloud) {
+	if _, err := once.Scores(stale, evaluate(t, x, q, 1), 1); !errors.Is(err, cpar.ErrCloud) {
 		t.Errorf("stale hints: %v", err)
 	}
 
@@ -362,19 +362,19 @@ func TestRepliesThatDoNotFitAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pending.Scores(foreign, evaluate(t, x, q, 1), 1); !errors.Is(err, cpar.ErrInput) {
+	if _, err := once.Scores(foreign, evaluate(t, x, q, 1), 1); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("hints of another index: %v", err)
 	}
 
 	// None of these used the secret; the right reply does, and no second one.
-	scores, err := pending.Scores(h, evaluate(t, x, q, 1), 1)
+	scores, err := once.Scores(h, evaluate(t, x, q, 1), 1)
 	if err != nil || plain.wrong(scores, u) > 0 {
 		t.Fatalf("%d scores wrong, %v", plain.wrong(scores, u), err)
 	}
-	if _, err := pending.Scores(h, evaluate(t, x, q, 1), 1); !errors.Is(err, cpar.ErrInput) {
+	if _, err := once.Scores(h, evaluate(t, x, q, 1), 1); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("read twice: %v", err)
 	}
-	for _, x := range slices.Concat(pending.once, pending.combined) {
+	for _, x := range slices.Concat(once.once, once.combined) {
 		if x != 0 {
 			t.Fatal("the secret outlives its reply")
 		}
@@ -412,7 +412,7 @@ func TestBytesTellOnlyHowMany(t *testing.T) {
 			t.Fatal(err)
 		}
 		u := plain.vectors[0]
-		pending, q, err := k.NewRequest(u, fresh())
+		once, q, err := k.NewRequest(u, fresh())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -424,7 +424,7 @@ func TestBytesTellOnlyHowMany(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scores, err := pending.Scores(hints, got, 1)
+		scores, err := once.Scores(hints, got, 1)
 		if err != nil || len(scores) != 37 || plain.wrong(scores, u) > 0 {
 			t.Errorf("%d scores, %d wrong, %v", len(scores), plain.wrong(scores, u), err)
 		}

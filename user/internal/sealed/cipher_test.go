@@ -134,15 +134,15 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 	v := a.vector(made.Photos(1, 9)[0])
 	ask := func() (index.Reading, *lattice.Reply) {
 		t.Helper()
-		pending, q, err := a.Builder.Request(v, cpar.Params{Scheme: cpar.SchemeSealed, L: 5, Approx: 1000})
+		reading, q, err := a.Builder.Request(v, cpar.Params{Scheme: cpar.SchemeSealed, L: 5, Approx: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return pending, a.answer(c, q.Opaque)
+		return reading, a.answer(c, q.Opaque)
 	}
-	refused := func(name string, pending index.Reading, r *lattice.Reply) error {
+	refused := func(name string, reading index.Reading, r *lattice.Reply) error {
 		t.Helper()
-		near, err := pending.Read(a.reply(r))
+		near, err := reading.Read(a.reply(r))
 		if !errors.Is(err, cpar.ErrCloud) || near != nil {
 			t.Errorf("%s: %v, %v; want ErrCloud", name, near, err)
 		}
@@ -154,18 +154,18 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 	}
 	said := map[string]bool{}
 	for i := range photos {
-		pending, r := ask()
+		reading, r := ask()
 		one(r, i)
-		err := refused(fmt.Sprintf("score %d larger by 1", i), pending, r)
+		err := refused(fmt.Sprintf("score %d larger by 1", i), reading, r)
 		said[err.Error()+hint.Of(err)] = true
 	}
-	pending, r := ask()
+	reading, r := ask()
 	r.Scores[3], r.Scores[4] = r.Scores[4], r.Scores[3]
-	err := refused("two scores swapped", pending, r)
+	err := refused("two scores swapped", reading, r)
 	said[err.Error()+hint.Of(err)] = true
-	pending, r = ask()
+	reading, r = ask()
 	clear(r.Scores)
-	err = refused("no scores", pending, r)
+	err = refused("no scores", reading, r)
 	said[err.Error()+hint.Of(err)] = true
 	// What is said of it tells neither which scores were altered nor to do anything
 	// that the cloud would see.
@@ -179,26 +179,26 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 			}
 		}
 	}
-	pending, r = ask()
+	reading, r = ask()
 	r.Scores = r.Scores[:39]
-	refused("one score dropped", pending, r)
+	refused("one score dropped", reading, r)
 
 	// Replies that say that they answer something else, and those that lie.
 	_, old := ask()
-	pending, r = ask()
-	refused("the reply to another request", pending, old)
+	reading, r = ask()
+	refused("the reply to another request", reading, old)
 	lie := *old
 	lie.Number = r.Number
-	refused("that reply under the right number", pending, &lie)
-	pending, r = ask()
+	refused("that reply under the right number", reading, &lie)
+	reading, r = ask()
 	r.State[0] ^= 1
-	refused("another state", pending, r)
-	pending, r = ask()
+	refused("another state", reading, r)
+	reading, r = ask()
 	r.Index[0] ^= 1
-	refused("another index", pending, r)
+	refused("another index", reading, r)
 
 	// The bytes of it, each once.
-	pending, r = ask()
+	reading, r = ask()
 	good := a.reply(r)
 	for _, at := range []int{0, 4, 5, 6, 8, 24, 40, 72, 76, len(good.Opaque) - 1} {
 		bad := &cpar.Reply{Index: good.Index, Opaque: bytes.Clone(good.Opaque)}
@@ -206,27 +206,27 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 		if at == len(good.Opaque)-1 {
 			bad.Opaque = bad.Opaque[:at]
 		}
-		if near, err := pending.Read(bad); !errors.Is(err, cpar.ErrCloud) || near != nil {
+		if near, err := reading.Read(bad); !errors.Is(err, cpar.ErrCloud) || near != nil {
 			t.Errorf("byte %d altered: %v", at, err)
 		}
 	}
 	for name, reply := range map[string]*cpar.Reply{"no reply": nil, "a reply of another scheme": {Index: a.ID}, "said to be of another index": {Opaque: good.Opaque}} {
-		if _, err := pending.Read(reply); !errors.Is(err, cpar.ErrCloud) {
+		if _, err := reading.Read(reply); !errors.Is(err, cpar.ErrCloud) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// None of these used the request up: the right reply is still read, and read
 	// again.
-	first, err := pending.Read(good)
+	first, err := reading.Read(good)
 	if err != nil || len(first) != 5 {
 		t.Fatalf("the right reply: %v, %v", first, err)
 	}
-	if again, err := pending.Read(good); err != nil || fmt.Sprint(again) != fmt.Sprint(first) {
+	if again, err := reading.Read(good); err != nil || fmt.Sprint(again) != fmt.Sprint(first) {
 		t.Errorf("read again: %v, %v", again, err)
 	}
 	// Another reply to it is not.
 	one(r, 0)
-	if _, err := pending.Read(a.reply(r)); err == nil {
+	if _, err := reading.Read(a.reply(r)); err == nil {
 		t.Error("a second reply to one request was decrypted")
 	}
 }

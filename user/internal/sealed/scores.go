@@ -10,7 +10,7 @@ import (
 )
 
 // Scores reads a reply: ⟨v, u⟩ + addend of every record, in the order of the
-// groups. It uses the Pending up; h must be the hints of the very groups that
+// groups. It uses the key up; h must be the hints of the very groups that
 // the cloud evaluated. workers bounds the goroutines.
 func (q *OneTimeKey) Scores(h *Hints, r *lattice.Reply, workers int) ([]int64, error) {
 	scores, err := q.scores(h, r, workers)

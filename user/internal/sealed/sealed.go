@@ -4,8 +4,8 @@
 //	key, index id ──▶ Key: s_1 … s_B, s_n, secret; a′_1 … a′_B, public
 //	Key, K vectors and addends ──▶ lattice.Group                       stored
 //	groups ──▶ Hints: Σ_b W_{g,b}·a′_b, rounded, public                 kept
-//	Key, vector u ──▶ Pending: s′, one use ║ lattice.Request            sent
-//	Pending, Hints, lattice.Reply ──▶ ⟨v, u⟩ + addend of every record, exact
+//	Key, vector u ──▶ OneTimeKey: s′, one use ║ lattice.Request         sent
+//	OneTimeKey, Hints, lattice.Reply ──▶ ⟨v, u⟩ + addend of every record, exact
 //
 // Package lattice says what is computed and where the coefficients lie.
 //
@@ -30,10 +30,11 @@
 //     (seed.Source), so that neither a restored backup nor a cloned machine whose
 //     random numbers repeat uses one twice for different records.
 //   - s′ never meets the same a′ twice with the same noise: NewRequest takes both
-//     from such a secret, and a Pending is used up by the reply that it decrypts.
+//     from such a secret, and a OneTimeKey is used up by the reply that it
+//     decrypts.
 //   - no two indexes share secrets: the index id, which is random, and the
 //     parameters enter every derivation.
 //
-// Nothing of this authenticates a reply: Pending believes made-up scores. What an
-// index of scheme sealed is asked through checks them (check.go).
+// Nothing of this authenticates a reply: a OneTimeKey believes made-up scores. What
+// an index of scheme sealed is asked through checks them (check.go).
 package sealed

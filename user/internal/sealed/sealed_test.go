@@ -154,7 +154,7 @@ func TestKeysPrintRedacted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, v := range map[string]any{"key": k, "pending": q, "key in a struct": struct{ K *Key }{k}} {
+	for name, v := range map[string]any{"key": k, "one-time key": q, "key in a struct": struct{ K *Key }{k}} {
 		j, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)
