@@ -176,7 +176,7 @@ func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *Session) error
 	for _, how := range []struct {
 		search string
 		order  kdforest.Order
-	}{{searchByRank, kdforest.ByRank}, {searchDepthFirst, kdforest.BottomUp}} {
+	}{{searchByRank, kdforest.ByRank}, {searchDepthFirst, kdforest.DepthFirst}} {
 		c := FLANNCurve{Space: t.name, Library: LibraryNode, Search: how.search, Splits: splitsLevels}
 		if err := m.plain(ctx, c, t, space, ask, build, kdforest.Options{Order: how.order}, visits); err != nil {
 			return err

@@ -9,7 +9,7 @@ type bin struct {
 }
 
 // before orders bins: nearest first; at equal distances the first tree, and within a tree
-// the deeper node (it has the greater number), as BottomUp does.
+// the deeper node (it has the greater number), as DepthFirst does.
 func (a bin) before(b bin) bool {
 	switch {
 	case a.distance != b.distance:

@@ -144,7 +144,7 @@ func TestByRankFindsMore(t *testing.T) {
 	for place := range Place(2) {
 		f, planes := mustBuild(t, rows, BuildOptions{Place: place})
 		rank := recall(t, f, rows, planes, requests, 50, ByRank)
-		depth := recall(t, f, rows, planes, requests, 100, BottomUp)
+		depth := recall(t, f, rows, planes, requests, 100, DepthFirst)
 		t.Logf("place %d: %.3f by 50 visits by rank, %.3f by 100 depth first", place, rank, depth)
 		if rank < depth {
 			t.Errorf("place %d: by rank finds %.3f with 50 visits, depth first %.3f with 100", place, rank, depth)

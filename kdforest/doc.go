@@ -21,7 +21,7 @@
 // variance. Ties go left, in the build and in the search.
 //
 // The search is Algorithm 1 of Tian, Hou, Yuan, "CPAR: Cloud-Assisted Privacy-preserving
-// Image Annotation with Randomized KD-Forest", corrected: walk.go says where, and a test
+// Image Annotation with Randomized KD-Forest", corrected: depthfirst.go says where, and a test
 // named TestErratum… covers each place. The paper's AP-X bounds the number of distinct
 // records visited over all trees, see Visits; AP-100 returns what Scan returns.
 //
@@ -31,15 +31,15 @@
 // distance L1 + KL; means of five seeds, which differ by about 0.02):
 //
 //	built with                        searched   AP-2.5  AP-5  AP-10  AP-20
-//	the defaults                      BottomUp    0.54   0.67   0.79   0.89
+//	the defaults                      DepthFirst  0.54   0.67   0.79   0.89
 //	                                  ByRank      0.76   0.87   0.95   0.99
-//	Top 5                             BottomUp    0.50   0.63   0.75   0.85
+//	Top 5                             DepthFirst  0.50   0.63   0.75   0.85
 //	                                  ByRank      0.72   0.85   0.93   0.98
-//	Top 5, DrawEvenly, SplitMedian    BottomUp    0.48   0.60   0.73   0.84
+//	Top 5, DrawEvenly, SplitMedian    DepthFirst  0.48   0.60   0.73   0.84
 //	                                  ByRank      0.72   0.85   0.94   0.98
 //
-// Floats instead of a thousand levels change what BottomUp finds by 0.01. Measured by
-// distances after a Johnson–Lindenstrauss projection to 1,296 dimensions, BottomUp finds
+// Floats instead of a thousand levels change what DepthFirst finds by 0.01. Measured by
+// distances after a Johnson–Lindenstrauss projection to 1,296 dimensions, DepthFirst finds
 // 0.02 to 0.05 less.
 //
 // For comparison with FLANN's forest there are records in leaves only (PlaceLeaf) and

@@ -25,13 +25,13 @@ type Space interface {
 type Order uint8
 
 const (
-	// BottomUp is the paper's order: first down to the cell of the request, then its
+	// DepthFirst is the paper's order: first down to the cell of the request, then its
 	// records from the leaf upwards, each followed by its far side.
-	BottomUp Order = iota
+	DepthFirst Order = iota
 	// TopDown visits the record of every node on the way down. It spends its first visits
 	// on the same few records near the roots for every request, and exists for
 	// comparison: on Corel-5k, ten trees, it finds 0.40 of the true top 10 at AP-2.5 and
-	// 0.78 at AP-10; BottomUp finds 0.54 and 0.79.
+	// 0.78 at AP-10; DepthFirst finds 0.54 and 0.79.
 	TopDown
 	// ByRank visits the records whose cells are fewest ranks away, summed over all trees.
 	// Order comparisons alone decide, before any record is scored. It needs a Ranker.

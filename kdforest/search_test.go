@@ -49,7 +49,7 @@ func TestSearchMatchesRecursion(t *testing.T) {
 	}
 }
 
-var everyOrder = []Order{BottomUp, TopDown, ByRank, BestBin}
+var everyOrder = []Order{DepthFirst, TopDown, ByRank, BestBin}
 
 // AP-100 equals the scan, ties included, whatever Prune is.
 func TestAP100EqualsScan(t *testing.T) {
@@ -184,7 +184,7 @@ func TestRecallGrowsWithVisits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := recall(t, f, rows, planes, requests, visits, BottomUp)
+		r := recall(t, f, rows, planes, requests, visits, DepthFirst)
 		t.Logf("AP-%.1f: recall %.3f, on the way down %.3f", float64(c.tenths)/10, r,
 			recall(t, f, rows, planes, requests, visits, TopDown))
 		if r < c.least || r < last {
@@ -206,7 +206,7 @@ func TestPruningIsSound(t *testing.T) {
 				space.request = rows[rng.IntN(len(rows))]
 			}
 			l := 1 + rng.IntN(10)
-			for _, order := range []Order{BottomUp, TopDown} {
+			for _, order := range []Order{DepthFirst, TopDown} {
 				got, stats := f.search(space, Options{Visits: len(rows), L: l, Prune: true, Order: order})
 				want, err := Scan(space, len(rows), l, 0)
 				if err != nil {

@@ -142,7 +142,7 @@ func recursion(tree Tree, order Order, left func(plane uint32) bool, pruned func
 			if !visit(near) {
 				return false
 			}
-			if order == BottomUp && !yield(node.Record) {
+			if order == DepthFirst && !yield(node.Record) {
 				return false
 			}
 			return far == None || node.Plane != None && pruned(node.Plane) || visit(far)

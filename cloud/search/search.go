@@ -143,5 +143,5 @@ func Order(p cpar.Params) kdforest.Order {
 	case p.Search == cpar.SearchBestBin && p.UsesPlanes():
 		return kdforest.BestBin
 	}
-	return kdforest.BottomUp
+	return kdforest.DepthFirst
 }

@@ -79,7 +79,7 @@ func (t *Twin) Search(request index.Reading, trace func(kdforest.Visit)) ([]kdfo
 	if p.Search == cpar.SearchIVF {
 		return t.searchLists(space, int(p.L), visits, trace)
 	}
-	opt := kdforest.Options{Visits: visits, L: int(p.L), Prune: p.Prune && p.UsesPlanes(), Order: kdforest.BottomUp, Trace: trace}
+	opt := kdforest.Options{Visits: visits, L: int(p.L), Prune: p.Prune && p.UsesPlanes(), Order: kdforest.DepthFirst, Trace: trace}
 	switch {
 	case p.Search == cpar.SearchByRank:
 		opt.Order, opt.Ballots = kdforest.ByRank, t.ballots()
