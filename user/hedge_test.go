@@ -170,7 +170,7 @@ func TestUpdatesAreHedged(t *testing.T) {
 		opt.testOnlyRand = made.Stuck{}
 		_, folder := build(t, key, images, opt)
 		before := look(t, key, folder)
-		after := func(works ...func(s *state) error) *opened {
+		after := func(works ...func(u *updating) error) *opened {
 			t.Helper()
 			fork := copyFolder(t, folder)
 			for _, work := range works {
@@ -182,11 +182,11 @@ func TestUpdatesAreHedged(t *testing.T) {
 		}
 		one, other, word := madeImages(1, 8), madeImages(1, 9), madeImages(1, 8)
 		word[0].Keywords = []string{"kind 1", "word 1"}
-		add := func(images []Image) func(s *state) error {
-			return func(s *state) error { return s.add(ctx, slices.Clone(images)) }
+		add := func(images []Image) func(u *updating) error {
+			return func(u *updating) error { return u.add(ctx, slices.Clone(images)) }
 		}
-		remove := func(s *state) error { return s.remove(ctx, images[4:]) }
-		compact := func(s *state) error { return s.compact(ctx) }
+		remove := func(u *updating) error { return u.remove(ctx, images[4:]) }
+		compact := func(u *updating) error { return u.compact(ctx) }
 		last := func(x *opened) []byte {
 			v := x.of(cpar.SegmentVectors)
 			return x.segments[v[len(v)-1].Digest]

@@ -28,8 +28,8 @@ func TestInterruptedUpdate(t *testing.T) {
 					}
 				},
 				func(fsys durable.FS, root string) error {
-					_, err := update(key, filepath.Join(root, "x"), "adding", updateOptions{testOnlyFS: fsys}, func(s *state) error {
-						return s.add(context.Background(), added)
+					_, err := update(key, filepath.Join(root, "x"), "adding", updateOptions{testOnlyFS: fsys}, func(u *updating) error {
+						return u.add(context.Background(), added)
 					})
 					return err
 				},

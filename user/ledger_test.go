@@ -224,11 +224,11 @@ func TestStateNamesAll(t *testing.T) {
 		if states[b.State()] == "" {
 			t.Errorf("%v: written as %x", scheme, b.State())
 		}
-		for name, work := range map[string]func(s *state) error{
-			"less one":     func(s *state) error { return s.remove(t.Context(), images[4:5]) },
-			"less another": func(s *state) error { return s.remove(t.Context(), images[5:]) },
-			"more":         func(s *state) error { return s.add(t.Context(), madeImages(1, 9)) },
-			"compacted":    func(s *state) error { return s.compact(t.Context()) },
+		for name, work := range map[string]func(u *updating) error{
+			"less one":     func(u *updating) error { return u.remove(t.Context(), images[4:5]) },
+			"less another": func(u *updating) error { return u.remove(t.Context(), images[5:]) },
+			"more":         func(u *updating) error { return u.add(t.Context(), madeImages(1, 9)) },
+			"compacted":    func(u *updating) error { return u.compact(t.Context()) },
 		} {
 			fork := copyFolder(t, folder)
 			if _, err := update(key, fork, "testing", updateOptions{}, work); err != nil {
@@ -250,7 +250,7 @@ func TestStatesBefore(t *testing.T) {
 	var states [][32]byte
 	for range PastStates + 3 {
 		states = append(states, look(t, key, folder).State())
-		if _, err := update(key, folder, "testing", updateOptions{}, func(s *state) error { return s.add(t.Context(), madeImages(1, 9)) }); err != nil {
+		if _, err := update(key, folder, "testing", updateOptions{}, func(u *updating) error { return u.add(t.Context(), madeImages(1, 9)) }); err != nil {
 			t.Fatal(err)
 		}
 	}

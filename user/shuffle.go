@@ -35,7 +35,7 @@ func shuffle(c *index.Collection, drawn seed.Secret) {
 	c.Reorder(order)
 }
 
-// order draws an order of n.
-func (s *state) order(n int) []int {
-	return seed.New(s.owner.index.Fresh("order", s.owner.State())).Perm(n)
+// permutation draws an order of n.
+func (u *updating) permutation(n int) []int {
+	return seed.New(u.owner.index.Fresh("order", u.owner.State())).Perm(n)
 }

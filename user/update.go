@@ -45,7 +45,7 @@ type Update struct {
 // blocks of their own, in random order; keywords, hints and ledger are encrypted
 // anew.
 func Add(ctx context.Context, key *Key, folder string, images []Image, progress Progress) (*Update, error) {
-	return update(key, folder, "adding to index", updateOptions{progress: progress}, func(s *state) error { return s.add(ctx, images) })
+	return update(key, folder, "adding to index", updateOptions{progress: progress}, func(u *updating) error { return u.add(ctx, images) })
 }
 
 // Remove takes those records out of the index of scheme sealed or local in folder
@@ -57,7 +57,7 @@ func Add(ctx context.Context, key *Key, folder string, images []Image, progress 
 // names the images without such a record; where that is all of them, nothing is
 // written and Removed is 0.
 func Remove(ctx context.Context, key *Key, folder string, images []Image) (*Update, error) {
-	return update(key, folder, "removing from index", updateOptions{}, func(s *state) error { return s.remove(ctx, images) })
+	return update(key, folder, "removing from index", updateOptions{}, func(u *updating) error { return u.remove(ctx, images) })
 }
 
 // Compact makes a new index, with a new id, of what was not removed from the one
@@ -67,7 +67,7 @@ func Remove(ctx context.Context, key *Key, folder string, images []Image) (*Upda
 // that they were made with. An index at the cloud under the old id is the
 // caller's to delete, once the new one is there.
 func Compact(ctx context.Context, key *Key, folder string) (*Update, error) {
-	return update(key, folder, "compacting index", updateOptions{}, func(s *state) error { return s.compact(ctx) })
+	return update(key, folder, "compacting index", updateOptions{}, func(u *updating) error { return u.compact(ctx) })
 }
 
 // updateOptions are what updates have in common.
@@ -79,8 +79,8 @@ type updateOptions struct {
 	testOnlyRand io.Reader
 }
 
-// state is an index in a folder that is being updated.
-type state struct {
+// updating is an index in a folder that is being updated.
+type updating struct {
 	key    *Key
 	folder string
 	random io.Reader
@@ -96,7 +96,7 @@ type state struct {
 }
 
 // update locks a folder, lets work write a new state and reports it.
-func update(key *Key, folder, what string, o updateOptions, work func(*state) error) (*Update, error) {
+func update(key *Key, folder, what string, o updateOptions, work func(*updating) error) (*Update, error) {
 	if _, err := indexdir.ReadManifest(folder); err != nil { // Create would make the folder
 		return nil, err
 	}
@@ -106,66 +106,66 @@ func update(key *Key, folder, what string, o updateOptions, work func(*state) er
 		return fail(err)
 	}
 	defer dir.Close()
-	s := &state{key: key, folder: folder, random: o.testOnlyRand, writer: &index.Writer{Dir: dir, Progress: o.progress}, done: Update{Missing: []int{}}}
-	if s.random == nil {
-		s.random = rand.Reader
+	u := &updating{key: key, folder: folder, random: o.testOnlyRand, writer: &index.Writer{Dir: dir, Progress: o.progress}, done: Update{Missing: []int{}}}
+	if u.random == nil {
+		u.random = rand.Reader
 	}
-	if s.old, err = indexdir.ReadManifest(folder); err != nil {
+	if u.old, err = indexdir.ReadManifest(folder); err != nil {
 		return nil, err
 	}
-	if err := s.open(); err != nil {
+	if err := u.open(); err != nil {
 		return fail(err)
 	}
-	if err := work(s); err != nil {
+	if err := work(u); err != nil {
 		return fail(err)
 	}
-	owner := s.owner
-	if s.next != nil {
-		owner = s.next
-		for _, x := range s.writer.Manifest.Segments {
-			if !slices.Contains(s.old.Segments, x) {
-				s.done.Bytes += x.Bytes
+	owner := u.owner
+	if u.next != nil {
+		owner = u.next
+		for _, x := range u.writer.Manifest.Segments {
+			if !slices.Contains(u.old.Segments, x) {
+				u.done.Bytes += x.Bytes
 			}
 		}
 	}
-	s.done.ID, s.done.Generation, s.done.Records = owner.ID(), owner.Generation(), owner.Records()
-	return &s.done, nil
+	u.done.ID, u.done.Generation, u.done.Records = owner.ID(), owner.Generation(), owner.Records()
+	return &u.done, nil
 }
 
 // open opens the index and everything of it that an update writes again.
-func (s *state) open() error {
-	ledger, _ := s.old.Segment(cpar.SegmentLedger)
-	b, err := readSegment(s.folder, ledger)
+func (u *updating) open() error {
+	ledger, _ := u.old.Segment(cpar.SegmentLedger)
+	b, err := readSegment(u.folder, ledger)
 	if err != nil {
 		return err
 	}
-	if s.owner, err = open(s.key, s.old, b, s.random); err != nil {
+	if u.owner, err = open(u.key, u.old, b, u.random); err != nil {
 		return err
 	}
 	var ok bool
-	if s.rows, ok = s.owner.scheme.(*rows.Index); !ok {
-		return hint.Add(fmt.Errorf("%w: an index of scheme %v is made in one go", cpar.ErrInput, s.old.Scheme), "build it again, or as one of scheme %v", DefaultScheme)
+	if u.rows, ok = u.owner.scheme.(*rows.Index); !ok {
+		return hint.Add(fmt.Errorf("%w: an index of scheme %v is made in one go", cpar.ErrInput, u.old.Scheme), "build it again, or as one of scheme %v", DefaultScheme)
 	}
 	taken := map[cpar.SegmentKind][][]byte{}
-	for _, x := range s.owner.Needs(s.old) {
+	for _, x := range u.owner.Needs(u.old) {
 		if x.Kind == cpar.SegmentVectors {
 			continue // they stay as they are
 		}
-		if b, err = readSegment(s.folder, x); err != nil {
+		if b, err = readSegment(u.folder, x); err != nil {
 			return err
 		}
 		taken[x.Kind] = append(taken[x.Kind], b)
 	}
-	if err := s.rows.HoldSome(taken); err != nil {
+	if err := u.rows.HoldSome(taken); err != nil {
 		return err
 	}
-	s.keywords, err = s.rows.KeywordsOf()
+	u.keywords, err = u.rows.KeywordsOf()
 	return err
 }
 
 // vectorSegments are the vectors of the state before.
-func (s *state) vectorSegments() (list []cpar.Segment, bytes uint64) {
-	for _, x := range s.old.Segments {
+func (u *updating) vectorSegments() (list []cpar.Segment, bytes uint64) {
+	for _, x := range u.old.Segments {
 		if x.Kind == cpar.SegmentVectors {
 			list = append(list, x)
 			bytes += x.Bytes
@@ -176,15 +176,15 @@ func (s *state) vectorSegments() (list []cpar.Segment, bytes uint64) {
 
 // write writes the next state: a ledger that change makes of this one's, and what
 // begin makes of its index.
-func (s *state) write(ctx context.Context, change func(l *ledger) error, begin func(x *index.Index) (*rows.Builder, error)) error {
-	l := s.owner.ledger.after()
+func (u *updating) write(ctx context.Context, change func(l *ledger) error, begin func(x *index.Index) (*rows.Builder, error)) error {
+	l := u.owner.ledger.after()
 	if err := change(l); err != nil {
 		return err
 	}
 	if err := l.checkNonces(); err != nil {
 		return err
 	}
-	x, err := l.index(s.key, s.random)
+	x, err := l.index(u.key, u.random)
 	if err != nil {
 		return err
 	}
@@ -193,15 +193,15 @@ func (s *state) write(ctx context.Context, change func(l *ledger) error, begin f
 		return err
 	}
 	m := &cpar.Manifest{ID: l.id, Scheme: l.scheme, Records: uint32(l.records)}
-	if l.id == s.old.ID {
-		m.Segments, _ = s.vectorSegments()
+	if l.id == u.old.ID {
+		m.Segments, _ = u.vectorSegments()
 	}
-	s.writer.Manifest = m
+	u.writer.Manifest = m
 	next := newOwner(l, x, b)
-	if err := next.write(ctx, s.writer, b); err != nil {
+	if err := next.write(ctx, u.writer, b); err != nil {
 		return err
 	}
-	s.next = next
+	u.next = next
 	return nil
 }
 
@@ -212,45 +212,45 @@ func (l *ledger) recount(keywords [][]string) {
 	}
 }
 
-func (s *state) add(ctx context.Context, images []Image) error {
-	if len(images) == 0 || len(images) > cpar.MaxRecords-int(s.old.Records) {
-		return fmt.Errorf("%w: %d images for an index of %d records", cpar.ErrInput, len(images), s.old.Records)
+func (u *updating) add(ctx context.Context, images []Image) error {
+	if len(images) == 0 || len(images) > cpar.MaxRecords-int(u.old.Records) {
+		return fmt.Errorf("%w: %d images for an index of %d records", cpar.ErrInput, len(images), u.old.Records)
 	}
 	if err := checkKeywords(images); err != nil {
 		return err
 	}
 	shuffled := make([]Image, len(images))
-	for i, from := range s.order(len(images)) {
+	for i, from := range u.permutation(len(images)) {
 		shuffled[i] = images[from]
 	}
-	v, err := vectors(ctx, s.owner.Profile(), shuffled, s.writer.Progress)
+	v, err := vectors(ctx, u.owner.Profile(), shuffled, u.writer.Progress)
 	if err != nil {
 		return err
 	}
-	added, clamped, err := s.rows.RowsOf(v)
+	added, clamped, err := u.rows.RowsOf(v)
 	if err != nil {
 		return err
 	}
-	s.keywords = append(s.keywords, Keywords(shuffled)...)
-	s.done.Added, s.done.Clamped = len(images), clamped
-	return s.write(ctx, func(l *ledger) (err error) {
+	u.keywords = append(u.keywords, Keywords(shuffled)...)
+	u.done.Added, u.done.Clamped = len(images), clamped
+	return u.write(ctx, func(l *ledger) (err error) {
 		l.records += len(images)
-		l.recount(s.keywords)
+		l.recount(u.keywords)
 		// Old words stay, so that no number of a word tells what was added.
-		l.dict, err = keyword.NewDictionary(append(s.keywords[:len(s.keywords):len(s.keywords)], l.dict.Words()))
+		l.dict, err = keyword.NewDictionary(append(u.keywords[:len(u.keywords):len(u.keywords)], l.dict.Words()))
 		return err
-	}, func(x *index.Index) (*rows.Builder, error) { return s.grown(x, added, nil), nil })
+	}, func(x *index.Index) (*rows.Builder, error) { return u.grown(x, added, nil), nil })
 }
 
-func (s *state) remove(ctx context.Context, images []Image) error {
+func (u *updating) remove(ctx context.Context, images []Image) error {
 	if len(images) == 0 {
 		return fmt.Errorf("%w: no image to remove", cpar.ErrInput)
 	}
-	v, err := vectors(ctx, s.owner.Profile(), images, nil)
+	v, err := vectors(ctx, u.owner.Profile(), images, nil)
 	if err != nil {
 		return err
 	}
-	wanted, _, err := s.rows.RowsOf(v)
+	wanted, _, err := u.rows.RowsOf(v)
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (s *state) remove(ctx context.Context, images []Image) error {
 		matched[rowKey(wanted.At(i))] = false
 	}
 	var found []int
-	if err := s.each(ctx, func(record int, row []int16, addend int64, removed bool) {
+	if err := u.each(ctx, func(record int, row []int16, addend int64, removed bool) {
 		key := rowKey(row, addend)
 		if _, ok := matched[key]; ok && !removed {
 			matched[key] = true
@@ -270,26 +270,26 @@ func (s *state) remove(ctx context.Context, images []Image) error {
 	}
 	for i := range wanted.Len() {
 		if !matched[rowKey(wanted.At(i))] {
-			s.done.Missing = append(s.done.Missing, i)
+			u.done.Missing = append(u.done.Missing, i)
 		}
 	}
 	switch {
 	case len(found) == 0:
 		return nil
-	case len(found) == s.owner.Records():
+	case len(found) == u.owner.Records():
 		return hint.Add(fmt.Errorf("%w: nothing would be left of the index", cpar.ErrInput), "delete the index instead")
 	}
 	for _, i := range found {
-		s.keywords[i] = nil
+		u.keywords[i] = nil
 	}
-	s.done.Removed = len(found)
-	return s.write(ctx, func(*ledger) error { return nil }, func(x *index.Index) (*rows.Builder, error) { return s.grown(x, nil, found), nil })
+	u.done.Removed = len(found)
+	return u.write(ctx, func(*ledger) error { return nil }, func(x *index.Index) (*rows.Builder, error) { return u.grown(x, nil, found), nil })
 }
 
-func (s *state) compact(ctx context.Context) error {
+func (u *updating) compact(ctx context.Context) error {
 	var kept []int
-	all := rows.New(int(s.old.Dim))
-	if err := s.each(ctx, func(record int, row []int16, addend int64, removed bool) {
+	all := rows.New(int(u.old.Dim))
+	if err := u.each(ctx, func(record int, row []int16, addend int64, removed bool) {
 		if !removed {
 			all.Add(row, addend)
 			kept = append(kept, record)
@@ -297,34 +297,34 @@ func (s *state) compact(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	s.done.Removed = int(s.old.Records) - len(kept)
-	order, keywords := s.order(len(kept)), make([][]string, len(kept))
+	u.done.Removed = int(u.old.Records) - len(kept)
+	order, keywords := u.permutation(len(kept)), make([][]string, len(kept))
 	for i, from := range order {
-		keywords[i] = s.keywords[kept[from]]
+		keywords[i] = u.keywords[kept[from]]
 	}
-	return s.write(ctx, func(l *ledger) (err error) {
-		drawn := s.owner.index.Fresh("index", s.owner.State())
+	return u.write(ctx, func(l *ledger) (err error) {
+		drawn := u.owner.index.Fresh("index", u.owner.State())
 		copy(l.id[:], drawn[:])
 		l.records, l.begun = len(kept), l.generation
 		l.recount(keywords)
 		l.dict, err = keyword.NewDictionary(keywords)
 		return err
-	}, func(x *index.Index) (*rows.Builder, error) { return s.rows.Rebuild(x, all, order, keywords) })
+	}, func(x *index.Index) (*rows.Builder, error) { return u.rows.Rebuild(x, all, order, keywords) })
 }
 
 // grown begins the next state of the same index.
-func (s *state) grown(x *index.Index, add *rows.Rows, removed []int) *rows.Builder {
-	_, bytes := s.vectorSegments()
+func (u *updating) grown(x *index.Index, add *rows.Rows, removed []int) *rows.Builder {
+	_, bytes := u.vectorSegments()
 	if add == nil {
-		add = rows.New(int(s.old.Dim))
+		add = rows.New(int(u.old.Dim))
 	}
-	return s.rows.Next(x, rows.Change{Add: add, Removed: removed, Keywords: s.keywords, VectorBytes: bytes})
+	return u.rows.Next(x, rows.Change{Add: add, Removed: removed, Keywords: u.keywords, VectorBytes: bytes})
 }
 
 // each decrypts every record of the state before.
-func (s *state) each(ctx context.Context, each func(record int, row []int16, addend int64, removed bool)) error {
-	segments, _ := s.vectorSegments()
-	return s.rows.DecryptAll(ctx, segments, func(x cpar.Segment) ([]byte, error) { return readSegment(s.folder, x) }, each)
+func (u *updating) each(ctx context.Context, each func(record int, row []int16, addend int64, removed bool)) error {
+	segments, _ := u.vectorSegments()
+	return u.rows.DecryptAll(ctx, segments, func(x cpar.Segment) ([]byte, error) { return readSegment(u.folder, x) }, each)
 }
 
 // rowKey is a row as a key of a map. Its addend follows from it.

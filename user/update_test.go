@@ -48,8 +48,8 @@ func marks(lists ...[]Image) (out []string) {
 // vectorsIn are the rows of every record of a folder, removed ones too.
 func vectorsIn(t testing.TB, key *Key, folder string) (out [][]int16) {
 	t.Helper()
-	_, err := update(key, folder, "reading", updateOptions{}, func(s *state) error {
-		return s.each(context.Background(), func(_ int, row []int16, _ int64, _ bool) { out = append(out, slices.Clone(row)) })
+	_, err := update(key, folder, "reading", updateOptions{}, func(u *updating) error {
+		return u.each(context.Background(), func(_ int, row []int16, _ int64, _ bool) { out = append(out, slices.Clone(row)) })
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -60,8 +60,8 @@ func vectorsIn(t testing.TB, key *Key, folder string) (out [][]int16) {
 // keywordsIn are the keywords of every record of a folder.
 func keywordsIn(t testing.TB, key *Key, folder string) (out [][]string) {
 	t.Helper()
-	_, err := update(key, folder, "reading", updateOptions{}, func(s *state) error {
-		out = s.keywords
+	_, err := update(key, folder, "reading", updateOptions{}, func(u *updating) error {
+		out = u.keywords
 		return nil
 	})
 	if err != nil {

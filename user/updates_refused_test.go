@@ -82,9 +82,9 @@ func TestUpdatesEndBeforeNoncesRepeat(t *testing.T) {
 		key := testKey()
 		_, folder := build(t, key, madeImages(3, 1), small(scheme))
 		// Records times generations are one below the limit.
-		_, err := update(key, folder, "ageing", updateOptions{}, func(s *state) error {
+		_, err := update(key, folder, "ageing", updateOptions{}, func(u *updating) error {
 			old := func(l *ledger) error { l.generation = box.MaxMessages / 3; return nil }
-			return s.write(ctx, old, func(x *index.Index) (*rows.Builder, error) { return s.grown(x, nil, nil), nil })
+			return u.write(ctx, old, func(x *index.Index) (*rows.Builder, error) { return u.grown(x, nil, nil), nil })
 		})
 		if err != nil {
 			t.Fatal(err)

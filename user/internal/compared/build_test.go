@@ -40,12 +40,12 @@ func TestFarPhotosFit(t *testing.T) {
 				if err := b.budget.Record(row, z, far.Vectors[i].KL, 0); err != nil {
 					t.Fatalf("%v, key %d: %v", kind, key, err)
 				}
-				if err := b.budget.Request(row, z, far.Vectors[i].KL, 1<<10, b.state.farthest); err != nil {
+				if err := b.budget.Request(row, z, far.Vectors[i].KL, 1<<10, b.part.farthest); err != nil {
 					t.Fatalf("%v, key %d: %v", kind, key, err)
 				}
 			}
 			for _, mean := range b.centroids {
-				if err := b.budget.Record(row, mean.z, mean.histogram, 0); err != nil || combined.SquaredNorm(mean.z) > b.state.farthest {
+				if err := b.budget.Record(row, mean.z, mean.histogram, 0); err != nil || combined.SquaredNorm(mean.z) > b.part.farthest {
 					t.Fatalf("%v, key %d: a centroid: %v", kind, key, err)
 				}
 			}

@@ -27,7 +27,7 @@ import (
 // An Index is opened: it makes requests and reads replies.
 type Index struct {
 	*index.Index
-	state  *ledgerPart
+	part   *ledgerPart
 	budget *combined.Budget
 	order  orderEncoder
 	// fields is SF, the coordinates that planes cut, and planeLimit how far in
@@ -48,7 +48,7 @@ type planeKey struct {
 
 // Open opens an index from its bytes in the ledger.
 func Open(x *index.Index, r *wire.Reader) (*Index, error) {
-	s, err := readState(r)
+	s, err := readPart(r)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func Open(x *index.Index, r *wire.Reader) (*Index, error) {
 }
 
 func open(x *index.Index, s *ledgerPart) (*Index, error) {
-	c := &Index{Index: x, state: s, fields: s.fields()}
+	c := &Index{Index: x, part: s, fields: s.fields()}
 	var err error
 	if c.budget, err = budgetOf(x); err != nil {
 		return nil, err
@@ -109,11 +109,11 @@ func (c *Index) Describe(m *cpar.Manifest) {
 	cipher := c.budget.Cipher()
 	m.Dim = uint32(cipher.Dim)
 	m.Shift = uint8(cipher.RecordShift + cipher.RequestShift)
-	m.Trees, m.Lists, m.Fields = c.state.trees, c.state.lists, uint32(len(c.fields))
+	m.Trees, m.Lists, m.Fields = c.part.trees, c.part.lists, uint32(len(c.fields))
 }
 
 // AppendBinary appends what the ledger keeps.
-func (c *Index) AppendBinary(b []byte) ([]byte, error) { return c.state.appendBinary(b) }
+func (c *Index) AppendBinary(b []byte) ([]byte, error) { return c.part.appendBinary(b) }
 
 // Bytes is the size of n records without trees and lists: their vectors, and what
 // the ledger keeps.

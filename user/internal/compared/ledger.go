@@ -49,7 +49,7 @@ func (s *ledgerPart) appendBinary(b []byte) ([]byte, error) {
 	return wire.AppendU16s(b, s.centres), nil
 }
 
-func readState(r *wire.Reader) (*ledgerPart, error) {
+func readPart(r *wire.Reader) (*ledgerPart, error) {
 	s := &ledgerPart{order: Order(r.U8("order scheme")), trees: r.U8("trees"), lists: r.U32("lists"), farthest: int64(r.U64("greatest norm"))}
 	if !orders.Has(s.order) || s.farthest < 0 {
 		r.Fail("order scheme %d, greatest norm %d", s.order, s.farthest)

@@ -63,16 +63,16 @@ func TestStateIsKept(t *testing.T) {
 	}
 }
 
-// TestDamagedStateIsRefused: what the rest of the package relies on is checked.
-func TestDamagedStateIsRefused(t *testing.T) {
+// TestDamagedPartIsRefused: what the rest of the package relies on is checked.
+func TestDamagedPartIsRefused(t *testing.T) {
 	x := setUp(t, profile.Paper, made.Photos(40, 1), small)
 	other := setUp(t, profile.Learned, made.Photos(40, 1), small)
 	open := func(b []byte) error {
 		_, err := Open(x.Index.Index, wire.NewReader(b, cpar.ErrCorrupt))
 		return err
 	}
-	if len(x.state.planes) < 3 {
-		t.Fatalf("%d planes are too few for this test", len(x.state.planes))
+	if len(x.part.planes) < 3 {
+		t.Fatalf("%d planes are too few for this test", len(x.part.planes))
 	}
 	for name, spoil := range map[string]func(s *ledgerPart){
 		"no such order":                func(s *ledgerPart) { s.order = 2 },
@@ -88,9 +88,9 @@ func TestDamagedStateIsRefused(t *testing.T) {
 		"a step backwards":             func(s *ledgerPart) { s.split.step = -1 },
 		"a step that is no number":     func(s *ledgerPart) { s.split.step = math.NaN() },
 		"a step without end":           func(s *ledgerPart) { s.split.step = math.Inf(1) },
-		"components of other profiles": func(s *ledgerPart) { s.split = other.state.split },
+		"components of other profiles": func(s *ledgerPart) { s.split = other.part.split },
 	} {
-		s := *x.state
+		s := *x.part
 		s.planes, s.centres = append(s.planes[:0:0], s.planes...), append(s.centres[:0:0], s.centres...)
 		if err := open(encoded(t, &s)); err != nil {
 			t.Fatalf("%s, before: %v", name, err)
@@ -101,7 +101,7 @@ func TestDamagedStateIsRefused(t *testing.T) {
 		}
 	}
 	// The split space, after order (1), trees (1), lists (4) and norm (8).
-	b := encoded(t, x.state)
+	b := encoded(t, x.part)
 	if b[14] != byte(SplitPCA) {
 		t.Fatal("the split space lies elsewhere")
 	}

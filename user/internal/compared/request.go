@@ -88,7 +88,7 @@ func (c *Index) encryptRequest(z []int16, histogram []float64, reading *Reading,
 		return nil, err
 	}
 	reading.plain = make([]int64, c.budget.Dim())
-	if err := c.budget.Request(reading.plain, z, histogram, reading.scale, c.state.farthest); err != nil {
+	if err := c.budget.Request(reading.plain, z, histogram, reading.scale, c.part.farthest); err != nil {
 		return nil, err
 	}
 	t := make([]uint64, len(reading.plain))
@@ -98,18 +98,18 @@ func (c *Index) encryptRequest(z []int16, histogram []float64, reading *Reading,
 // point is where a photo lies among the planes. One unlike any photograph is
 // moved towards the centres, so that every plane's score stays exact.
 func (c *Index) point(v *vector.Vector) []uint16 {
-	point := c.state.split.point(v.Levels)
-	if c.state.split.basis == nil {
+	point := c.part.split.point(v.Levels)
+	if c.part.split.basis == nil {
 		return point // package combined says why levels never need it
 	}
 	var away int64
 	for i, f := range c.fields {
-		d := int64(point[f]) - int64(c.state.centres[i])
+		d := int64(point[f]) - int64(c.part.centres[i])
 		away += max(d, -d)
 	}
 	if limit := c.planeLimit; away > limit {
 		for i, f := range c.fields {
-			centre := int64(c.state.centres[i])
+			centre := int64(c.part.centres[i])
 			point[f] = uint16(centre + (int64(point[f])-centre)*limit/away)
 		}
 	}
@@ -143,7 +143,7 @@ func (c *Index) planeRequest(reading *Reading, noise *ive.Noise) (*cpar.PlaneReq
 	}
 	// One level of difference is worth m̂ squared JL units, of which three
 	// quarters count: the projection can fall below L1.
-	perUnit := combined.PlaneFactor * float64(walk.MHat()) * c.state.split.unit() * float64(reading.scale) / float64(planeScale)
+	perUnit := combined.PlaneFactor * float64(walk.MHat()) * c.part.split.unit() * float64(reading.scale) / float64(planeScale)
 	q.Scale = uint64(math.Round(perUnit * (1 << 16)))
 	q.Offset = uint64(reading.scale * c.budget.Offset())
 	return q, nil

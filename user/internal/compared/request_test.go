@@ -147,7 +147,7 @@ func TestPartsAreHedged(t *testing.T) {
 		change func(x *indexed)
 	}{
 		cpar.SegmentCentroids: {first.budget.Cipher().RecordShift, func(x *indexed) { x.centroids[0].z[0]++ }},
-		cpar.SegmentPlanes:    {combined.PlaneRecordShift, func(x *indexed) { x.state.planes[len(x.state.planes)-1].Value-- }},
+		cpar.SegmentPlanes:    {combined.PlaneRecordShift, func(x *indexed) { x.part.planes[len(x.part.planes)-1].Value-- }},
 	} {
 		a, b := first.words(kind), write(c.change).words(kind)
 		if len(a) != len(b) || len(a) == 0 || slices.Equal(a, b) {

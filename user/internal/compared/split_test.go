@@ -84,18 +84,18 @@ func TestOriginalSplitIsTheLevels(t *testing.T) {
 func TestPointKeepsPlanesExact(t *testing.T) {
 	x := setUp(t, profile.Paper, made.Photos(200, 3), Options{Trees: 20, Lists: None})
 	v := &vector.Vector{Levels: slices.Clone(x.Vectors[0].Levels), KL: x.Vectors[0].KL}
-	if got, want := x.point(v), x.state.split.point(v.Levels); !slices.Equal(got, want) {
+	if got, want := x.point(v), x.part.split.point(v.Levels); !slices.Equal(got, want) {
 		t.Errorf("a record's point moved from %v to %v", want, got)
 	}
 	// With room for less, that point is far, and keeps its direction.
 	whole := x.point(v)
 	var far int64
 	for i, f := range x.fields {
-		d := int64(whole[f]) - int64(x.state.centres[i])
+		d := int64(whole[f]) - int64(x.part.centres[i])
 		far += max(d, -d)
 	}
 	x.planeLimit = far / 2
-	budget, err := combined.NewPlanes(ints(x.state.centres), vector.Beta)
+	budget, err := combined.NewPlanes(ints(x.part.centres), vector.Beta)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestPointKeepsPlanesExact(t *testing.T) {
 		if f < 0 {
 			continue
 		}
-		was, is := int64(whole[i])-int64(x.state.centres[f]), int64(level)-int64(x.state.centres[f])
+		was, is := int64(whole[i])-int64(x.part.centres[f]), int64(level)-int64(x.part.centres[f])
 		if was*is < 0 || max(is, -is) > max(was, -was) {
 			t.Errorf("field %d lies %d from its centre, was %d", f, is, was)
 		}

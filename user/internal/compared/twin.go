@@ -103,7 +103,7 @@ func (t *Twin) searchLists(space *plainSpace, l, visits int, trace func(kdforest
 // PlaneDistance returns how far beyond a plane a photo lies, in units of the
 // split space (levels, in the original one).
 func (t *Twin) PlaneDistance(v *vector.Vector, plane uint32) int64 {
-	p := t.index.state.planes[plane]
+	p := t.index.part.planes[plane]
 	return int64(t.index.point(v)[p.Dim]) - int64(p.Value)
 }
 
@@ -161,25 +161,25 @@ func (s *plainSpace) scan(n, l int) []kdforest.Hit {
 	return queue.Hits()
 }
 
-func (s *plainSpace) Left(plane uint32) bool { return s.index.state.planes[plane].Left(s.point) }
+func (s *plainSpace) Left(plane uint32) bool { return s.index.part.planes[plane].Left(s.point) }
 
 // Fields counts the planes that the request's levels are beyond.
 func (s *plainSpace) Fields() []kdforest.Field {
-	return kdforest.FieldsOf(nil, s.index.state.planes, s.point)
+	return kdforest.FieldsOf(nil, s.index.part.planes, s.point)
 }
 
 // Beyond is the plain type-2 comparison: three quarters of the distance to
 // the plane, in squared JL units, against a record's score.
 func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
-	p := s.index.state.planes[plane]
-	levels := math.Abs(float64(s.point[p.Dim])-float64(p.Value)) * s.index.state.split.unit()
+	p := s.index.part.planes[plane]
+	levels := math.Abs(float64(s.point[p.Dim])-float64(p.Value)) * s.index.part.split.unit()
 	far := combined.PlaneFactor * s.mHat * levels * float64(s.scale)
 	return far-float64(s.scale*s.index.budget.Offset()) > float64(worst)
 }
 
 // Distance is the plain plane score, r_p·|V_s[f] − split|.
 func (s *plainSpace) Distance(plane uint32) float64 {
-	p := s.index.state.planes[plane]
+	p := s.index.part.planes[plane]
 	return math.Abs(float64(s.planeScale * (int64(s.point[p.Dim]) - int64(p.Value))))
 }
 

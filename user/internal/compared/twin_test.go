@@ -125,7 +125,7 @@ func TestPlaneDistance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, plane := range x.state.planes {
+	for i, plane := range x.part.planes {
 		want := int64(x.Vectors[5].Levels[plane.Dim]) - int64(plane.Value)
 		if got := twin.(*Twin).PlaneDistance(x.Vectors[5], uint32(i)); got != want {
 			t.Errorf("plane %d: %d, want %d", i, got, want)

@@ -110,7 +110,7 @@ func (b *Builder) writeKeywords(ctx context.Context, w *index.Writer) error {
 func (b *Builder) writeForest(_ context.Context, w *index.Writer) error {
 	m := w.Manifest
 	m.Place, m.Planes, m.OrderBytes = b.place, b.forest.Planes, b.order.bytes()
-	f := cpar.Forest{Forest: *b.forest, Cuts: make([]cpar.Plane, len(b.state.planes))}
+	f := cpar.Forest{Forest: *b.forest, Cuts: make([]cpar.Plane, len(b.part.planes))}
 	if err := b.eachPlane(func(i, field int, level uint16) error {
 		order, err := b.order.split(field, level)
 		f.Cuts[i] = cpar.Plane{Field: uint16(field), Order: order}
@@ -127,7 +127,7 @@ func (b *Builder) writeForest(_ context.Context, w *index.Writer) error {
 
 // writePlanes encrypts one small signed plane for each distinct split.
 func (b *Builder) writePlanes(ctx context.Context, w *index.Writer) error {
-	if len(b.state.planes) == 0 { // one image, or all of them alike
+	if len(b.part.planes) == 0 { // one image, or all of them alike
 		return w.Bytes(cpar.SegmentPlanes, nil)
 	}
 	key, err := b.planes()
@@ -136,7 +136,7 @@ func (b *Builder) writePlanes(ctx context.Context, w *index.Writer) error {
 	}
 	w.Manifest.PlaneShift = uint8(key.Params().RecordShift + key.Params().RequestShift)
 	dim := key.budget.Dim()
-	plain := make([]int64, dim*len(b.state.planes))
+	plain := make([]int64, dim*len(b.part.planes))
 	if err := b.eachPlane(func(i, field int, level uint16) error {
 		return key.budget.Plane(plain[i*dim:(i+1)*dim], field, int(level))
 	}); err != nil {
@@ -163,7 +163,7 @@ func encryptedRows(ctx context.Context, w *index.Writer, kind cpar.SegmentKind, 
 // among SF, and its level.
 func (b *Builder) eachPlane(f func(plane, field int, level uint16) error) error {
 	field := 0
-	for i, p := range b.state.planes {
+	for i, p := range b.part.planes {
 		if p.Dim != b.fields[field] {
 			field++
 		}
