@@ -87,7 +87,7 @@ func look(t testing.TB, key *Key, folder string) *opened {
 	}
 	x := &opened{folder: folder, manifest: m, segments: map[cpar.Digest][]byte{}, t: t}
 	for _, s := range m.Segments {
-		if x.segments[s.Digest], err = readSegment(folder, s); err != nil {
+		if x.segments[s.Digest], err = indexdir.ReadSegment(folder, s); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,11 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 
 	"cpar"
@@ -135,7 +132,7 @@ func update(key *Key, folder, what string, o updateOptions, work func(*updating)
 // open opens the index and everything of it that an update writes again.
 func (u *updating) open() error {
 	ledger, _ := u.old.Segment(cpar.SegmentLedger)
-	b, err := readSegment(u.folder, ledger)
+	b, err := indexdir.ReadSegment(u.folder, ledger)
 	if err != nil {
 		return err
 	}
@@ -151,7 +148,7 @@ func (u *updating) open() error {
 		if x.Kind == cpar.SegmentVectors {
 			continue // they stay as they are
 		}
-		if b, err = readSegment(u.folder, x); err != nil {
+		if b, err = indexdir.ReadSegment(u.folder, x); err != nil {
 			return err
 		}
 		taken[x.Kind] = append(taken[x.Kind], b)
@@ -324,7 +321,7 @@ func (u *updating) grown(x *index.Index, add *rows.Rows, removed []int) *rows.Bu
 // each decrypts every record of the state before.
 func (u *updating) each(ctx context.Context, each func(record int, row []int16, addend int64, removed bool)) error {
 	segments, _ := u.vectorSegments()
-	return u.rows.DecryptAll(ctx, segments, func(x cpar.Segment) ([]byte, error) { return readSegment(u.folder, x) }, each)
+	return u.rows.DecryptAll(ctx, segments, func(x cpar.Segment) ([]byte, error) { return indexdir.ReadSegment(u.folder, x) }, each)
 }
 
 // rowKey is a row as a key of a map. Its addend follows from it.
@@ -334,25 +331,4 @@ func rowKey(row []int16, _ int64) string {
 		b = binary.LittleEndian.AppendUint16(b, uint16(x))
 	}
 	return string(b)
-}
-
-// readSegment reads one segment of the index in folder and checks its digest.
-func readSegment(folder string, s cpar.Segment) ([]byte, error) {
-	if err := indexdir.CheckSegment(folder, s); err != nil {
-		return nil, err
-	}
-	path := indexdir.SegmentPath(folder, s.Digest)
-	f, err := os.Open(path)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("segment %v: %w: it is missing", s.Kind, cpar.ErrCorrupt)
-		}
-		return nil, durable.StorageError("opening", path, 0, err)
-	}
-	defer f.Close()
-	b := make([]byte, s.Bytes)
-	if _, err := io.ReadFull(f, b); err != nil {
-		return nil, durable.StorageError("reading", path, 0, err)
-	}
-	return b, nil
 }

@@ -133,6 +133,20 @@ func mapSegment(folder string, s cpar.Segment) (mmap.MMap, error) {
 	return b, nil
 }
 
+// ReadSegment reads a segment into memory and checks what it has read.
+func ReadSegment(folder string, s cpar.Segment) ([]byte, error) {
+	f, err := openSegment(folder, s)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := make([]byte, s.Bytes) // as many as the file has
+	if err := readChecked(b, f, s); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
 // copySegment fills b with a segment.
 func copySegment(b []byte, folder string, s cpar.Segment) error {
 	f, err := openSegment(folder, s)
@@ -140,6 +154,11 @@ func copySegment(b []byte, folder string, s cpar.Segment) error {
 		return err
 	}
 	defer f.Close()
+	return readChecked(b, f, s)
+}
+
+// readChecked fills b from the file of a segment.
+func readChecked(b []byte, f *os.File, s cpar.Segment) error {
 	h := sha256.New()
 	for at := 0; at < len(b); {
 		n, err := f.Read(b[at:min(at+256<<10, len(b))])
