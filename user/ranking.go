@@ -35,16 +35,26 @@ func (o *Owner) ranker(r Ranking) rank.Ranker {
 	return o.ledger.ranker
 }
 
-// CheckRanking refuses a ranking that the index has no ranker for.
-func (o *Owner) CheckRanking(r Ranking) error {
-	probable := o.ranker(r).Kind() == rank.KindCalibrated
+// Check refuses a ranking that no index gives.
+func (r Ranking) Check() error {
 	switch {
 	case r.Most < 1:
 		return fmt.Errorf("ranking keywords: %w: %d keywords wanted; 1 is the least", cpar.ErrInput, r.Most)
 	case !(r.MinProbability >= 0 && r.MinProbability <= 1):
-		return fmt.Errorf("ranking keywords: %w: a probability of %g; it is from 0 to 1", cpar.ErrInput, r.MinProbability)
+		return hint.Add(fmt.Errorf("ranking keywords: %w: a probability of %g; it is from 0 to 1", cpar.ErrInput, r.MinProbability), "50 percent is 0.5")
 	case !r.Ranker.Valid():
 		return fmt.Errorf("ranking keywords: %w: %v", cpar.ErrInput, r.Ranker)
+	}
+	return nil
+}
+
+// CheckRanking refuses a ranking that the index does not give.
+func (o *Owner) CheckRanking(r Ranking) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	probable := o.ranker(r).Kind() == rank.KindCalibrated
+	switch {
 	case r.Ranker == rank.KindCalibrated && !probable:
 		return hint.Add(fmt.Errorf("ranking keywords: %w: the index has no calibrated ranker", cpar.ErrInput), "build it with --ranker calibrated")
 	case r.Rare && !probable:

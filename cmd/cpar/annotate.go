@@ -37,6 +37,8 @@ type searchFlags struct {
 	neighbours int
 	approx     float64
 	prune      bool
+	// asked is what parse makes of them; what was not named is the index's to say.
+	asked cpar.Params
 }
 
 func (f *searchFlags) add(c *cobra.Command) {
@@ -47,30 +49,40 @@ func (f *searchFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.prune, "prune", false, "search depth first and skip subtrees by plane distance; shows the cloud more (SECURITY.md)")
 }
 
+// parse refuses what no index could be asked.
+func (f *searchFlags) parse() (err error) {
+	if f.scheme != "" {
+		if f.asked.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
+			return err
+		}
+	}
+	if f.search != "" {
+		if f.asked.Search, err = cpar.ParseSearch(f.search); err != nil {
+			return err
+		}
+	}
+	if f.neighbours < 0 || f.neighbours > cpar.MaxNeighbours {
+		return fmt.Errorf("%w: --neighbours %d; 1 to %d are possible", cpar.ErrInput, f.neighbours, cpar.MaxNeighbours)
+	}
+	tenths := math.Round(f.approx * 10)
+	if math.Abs(tenths-f.approx*10) > 1e-6 || tenths < 1 || tenths > 1000 {
+		return fmt.Errorf("%w: --approx %g; it is a percentage from 0.1 to 100 in steps of 0.1", cpar.ErrInput, f.approx)
+	}
+	f.asked.L, f.asked.Approx, f.asked.Prune = uint16(f.neighbours), uint16(tenths), f.prune
+	return nil
+}
+
 // params are the search of an index whose ranker wants so many neighbours.
 func (f *searchFlags) params(m *cpar.Manifest, neighbours int) (cpar.Params, error) {
-	p := m.DefaultParams()
-	p.Prune = f.prune
-	if f.scheme != "" {
-		var err error
-		if p.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
-			return p, err
-		}
-	}
+	p := f.asked
+	p.Scheme, p.L = cmp.Or(p.Scheme, m.Scheme), cmp.Or(p.L, uint16(neighbours))
 	switch {
 	case f.search != "":
-		var err error
-		if p.Search, err = cpar.ParseSearch(f.search); err != nil {
-			return p, err
-		}
-	case p.Scheme != m.Scheme:
+	case p.Scheme == m.Scheme:
+		p.Search = m.DefaultParams().Search
+	default:
 		p.Search = p.Scheme.Searches()[0]
 	}
-	tenths, err := f.tenths()
-	if err != nil {
-		return p, err
-	}
-	p.L, p.Approx = uint16(cmp.Or(f.neighbours, neighbours)), tenths
 	return p, p.Validate()
 }
 
@@ -80,34 +92,6 @@ func (f *searchFlags) note(m *cpar.Manifest) string {
 		return ""
 	}
 	return fmt.Sprintf("note: this index holds a forest and an inverted file; its forest is searched (%v). --search ivf searches the other", m.DefaultParams().Search)
-}
-
-// tenths is the approximation power in tenths of a percent.
-func (f *searchFlags) tenths() (uint16, error) {
-	tenths := math.Round(f.approx * 10)
-	if math.Abs(tenths-f.approx*10) > 1e-6 || tenths < 1 || tenths > 1000 {
-		return 0, fmt.Errorf("%w: --approx %g; it is a percentage from 0.1 to 100 in steps of 0.1", cpar.ErrInput, f.approx)
-	}
-	return uint16(tenths), nil
-}
-
-// check refuses what no index could be asked.
-func (f *searchFlags) check() error {
-	if f.scheme != "" {
-		if _, err := cpar.ParseScheme(f.scheme); err != nil {
-			return err
-		}
-	}
-	if f.search != "" {
-		if _, err := cpar.ParseSearch(f.search); err != nil {
-			return err
-		}
-	}
-	if f.neighbours < 0 || f.neighbours > cpar.MaxNeighbours {
-		return fmt.Errorf("%w: --neighbours %d; 1 to %d are possible", cpar.ErrInput, f.neighbours, cpar.MaxNeighbours)
-	}
-	_, err := f.tenths()
-	return err
 }
 
 // annotated is what annotate prints of one photo.
@@ -189,7 +173,7 @@ image network that it was built with (--model).`,
 }
 
 func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
-	if err := f.check(); err != nil {
+	if err := f.parse(); err != nil {
 		return err // before a passphrase is asked for
 	}
 	paths, err := findPhotos(cmd, args)
@@ -211,9 +195,6 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	report := bar.On(cmd.ErrOrStderr())
 	x, err := this.Open(cmd.Context(), client, key, device.OpenOptions{Index: id, Ready: f.ready, Progress: report})
 	if err != nil {
-		return err
-	}
-	if _, err := f.params(x); err != nil {
 		return err
 	}
 	f.notes(cmd, x)
@@ -288,20 +269,16 @@ func (f *annotateFlags) notes(cmd *cobra.Command, x *device.Index) {
 	}
 }
 
-// check refuses what can be known to be wrong before the index is opened.
-func (f *annotateFlags) check() error {
-	if f.ranking.Most < 1 {
-		return fmt.Errorf("%w: --keywords %d; 1 is the least", cpar.ErrInput, f.ranking.Most)
-	}
-	p := f.ranking.MinProbability
-	if !(p >= 0 && p <= 1) {
-		return hint.Add(fmt.Errorf("%w: --min-probability %g; it is from 0 to 1", cpar.ErrInput, p), "50 percent is 0.5")
-	}
+// parse refuses what can be known to be wrong before the index is opened.
+func (f *annotateFlags) parse() error {
 	var err error
 	if f.ranking.Ranker, err = rank.ParseKind(f.ranker); err != nil {
 		return err
 	}
-	if f.ranking.Ranker == rank.KindPaper && p > 0 {
+	if err := f.ranking.Check(); err != nil {
+		return err
+	}
+	if f.ranking.Ranker == rank.KindPaper && f.ranking.MinProbability > 0 {
 		return hint.Add(usageOf("--min-probability with --ranker paper, whose weights are no probabilities"), "leave out one of the two")
 	}
 	if f.ranking.Ranker == rank.KindPaper && f.ranking.Rare {
@@ -310,7 +287,7 @@ func (f *annotateFlags) check() error {
 	if err := f.model.check(); err != nil {
 		return err
 	}
-	return f.search.check()
+	return f.search.parse()
 }
 
 // ready refuses an index that cannot be asked as the flags say, before anything is

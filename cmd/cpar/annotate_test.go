@@ -24,6 +24,9 @@ func TestWhatIsSearched(t *testing.T) {
 		"lists only":   {cpar.Manifest{Scheme: cpar.SchemeCPAR, Lists: 3}, searchFlags{}, cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchIVF}, ""},
 	} {
 		c.flags.approx, c.want.L, c.want.Approx = 10, 7, 100
+		if err := c.flags.parse(); err != nil {
+			t.Fatal(err)
+		}
 		got, err := c.flags.params(&c.m, 7)
 		if err != nil || got != c.want || !c.m.Serves(got) {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
