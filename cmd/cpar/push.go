@@ -13,11 +13,15 @@ import (
 	"cpar/user/device"
 )
 
+type pushFlags struct {
+	cloud    cloudFlags
+	replaces string
+	opt      device.PushOptions
+	asJSON   bool
+}
+
 func pushCommand() *cobra.Command {
-	var cloud cloudFlags
-	var opt device.PushOptions
-	var dryRun, asJSON bool
-	var replaces string
+	var f pushFlags
 	c := &cobra.Command{
 		Use:   "push INDEX",
 		Short: "send an encrypted index to a cloud",
@@ -33,61 +37,62 @@ to replace it (exit code 7) unless --force is given.`,
 		Example: `  $ cpar push family.index --cloud http://127.0.0.1:8080
   pushed index 0f3c… (7 MB) to http://127.0.0.1:8080`,
 		Args: oneArg("the folder of an index"),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if replaces != "" {
-				if opt.Replaces, err = cpar.ParseIndexID(replaces); err != nil {
-					return err
-				}
-			}
-			m, err := indexdir.ReadManifest(args[0])
-			if err != nil {
-				return hint.Add(err, "name the folder that cpar build --out made")
-			}
-			if opt.Replaces == m.ID {
-				return fmt.Errorf("pushing: %w: --replaces names the index that is pushed", cpar.ErrInput)
-			}
-			client, err := cloud.client()
-			if err != nil {
-				return err
-			}
-			pushed := device.Pushed{Manifest: m}
-			if !dryRun {
-				this, err := device.This()
-				if err != nil {
-					return err
-				}
-				opt.Progress = bar.On(cmd.ErrOrStderr())
-				if pushed, err = this.Push(cmd.Context(), client, args[0], opt); err != nil {
-					return err
-				}
-			}
-			m = pushed.Manifest
-			result := map[string]any{"id": m.ID, "bytes": m.Bytes(), "cloud": client.URL(), "remembered": pushed.Remembered, "dry_run": dryRun}
-			if replaces != "" {
-				result["replaces"] = opt.Replaces
-			}
-			return output(cmd, asJSON, result, func() {
-				verb := "pushed"
-				if dryRun {
-					verb = "would push"
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s index %v (%s) to %s\n", verb, m.ID, size(m.Bytes()), client.URL())
-				if dryRun {
-					return
-				}
-				if !pushed.Remembered {
-					fmt.Fprintln(cmd.ErrOrStderr(), "note: this device has not made this state, so it does not count as seen; annotate a photo to remember it")
-				}
-				nextAnnotate(cmd, client.URL(), pushed)
-			})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
-	cloud.add(c)
-	c.Flags().StringVar(&replaces, "replaces", "", "`id` of an index to delete at the cloud when this one is active")
-	c.Flags().BoolVar(&opt.Force, "force", false, "replace what the cloud has, whoever put it there")
-	dryRunFlag(c, &dryRun)
-	jsonFlag(c, &asJSON)
+	f.cloud.add(c)
+	c.Flags().StringVar(&f.replaces, "replaces", "", "`id` of an index to delete at the cloud when this one is active")
+	c.Flags().BoolVar(&f.opt.Force, "force", false, "replace what the cloud has, whoever put it there")
+	dryRunFlag(c, &f.opt.DryRun)
+	jsonFlag(c, &f.asJSON)
 	return c
+}
+
+// run pushes the index in a folder and prints what became of it.
+func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
+	if f.replaces != "" {
+		if f.opt.Replaces, err = cpar.ParseIndexID(f.replaces); err != nil {
+			return err
+		}
+	}
+	m, err := indexdir.ReadManifest(folder)
+	if err != nil {
+		return hint.Add(err, "name the folder that cpar build --out made")
+	}
+	if f.opt.Replaces == m.ID {
+		return fmt.Errorf("pushing: %w: --replaces names the index that is pushed", cpar.ErrInput)
+	}
+	client, err := f.cloud.client()
+	if err != nil {
+		return err
+	}
+	this, err := device.This()
+	if err != nil {
+		return err
+	}
+	f.opt.Progress = bar.On(cmd.ErrOrStderr())
+	pushed, err := this.Push(cmd.Context(), client, folder, f.opt)
+	if err != nil {
+		return err
+	}
+	m = pushed.Manifest
+	result := map[string]any{"id": m.ID, "bytes": m.Bytes(), "cloud": client.URL(), "remembered": pushed.Remembered, "dry_run": f.opt.DryRun}
+	if f.replaces != "" {
+		result["replaces"] = f.opt.Replaces
+	}
+	return output(cmd, f.asJSON, result, func() {
+		verb := "pushed"
+		if f.opt.DryRun {
+			verb = "would push"
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s index %v (%s) to %s\n", verb, m.ID, size(m.Bytes()), client.URL())
+		if f.opt.DryRun {
+			return
+		}
+		if !pushed.Remembered {
+			fmt.Fprintln(cmd.ErrOrStderr(), "note: this device has not made this state, so it does not count as seen; annotate a photo to remember it")
+		}
+		nextAnnotate(cmd, client.URL(), pushed)
+	})
 }
 
 // nextAnnotate prints the command that asks about a photo in an index that was pushed.

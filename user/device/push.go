@@ -18,7 +18,9 @@ type PushOptions struct {
 	// none.
 	Replaces cpar.IndexID
 	// Force replaces what the cloud has, whoever put it there.
-	Force    bool
+	Force bool
+	// DryRun refuses what would be refused, and sends nothing.
+	DryRun   bool
 	Progress progress.Func
 }
 
@@ -51,6 +53,9 @@ func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder strin
 		if err := d.checkPush(ctx, client, m, mine, opt.Replaces); err != nil {
 			return p, err
 		}
+	}
+	if opt.DryRun {
+		return Pushed{Manifest: m}, nil
 	}
 	if p.Manifest, err = client.Push(ctx, folder, func(done, total int64) {
 		opt.Progress.Report("push, kB", int(done/1000), int(total/1000))
