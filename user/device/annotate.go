@@ -145,7 +145,7 @@ func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
 		// A cloud that cannot say it will not answer the next request either.
 		return false, nil
 	}
-	return true, x.open(ctx, x.Manifest.ID)
+	return true, x.openRetrying(ctx, x.Manifest.ID)
 }
 
 // askOnce asks about photos in the state of the index that is open. What is returned

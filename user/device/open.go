@@ -84,7 +84,7 @@ func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenO
 		}
 	}
 	x := &Index{answers: cloud, home: &home{d, cloud, key, opt}}
-	return x, x.open(ctx, id)
+	return x, x.openRetrying(ctx, id)
 }
 
 // choose finds the index to open where none was named: the one in use if the cloud
@@ -114,60 +114,56 @@ func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpa
 	return id, hint.Add(fmt.Errorf("%w: the cloud at %s has %d indexes", cpar.ErrInput, cloud.URL(), len(list)), "choose one with --index; %s", whereIDs)
 }
 
-// open opens index id as the cloud has it now.
-func (x *Index) open(ctx context.Context, id cpar.IndexID) error {
-	o, m, fetched, err := x.home.open(ctx, id)
-	if err == nil {
-		x.Owner, x.Manifest = o, m
+// openRetrying opens index id as the cloud has it now. A segment that is gone may have
+// been replaced by an update since the manifest was fetched: then all is done once more,
+// which tells the cloud nothing of what will be asked.
+func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {
+	err := x.openState(ctx, id)
+	if errors.Is(err, cparhttp.ErrNotFound) {
+		err = x.openState(ctx, id)
 	}
-	x.Fetched += fetched
 	return err
 }
 
-// open fetches what is needed of index id. A segment that is gone may have been
-// replaced by an update since the manifest was fetched: then all is done once more,
-// which tells the cloud nothing of what will be asked.
-func (h *home) open(ctx context.Context, id cpar.IndexID) (o *user.Owner, m *cpar.Manifest, fetched uint64, err error) {
-	for range 2 {
-		var n uint64
-		o, m, n, err = h.openOnce(ctx, id)
-		if fetched += n; !errors.Is(err, cparhttp.ErrNotFound) {
-			break
-		}
-	}
-	return o, m, fetched, err
-}
-
-func (h *home) openOnce(ctx context.Context, id cpar.IndexID) (o *user.Owner, m *cpar.Manifest, fetched uint64, err error) {
+// openState opens the state of index id that the cloud's manifest names, and fetches
+// what is needed of it. Where it fails, x stays open for the state that it had.
+func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
+	h := x.home
 	named, what := h.opt.Index == id, "opening the index that the cloud offers"
 	if named { // else the id is the cloud's word, for nobody to type
 		what = fmt.Sprintf("opening index %v", id)
 	}
-	if m, err = h.cloud.Manifest(ctx, id); err != nil {
-		return nil, nil, 0, err
+	m, err := h.cloud.Manifest(ctx, id)
+	if err != nil {
+		return err
 	}
 	if m.ID != id {
-		return nil, nil, 0, fmt.Errorf("%s: %w: its manifest has another id", what, cpar.ErrCloud)
+		return fmt.Errorf("%s: %w: its manifest has another id", what, cpar.ErrCloud)
 	}
-	o, err = h.ledger(ctx, m)
+	o, err := h.ledger(ctx, m)
 	switch {
 	case errors.Is(err, user.ErrNotAllowed) && !named:
 		err = weakIndex() // the person did not ask for it, and must not be told to allow it
 	case err != nil:
-		return nil, nil, 0, err
+		return err
 	default:
 		err = h.device.checkSeen(h.key, o, named)
 	}
 	if err != nil {
-		return nil, nil, 0, fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	if h.opt.Ready != nil {
 		if err := h.opt.Ready(o); err != nil {
-			return nil, nil, 0, err
+			return err
 		}
 	}
-	fetched, err = h.hold(ctx, o, m)
-	return o, m, fetched, err
+	fetched, err := h.hold(ctx, o, m)
+	x.Fetched += fetched
+	if err != nil {
+		return err
+	}
+	x.Owner, x.Manifest = o, m
+	return nil
 }
 
 // maxLedgerBytes bounds a ledger: one of PCA-8 has 20 MB, and the largest list of

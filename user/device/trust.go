@@ -9,10 +9,10 @@ import (
 	"cpar/user"
 )
 
-// checkSeen holds what a cloud offers against what was seen, and remembers it. named
-// says that the person named the index, which retires the one that was in use. Nothing
-// that depends on a photo was sent to the cloud before. Hints pass on no id that the
-// cloud chose.
+// checkSeen holds what a cloud offers against what was seen, and remembers it: this is
+// where a cloud that rolls an index back is found out. named says that the person named
+// the index, which retires the one that was in use. Nothing that depends on a photo was
+// sent to the cloud before. Hints pass on no id that the cloud chose.
 func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 	now, hides := stateOf(o), user.Hides(o.Scheme())
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
@@ -50,7 +50,8 @@ func otherIndex(used cpar.IndexID) error {
 		"if you have built the collection anew, name the new index once with --index; %s", whereIDs)
 }
 
-// follows refuses a state that the one seen before did not lead to.
+// follows refuses a state that the one seen before did not lead to: a roll back, or a
+// fork.
 func (before IndexState) follows(now IndexState, o *user.Owner) error {
 	switch {
 	case now.Generation < before.Generation && now.ID != before.ID:
