@@ -64,8 +64,8 @@ type built struct {
 	Warnings []dataset.Warning `json:"warnings"`
 	DryRun   bool              `json:"dry_run"`
 
-	scheme  cpar.Scheme
-	profile profile.Kind
+	// protects says what the scheme hides.
+	protects string
 }
 
 func buildCommand() *cobra.Command {
@@ -129,8 +129,8 @@ it stopped. An index that --out holds already stays whole until the new one is.`
 // collection.
 const schemeAuto, profileAuto, profileSuited = "auto", "auto", "default"
 
-// order is what the flags ask for.
-func (f *buildFlags) order() (o tune.Plan, err error) {
+// plan is what the flags ask for.
+func (f *buildFlags) plan() (o tune.Plan, err error) {
 	o = tune.Plan{TryScheme: f.scheme == schemeAuto, TryProfiles: f.profile == profileAuto, Suited: f.profile == profileSuited}
 	o.PCA, o.Trees, o.Lists, o.Block = f.pca, f.trees, f.lists, f.block
 	if !o.TryScheme {
@@ -174,9 +174,9 @@ func (f *buildFlags) order() (o tune.Plan, err error) {
 	return o, f.model.check()
 }
 
-// reading says how the photos are read. An image network is opened before the long
+// readOptions say how the photos are read. An image network is opened before the long
 // work, also for a dry run, where nothing will be computed with it.
-func (f *buildFlags) reading(w io.Writer, o tune.Plan, tell user.Progress) (opt user.ReadOptions, err error) {
+func (f *buildFlags) readOptions(w io.Writer, o tune.Plan, tell user.Progress) (opt user.ReadOptions, err error) {
 	opt.Strict, opt.Progress = f.strict, tell
 	if o.Profile == profile.Network || (o.TryProfiles || o.Suited) && f.model.path != "" {
 		network, err := f.model.open()
@@ -199,12 +199,12 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	if f.out == "" && !f.dryRun {
 		return hint.Add(exitcode.UsageError(fmt.Errorf("building: no folder for the index was named")), "pass --out FOLDER")
 	}
-	o, err := f.order()
+	o, err := f.plan()
 	if err != nil {
 		return err
 	}
 	o.Progress = bar.On(cmd.ErrOrStderr())
-	reading, err := f.reading(cmd.ErrOrStderr(), o, o.Progress)
+	reading, err := f.readOptions(cmd.ErrOrStderr(), o, o.Progress)
 	if err != nil {
 		return err
 	}
@@ -261,9 +261,10 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 			words[w] = true
 		}
 	}
-	r := &built{Format: collection.Format, Images: len(images), Keywords: len(words), Scheme: f.scheme, Profile: f.profile, Ranker: f.ranker,
+	r := &built{Format: collection.Format, Images: len(images), Keywords: len(words),
 		Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...), DryRun: f.dryRun}
-	if f.dryRun {
+	if f.dryRun { // and decides nothing
+		r.Scheme, r.Profile, r.Ranker = f.scheme, f.profile, f.ranker
 		return r, nil
 	}
 	o.Tune = tune.Options{PCA: o.PCA, Items: collection.Items, Network: reading.Network, Progress: o.Progress}
@@ -279,8 +280,9 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 		return nil, err
 	}
 	r.Index, r.ID, r.Bytes, r.Fields, r.Clamped = f.out, m.ID.String(), m.Bytes(), m.Fields, b.Clamped()
-	r.scheme, r.profile = m.Scheme, b.Profile().Kind()
-	r.Scheme, r.Profile, r.Ranker = m.Scheme.String(), r.profile.String(), b.Ranker().Kind().String()
+	kind := b.Profile().Kind()
+	r.Scheme, r.Profile, r.Ranker = m.Scheme.String(), kind.String(), b.Ranker().Kind().String()
+	r.protects = reveal.Protects(m.Scheme, kind != profile.Paper)
 	r.Dimensions, r.Neighbours, r.Validation = b.Profile().Dimensions(), b.Ranker().Neighbours(), b.Validation
 	r.Tuning, r.Choice = decided.Tuning, decided.Choice
 	if digest, ok := b.Profile().Network(); ok {
@@ -306,7 +308,7 @@ func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
 	fmt.Fprintf(out, "encrypted %d photos with %d keywords into %s (%s), %d left out\n", r.Images, r.Keywords, r.Index, size(r.Bytes), len(r.Skipped))
 	fmt.Fprintf(out, "index %s\n", r.ID)
 	fmt.Fprintf(out, "profile %s, ranker %s", r.Profile, r.Ranker)
-	if r.profile != profile.Paper {
+	if r.Profile != profile.Paper.String() {
 		fmt.Fprintf(out, ", %d dimensions", r.Dimensions)
 	}
 	if r.Tuning != nil {
@@ -323,5 +325,5 @@ func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
 		}
 		fmt.Fprintf(out, ": %s\n", c.Reason)
 	}
-	fmt.Fprintln(notes, reveal.Protects(r.scheme, r.profile != profile.Paper))
+	fmt.Fprintln(notes, r.protects)
 }

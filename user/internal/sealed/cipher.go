@@ -242,22 +242,26 @@ func (s *cipher) Request(u []int16, fresh seed.Secret) (*cpar.Request, func(*cpa
 	if err != nil {
 		return nil, nil, err
 	}
-	read := func(a *cpar.Reply) ([]int64, error) {
-		if a == nil || a.Index != s.index.ID {
-			return nil, fmt.Errorf("%w: it is no reply of this index", cpar.ErrCloud)
-		}
-		r, err := lattice.DecodeReply(s.params, a.Opaque)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %v", cpar.ErrCloud, err)
-		}
-		scores, err := once.Scores(hints, r, runtime.GOMAXPROCS(0))
-		if err == nil && !s.check.fit(s.rho, scores, u) {
-			err = ErrRefused
-		}
-		return scores, err
-	}
+	read := func(a *cpar.Reply) ([]int64, error) { return s.checkedScores(once, hints, u, a) }
 	return &cpar.Request{Index: s.index.ID, Params: cpar.Params{Scheme: s.index.Scheme},
 		Opaque: q.AppendBinary(make([]byte, 0, s.params.RequestSize()))}, read, nil
+}
+
+// checkedScores reads the reply to the request for u, and refuses scores that are not
+// those of the records.
+func (s *cipher) checkedScores(once *OneTimeKey, hints *Hints, u []int16, a *cpar.Reply) ([]int64, error) {
+	if a == nil || a.Index != s.index.ID {
+		return nil, fmt.Errorf("%w: it is no reply of this index", cpar.ErrCloud)
+	}
+	r, err := lattice.DecodeReply(s.params, a.Opaque)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", cpar.ErrCloud, err)
+	}
+	scores, err := once.Scores(hints, r, runtime.GOMAXPROCS(0))
+	if err == nil && !s.check.fit(s.rho, scores, u) {
+		err = ErrRefused
+	}
+	return scores, err
 }
 
 // Next adds to these hints and sums.
