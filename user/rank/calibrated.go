@@ -80,22 +80,7 @@ func (c *Calibrated) Probable(near []Neighbour, n int) []Keyword {
 
 func (c *Calibrated) ranked(near []Neighbour, n int, order func(a, b Keyword) int) []Keyword {
 	sorted := nearest(near, c.neighbours)
-	words := []Keyword{}
-	place := make(map[string]int)
-	for i, a := range votes(distances(sorted), c.decay) {
-		for j, word := range sorted[i].Keywords {
-			if slices.Contains(sorted[i].Keywords[:j], word) {
-				continue
-			}
-			at, known := place[word]
-			if !known {
-				at = len(words)
-				place[word] = at
-				words = append(words, Keyword{Word: word})
-			}
-			words[at].Weight += a
-		}
-	}
+	words := tally(sorted, votes(distances(sorted), c.decay))
 	for i := range words {
 		v := words[i].Weight
 		words[i].Probability = straightened(sigmoid(dot(c.curve, terms(v, c.share(words[i].Word)))), c.line)
@@ -118,15 +103,6 @@ func (c *Calibrated) loudness(w string) float64 {
 // share returns π of a word. An uncounted word, added since, is treated as the rarest possible.
 func (c *Calibrated) share(word string) float64 {
 	return float64(max(1, c.words[word].count)) / float64(c.photos)
-}
-
-// nearest returns the k nearest of near in order, without non-finite distances.
-func nearest(near []Neighbour, k int) []Neighbour {
-	sorted := slices.DeleteFunc(slices.Clone(near), func(i Neighbour) bool {
-		return math.IsNaN(i.Dis) || math.IsInf(i.Dis, 0)
-	})
-	slices.SortStableFunc(sorted, func(a, b Neighbour) int { return cmp.Compare(a.Dis, b.Dis) })
-	return sorted[:min(k, len(sorted))]
 }
 
 func distances(near []Neighbour) []float64 {

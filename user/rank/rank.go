@@ -50,19 +50,28 @@ type Keyword struct {
 // distance is ignored, as if it had not been returned: it would make every weight
 // meaningless.
 func Keywords(near []Neighbour, n int) []Keyword {
-	sorted := make([]Neighbour, 0, len(near))
-	for _, i := range near {
-		if !math.IsNaN(i.Dis) && !math.IsInf(i.Dis, 0) {
-			sorted = append(sorted, i)
-		}
-	}
-	// Stable: photos at equal distances keep their order.
-	slices.SortStableFunc(sorted, func(a, b Neighbour) int { return cmp.Compare(a.Dis, b.Dis) })
-	weights := neighbourWeights(sorted)
+	sorted := nearest(near, len(near))
+	words := tally(sorted, neighbourWeights(sorted)) // W_t = Σ W_I
+	slices.SortStableFunc(words, func(a, b Keyword) int { return cmp.Compare(b.Weight, a.Weight) })
+	return words[:max(0, min(n, len(words)))]
+}
 
-	words := []Keyword{} // in order of first occurrence; empty, not null, in JSON
+// nearest returns the k nearest of near in order, without non-finite distances. Photos
+// at equal distances keep their order.
+func nearest(near []Neighbour, k int) []Neighbour {
+	sorted := slices.DeleteFunc(slices.Clone(near), func(i Neighbour) bool {
+		return math.IsNaN(i.Dis) || math.IsInf(i.Dis, 0)
+	})
+	slices.SortStableFunc(sorted, func(a, b Neighbour) int { return cmp.Compare(a.Dis, b.Dis) })
+	return sorted[:min(k, len(sorted))]
+}
+
+// tally adds up the weights of the neighbours that have a word. Words are in order of
+// first occurrence; no word is an empty list, not null in JSON.
+func tally(near []Neighbour, weights []float64) []Keyword {
+	words := []Keyword{}
 	place := make(map[string]int)
-	for i, neighbour := range sorted {
+	for i, neighbour := range near {
 		for j, word := range neighbour.Keywords {
 			if slices.Contains(neighbour.Keywords[:j], word) {
 				continue
@@ -73,11 +82,10 @@ func Keywords(near []Neighbour, n int) []Keyword {
 				place[word] = at
 				words = append(words, Keyword{Word: word})
 			}
-			words[at].Weight += weights[i] // W_t = Σ W_I
+			words[at].Weight += weights[i]
 		}
 	}
-	slices.SortStableFunc(words, func(a, b Keyword) int { return cmp.Compare(b.Weight, a.Weight) })
-	return words[:max(0, min(n, len(words)))]
+	return words
 }
 
 // neighbourWeights returns W_I of every neighbour.
