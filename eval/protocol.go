@@ -182,5 +182,5 @@ func ratios(a, b []float64) []float64 {
 	return out
 }
 
-// everyWord requests all keywords of the neighbours from RankKeywords.
+// everyWord requests all keywords of the neighbours.
 const everyWord = math.MaxInt32

@@ -89,7 +89,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.testOnlyRand == nil {
 		o.testOnlyRand = rand.Reader
 	}
-	row, known := schemes[o.Scheme]
+	entry, known := schemes[o.Scheme]
 	switch {
 	case !known:
 		return o, fmt.Errorf("%w: %v is not a scheme", cpar.ErrInput, o.Scheme)
@@ -104,7 +104,7 @@ func (o Options) withDefaults() (Options, error) {
 	case !o.Profile.Valid() || !o.Ranker.Valid():
 		return o, fmt.Errorf("%w: %v, %v", cpar.ErrInput, o.Profile, o.Ranker)
 	}
-	err := row.check(&o)
+	err := entry.check(&o)
 	return o, err
 }
 

@@ -16,7 +16,7 @@ import (
 
 // A scheme is the owner's side of one index: how a vector is asked about, and how
 // neighbours come of the reply. All that this package knows of a scheme is this
-// interface and its row of the table below.
+// interface and its entry in the table below.
 type scheme interface {
 	// Describe enters into a manifest what it says of the index but its segments.
 	Describe(m *cpar.Manifest)
@@ -47,7 +47,7 @@ type plain interface {
 	Twin() (index.Twin, error)
 }
 
-// A entry is what is known of one scheme.
+// An entry is what is known of one scheme.
 type entry struct {
 	// hides: the cloud reads no distance. Such schemes need no permission.
 	hides bool
@@ -83,7 +83,7 @@ var schemes = map[cpar.Scheme]entry{
 // anything has no say in the options of a scheme.
 func anything(*Options) error { return nil }
 
-// ofCompared is the row of a scheme of package compared.
+// ofCompared is the entry of a scheme of package compared.
 func ofCompared(check func(*Options) error, options func(Options) compared.Options) entry {
 	return entry{
 		check: check,
@@ -95,7 +95,7 @@ func ofCompared(check func(*Options) error, options func(Options) compared.Optio
 	}
 }
 
-// ofRows is the row of a scheme of package rows.
+// ofRows is the entry of a scheme of package rows.
 func ofRows(k rows.Kind, check func(*Options) error) entry {
 	return entry{
 		hides: true,

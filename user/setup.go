@@ -109,7 +109,7 @@ func IndexBytes(s cpar.Scheme, p profile.Profile, ranker rank.Ranker, keywords [
 }
 
 // nothing is a scheme that keeps nothing in the ledger: what they keep is in
-// row.bytes.
+// entry.bytes.
 type nothing struct{ scheme }
 
 func (nothing) AppendBinary(b []byte) ([]byte, error) { return b, nil }

@@ -17,14 +17,17 @@ import "math"
 //
 //	Δ_q·Σ e·p_b        each e meets one element of u    Δ_q·σ·RequestNorm
 //	(Δ_db·m + e)·e′    each e′ meets one element of      σ·(Δ_db·√K·RecordNorm +
-//	                   the K records, and one e           maxNoise·√(N·B))
+//	                   the K records, and one e           MaxNoise·√(N·B))
 //	s′·ρ               N terms                           √(2N/3)·(2^(59−h) + gap)
 //	rest               rounding of the reply             2^(59−r) + gap
-//	                   e_g of the addend                 maxNoise
+//	                   e_g of the addend                 MaxNoise
 //	                   Δ·score, negative, modulo Q       gap
 //
 // h is HintBits and r is ReplyBits. Every rounding adds gap, since it treats Q as 2⁶⁰
 // (see Round). e_{g,b} and e′_b are assumed to be cut off at 6σ.
+//
+// That a score cannot wrap modulo 2^LogT is another matter: Params.Validate (params.go)
+// checks it, user/internal/rows/quantise.go argues it for the vectors of each profile.
 const (
 	// MaxNoise bounds a single sample of the noise: 6σ, rounded down.
 	MaxNoise = 19

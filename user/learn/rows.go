@@ -35,7 +35,7 @@ func EmbeddingRow(embedding []float32, v *feature.Vectors) []float32 {
 	return row
 }
 
-// EmbeddingSpace is the Space for EmbeddingRows with embeddings of dim values. With
+// EmbeddingSpace is the Space for rows that are embeddings of dim values. With
 // colours, cross-validation decides whether they help. With up to 4,000 values an index
 // of 20,000 photos stays below 25 MB.
 func EmbeddingSpace(dim int, colours bool) Space {

@@ -48,7 +48,7 @@ type Cipher interface {
 	Request(u []int16, fresh seed.Secret) (q *cpar.Request, scores func(*cpar.Reply) ([]int64, error), err error)
 
 	// Next is the cipher of the next state, to which records are added after so
-	// many bytes of vectors; Again is one with the same parameters for a new index.
+	// many bytes of vectors; Rebuild gives one with the same parameters for a new index.
 	Next(x *index.Index, vectorBytes uint64) Cipher
 	Rebuild(x *index.Index) (Cipher, error)
 }
