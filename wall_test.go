@@ -104,7 +104,7 @@ var rooms = []room{
 		in:   func(pkg string) bool { return under(pkg, module+"/user") },
 		never: []ban{
 			{module + "/cloud", "the owner talks to a cloud over HTTP only"},
-			{module + "/user/internal/made", "only tests import it"},
+			{module + "/user/internal/fixtures", "only tests import it"},
 		},
 	},
 	{
@@ -257,7 +257,7 @@ var plants = []struct{ name, file, text, want string }{
 	{"the owner links the cloud", "user/plant.go",
 		"package user\nimport _ \"cpar/cloud/score\"\n", "imports cpar/cloud/score: the owner talks"},
 	{"the owner links what is made for tests", "user/plant.go",
-		"package user\nimport _ \"cpar/user/internal/made\"\n", "imports cpar/user/internal/made: only tests"},
+		"package user\nimport _ \"cpar/user/internal/fixtures\"\n", "imports cpar/user/internal/fixtures: only tests"},
 	{"the owner links the cloud indirectly", "user/plant.go",
 		"package user\nimport _ \"cpar/plant/score\"\n", "over HTTP only (linked through cpar/user → cpar/plant/score → cpar/cloud/score)"},
 	{"another file of the command links the cloud", "cmd/cpar/plant.go",

@@ -11,7 +11,7 @@ import (
 	"cpar/cloud/sealed"
 	"cpar/cloud/search"
 	"cpar/internal/indexdir"
-	"cpar/user/internal/made"
+	"cpar/user/internal/fixtures"
 	"cpar/user/profile"
 	"cpar/user/rank"
 )
@@ -19,10 +19,10 @@ import (
 // testKey is a key that allows every scheme.
 func testKey() *Key { return NewKey(cpar.Schemes()...) }
 
-func madeImages(n int, seed uint64) []Image   { return images(made.Photos(n, seed)) }
-func madeEmbedded(n int, seed uint64) []Image { return images(made.Embedded(n, seed)) }
+func madeImages(n int, seed uint64) []Image   { return images(fixtures.Photos(n, seed)) }
+func madeEmbedded(n int, seed uint64) []Image { return images(fixtures.Embedded(n, seed)) }
 
-func images(photos []made.Photo) (out []Image) {
+func images(photos []fixtures.Photo) (out []Image) {
 	for _, p := range photos {
 		out = append(out, Image(p))
 	}

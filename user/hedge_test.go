@@ -8,7 +8,7 @@ import (
 
 	"cpar"
 	"cpar/internal/wire"
-	"cpar/user/internal/made"
+	"cpar/user/internal/fixtures"
 	"cpar/user/profile"
 	"cpar/user/rank"
 )
@@ -105,7 +105,7 @@ func TestIndexesAreHedged(t *testing.T) {
 	key := testKey()
 	stuck := func(images []Image, opt Options) *opened {
 		t.Helper()
-		opt.testOnlyRand = made.Stuck{}
+		opt.testOnlyRand = fixtures.Stuck{}
 		_, folder := build(t, key, images, opt)
 		return look(t, key, folder)
 	}
@@ -167,14 +167,14 @@ func TestUpdatesAreHedged(t *testing.T) {
 		key, images := testKey(), madeImages(5, 2)
 		images[4].Keywords = nil // to remove it changes no keyword
 		opt := small(scheme)
-		opt.testOnlyRand = made.Stuck{}
+		opt.testOnlyRand = fixtures.Stuck{}
 		_, folder := build(t, key, images, opt)
 		before := look(t, key, folder)
 		after := func(works ...func(u *updating) error) *opened {
 			t.Helper()
 			fork := copyFolder(t, folder)
 			for _, work := range works {
-				if _, err := update(key, fork, "testing", updateOptions{testOnlyRand: made.Stuck{}}, work); err != nil {
+				if _, err := update(key, fork, "testing", updateOptions{testOnlyRand: fixtures.Stuck{}}, work); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -239,7 +239,7 @@ func TestRequestsAreHedged(t *testing.T) {
 		ask := func(photo Image) []byte {
 			t.Helper()
 			// Each is another device, whose random numbers begin alike.
-			o, err := open(key, x.manifest, x.segment(cpar.SegmentLedger), made.Stuck{})
+			o, err := open(key, x.manifest, x.segment(cpar.SegmentLedger), fixtures.Stuck{})
 			if err == nil {
 				err = o.Hold(x.manifest, x.segments)
 			}

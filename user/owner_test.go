@@ -14,7 +14,7 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/user/feature"
-	"cpar/user/internal/made"
+	"cpar/user/internal/fixtures"
 	"cpar/user/network"
 	"cpar/user/profile"
 )
@@ -216,7 +216,7 @@ func TestAnotherNetworkIsRefused(t *testing.T) {
 		return err
 	}
 	refused("a photo without an embedding", ask(madeImages(1, 9)[0].Vectors))
-	other := ofNetwork(slices.Clone(train[:1]), made.Network)[0]
+	other := ofNetwork(slices.Clone(train[:1]), fixtures.Network)[0]
 	refused("another network's embedding", ask(other.Vectors))
 	short := *train[0].Vectors
 	short.Embedding = &feature.Embedding{Network: encoder.Digest(), Values: make([]float32, 39)}

@@ -12,12 +12,12 @@ import (
 	"cpar/internal/hint"
 	"cpar/internal/wire"
 	"cpar/user/feature"
-	"cpar/user/internal/made"
+	"cpar/user/internal/fixtures"
 	"cpar/user/internal/seed"
 	"cpar/user/profile"
 )
 
-func fit(kind profile.Kind, photos []made.Photo) (*profile.Fitted, []*feature.Vectors, error) {
+func fit(kind profile.Kind, photos []fixtures.Photo) (*profile.Fitted, []*feature.Vectors, error) {
 	var vectors []*feature.Vectors
 	var keywords [][]string
 	for _, p := range photos {
@@ -31,7 +31,7 @@ func fit(kind profile.Kind, photos []made.Photo) (*profile.Fitted, []*feature.Ve
 // likewise; also by the profile that was read again.
 func TestOneAndMany(t *testing.T) {
 	for _, kind := range profile.Kinds() {
-		f, photos, err := fit(kind, made.Embedded(40, 1))
+		f, photos, err := fit(kind, fixtures.Embedded(40, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,17 +82,17 @@ func TestOneAndMany(t *testing.T) {
 // TestNothingToLearnFrom: a collection without keywords that differ has a clear
 // error that names what will do.
 func TestNothingToLearnFrom(t *testing.T) {
-	photos := made.Photos(20, 1)
+	photos := fixtures.Photos(20, 1)
 	for i := range photos {
 		photos[i].Keywords = nil
 	}
 	if _, _, err := fit(profile.Learned, photos); !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), "paper") {
 		t.Errorf("no keywords: %v; hint %q", err, hint.Of(err))
 	}
-	if _, _, err := fit(profile.Learned, made.Photos(4, 1)); !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), "paper") {
+	if _, _, err := fit(profile.Learned, fixtures.Photos(4, 1)); !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), "paper") {
 		t.Errorf("four photos: %v; hint %q", err, hint.Of(err))
 	}
-	if _, _, err := fit(profile.Network, made.Photos(20, 1)); !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), "--model") {
+	if _, _, err := fit(profile.Network, fixtures.Photos(20, 1)); !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), "--model") {
 		t.Errorf("no embeddings: %v; hint %q", err, hint.Of(err))
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"cpar/internal/scene"
 	"cpar/user"
 	"cpar/user/dataset"
-	"cpar/user/internal/made"
+	"cpar/user/internal/fixtures"
 	"cpar/user/profile"
 	"cpar/user/rank"
 )
@@ -24,10 +24,10 @@ import (
 // testKey is a key that allows every scheme.
 func testKey() *user.Key { return user.NewKey(cpar.Schemes()...) }
 
-func madeImages(n int, seed uint64) []user.Image   { return images(made.Photos(n, seed)) }
-func madeEmbedded(n int, seed uint64) []user.Image { return images(made.Embedded(n, seed)) }
+func madeImages(n int, seed uint64) []user.Image   { return images(fixtures.Photos(n, seed)) }
+func madeEmbedded(n int, seed uint64) []user.Image { return images(fixtures.Embedded(n, seed)) }
 
-func images(photos []made.Photo) (out []user.Image) {
+func images(photos []fixtures.Photo) (out []user.Image) {
 	for _, p := range photos {
 		out = append(out, user.Image(p))
 	}

@@ -6,7 +6,7 @@ import (
 
 	"cpar"
 	"cpar/user/combined"
-	"cpar/user/internal/made"
+	"cpar/user/internal/fixtures"
 	"cpar/user/internal/seed"
 )
 
@@ -14,7 +14,7 @@ import (
 // encrypted and asked about, whatever r the key gives; others stay.
 func TestFarPhotosFit(t *testing.T) {
 	for kind, photos := range kinds {
-		x, c := made.Index(t, cpar.SchemeCAPIA, kind, photos(40, 1), made.Stuck{})
+		x, c := fixtures.Index(t, cpar.SchemeCAPIA, kind, photos(40, 1), fixtures.Stuck{})
 		for key := range byte(30) {
 			x.Key = seed.Secret{key}
 			far := *c

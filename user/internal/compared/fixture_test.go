@@ -10,8 +10,8 @@ import (
 	visible "cpar/cloud/score"
 	"cpar/cloud/search"
 	"cpar/internal/indexdir"
+	"cpar/user/internal/fixtures"
 	"cpar/user/internal/index"
-	"cpar/user/internal/made"
 	"cpar/user/profile"
 	"cpar/user/vector"
 )
@@ -20,8 +20,8 @@ import (
 var small = Options{Trees: 3, Lists: 6}
 
 // kinds are the profiles with photos for each.
-var kinds = map[profile.Kind]func(n int, seed uint64) []made.Photo{
-	profile.Paper: made.Photos, profile.Learned: made.Photos, profile.Network: made.Embedded,
+var kinds = map[profile.Kind]func(n int, seed uint64) []fixtures.Photo{
+	profile.Paper: fixtures.Photos, profile.Learned: fixtures.Photos, profile.Network: fixtures.Embedded,
 }
 
 // An indexed collection, as its owner and as the cloud knows it.
@@ -32,15 +32,15 @@ type indexed struct {
 	t  testing.TB
 }
 
-func setUp(t testing.TB, kind profile.Kind, photos []made.Photo, opt Options) *indexed {
+func setUp(t testing.TB, kind profile.Kind, photos []fixtures.Photo, opt Options) *indexed {
 	t.Helper()
 	return setUpWith(t, kind, photos, opt, rand.Reader)
 }
 
 // setUpWith hedges what random gives.
-func setUpWith(t testing.TB, kind profile.Kind, photos []made.Photo, opt Options, random io.Reader) *indexed {
+func setUpWith(t testing.TB, kind profile.Kind, photos []fixtures.Photo, opt Options, random io.Reader) *indexed {
 	t.Helper()
-	x, c := made.Index(t, cpar.SchemeCPAR, kind, photos, random)
+	x, c := fixtures.Index(t, cpar.SchemeCPAR, kind, photos, random)
 	b, err := SetUp(context.Background(), x, c, opt, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -50,12 +50,12 @@ func setUpWith(t testing.TB, kind profile.Kind, photos []made.Photo, opt Options
 
 func (x *indexed) write() *indexed {
 	x.t.Helper()
-	x.at = made.Write(x.t, made.Folder(x.t), x.Index.Index, x.Builder)
+	x.at = fixtures.Write(x.t, fixtures.Folder(x.t), x.Index.Index, x.Builder)
 	return x
 }
 
 // vector is that of a photo.
-func (x *indexed) vector(photo made.Photo) *vector.Vector {
+func (x *indexed) vector(photo fixtures.Photo) *vector.Vector {
 	x.t.Helper()
 	v, err := x.Profile.Vector(photo.Vectors)
 	if err != nil {

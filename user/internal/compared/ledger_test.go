@@ -10,7 +10,7 @@ import (
 
 	"cpar"
 	"cpar/internal/wire"
-	"cpar/user/internal/made"
+	"cpar/user/internal/fixtures"
 	"cpar/user/profile"
 	"cpar/user/vector"
 )
@@ -37,7 +37,7 @@ func TestStateIsKept(t *testing.T) {
 		"a scan":           {40, Options{Trees: None, Lists: None}},
 		"one photo":        {1, Options{Trees: 1}},
 	} {
-		x := setUp(t, profile.Paper, made.Photos(c.photos, 1), c.opt)
+		x := setUp(t, profile.Paper, fixtures.Photos(c.photos, 1), c.opt)
 		b, err := x.AppendBinary(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -65,8 +65,8 @@ func TestStateIsKept(t *testing.T) {
 
 // TestDamagedPartIsRefused: what the rest of the package relies on is checked.
 func TestDamagedPartIsRefused(t *testing.T) {
-	x := setUp(t, profile.Paper, made.Photos(40, 1), small)
-	other := setUp(t, profile.Learned, made.Photos(40, 1), small)
+	x := setUp(t, profile.Paper, fixtures.Photos(40, 1), small)
+	other := setUp(t, profile.Learned, fixtures.Photos(40, 1), small)
 	open := func(b []byte) error {
 		_, err := Open(x.Index.Index, wire.NewReader(b, cpar.ErrCorrupt))
 		return err

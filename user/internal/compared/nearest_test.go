@@ -10,7 +10,7 @@ import (
 
 	"cpar"
 	"cpar/user/combined"
-	"cpar/user/internal/made"
+	"cpar/user/internal/fixtures"
 	"cpar/user/rank"
 )
 
@@ -18,7 +18,7 @@ import (
 // of the laid-out integers, without itself; folds are even; the collection stays.
 func TestSamplesAreNearestOthers(t *testing.T) {
 	for kind, photos := range kinds {
-		x, c := made.Index(t, cpar.SchemeCPAR, kind, photos(70, 4), made.Stuck{})
+		x, c := fixtures.Index(t, cpar.SchemeCPAR, kind, photos(70, 4), fixtures.Stuck{})
 		layout := x.Profile.Layout()
 		before := make([][]int16, len(c.Z))
 		for i, z := range c.Z {
@@ -87,7 +87,7 @@ func TestSamplesAreNearestOthers(t *testing.T) {
 // TestScannerScans: what is timed runs, for every layout.
 func TestScannerScans(t *testing.T) {
 	for kind := range kinds {
-		x, _ := made.Index(t, cpar.SchemeCPAR, kind, kinds[kind](20, 4), made.Stuck{})
+		x, _ := fixtures.Index(t, cpar.SchemeCPAR, kind, kinds[kind](20, 4), fixtures.Stuck{})
 		scan, err := Scanner(x.Profile.Layout(), 50)
 		if err != nil {
 			t.Fatal(err)

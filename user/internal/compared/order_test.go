@@ -6,7 +6,7 @@ import (
 
 	"cpar"
 	"cpar/kdforest"
-	"cpar/user/internal/made"
+	"cpar/user/internal/fixtures"
 	"cpar/user/profile"
 	"cpar/user/vector"
 )
@@ -22,7 +22,7 @@ func TestOrderIsThatOfLevels(t *testing.T) {
 			planes = append(planes, kdforest.Plane[uint16]{Dim: fields[i], Value: level})
 		}
 	}
-	x, _ := made.Index(t, cpar.SchemeCPAR, profile.Paper, made.Photos(2, 1), made.Stuck{})
+	x, _ := fixtures.Index(t, cpar.SchemeCPAR, profile.Paper, fixtures.Photos(2, 1), fixtures.Stuck{})
 	for order, width := range map[Order]uint8{OrderRank: 2, OrderOPE: 8} {
 		e, err := newOrderEncoder(x, &ledgerPart{order: order, planes: planes}, fields)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"cpar"
 	"cpar/user/combined"
-	"cpar/user/internal/made"
+	"cpar/user/internal/fixtures"
 	"cpar/user/profile"
 	"cpar/user/rank"
 	"cpar/user/vector"
@@ -45,8 +45,8 @@ func sameNoise(a, b []uint64, shift uint) (n int) {
 // TestRequestsAreFresh: two requests for one photo have nothing in common but what
 // is deterministic by definition; SECURITY.md says so.
 func TestRequestsAreFresh(t *testing.T) {
-	x := setUp(t, profile.Paper, made.Photos(30, 2), small)
-	v := x.vector(made.Photos(1, 9)[0])
+	x := setUp(t, profile.Paper, fixtures.Photos(30, 2), small)
+	v := x.vector(fixtures.Photos(1, 9)[0])
 	_, p := x.ask(v, pruning)
 	_, q := x.ask(v, pruning)
 	if n := common(p, q); n > 0 {
@@ -60,8 +60,8 @@ func TestRequestsAreFresh(t *testing.T) {
 // TestRequestsAreHedged: where random numbers repeat, requests for photos that
 // differ in anything still share nothing.
 func TestRequestsAreHedged(t *testing.T) {
-	x := setUpWith(t, profile.Paper, made.Photos(30, 2), small, made.Stuck{})
-	v := x.vector(made.Photos(1, 9)[0])
+	x := setUpWith(t, profile.Paper, fixtures.Photos(30, 2), small, fixtures.Stuck{})
+	v := x.vector(fixtures.Photos(1, 9)[0])
 	_, p := x.ask(v, pruning)
 	if _, again := x.ask(v, pruning); common(p, again) != len(p.Vector)+len(p.Planes.Vector) {
 		t.Error("the random numbers do not repeat: this test tests nothing")
@@ -70,7 +70,7 @@ func TestRequestsAreHedged(t *testing.T) {
 	levels[0]++
 	histogram[0], histogram[1] = histogram[1], histogram[0]
 	for name, other := range map[string]*vector.Vector{
-		"another photo":     x.vector(made.Photos(1, 8)[0]),
+		"another photo":     x.vector(fixtures.Photos(1, 8)[0]),
 		"another level":     {Levels: levels, KL: v.KL},
 		"another histogram": {Levels: v.Levels, KL: histogram},
 	} {
@@ -85,8 +85,8 @@ func TestRequestsAreHedged(t *testing.T) {
 	}
 	// Vectors of learnt profiles are rounded in two ways: to z and to the levels that
 	// planes cut. One that only the second tells apart is still another.
-	x = setUpWith(t, profile.Learned, made.Photos(30, 2), small, made.Stuck{})
-	v = x.vector(made.Photos(1, 9)[0])
+	x = setUpWith(t, profile.Learned, fixtures.Photos(30, 2), small, fixtures.Stuck{})
+	v = x.vector(fixtures.Photos(1, 9)[0])
 	w := &vector.Vector{X: v.X, Levels: slices.Clone(v.Levels)}
 	for i := range w.Levels {
 		w.Levels[i]++
@@ -101,10 +101,10 @@ func TestRequestsAreHedged(t *testing.T) {
 // TestIndexesAreHedged: where random numbers repeat, records that differ in anything
 // have no ciphertext in common under one key.
 func TestIndexesAreHedged(t *testing.T) {
-	photos := made.Photos(12, 2)
+	photos := fixtures.Photos(12, 2)
 	scan := Options{Trees: None, Lists: None}
 	write := func(change func(x *indexed)) *indexed {
-		x := setUpWith(t, profile.Paper, photos, scan, made.Stuck{})
+		x := setUpWith(t, profile.Paper, photos, scan, fixtures.Stuck{})
 		x.Scheme = cpar.SchemeCAPIA
 		change(x)
 		return x.write()
@@ -137,7 +137,7 @@ func TestIndexesAreHedged(t *testing.T) {
 // TestPartsAreHedged: nor have centroids or planes that differ in one number.
 func TestPartsAreHedged(t *testing.T) {
 	write := func(change func(x *indexed)) *indexed {
-		x := setUpWith(t, profile.Paper, made.Photos(40, 2), Options{Trees: 2, Lists: 4, Order: OrderOPE}, made.Stuck{})
+		x := setUpWith(t, profile.Paper, fixtures.Photos(40, 2), Options{Trees: 2, Lists: 4, Order: OrderOPE}, fixtures.Stuck{})
 		change(x)
 		return x.write()
 	}
@@ -167,8 +167,8 @@ func (x *indexed) words(kind cpar.SegmentKind) (out []uint64) {
 	return out
 }
 
-func otherID(t *testing.T, photos []made.Photo, opt Options) *indexed {
-	x, c := made.Index(t, cpar.SchemeCAPIA, profile.Paper, photos, made.Stuck{})
+func otherID(t *testing.T, photos []fixtures.Photo, opt Options) *indexed {
+	x, c := fixtures.Index(t, cpar.SchemeCAPIA, profile.Paper, photos, fixtures.Stuck{})
 	x.ID[0]++
 	b, err := SetUp(t.Context(), x, c, opt, nil)
 	if err != nil {
@@ -179,8 +179,8 @@ func otherID(t *testing.T, photos []made.Photo, opt Options) *indexed {
 
 // TestPruneNeedsAPlaneThatBounds: squared distances are in no proportion to planes.
 func TestPruneNeedsAPlaneThatBounds(t *testing.T) {
-	x := setUp(t, profile.Learned, made.Photos(60, 1), small)
-	_, _, err := x.Request(x.vector(made.Photos(1, 9)[0]), pruning)
+	x := setUp(t, profile.Learned, fixtures.Photos(60, 1), small)
+	_, _, err := x.Request(x.vector(fixtures.Photos(1, 9)[0]), pruning)
 	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "squared") {
 		t.Error(err)
 	}
@@ -189,8 +189,8 @@ func TestPruneNeedsAPlaneThatBounds(t *testing.T) {
 // TestNoPlanes: photos that are all alike make a forest without planes, which is
 // asked about all the same.
 func TestNoPlanes(t *testing.T) {
-	x := setUp(t, profile.Paper, slices.Repeat(made.Photos(1, 1), 25), Options{Trees: 2, Lists: None}).write()
-	v := x.vector(made.Photos(1, 9)[0])
+	x := setUp(t, profile.Paper, slices.Repeat(fixtures.Photos(1, 1), 25), Options{Trees: 2, Lists: None}).write()
+	v := x.vector(fixtures.Photos(1, 9)[0])
 	for _, p := range []cpar.Params{pruning, {Scheme: cpar.SchemeCPAR, L: 5, Approx: 100, Search: cpar.SearchBestBin}} {
 		reading, q := x.ask(v, p)
 		if q.Planes != nil || q.Params.UsesPlanes() || len(q.Order) != 0 {
@@ -219,8 +219,8 @@ func (x *indexed) reply(reading *Reading, n int, dis func(i int) float64) *cpar.
 // TestRepliesThatDoNotAnswer: a cloud that answers something else is found out
 // as far as it can be.
 func TestRepliesThatDoNotAnswer(t *testing.T) {
-	x := setUp(t, profile.Paper, made.Photos(30, 2), small).write()
-	reading, _ := x.ask(x.vector(made.Photos(1, 9)[0]), cpar.Params{Scheme: cpar.SchemeCPAR, L: 5, Approx: 100})
+	x := setUp(t, profile.Paper, fixtures.Photos(30, 2), small).write()
+	reading, _ := x.ask(x.vector(fixtures.Photos(1, 9)[0]), cpar.Params{Scheme: cpar.SchemeCPAR, L: 5, Approx: 100})
 	good := func() *cpar.Reply { return x.reply(reading, 5, func(i int) float64 { return float64(1 + i) }) }
 	near, err := reading.Read(good())
 	if err != nil {
@@ -256,8 +256,8 @@ func TestRepliesThatDoNotAnswer(t *testing.T) {
 // TestCopiesWeighTheSame: between copies of the photo that is asked about, only
 // noise differs, and noise must not make weights.
 func TestCopiesWeighTheSame(t *testing.T) {
-	x := setUp(t, profile.Paper, made.Photos(30, 2), small).write()
-	reading, _ := x.ask(x.vector(made.Photos(1, 9)[0]), cpar.Params{Scheme: cpar.SchemeCAPIA, L: 4, Approx: 1000})
+	x := setUp(t, profile.Paper, fixtures.Photos(30, 2), small).write()
+	reading, _ := x.ask(x.vector(fixtures.Photos(1, 9)[0]), cpar.Params{Scheme: cpar.SchemeCAPIA, L: 4, Approx: 1000})
 	// Distances of −5·10⁻⁴ to 10⁻³: within what noise and ε can make of 0.
 	near, err := reading.Read(x.reply(reading, 4, func(i int) float64 { return float64(i-1) * 5e-4 }))
 	if err != nil {

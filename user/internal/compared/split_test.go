@@ -9,7 +9,7 @@ import (
 	"cpar"
 	"cpar/internal/wire"
 	"cpar/user/combined"
-	"cpar/user/internal/made"
+	"cpar/user/internal/fixtures"
 	"cpar/user/profile"
 	"cpar/user/vector"
 )
@@ -82,7 +82,7 @@ func TestOriginalSplitIsTheLevels(t *testing.T) {
 // planes' scores stay exact, since its point is moved into their room; near
 // ones are left alone.
 func TestPointKeepsPlanesExact(t *testing.T) {
-	x := setUp(t, profile.Paper, made.Photos(200, 3), Options{Trees: 20, Lists: None})
+	x := setUp(t, profile.Paper, fixtures.Photos(200, 3), Options{Trees: 20, Lists: None})
 	v := &vector.Vector{Levels: slices.Clone(x.Vectors[0].Levels), KL: x.Vectors[0].KL}
 	if got, want := x.point(v), x.part.split.point(v.Levels); !slices.Equal(got, want) {
 		t.Errorf("a record's point moved from %v to %v", want, got)

@@ -9,8 +9,8 @@ import (
 	"cpar"
 	"cpar/cloud/search"
 	"cpar/kdforest"
+	"cpar/user/internal/fixtures"
 	"cpar/user/internal/index"
-	"cpar/user/internal/made"
 	"cpar/user/profile"
 )
 
@@ -83,7 +83,7 @@ func TestEncryptedBesidePlain(t *testing.T) {
 // TestKernelsScoreAsTheFormula: what the kernels give for records anywhere, side by
 // side and all of them are inner products of the laid-out integers.
 func TestKernelsScoreAsTheFormula(t *testing.T) {
-	x := setUp(t, profile.Paper, made.Photos(60, 3), Options{Trees: 1, Lists: None})
+	x := setUp(t, profile.Paper, fixtures.Photos(60, 3), Options{Trees: 1, Lists: None})
 	twin, err := x.Twin()
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestKernelsScoreAsTheFormula(t *testing.T) {
 
 // TestPlaneDistance is in units of the split space.
 func TestPlaneDistance(t *testing.T) {
-	x := setUp(t, profile.Paper, made.Photos(40, 3), Options{Trees: 2, Lists: None, Split: SplitOriginal})
+	x := setUp(t, profile.Paper, fixtures.Photos(40, 3), Options{Trees: 2, Lists: None, Split: SplitOriginal})
 	twin, err := x.Twin()
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestPlaneDistance(t *testing.T) {
 type anotherScheme struct{ index.Reading }
 
 func TestTwinKnowsItsOwnRequests(t *testing.T) {
-	twin, err := setUp(t, profile.Paper, made.Photos(3, 3), small).Twin()
+	twin, err := setUp(t, profile.Paper, fixtures.Photos(3, 3), small).Twin()
 	if err != nil {
 		t.Fatal(err)
 	}

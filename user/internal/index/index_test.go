@@ -9,8 +9,8 @@ import (
 
 	"cpar"
 	"cpar/internal/indexdir"
+	"cpar/user/internal/fixtures"
 	"cpar/user/internal/index"
-	"cpar/user/internal/made"
 	"cpar/user/internal/seed"
 )
 
@@ -44,7 +44,7 @@ func TestDigestsTellContentsApart(t *testing.T) {
 func TestSecretsAreOfOneIndexAndPurpose(t *testing.T) {
 	x := func(id, key byte) *index.Index {
 		x := &index.Index{ID: cpar.IndexID{id}, Key: seed.Secret{key}, Generation: 1}
-		x.Source = seed.NewSource(x.Secret("fresh"), made.Stuck{})
+		x.Source = seed.NewSource(x.Secret("fresh"), fixtures.Stuck{})
 		return x
 	}
 	later := x(1, 1)
@@ -89,7 +89,7 @@ func TestReorderMovesRecordsWhole(t *testing.T) {
 
 // TestWriterEntersWhatItWrote, in the manifest's order, and nothing that failed.
 func TestWriterEntersWhatItWrote(t *testing.T) {
-	folder := made.Folder(t)
+	folder := fixtures.Folder(t)
 	dir, err := indexdir.Create(folder, indexdir.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 	"cpar"
 	"cpar/user/combined"
 	"cpar/user/internal/box"
+	"cpar/user/internal/fixtures"
 	"cpar/user/internal/index"
-	"cpar/user/internal/made"
 	"cpar/user/internal/rows"
 	"cpar/user/internal/seed"
 	"cpar/user/profile"
@@ -166,7 +166,7 @@ func TestHeldOnlyWhole(t *testing.T) {
 
 // TestScoresAreTheTwins: those that are computed at home are the twin's.
 func TestScoresAreTheTwins(t *testing.T) {
-	x, c := made.Index(t, cpar.SchemeLocal, profile.Paper, made.Photos(33, 1), rand.Reader)
+	x, c := fixtures.Index(t, cpar.SchemeLocal, profile.Paper, fixtures.Photos(33, 1), rand.Reader)
 	b, err := Kind.SetUp(x, c, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestScoresAreTheTwins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := made.Write(t, made.Folder(t), x, b)
+	at := fixtures.Write(t, fixtures.Folder(t), x, b)
 	s := open(x, rows.NewQuantiser(x.Profile.Layout()))
 	if err := s.Hold(cpar.SegmentVectors, [][]byte{at.Segment(cpar.SegmentVectors)}); err != nil {
 		t.Fatal(err)

@@ -12,9 +12,9 @@ import (
 	cloud "cpar/cloud/sealed"
 	"cpar/internal/indexdir"
 	"cpar/internal/wire"
+	"cpar/user/internal/fixtures"
 	"cpar/user/internal/index"
 	"cpar/user/internal/local"
-	"cpar/user/internal/made"
 	"cpar/user/internal/rows"
 	"cpar/user/internal/sealed"
 	"cpar/user/profile"
@@ -35,14 +35,14 @@ type state struct {
 }
 
 // begin makes an index of photos.
-func begin(t testing.TB, scheme cpar.Scheme, kind profile.Kind, photos []made.Photo, random io.Reader) (*state, *rows.Builder, *index.Collection) {
+func begin(t testing.TB, scheme cpar.Scheme, kind profile.Kind, photos []fixtures.Photo, random io.Reader) (*state, *rows.Builder, *index.Collection) {
 	t.Helper()
-	x, c := made.Index(t, scheme, kind, photos, random)
+	x, c := fixtures.Index(t, scheme, kind, photos, random)
 	b, err := kinds[scheme].SetUp(x, c, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &state{kind: kinds[scheme], folder: made.Folder(t), t: t}
+	s := &state{kind: kinds[scheme], folder: fixtures.Folder(t), t: t}
 	return s.after(x, b), b, c
 }
 
@@ -54,7 +54,7 @@ func (s *state) after(x *index.Index, b *rows.Builder) *state {
 	if s.at != nil && s.at.Manifest().ID == x.ID {
 		stay = s.vectors()
 	}
-	next.at = made.Write(s.t, s.folder, x, b, stay...)
+	next.at = fixtures.Write(s.t, s.folder, x, b, stay...)
 	enc, err := b.AppendBinary(nil)
 	if err != nil {
 		s.t.Fatal(err)
@@ -67,7 +67,7 @@ func (s *state) after(x *index.Index, b *rows.Builder) *state {
 }
 
 // grown is the next state, with what was added and removed. All must be held.
-func (s *state) grown(photos []made.Photo, removed []int) *state {
+func (s *state) grown(photos []fixtures.Photo, removed []int) *state {
 	s.t.Helper()
 	keywords, err := s.KeywordsOf()
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *state) grown(photos []made.Photo, removed []int) *state {
 func (s *state) fork() *state {
 	s.t.Helper()
 	fork := *s
-	fork.folder = made.Folder(s.t)
+	fork.folder = fixtures.Folder(s.t)
 	if err := os.CopyFS(fork.folder, os.DirFS(s.folder)); err != nil {
 		s.t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func (s *state) held() *state {
 	return s
 }
 
-func (s *state) vector(p made.Photo) *vector.Vector {
+func (s *state) vector(p fixtures.Photo) *vector.Vector {
 	s.t.Helper()
 	v, err := s.Profile.Vector(p.Vectors)
 	if err != nil {
@@ -176,7 +176,7 @@ func (s *state) answer(q *cpar.Request) *cpar.Reply {
 }
 
 // nearest asks for the l records nearest to a photo.
-func (s *state) nearest(p made.Photo, l int) []rank.Neighbour {
+func (s *state) nearest(p fixtures.Photo, l int) []rank.Neighbour {
 	s.t.Helper()
 	reading, q, err := s.Request(s.vector(p), s.params(l))
 	if err != nil {
@@ -190,7 +190,7 @@ func (s *state) nearest(p made.Photo, l int) []rank.Neighbour {
 }
 
 // ask makes a request for a photo.
-func (s *state) ask(p made.Photo) (index.Reading, *cpar.Request) {
+func (s *state) ask(p fixtures.Photo) (index.Reading, *cpar.Request) {
 	s.t.Helper()
 	reading, q, err := s.Request(s.vector(p), s.params(5))
 	if err != nil {

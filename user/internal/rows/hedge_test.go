@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/user/internal/fixtures"
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
-	"cpar/user/internal/made"
 	"cpar/user/profile"
 )
 
@@ -31,7 +31,7 @@ func shared(a, b []byte) bool {
 	}
 	for at := 0; at+12 <= len(b); at += 4 {
 		run := b[at : at+12]
-		header := bytes.Contains(run, []byte("CPAR")) || bytes.Contains(run, made.ID[:4]) || bytes.Contains(run, make([]byte, 6))
+		header := bytes.Contains(run, []byte("CPAR")) || bytes.Contains(run, fixtures.ID[:4]) || bytes.Contains(run, make([]byte, 6))
 		if seen[string(run)] && !header {
 			return true
 		}
@@ -44,11 +44,11 @@ func shared(a, b []byte) bool {
 // generation.
 func TestStatesAreHedged(t *testing.T) {
 	for scheme := range kinds {
-		photos := made.Photos(35, 1)
+		photos := fixtures.Photos(35, 1)
 		photos[34].Keywords = nil // removing it changes no keyword
-		begun, _, _ := begin(t, scheme, profile.Paper, photos, made.Stuck{})
+		begun, _, _ := begin(t, scheme, profile.Paper, photos, fixtures.Stuck{})
 		begun.held()
-		one, other := made.Photos(2, 5), made.Photos(2, 6)
+		one, other := fixtures.Photos(2, 5), fixtures.Photos(2, 6)
 		other[1].Keywords = other[0].Keywords
 		fork := func(change func(s *state) *state) *state { return change(begun.fork()).held() }
 
@@ -91,7 +91,7 @@ func TestStatesAreHedged(t *testing.T) {
 // are encrypted with one key in different places.
 func TestBlocksOfOneStateAreHedged(t *testing.T) {
 	for scheme := range kinds {
-		s, _, _ := begin(t, scheme, profile.Paper, slices.Repeat(made.Photos(1, 1), 600), made.Stuck{})
+		s, _, _ := begin(t, scheme, profile.Paper, slices.Repeat(fixtures.Photos(1, 1), 600), fixtures.Stuck{})
 		b, err := s.read(s.vectors()[0])
 		if err != nil {
 			t.Fatal(err)
@@ -111,11 +111,11 @@ func TestBlocksOfOneStateAreHedged(t *testing.T) {
 
 // TestRequestsAreHedged: nor do requests for different photos.
 func TestRequestsAreHedged(t *testing.T) {
-	s, _, _ := begin(t, cpar.SchemeSealed, profile.Paper, made.Photos(20, 1), made.Stuck{})
+	s, _, _ := begin(t, cpar.SchemeSealed, profile.Paper, fixtures.Photos(20, 1), fixtures.Stuck{})
 	s.held()
-	_, a := s.ask(made.Photos(1, 9)[0])
-	_, same := s.ask(made.Photos(1, 9)[0])
-	_, b := s.ask(made.Photos(1, 8)[0])
+	_, a := s.ask(fixtures.Photos(1, 9)[0])
+	_, same := s.ask(fixtures.Photos(1, 9)[0])
+	_, b := s.ask(fixtures.Photos(1, 8)[0])
 	if !bytes.Equal(a.Opaque, same.Opaque) {
 		t.Error("the random numbers do not repeat: this test tests nothing")
 	}

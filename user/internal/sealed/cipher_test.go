@@ -16,8 +16,8 @@ import (
 	"cpar/internal/indexdir"
 	"cpar/internal/lattice"
 	"cpar/internal/wire"
+	"cpar/user/internal/fixtures"
 	"cpar/user/internal/index"
-	"cpar/user/internal/made"
 	"cpar/user/internal/rows"
 	"cpar/user/profile"
 	"cpar/user/vector"
@@ -33,9 +33,9 @@ type asked struct {
 
 // newAsked is an index of photos, in blocks of some width, that is held and can be
 // asked about others.
-func newAsked(t testing.TB, photos []made.Photo, block int) *asked {
+func newAsked(t testing.TB, photos []fixtures.Photo, block int) *asked {
 	t.Helper()
-	x, c := made.Index(t, cpar.SchemeSealed, profile.Paper, photos, rand.Reader)
+	x, c := fixtures.Index(t, cpar.SchemeSealed, profile.Paper, photos, rand.Reader)
 	var own *cipher
 	kind := Kind
 	kind.New = func(x *index.Index, q *rows.Quantiser, block int) (rows.Cipher, error) {
@@ -47,14 +47,14 @@ func newAsked(t testing.TB, photos []made.Photo, block int) *asked {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &asked{Builder: b, at: made.Write(t, made.Folder(t), x, b), cipher: own, t: t}
+	a := &asked{Builder: b, at: fixtures.Write(t, fixtures.Folder(t), x, b), cipher: own, t: t}
 	if err := b.HoldSome(map[cpar.SegmentKind][][]byte{cpar.SegmentKeywords: {a.at.Segment(cpar.SegmentKeywords)}}); err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func (a *asked) vector(p made.Photo) *vector.Vector {
+func (a *asked) vector(p fixtures.Photo) *vector.Vector {
 	a.t.Helper()
 	v, err := a.Profile.Vector(p.Vectors)
 	if err != nil {
@@ -95,7 +95,7 @@ func (a *asked) reply(r *lattice.Reply) *cpar.Reply {
 // twin in the clear.
 func TestScoresAreTheTwins(t *testing.T) {
 	for _, c := range []struct{ n, block int }{{1, 0}, {32, 0}, {33, 0}, {70, 64}, {20, 256}} {
-		n, a := c.n, newAsked(t, made.Photos(c.n, 1), c.block)
+		n, a := c.n, newAsked(t, fixtures.Photos(c.n, 1), c.block)
 		if perGroup := 4096 / cmp.Or(c.block, lattice.DefaultBlock); a.params.Records() != perGroup {
 			t.Fatalf("blocks of %d: %d records a group, want %d", c.block, a.params.Records(), perGroup)
 		}
@@ -104,7 +104,7 @@ func TestScoresAreTheTwins(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := a.cloud()
-		for _, photo := range made.Photos(3, 9) {
+		for _, photo := range fixtures.Photos(3, 9) {
 			v := a.vector(photo)
 			u, err := twin.(*rows.Twin).Request(v)
 			if err != nil {
@@ -128,10 +128,10 @@ func TestScoresAreTheTwins(t *testing.T) {
 // TestEveryAlteredScoreIsNoticed: whichever score a cloud alters, swaps,
 // replays or drops, the reply is refused.
 func TestEveryAlteredScoreIsNoticed(t *testing.T) {
-	photos := made.Photos(40, 1)
+	photos := fixtures.Photos(40, 1)
 	a := newAsked(t, photos, 0)
 	c := a.cloud()
-	v := a.vector(made.Photos(1, 9)[0])
+	v := a.vector(fixtures.Photos(1, 9)[0])
 	ask := func() (index.Reading, *lattice.Reply) {
 		t.Helper()
 		reading, q, err := a.Builder.Request(v, cpar.Params{Scheme: cpar.SchemeSealed, L: 5, Approx: 1000})
@@ -234,7 +234,7 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 // TestHintsAreOfOneGeneration: hints of the same index and key do not open in
 // another generation, even if a manifest were to name them, nor in another index.
 func TestHintsAreOfOneGeneration(t *testing.T) {
-	a := newAsked(t, made.Photos(3, 1), 0)
+	a := newAsked(t, fixtures.Photos(3, 1), 0)
 	hints := a.at.Segment(cpar.SegmentHints)
 	hold := func(b []byte) error { return a.cipher.Hold(cpar.SegmentHints, [][]byte{b}) }
 	if err := hold(hints); err != nil {
@@ -263,7 +263,7 @@ func TestHintsAreOfOneGeneration(t *testing.T) {
 // TestStateOfOtherParametersIsRefused: those that the profile does not give, and sums
 // that are no numbers modulo p.
 func TestStateOfOtherParametersIsRefused(t *testing.T) {
-	a := newAsked(t, made.Photos(3, 1), 0)
+	a := newAsked(t, fixtures.Photos(3, 1), 0)
 	for name, spoil := range map[string]func(s *cipher){
 		"another width":      func(s *cipher) { s.params.Dim++ },
 		"another norm":       func(s *cipher) { s.params.RecordNorm++ },
@@ -290,8 +290,8 @@ func reader(records int, cipher []byte) *wire.Reader {
 
 // BenchmarkScheme is what the owner's side costs besides package lattice.
 func BenchmarkScheme(b *testing.B) {
-	a := newAsked(b, made.Photos(640, 1), 0)
-	v := a.vector(made.Photos(1, 9)[0])
+	a := newAsked(b, fixtures.Photos(640, 1), 0)
+	v := a.vector(fixtures.Photos(1, 9)[0])
 	twin, err := a.Twin()
 	if err != nil {
 		b.Fatal(err)
