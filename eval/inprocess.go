@@ -35,11 +35,11 @@ func (f inProcess) AnnotateBatch(ctx context.Context, requests []*cpar.Request) 
 	return replies, stats, nil
 }
 
-// walk annotates one photo end to end, as cpar annotate does.
-func walk(ctx context.Context, x *device.Index, photo device.Photo, p cpar.Params) (*device.Annotated, error) {
+// walk annotates one photo end to end, as cpar annotate does, with so many keywords at most.
+func walk(ctx context.Context, x *device.Index, photo device.Photo, p cpar.Params, most int) (*device.Annotated, error) {
 	all, err := x.Annotate(ctx, []device.Photo{photo}, device.Walk{
 		Params:  func(*device.Index) (cpar.Params, error) { return p, nil },
-		Ranking: user.Ranking{Most: keywordsKept},
+		Ranking: user.Ranking{Most: most},
 	})
 	if err != nil {
 		return nil, err

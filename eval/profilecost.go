@@ -202,7 +202,7 @@ func (x *priced) ask(ctx context.Context, c *Corpus, round int) error {
 	if fromFile {
 		photo = device.File(c.TestItems[i].Path)
 	}
-	a, err := walk(ctx, x.index, photo, x.p)
+	a, err := walk(ctx, x.index, photo, x.p, keywordsKept)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,8 @@ type Sample struct {
 	Human []string `json:"human"`
 }
 
-// Samples are evenly spaced test images, so that nobody chose them.
+// Samples are evenly spaced test images, so that nobody chose them, with all words of
+// their neighbours, as in the paper's table of samples.
 type Samples struct {
 	Rows []Sample `json:"rows"`
 }
@@ -49,7 +50,7 @@ func MeasureSamples(ctx context.Context, s *Session, c *Corpus, _ user.Progress)
 			to *[]Word
 			p  cpar.Params
 		}{{&sample.CPAR, s.Builder.DefaultParams()}, {&sample.CAPIA, cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}}} {
-			a, err := walk(ctx, x, device.Extracted(sample.Name, c.Test[i].Vectors), part.p)
+			a, err := walk(ctx, x, device.Extracted(sample.Name, c.Test[i].Vectors), part.p, everyWord)
 			if err != nil {
 				return nil, err
 			}
@@ -75,7 +76,7 @@ func (c *Corpus) testName(i int) string {
 
 // Tables implements Result; correct words are in capitals.
 func (s *Samples) Tables() []Table {
-	t := Table{Name: "samples", Title: "Sample annotations; IN CAPITALS what a person said too", Columns: []string{"image", "cpar AP-10", "capia", "human"}}
+	t := Table{Name: "samples", Title: "Sample annotations, all words of the neighbours, the heaviest first; IN CAPITALS what a person said too", Columns: []string{"image", "cpar AP-10", "capia", "human"}}
 	for _, r := range s.Rows {
 		t.Rows = append(t.Rows, []string{r.Name, capitals(r.CPAR), capitals(r.CAPIA), strings.Join(r.Human, ", ")})
 	}

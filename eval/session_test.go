@@ -188,7 +188,7 @@ func TestKeywordsComeBack(t *testing.T) {
 	s := session(t, c, user.Options{})
 	for i, im := range c.Test {
 		for _, p := range []cpar.Params{s.Builder.DefaultParams(), {Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}} {
-			a, err := walk(t.Context(), s.opened(), device.Extracted("made", im.Vectors), p)
+			a, err := walk(t.Context(), s.opened(), device.Extracted("made", im.Vectors), p, keywordsKept)
 			if err != nil || !slices.Contains(words(a.Keywords[:2]), im.Keywords[0]) {
 				t.Errorf("image %d, %v: %v, %v; want %s", i, p.Scheme, a, err, im.Keywords[0])
 			}
