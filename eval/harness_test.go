@@ -40,7 +40,7 @@ func lab(t testing.TB, train, test int) *Lab {
 // the next run measures nothing that exists.
 func TestPlanAll(t *testing.T) {
 	t.Setenv("PATH", "") // no compiler, so no FLANN: TestMeasureFLANN has it
-	p := &Plan{Lab: lab(t, 120, 10), Runner: &step.Runner{Dir: t.TempDir(), Identity: "test " + Machine()}, N: 100, Most: 0, Few: 30, alpha: 0.05}
+	p := &Plan{Lab: lab(t, 120, 10), Runner: &step.Runner{Dir: t.TempDir(), Identity: "test " + Machine()}, N: 100, Most: 0, Few: 30, alpha: 0.05, Draws: 2}
 	measured, reused := map[string]int{}, map[string]int{}
 	p.Done = func(r step.Record, err error) {
 		switch {
@@ -61,7 +61,8 @@ func TestPlanAll(t *testing.T) {
 	// The kept steps, and what each depends on besides the collection.
 	steps := map[string]any{"sweep": nil, "corel5k": nil, "agreement": nil, "samples": nil, "alphagamma": nil, "pca": nil, "structures": nil,
 		"attacks": alone, "cost": 100, "letter": 30, "sealed": nil, "sealed-cost": 100, "sealed-growth": []int{100, 200},
-		"profiles": map[string]any{"N": 100, "Network": "", "Runtime": ""}, "profile-growth": []int{100, 200}}
+		"profiles": map[string]any{"N": 100, "Network": "", "Runtime": ""}, "profile-growth": []int{100, 200},
+		"draws-1": []any{alone, 1}, "draws-2": []any{alone, 2}}
 	for name, inputs := range steps {
 		if measured[name] != 1 || reused[name] != 0 {
 			t.Errorf("%s: measured %d times, reused %d times", name, measured[name], reused[name])
@@ -73,7 +74,7 @@ func TestPlanAll(t *testing.T) {
 	if len(measured) != len(steps) {
 		t.Errorf("measured %v", measured)
 	}
-	if Of[*Numbers](first) == nil || len(first.Steps) != len(steps) || len(first.Each) != len(Measurements())-2 {
+	if Of[*Numbers](first) == nil || len(first.Steps) != len(steps) || len(first.Each) != len(Measurements())-2 || len(Of[*Draws](first).Draws) != 2 {
 		t.Errorf("numbers %v, %d steps, %d results", Of[*Numbers](first), len(first.Steps), len(first.Each))
 	}
 	// Whatever shares an index comes first, and the index is dropped afterwards.

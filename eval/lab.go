@@ -30,6 +30,8 @@ type Lab struct {
 	// have its embeddings. Preprocessing and Runtime are as in network.OpenOptions.
 	Model, Preprocessing, Runtime string
 	Progress                      user.Progress
+	// Draw is the order of the images to index: 0 is the collection's own.
+	Draw int
 
 	corpus  *Corpus
 	network *network.Encoder
@@ -95,8 +97,17 @@ func (l *Lab) Network() (*network.Encoder, error) {
 	return l.network, nil
 }
 
-// Corpus returns the collection as it is, with features.
+// Corpus returns the collection as it is, with features, in the order of the draw.
 func (l *Lab) Corpus(ctx context.Context) (*Corpus, error) {
+	c, err := l.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.drawn(l.Draw), nil
+}
+
+// read returns it in its own order.
+func (l *Lab) read(ctx context.Context) (*Corpus, error) {
 	if l.corpus == nil {
 		network, err := l.Network()
 		if err != nil {
@@ -129,13 +140,13 @@ func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
 // Collection returns n images to index: the real training images, then augmented ones.
 // The test images are untouched.
 func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
-	c, err := l.Corpus(ctx)
+	c, err := l.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := *c
+	out := *c.drawn(l.Draw)
 	if n <= len(c.Train) {
-		out.Train, out.TrainItems = c.Train[:n], nil
+		out.Train, out.TrainItems = out.Train[:n], nil
 		return &out, nil
 	}
 	if missing := n - len(c.Train); len(l.extra) < missing {
@@ -155,7 +166,7 @@ func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 			l.extra = append(l.extra[:pixels:pixels], mixed...)
 		}
 	}
-	out.Train = append(append(make([]user.Image, 0, n), c.Train...), l.extra[:n-len(c.Train)]...)
+	out.Train = append(append(make([]user.Image, 0, n), out.Train...), l.extra[:n-len(c.Train)]...)
 	out.TrainItems = nil
 	return &out, nil
 }

@@ -29,6 +29,7 @@ func Measurements() []Measurement {
 		{Name: "pca", get: inCorpus(MeasurePCA), Short: "measure what PCA costs in accuracy"},
 		{Name: "sealed", Needs: NeedsSize, get: sealedSteps, Short: "measure what schemes sealed and local find and cost"},
 		{Name: "profiles", Needs: NeedsSize | NeedsModel, get: ofSize(MeasureProfiles), Short: "compare the profiles: what each finds and costs"},
+		{Name: "draws", Needs: NeedsModel | NeedsDraws, get: drawSteps, Short: "measure what is found, as mean and range over draws of key and order"},
 		{Name: "profile-growth", Needs: NeedsSize, get: profileGrowthStep, Short: "measure scheme sealed with short vectors, to a million"},
 		{Name: "structures", get: inCorpus(MeasureStructures), Short: "measure what each structure and search of an index finds"},
 		{Name: "corel5k", Needs: NeedsIndex, get: corel5kStep, Short: "measure annotation quality by the standard protocol"},
@@ -79,6 +80,7 @@ const (
 	NeedsMost                    // Plan.Most
 	NeedsModel                   // an image network, if there is one
 	NeedsFew                     // Plan.Few
+	NeedsDraws                   // Plan.Draws
 )
 
 // turn orders measurements so that large data are kept in memory no longer than needed:
@@ -103,6 +105,8 @@ type Plan struct {
 	Few int
 	// alpha is its α, 0 for the paper's: tests have no time for keys of 2,594 elements.
 	alpha float64
+	// Draws is the number of draws of key and order for measuring what is found.
+	Draws int
 	// Done, if not nil, is called after every step.
 	Done func(step.Record, error)
 }
@@ -204,6 +208,9 @@ func runStep[T any](ctx context.Context, r *run, name string, inputs any, measur
 	} else {
 		var digest string
 		if digest, err = r.Lab.Digest(ctx); err == nil {
+			if r.Lab.Draw != 0 {
+				digest += fmt.Sprintf(" in order %d", r.Lab.Draw)
+			}
 			x, record, err = step.Do(ctx, r.Runner, name, []any{digest, inputs}, measure)
 		}
 	}

@@ -55,15 +55,8 @@ func runProfile(ctx context.Context, c *Corpus, kind profile.Kind, progress user
 	defer s.Close()
 	r := &profileRun{owner: s.Builder, fit: round((s.whole - s.encryption).Seconds(), 1), truth: Keywords(c.Test),
 		near: map[string][][]rank.Neighbour{}, found: map[cpar.Search][][]rank.Neighbour{}, dims: map[string]int{}}
-	distances, err := s.plainDistances(ctx)
-	if err != nil {
+	if r.near["plain"], err = s.plainNearest(ctx, r.most()); err != nil {
 		return nil, err
-	}
-	train := s.keywords()
-	for _, row := range distances {
-		near := nearestOf(row, train, r.most())
-		byImage(near, s.Builder)
-		r.near["plain"] = append(r.near["plain"], near)
 	}
 	r.dims["plain"] = s.Builder.Profile().Dimensions() + len(s.Requests[0].KL)
 	l := r.most()
@@ -141,6 +134,21 @@ func (s *Session) plainDistances(ctx context.Context) ([][]float64, error) {
 		out[i] = row
 		return nil
 	})
+}
+
+// plainNearest returns the k nearest of every request by exact distances.
+func (s *Session) plainNearest(ctx context.Context, k int) ([][]rank.Neighbour, error) {
+	distances, err := s.plainDistances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	train := s.keywords()
+	out := make([][]rank.Neighbour, len(distances))
+	for i, row := range distances {
+		out[i] = nearestOf(row, train, k)
+		byImage(out[i], s.Builder)
+	}
+	return out, nil
 }
 
 // nearestOf returns the k records of least distance, ties by record.
@@ -251,15 +259,7 @@ func (r *profileRun) perPhoto() (f FoundKeywords, err error) {
 		if err != nil {
 			return f, err
 		}
-		right := 0
-		for i, list := range wordsOf(said) {
-			for _, w := range list {
-				if slices.Contains(r.truth[i], w) {
-					right++
-				}
-			}
-		}
-		*by.to = round(float64(right)/n, 3)
+		*by.to = round(foundWords(wordsOf(said), r.truth), 3)
 	}
 	return f, nil
 }

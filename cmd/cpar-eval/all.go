@@ -71,6 +71,7 @@ page of Markdown that links to it.`,
 	f.addSize(c)
 	f.addMost(c)
 	f.addFew(c, "few")
+	f.addDraws(c)
 	f.addModel(c)
 	f.addShow(c)
 	return c

@@ -19,10 +19,14 @@ import (
 	"cpar/internal/progress/bar"
 )
 
+// mostDraws bounds what takes a minute each.
+const mostDraws = 1000
+
 type flags struct {
 	data, cache, out string
 	publish, docs    string
 	n, most, few     int
+	draw, draws      int
 	asJSON, anyBuild bool
 	// Of an image network.
 	model, preprocessing, runtime string
@@ -32,6 +36,7 @@ func (f *flags) add(c *cobra.Command, out string) {
 	c.Flags().StringVar(&f.data, "data", "", "`folder` of the collection (required)")
 	c.Flags().StringVar(&f.cache, "cache", filepath.Join("results", "features"), "`folder` that keeps features between runs; empty for none")
 	c.Flags().StringVar(&f.out, "out", out, "`folder` that keeps results between runs; empty for none")
+	c.Flags().IntVar(&f.draw, "draw", eval.DefaultDraw, "the order of the collection that an index is built from, by number; 0 is its own")
 	c.Flags().BoolVar(&f.anyBuild, "any-build", false, "also accept kept results of another build of this program or another machine")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON instead of text")
 	c.Args = func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) }
@@ -49,6 +54,10 @@ func (f *flags) addFew(c *cobra.Command, name string) {
 
 func (f *flags) addMost(c *cobra.Command) {
 	c.Flags().IntVar(&f.most, "most", eval.DefaultMost, "images in the largest index of scaling")
+}
+
+func (f *flags) addDraws(c *cobra.Command) {
+	c.Flags().IntVar(&f.draws, "draws", eval.DefaultDraws, "draws of key and order that figures of quality are the mean and range of")
 }
 
 // addShow adds flags for commands that write a report.
@@ -77,19 +86,25 @@ func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
 			return nil, fmt.Errorf("%w: %s %d; 0 to %d are possible", cpar.ErrInput, size.flag, size.n, cpar.MaxRecords)
 		}
 	}
+	if f.draw < 0 {
+		return nil, fmt.Errorf("%w: --draw %d; 0 is the least", cpar.ErrInput, f.draw)
+	}
+	if c := cmd.Flags().Lookup("draws"); c != nil && (f.draws < 1 || f.draws > mostDraws) {
+		return nil, fmt.Errorf("%w: --draws %d; 1 to %d are possible", cpar.ErrInput, f.draws, mostDraws)
+	}
 	identity, err := eval.Identity()
 	if err != nil {
 		return nil, err
 	}
 	lab := &eval.Lab{Data: f.data, Cache: f.cache, Progress: bar.On(cmd.ErrOrStderr()),
-		Model: f.model, Preprocessing: f.preprocessing, Runtime: f.runtime}
+		Model: f.model, Preprocessing: f.preprocessing, Runtime: f.runtime, Draw: f.draw}
 	if _, err := lab.Network(); err != nil { // fail early, not after minutes
 		return nil, err
 	}
 	return &eval.Plan{
 		Lab:    lab,
 		Runner: &step.Runner{Dir: f.out, Identity: identity, AnyIdentity: f.anyBuild},
-		N:      f.n, Most: f.most, Few: f.few,
+		N:      f.n, Most: f.most, Few: f.few, Draws: f.draws,
 	}, nil
 }
 

@@ -31,7 +31,7 @@ func invoke(t *testing.T, args ...string) (string, error) {
 }
 
 // The measuring commands, each with its flags besides those of all of them.
-var measuring = map[string]string{"agreement": "", "all": "few model most n", "alphagamma": "", "attacks": "model", "letter": "n", "corel5k": "", "cost": "n", "flann": "",
+var measuring = map[string]string{"agreement": "", "all": "draws few model most n", "alphagamma": "", "attacks": "model", "corel5k": "", "cost": "n", "draws": "draws model", "flann": "", "letter": "n",
 	"numbers": "n", "pca": "", "profile-growth": "n", "profiles": "model n", "recall": "", "samples": "", "scaling": "most", "sealed": "n", "speedup": "",
 	"structures": "", "tradeoff": ""}
 
@@ -48,7 +48,7 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		var has []string
-		for _, flag := range []string{"few", "model", "most", "n"} {
+		for _, flag := range []string{"draws", "few", "model", "most", "n"} {
 			if c.Flags().Lookup(flag) != nil {
 				has = append(has, flag)
 			}
@@ -68,6 +68,11 @@ func TestCommands(t *testing.T) {
 	}
 	if _, err := invoke(t, "cost", "--data", ".", "--n", "-1"); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "--n -1; 0 to ") {
 		t.Errorf("a size below 0: %v", err)
+	}
+	for _, flag := range []string{"--draws", "--draw"} {
+		if _, err := invoke(t, "draws", "--data", ".", flag, "-1"); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), flag+" -1; ") {
+			t.Errorf("%s below 0: %v", flag, err)
+		}
 	}
 	for _, name := range []string{"all", "report"} {
 		if _, err := invoke(t, name, "--data", ".", "--out", ""); exitcode.Of(err) != exitcode.Usage || !strings.Contains(hint.Of(err), "--out") {

@@ -56,6 +56,9 @@ func one(m eval.Measurement, v eval.View) *cobra.Command {
 	if m.Needs&eval.NeedsModel != 0 {
 		f.addModel(c)
 	}
+	if m.Needs&eval.NeedsDraws != 0 {
+		f.addDraws(c)
+	}
 	if m.Needs&eval.NeedsMost != 0 {
 		f.addMost(c)
 	}
