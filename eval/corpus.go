@@ -57,6 +57,12 @@ func LoadCorpus(ctx context.Context, dir, cacheDir string, network *network.Enco
 	if len(train) == 0 || len(test) == 0 {
 		return nil, fmt.Errorf("reading the collection: %w: %d images to index and %d to test; both are needed", cpar.ErrInput, len(train), len(test))
 	}
+	return corpusOf(ctx, train, test, cacheDir, network, progress)
+}
+
+// corpusOf reads the images of a collection that is divided.
+func corpusOf(ctx context.Context, train, test []dataset.Item, cacheDir string, network *network.Encoder, progress user.Progress) (*Corpus, error) {
+	var err error
 	opt := user.ReadOptions{Progress: progress, Network: network}
 	if cacheDir != "" {
 		if opt.Cache, err = feature.OpenCache(cacheDir); err != nil {
