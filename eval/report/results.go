@@ -2,9 +2,11 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,7 +63,7 @@ func resultsPage(path, link string) ([]byte, error) {
 	t, err := template.New("results").Funcs(template.FuncMap{
 		"by": by, "cell": f.cell, "csv": f.markdown, "files": f.files, "have": f.have, "home": f.home, "interval": f.interval, "link": func() string { return link },
 		"machine": func() string { return string(bytes.TrimSpace(machine)) }, "over": func(a, b float64) string { return figures.Digits(a / b) },
-		"plot": f.plot, "span": f.span, "thousands": thousands, "words": func(x ...string) []string { return x },
+		"plot": f.plot, "scheme": schemeName, "span": f.span, "thousands": thousands, "times": f.times, "words": func(x ...string) []string { return x },
 	}).Parse(resultsSource)
 	if err != nil {
 		return nil, err
@@ -69,6 +71,23 @@ func resultsPage(path, link string) ([]byte, error) {
 	var page bytes.Buffer
 	err = t.Execute(&page, paper.Values())
 	return page.Bytes(), err
+}
+
+// times returns, with two digits, how many of the milliseconds in a cell so many seconds are.
+func (f *folder) times(seconds float64, table, column string, where ...string) (string, error) {
+	x, err := f.numbers(table, column, where)
+	if err != nil || len(x) != 1 {
+		return notMeasured, err
+	}
+	ratio := seconds * 1e3 / x[0]
+	unit := math.Pow10(int(math.Floor(math.Log10(ratio))) - 1)
+	return thousands(int(math.Round(ratio/unit) * unit)), nil
+}
+
+// schemeName names a search as a page does.
+func schemeName(search string) string {
+	name := map[string]string{"plain": "in the clear", "cpar@10": "`cpar` AP-10, Algorithm 1", "cpar-rank@10": "`cpar` AP-10, by rank", "ivf@10": "inverted file, AP-10"}[search]
+	return cmp.Or(name, "`"+search+"`")
 }
 
 // thousands formats 20000 as 20,000, and leaves anything but integers unchanged.

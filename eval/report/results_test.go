@@ -74,6 +74,29 @@ func TestResultsOfLittle(t *testing.T) {
 	}
 }
 
+// Where draws were measured, quality is theirs, with its range.
+func TestResultsOfDraws(t *testing.T) {
+	columns := "profile,ranker,scheme,P %,low,high,R %,low,high,N+,low,high,words found,low,high\n"
+	dir := tablesOf(t, map[string]string{
+		"draws.csv":        columns + "network,calibrated,sealed,34.1,33.2,35,52,51.1,52.4,192,188,195,2.4,2.3,2.5\n",
+		"draws-recall.csv": "search,related by,requests\ncapia,one word,50\n",
+		"cost.csv":         "search,AP,ms,MB read,visits,of stream speed,speedup,visits allow,memory leaves\ncapia,,10,215,30000,1.1,1,1,\n",
+	})
+	page, err := resultsPage(dir, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| `network`, calibrated | `sealed` | 34.1 (33.2 to 35) | 52 (51.1 to 52.4) | 192 (188 to 195) | 2.4 (2.3 to 2.5) |\n\nPublished",
+		"| `paper`, the paper's W_t | inverted file, AP-10 | not measured |", "| capia | one word | 50 |", "22,000 times faster here"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(string(page), "| in the clear | `capia` |") {
+		t.Error("the page has quality twice")
+	}
+}
+
 // Values come from the selected rows.
 func TestFolder(t *testing.T) {
 	f := &folder{path: tablesOf(t, map[string]string{"x.csv": "a,b,value,low,high\n1,p,0.30,0.1,0.5\n2,p,10,9,11\n2,q,9,8,10\n", "bad.csv": "a\nb,c\n", "words.csv": "a\nword\n"})}

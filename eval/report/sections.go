@@ -62,8 +62,10 @@ func (b *builder) section(x eval.Result) section {
 		s.Title, s.Text = "Which structure, searched how", []template.HTML{prose("The share of the ten nearest that is found, by structure of the index and by search; in the clear, where the same records are visited as in the encrypted search. The paper's forest splits the original space, holds a record at every node and is searched by Algorithm 1 (depth). The inverted file is scheme ivf. How a forest is split, and the number of lists, were chosen by this table.")}
 	case *eval.Corel5kBeside:
 		s.Title, s.Text = "The standard protocol", []template.HTML{prose("Five keywords an image, on the standard split of Corel-5k. The published methods learn distances, weights or more features; the features here are the paper's. JEC is the nearest relative: distances of colour, texture and Haar features, summed.")}
+	case *eval.Draws:
+		s.Title, s.Text = "What is found, over draws", []template.HTML{prose("Every index is a draw: of the secret that profile paper is projected by, and of the order of the collection, which folds of cross-validation and calibration follow. Each draw here has another order and another key, set up, encrypted and asked as by the command line. Values are means, with the least and the greatest behind them: differences smaller than the range are none.")}
 	case *eval.Samples:
-		s.Title, s.Tables, s.Samples, s.Text = "Some annotations", nil, samples(x, b.data), []template.HTML{prose("Evenly spaced test images; nobody chose them. Five keywords each, heaviest first; <u>underlined</u> are words that a person gave too.")}
+		s.Title, s.Tables, s.Samples, s.Text = "Some annotations", nil, samples(x, b.data), []template.HTML{prose("Evenly spaced test images; nobody chose them. All words of the ten neighbours, heaviest first, as the paper shows them; <u>underlined</u> are words that a person gave too.")}
 	case *eval.FLANN:
 		s.Title, s.Text = "Beside FLANN", flannText(x)
 	case *eval.Scaling:
