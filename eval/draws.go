@@ -173,7 +173,7 @@ func fitProfile(ctx context.Context, c *Corpus, kind profile.Kind, progress user
 // drawProfile sets an index up as cpar build does, and finds the neighbours of every test
 // image by every search.
 func drawProfile(ctx context.Context, c *Corpus, fit *profile.Fitted, searches []string, progress user.Progress) (*profileRun, error) {
-	s, err := OpenSession(ctx, c, user.Options{Fitted: fit, Ranker: rank.KindCalibrated, Progress: progress})
+	s, err := OpenSession(ctx, c, user.Options{WithLists: true, Fitted: fit, Ranker: rank.KindCalibrated, Progress: progress})
 	if err != nil {
 		return nil, err
 	}
