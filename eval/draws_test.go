@@ -81,6 +81,10 @@ func TestDrawsTables(t *testing.T) {
 	if want := []string{"cpar@10", "one word", "50", "30", "10", "40", "60", "20", "80"}; !slices.Equal(tables[1].Rows[3], want) {
 		t.Errorf("%q, want %q", tables[1].Rows[3], want)
 	}
+	same := spread{22.35, 22.35, 22.35}
+	if got := rangeOf(slices.Repeat([]float64{22.35}, 9)); got != same {
+		t.Errorf("of equal values: %v", got)
+	}
 	for _, table := range tables {
 		for _, row := range table.Rows {
 			if len(row) != len(table.Columns) {

@@ -8,8 +8,9 @@ import (
 // A spread is the mean of some values, or their median, and a range around it.
 type spread struct{ mid, low, high float64 }
 
-// rangeOf is the mean, the least and the greatest.
-func rangeOf(x []float64) spread { return spread{mean(x), slices.Min(x), slices.Max(x)} }
+// rangeOf is the mean, the least and the greatest. The mean of equal values is their value,
+// to the last digit shown.
+func rangeOf(x []float64) spread { return spread{round(mean(x), 6), slices.Min(x), slices.Max(x)} }
 
 // quantilesOf is the median, and what 5 and 95 % are below.
 func quantilesOf(x []float64) spread {
