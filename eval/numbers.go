@@ -78,7 +78,7 @@ func CollectNumbers(p *paper.Paper, c *Cost, a *AlphaGamma, loss *PCALoss) *Numb
 		"forest_encrypt": {c.Build.Encrypt / 60, fmt.Sprintf("%s s, vectors, planes and keywords, all cores", num(c.Build.Encrypt, 1))},
 		"request_time":   {c.Request.Features + c.Request.Encrypt, fmt.Sprintf("features %s ms, encryption %s ms, one core", num(c.Request.Features, 1), num(c.Request.Encrypt, 1))},
 		"selection":      {c.Request.Select, "decryption and ranking"},
-		"request_bytes":  {float64(c.Request.Bytes) / 1e3, fmt.Sprintf("vector %d B, order %d B, the rest a header; pruning would add %d B", c.Request.Vector, c.Request.Order, c.Request.Planes)},
+		"request_bytes":  {float64(c.Request.Bytes) / 1e3, fmt.Sprintf("vector %d B, order %d B, the rest a header; of the paper's 80, 48 are C(H_s), which only pruning needs here: %d B more", c.Request.Vector, c.Request.Order, c.Request.Planes)},
 		"reply_bytes":    {float64(c.Request.Reply), "ten records with their distances, and all their keywords padded to one length"},
 		"split_fields":   {float64(c.Build.Fields), "all fields that ten trees split; nothing bounds them here"},
 	}

@@ -93,6 +93,7 @@ func TestErratumLine14PathPopReturnsTheRoot(t *testing.T) {
 	var found [2]int
 	for i, printed := range []Printed{{PushAfterChild: true}, {}} {
 		s := system(t, printed)
+		s.cloud.Trees = s.cloud.Trees[:2] // of ten, the first ways down use the visits up
 		for _, image := range s.requests {
 			_, clear, m := s.ask(t, image, Search{L: smallL, AP: 0.2})
 			s.cloud.printed = Printed{}
@@ -106,7 +107,7 @@ func TestErratumLine14PathPopReturnsTheRoot(t *testing.T) {
 		}
 	}
 	t.Logf("of %d nearest, AP-20 finds %d as printed, %d corrected", smallL*12, found[0], found[1])
-	if found[0] >= found[1] {
+	if found[0] > found[1]*3/4 {
 		t.Error("the root may as well come first")
 	}
 }
