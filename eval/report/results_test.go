@@ -87,7 +87,7 @@ func TestResultsOfDraws(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"| `network`, calibrated | `sealed` | 34.1 (33.2 to 35) | 52 (51.1 to 52.4) | 192 (188 to 195) | 2.4 (2.3 to 2.5) |\n\nPublished",
-		"| `paper`, the paper's W_t | inverted file, AP-10 | not measured |", "| capia | one word | 50 |", "22,000 times faster here"} {
+		"| `paper`, the paper's W_t | `ivf` AP-10 | not measured |", "| capia | one word | 50 |", "22,000 times faster here"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q", want)
 		}

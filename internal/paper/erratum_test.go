@@ -69,7 +69,7 @@ func TestErratumTwelveGaborResponsesAreNot256(t *testing.T) {
 	if gabor%responses == 0 {
 		t.Error("256 values can come of twelve responses")
 	}
-	if 2*48+2*256+2*128 != int(Values().Number("m_l1").Value) {
+	if int(Values().Number("m_l1").Value) != 2*48+2*256+2*128 {
 		t.Error("m_L1 leaves no room for 256")
 	}
 }
