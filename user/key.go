@@ -9,6 +9,7 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/user/internal/seed"
+	"cpar/user/vault"
 )
 
 // A Key is everything secret that an owner has: one 32-byte seed, from which
@@ -33,6 +34,12 @@ func NewKey(allow ...cpar.Scheme) *Key {
 func (k *Key) Fingerprint() string {
 	f := k.secret.Derive("fingerprint")
 	return hex.EncodeToString(f[:16])
+}
+
+// Vault opens a folder in which something is kept at home, encrypted with the key
+// (package vault).
+func (k *Key) Vault(dir string, limit int64) (*vault.Vault, error) {
+	return vault.Open(dir, k.secret.Derive("vault"), limit)
 }
 
 // Policy are the schemes that may be used with the key.

@@ -1,0 +1,210 @@
+package vault
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/user/internal/box"
+)
+
+// A Log is a file of encrypted records that grows at its end. Several processes may
+// append to it.
+//
+//	batches: length (4) ‖ sealed(records: length (4) ‖ record)
+//
+// A batch that a crash cut short is the last one; it counts as never written.
+type Log struct {
+	vault *Vault
+	path  string
+	bound []byte
+}
+
+// maxBatch bounds what is read at once of a file that may be damaged.
+const maxBatch = 64 << 20
+
+// Log opens a log by its name. Its file is made by the first Append.
+func (v *Vault) Log(name string) (*Log, error) {
+	d := v.names.Derive("log", []byte(name))
+	dir := filepath.Join(v.dir, "logs")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("opening a log: %w: %w", cpar.ErrStorage, err)
+	}
+	return &Log{v, filepath.Join(dir, hex.EncodeToString(d[:])), binding("log", []byte(name))}, nil
+}
+
+// All yields the records in the order of writing. A batch that is damaged, and not the
+// last, is an error, after which the rest follows.
+func (l *Log) All() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		f, err := os.Open(l.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			yield(nil, l.failed("reading", err))
+			return
+		}
+		defer f.Close()
+		r := bufio.NewReaderSize(f, 1<<20)
+		for {
+			sealed, err := readBatch(r)
+			if err != nil {
+				return // the end, or a batch cut short
+			}
+			plain, err := l.vault.box.Open(sealed, l.bound)
+			if err != nil {
+				if _, end := r.Peek(1); end != nil {
+					return
+				}
+				err = fmt.Errorf("reading a log: %w: %w", cpar.ErrCorrupt, err)
+			}
+			if !yieldBatch(plain, err, yield) {
+				return
+			}
+		}
+	}
+}
+
+func yieldBatch(plain []byte, err error, yield func([]byte, error) bool) bool {
+	if err != nil {
+		return yield(nil, err)
+	}
+	for len(plain) >= 4 {
+		n := int(binary.LittleEndian.Uint32(plain))
+		if !yield(plain[4:4+n:4+n], nil) { // sealed by us, so the lengths fit
+			return false
+		}
+		plain = plain[4+n:]
+	}
+	return true
+}
+
+// readBatch reads one sealed batch.
+func readBatch(r io.Reader) ([]byte, error) {
+	n, err := readLength(r)
+	if err != nil {
+		return nil, err
+	}
+	sealed := make([]byte, n)
+	_, err = io.ReadFull(r, sealed)
+	return sealed, err
+}
+
+func readLength(r io.Reader) (int, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, err
+	}
+	n := int(binary.LittleEndian.Uint32(head[:]))
+	if n < box.Overhead || n > maxBatch {
+		return 0, io.ErrUnexpectedEOF // zeros, as a crash leaves them
+	}
+	return n, nil
+}
+
+// Append writes records as one batch, synced to the disk, all or none.
+func (l *Log) Append(records ...[]byte) error {
+	batch := l.batch(records)
+	if len(batch) > maxBatch {
+		return fmt.Errorf("writing a log: %w: %d bytes at once", cpar.ErrInput, len(batch))
+	}
+	return l.locked(func() error {
+		f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		end, err := l.end(f)
+		if err == nil {
+			err = f.Truncate(end)
+		}
+		if err == nil {
+			_, err = f.WriteAt(batch, end)
+		}
+		if err == nil {
+			err = f.Sync()
+		}
+		if err == nil && end == 0 {
+			err = durable.OS.SyncDir(filepath.Dir(l.path))
+		}
+		return err
+	})
+}
+
+func (l *Log) batch(records [][]byte) []byte {
+	var plain []byte
+	for _, r := range records {
+		plain = binary.LittleEndian.AppendUint32(plain, uint32(len(r)))
+		plain = append(plain, r...)
+	}
+	sealed := l.vault.seal(plain, l.bound)
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(sealed))), sealed...)
+}
+
+// end is where the last whole batch ends. Only that one may be torn, so only that one
+// is opened.
+func (l *Log) end(f *os.File) (int64, error) {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, err
+	}
+	at, last := int64(0), int64(0)
+	for at < size {
+		n, err := readLength(io.NewSectionReader(f, at, size-at))
+		if err != nil || at+4+int64(n) > size {
+			return at, nil
+		}
+		last, at = at, at+4+int64(n)
+	}
+	if size == 0 {
+		return 0, nil
+	}
+	sealed, err := readBatch(io.NewSectionReader(f, last, size-last))
+	if err != nil {
+		return 0, err
+	}
+	if _, err := l.vault.box.Open(sealed, l.bound); err != nil {
+		return last, nil
+	}
+	return at, nil
+}
+
+// Replace puts other records in the place of all, in one step.
+func (l *Log) Replace(records [][]byte) error {
+	return l.locked(func() error {
+		var all []byte
+		for _, r := range records {
+			all = append(all, l.batch([][]byte{r})...)
+		}
+		return durable.WriteFile(l.path, all, 0o600)
+	})
+}
+
+// locked works on the file while no other process does.
+func (l *Log) locked(work func() error) error {
+	lock := flock.New(l.path+".lock", flock.SetPermissions(0o600))
+	if err := lock.Lock(); err != nil {
+		return l.failed("locking", err)
+	}
+	defer lock.Close()
+	if err := work(); err != nil {
+		return l.failed("writing", err)
+	}
+	return nil
+}
+
+func (l *Log) failed(what string, err error) error {
+	return fmt.Errorf("%s a log: %w: %w", what, cpar.ErrStorage, err)
+}
