@@ -10,6 +10,7 @@ import (
 	"cpar/kdforest"
 	"cpar/user/distance"
 	"cpar/user/embed"
+	"cpar/user/feature"
 	"cpar/user/profile"
 	"cpar/user/vector"
 )
@@ -164,5 +165,14 @@ func TestErratumFewRequestsInflateRecall(t *testing.T) {
 	t.Logf("%.1f %% of %d requests, median %.1f %% of 50", every, requests, median(few))
 	if median(few) < every+8 {
 		t.Errorf("%.1f %% of %d requests, median %.1f %% of 50: they inflate nothing", every, requests, median(few))
+	}
+}
+
+// Erratum: three scales and four orientations make twelve responses, and 256 values are no
+// multiple of twelve. Four orientations of 64 blocks are, as here: scales are averaged.
+func TestErratumTwelveGaborResponsesAreNot256(t *testing.T) {
+	const responses, orientations = 3 * 4, 4
+	if feature.GaborDim%responses == 0 || feature.GaborDim%orientations != 0 {
+		t.Errorf("%d values", feature.GaborDim)
 	}
 }

@@ -49,10 +49,9 @@ func TestErratumEq2WorksForASmallKey(t *testing.T) {
 	}
 }
 
-// run searches in the clear with a printed line and without, and returns both.
-func run(t *testing.T, printed Printed, how Search) (with, without *Reply, err error) {
+// twin compares the first request in the clear.
+func (s small) twin(t *testing.T) (Comparer, *Memory) {
 	t.Helper()
-	s := system(t, printed)
 	_, m, err := s.user.Request(s.requests[0])
 	if err != nil {
 		t.Fatal(err)
@@ -61,6 +60,14 @@ func run(t *testing.T, printed Printed, how Search) (with, without *Reply, err e
 	if err != nil {
 		t.Fatal(err)
 	}
+	return twin, m
+}
+
+// run searches in the clear with a printed line and without, and returns both.
+func run(t *testing.T, printed Printed, how Search) (with, without *Reply, err error) {
+	t.Helper()
+	s := system(t, printed)
+	twin, m := s.twin(t)
 	with, err = s.cloud.Search(twin, how)
 	s.cloud.printed = Printed{}
 	return with, s.inTheClear(t, m, how), err
@@ -138,14 +145,7 @@ func TestErratumLine25PrunesUnfilledQueue(t *testing.T) {
 	var got [2]int
 	for i, printed := range []Printed{{UnfilledPrunes: true}, {}} {
 		s := system(t, printed)
-		_, m, err := s.user.Request(s.requests[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		twin, err := s.user.Twin(s.cloud, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		twin, _ := s.twin(t)
 		s.cloud.Trees = s.cloud.Trees[:1]
 		r, err := s.cloud.Search(farPlanes{twin}, Search{L: 40, AP: 1})
 		if err != nil {
@@ -211,6 +211,16 @@ func TestErratumOneFieldForTwoVectors(t *testing.T) {
 	images := photos(3, smallN, smallM, smallBins)
 	if _, _, err := Setup(t.Context(), images, Options{OneKey: true, Printed: Printed{OneField: true}}, nil); err == nil {
 		t.Error("every field of V_L1 is a bin of V_KL")
+	}
+}
+
+// Here one s_i counts through both: the levels first, then the bins.
+func TestPlanesOfBinsAreInTheDivergence(t *testing.T) {
+	u := system(t, Printed{}).user
+	for s, want := range map[int][2]int{0: {0, none}, smallM - 1: {(smallM - 1) % u.L1.M, none}, smallM: {none, 0}, smallM + smallBins - 1: {none, smallBins - 1}} {
+		if l1, kl := u.fields(s); l1 != want[0] || kl != want[1] {
+			t.Errorf("field %d is coordinate %d and bin %d, want %v", s, l1, kl, want)
+		}
 	}
 }
 

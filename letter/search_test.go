@@ -18,6 +18,10 @@ func TestEncryptedSearchIsItsTwin(t *testing.T) {
 			if !slices.Equal(got.Stats.Order, want.Stats.Order) {
 				t.Fatalf("AP %g visits %v, in the clear %v", ap, got.Stats.Order, want.Stats.Order)
 			}
+			// Line 17 stops behind the first path that passes AP-X.
+			if n := float64(got.Stats.Visited); ap < 1 && (n <= ap*smallN || n > ap*smallN+smallN/4) {
+				t.Errorf("AP %g visits %g of %d", ap, n, smallN)
+			}
 			for i, x := range got.Images {
 				places++
 				if x == want.Images[i] {

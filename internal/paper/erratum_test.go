@@ -61,15 +61,3 @@ func TestErratumForestTakesNeitherTime(t *testing.T) {
 	near(t, "a hyperplane a node", build+minutes(n*vector+10*n/2*(plane+ope)), 96.8, 0.05)
 	near(t, "a hyperplane an image", build+minutes(n*(vector+plane)+10*n/2*ope), 23.8, 0.05)
 }
-
-// Three scales and four orientations make twelve responses, and 256 values are no multiple
-// of twelve. Four orientations of 64 blocks are, as here: scales are averaged.
-func TestErratumTwelveGaborResponsesAreNot256(t *testing.T) {
-	const gabor, responses = 256, 3 * 4
-	if gabor%responses == 0 {
-		t.Error("256 values can come of twelve responses")
-	}
-	if int(Values().Number("m_l1").Value) != 2*48+2*256+2*128 {
-		t.Error("m_L1 leaves no room for 256")
-	}
-}
