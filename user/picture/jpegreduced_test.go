@@ -126,8 +126,9 @@ func TestCellsOfOthersFiles(t *testing.T) {
 // pixels are clipped, their mean is not that of the coefficients.
 func unclipped(t *testing.T, data []byte) {
 	t.Helper()
-	for marker, body := range jpegSegments(data) {
-		for marker == 0xdb && len(body) >= 65 {
+	for segment := range jpegSegments(data) {
+		body := segment.body
+		for segment.marker == 0xdb && len(body) >= 65 {
 			for i := range 64 {
 				body[1+i] = 1
 			}

@@ -45,17 +45,24 @@ func readOrientation(format string, data []byte) orientation {
 
 // jpegExif returns the TIFF block in the first Exif segment before the scan.
 func jpegExif(data []byte) []byte {
-	for marker, segment := range jpegSegments(data) {
-		if body, ok := bytes.CutPrefix(segment, []byte("Exif\x00\x00")); ok && marker == 0xe1 {
+	for segment := range jpegSegments(data) {
+		if body, ok := bytes.CutPrefix(segment.body, []byte("Exif\x00\x00")); ok && segment.marker == 0xe1 {
 			return body
 		}
 	}
 	return nil
 }
 
+// A jpegSegment is a marker segment; the next one begins at end.
+type jpegSegment struct {
+	marker byte
+	body   []byte
+	end    int
+}
+
 // jpegSegments yields the marker segments before the first scan.
-func jpegSegments(data []byte) iter.Seq2[byte, []byte] {
-	return func(yield func(byte, []byte) bool) {
+func jpegSegments(data []byte) iter.Seq[jpegSegment] {
+	return func(yield func(jpegSegment) bool) {
 		for i := 2; i+4 <= len(data); {
 			if data[i] != 0xff {
 				return
@@ -76,10 +83,11 @@ func jpegSegments(data []byte) iter.Seq2[byte, []byte] {
 			if n < 2 || i+2+n > len(data) {
 				return
 			}
-			if !yield(marker, data[i+4:i+2+n]) {
+			end := i + 2 + n
+			if !yield(jpegSegment{marker, data[i+4 : end], end}) {
 				return
 			}
-			i += 2 + n
+			i = end
 		}
 	}
 }
