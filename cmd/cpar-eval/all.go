@@ -56,7 +56,7 @@ page of Markdown that links to it.`,
 			p.Done = lines(cmd.ErrOrStderr())
 			results, failed := p.All(cmd.Context())
 			if cmd.Context().Err() != nil {
-				return hint.Add(errInterrupted, "finished steps are kept in %s: run the same command to continue", f.out)
+				return hint.Add(exitcode.ErrInterrupted, "finished steps are kept in %s: run the same command to continue", f.out)
 			}
 			if err := write(cmd, &f, results); err != nil {
 				return err

@@ -132,7 +132,6 @@ func printJSON(w io.Writer, x any) error {
 }
 
 var (
-	errPartly      = errors.New("some steps failed")
-	errInterrupted = errors.New("interrupted")
-	errNoOut       = hint.Add(exitcode.UsageError(errors.New("no folder for results was named")), "pass --out FOLDER")
+	errPartly = errors.New("some steps failed")
+	errNoOut  = hint.Add(exitcode.UsageError(errors.New("no folder for results was named")), "pass --out FOLDER")
 )

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/internal/exitcode"
+	"cpar/internal/stdout"
+	"cpar/internal/version"
 )
 
 const long = `cpar-eval measures CPAR on an annotated collection, as the paper does.
@@ -30,14 +32,17 @@ TC-12): the 50 images that the paper asked for are not known. Features are kept
 between runs (--cache), and with --out so are results: an interrupted run continues
 where it stopped.
 
-Exit codes are those of cpar.`
+`
 
 func main() { os.Exit(run()) }
 
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	return exitcode.Report(os.Stderr, "cpar-eval", execute(ctx, rootCommand()))
+	out := stdout.New(os.Stdout)
+	root := rootCommand()
+	root.SetOut(out)
+	return exitcode.Report(os.Stderr, "cpar-eval", out.End(execute(ctx, root)))
 }
 
 // execute runs a command. It reports the end of ctx as an interruption, not as a failure
@@ -45,16 +50,17 @@ func run() int {
 func execute(ctx context.Context, root *cobra.Command) error {
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return errInterrupted
+		return exitcode.ErrInterrupted
 	}
 	return err
 }
 
 func rootCommand() *cobra.Command {
-	root := &cobra.Command{Use: "cpar-eval", Short: "measure CPAR on an annotated collection", Long: long,
+	root := &cobra.Command{Use: "cpar-eval", Short: "measure CPAR on an annotated collection", Long: long + exitcode.Line(),
 		SilenceUsage: true, SilenceErrors: true}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
 	root.AddCommand(allCommand(), reportCommand(), resultsCommand())
 	root.AddCommand(oneCommands()...)
+	version.Add(root)
 	return root
 }

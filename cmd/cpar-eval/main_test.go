@@ -38,7 +38,7 @@ var measuring = map[string]string{"agreement": "", "all": "draws few model most 
 // Every measurement is available separately, as JSON, and requires a collection.
 func TestCommands(t *testing.T) {
 	for _, c := range rootCommand().Commands() {
-		if _, ok := measuring[c.Name()]; !ok && c.Name() != "report" && c.Name() != "results" {
+		if _, ok := measuring[c.Name()]; !ok && c.Name() != "report" && c.Name() != "results" && c.Name() != "version" {
 			t.Errorf("%s: an unexpected command", c.Name())
 		}
 	}
@@ -96,7 +96,7 @@ func TestInterrupted(t *testing.T) {
 		root.SetOut(io.Discard)
 		root.SetErr(io.Discard)
 		root.SetArgs([]string{name, "--data", collection(t, 3), "--cache", "", "--out", t.TempDir()})
-		if err := execute(ctx, root); !errors.Is(err, errInterrupted) || err.Error() != "interrupted" {
+		if err := execute(ctx, root); !errors.Is(err, exitcode.ErrInterrupted) || err.Error() != "interrupted" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

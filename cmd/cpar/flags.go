@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -54,19 +52,6 @@ func someArgs(what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return strings.TrimSuffix(info.Main.Version, "+dirty") + " (" + s.Value[:min(12, len(s.Value))] + ")"
-		}
-	}
-	return info.Main.Version
 }
 
 // findPhotos lists the photos in files and folders, and says what could not be listed.

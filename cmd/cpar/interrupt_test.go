@@ -34,7 +34,7 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 		if code == 0 {
 			continue // the machine was busy, and the demo ready before the signal came
 		}
-		if args[0] == "INT" && (code != 1 || !strings.HasPrefix(stderr, "cpar: error: interrupted")) {
+		if args[0] == "INT" && (code != 130 || !strings.HasPrefix(stderr, "cpar: error: interrupted")) {
 			ts.Fatalf("exit code %d, having said %q", code, stderr)
 		}
 		return

@@ -15,6 +15,8 @@ import (
 
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
+	"cpar/internal/stdout"
+	"cpar/internal/version"
 )
 
 const long = `cpar gives your photos keywords with the help of a cloud that must not see them.
@@ -26,25 +28,45 @@ them. The cloud (cpard) holds no key.
 
 A session:
 
-  $ cpar init --key family.key
-  $ cpar build photos/ --key family.key --out family.index
+  $ cpar init
+  $ cpar build photos/ --out family.index
   $ cpard serve --data ~/cpar-cloud --listen 127.0.0.1:8080 &
   $ cpar push family.index --cloud http://127.0.0.1:8080
-  $ cpar annotate new/beach.jpg --key family.key --cloud http://127.0.0.1:8080
+  $ cpar annotate new/beach.jpg --cloud http://127.0.0.1:8080
   new/beach.jpg
     sea    81 %
     beach  74 %
     sky    31 %
 
-Photos can be added and removed later (cpar add, cpar remove).
+What you get so hides photos, keywords, requests and distances from the cloud (scheme
+sealed). Photos can be added and removed later (cpar add, cpar remove).
 
 What suits your photos best, from colours and textures to an image network of your
 choice: cpar tune photos/
 
 Without photos of your own: cpar demo
 
-Exit codes: 0 done, 1 another failure, 2 usage, 3 unusable input, 4 wrong key,
-5 damaged data, 6 unknown format version, 7 cloud failure, 8 storage failure.`
+`
+
+// commands are all of them, in the order of the help.
+func commands() []*cobra.Command {
+	return []*cobra.Command{
+		initCommand(),
+		tuneCommand(),
+		buildCommand(),
+		pushCommand(),
+		annotateCommand(),
+		addCommand(),
+		removeCommand(),
+		compactCommand(),
+		keyCommand(),
+		cardCommand(),
+		inspectCommand(),
+		featuresCommand(),
+		demoCommand(),
+		cloudCommand(),
+	}
+}
 
 func main() { os.Exit(run()) }
 
@@ -52,28 +74,41 @@ func run() int {
 	// The first ^C asks the command to stop cleanly, a second one ends it.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
+	out := stdout.New(os.Stdout)
+	root := newRoot()
+	root.SetOut(out)
+	err := interrupted(ctx, root.ExecuteContext(ctx))
+	return exitcode.Report(os.Stderr, "cpar", out.End(err))
+}
+
+// newRoot is the program with all its commands.
+func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "cpar",
 		Short:         "private keywords for photos",
-		Long:          long,
+		Long:          long + exitcode.Line(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Version:       version(),
 		Args:          knownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError(c, err) })
-	root.AddCommand(initCommand(), tuneCommand(), buildCommand(), pushCommand(), annotateCommand(),
-		addCommand(), removeCommand(), compactCommand(), keyCommand(), cardCommand(), inspectCommand(), featuresCommand(), demoCommand(), cloudCommand())
-	err := root.ExecuteContext(ctx)
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		err = errInterrupted
-	}
-	return exitcode.Report(os.Stderr, "cpar", err)
+	root.AddCommand(commands()...)
+	version.Add(root)
+	return root
 }
 
-var errInterrupted = errors.New("interrupted; nothing was left half done")
+// interrupted makes of what ^C has led to an interruption, whatever else it is called.
+func interrupted(ctx context.Context, err error) error {
+	switch {
+	case err == nil || ctx.Err() == nil:
+		return err
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%w; nothing was left half done", exitcode.ErrInterrupted)
+	}
+	return fmt.Errorf("%w: %w", exitcode.ErrInterrupted, err)
+}
 
 // knownCommand makes of a word that is no command a usage error.
 func knownCommand(c *cobra.Command, args []string) error {

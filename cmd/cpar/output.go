@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	"cpar/user"
-
 	"github.com/spf13/cobra"
+
+	"cpar/user"
 )
 
 // next tells a person what to do next, on standard error.

@@ -285,6 +285,18 @@ func limited(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// fullDisk runs a command whose output goes to a full disk, and wants exit code 8.
+func fullDisk(ts *testscript.TestScript, _ bool, args []string) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	ts.Check(err)
+	defer full.Close()
+	cmd := command(ts, args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr = full, ts.Stderr()
+	if code := exitOf(ts, cmd.Run()); code != 8 {
+		ts.Fatalf("exit code %d, want 8", code)
+	}
+}
+
 // underLimit lets a command write files of so many blocks and no more.
 func underLimit(blocks string, cmd *exec.Cmd) *exec.Cmd {
 	sh := exec.Command("/bin/sh", append([]string{"-c", `ulimit -f "$0" && exec "$@"`, blocks, cmd.Path}, cmd.Args[1:]...)...)

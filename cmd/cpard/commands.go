@@ -6,17 +6,15 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
-	"cpar"
 	"cpar/cloud/daemon"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 	"cpar/internal/exitcode"
 	"cpar/internal/indexdir"
+	"cpar/internal/version"
 )
 
 const session = `  $ cpard serve --data ~/cpar-cloud --listen 127.0.0.1:8080
@@ -36,8 +34,7 @@ and answers encrypted requests. It holds no key and cannot read either.
 It listens on loopback addresses only. Its HTTP interface describes itself at
 /openapi.json.
 
-Exit codes: 0 done, 1 another failure, 2 usage, 3 unusable input, 5 damaged
-data, 6 unknown format version, 8 storage failure.`,
+` + exitcode.Line(exitcode.OK, exitcode.Other, exitcode.Usage, exitcode.Input, exitcode.Corrupt, exitcode.Version, exitcode.Storage),
 		Example:       session,
 		Args:          noArguments,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -45,7 +42,8 @@ data, 6 unknown format version, 8 storage failure.`,
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
-	root.AddCommand(newServe(), newList(), newVersion())
+	root.AddCommand(newServe(), newList())
+	version.Add(root)
 	return root
 }
 
@@ -175,20 +173,4 @@ func printTable(w io.Writer, list []store.Info) error {
 		}
 	}
 	return err
-}
-
-func newVersion() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "print the version",
-		Args:  noArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			version := "unknown"
-			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-				version = info.Main.Version
-			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "cpard %s, format %d, %s %s/%s\n", version, cpar.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"cpar/internal/exitcode"
+	"cpar/internal/stdout"
 )
 
 func main() { os.Exit(run()) }
@@ -16,5 +17,8 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return exitcode.Report(os.Stderr, "cpard", newRoot().ExecuteContext(ctx))
+	out := stdout.New(os.Stdout)
+	root := newRoot()
+	root.SetOut(out)
+	return exitcode.Report(os.Stderr, "cpard", out.End(root.ExecuteContext(ctx)))
 }

@@ -1,14 +1,15 @@
 // Package exitcode maps the sentinel errors of package cpar to exit codes, so that
 // scripts can act on them, and prints errors in the same way for every command.
 //
-//	0 done     1 another failure     2 usage
-//	3 ErrInput   4 ErrKey   5 ErrCorrupt   6 ErrVersion   7 ErrCloud   8 ErrStorage
+//	error ─▶ Of ─▶ code       All: what each code means, for help and documents
 package exitcode
 
 import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"cpar"
 	"cpar/internal/hint"
@@ -25,10 +26,15 @@ const (
 	Version = 6
 	Cloud   = 7
 	Storage = 8
+	// Interrupted is what a shell says of a program that ^C has ended.
+	Interrupted = 130
 )
 
 // ErrUsage marks a malformed command line.
 var ErrUsage = errors.New("usage")
+
+// ErrInterrupted marks a command that was told to stop.
+var ErrInterrupted = errors.New("interrupted")
 
 type usage struct{ error }
 
@@ -50,6 +56,7 @@ var codes = []struct {
 	kind error
 	code int
 }{
+	{ErrInterrupted, Interrupted},
 	{ErrUsage, Usage},
 	{cpar.ErrKey, Key},
 	{cpar.ErrVersion, Version},
@@ -70,6 +77,48 @@ func Of(err error) int {
 		}
 	}
 	return Other
+}
+
+// A Code is an exit code and what it means.
+type Code struct {
+	Code int
+	Name string // in a word or two
+	Says string // in a sentence
+}
+
+// All are the exit codes in order: the one table that help, manual pages and documents are
+// written from.
+func All() []Code {
+	return []Code{
+		{OK, "done", "all was done, or there was nothing to do"},
+		{Other, "another failure", "a failure that no other code names, such as a mistake in the program"},
+		{Usage, "usage", "the command line or the configuration file is malformed"},
+		{Input, "unusable input", "a photo, a folder or a value cannot be used; of several photos, some failed and the others were done"},
+		{Key, "wrong key", "the key, its passphrase or its file is missing, wrong or damaged"},
+		{Corrupt, "damaged data", "an index, a request or what was kept is damaged"},
+		{Version, "unknown format version", "written by another version of the program: build it again, or update"},
+		{Cloud, "cloud failure", "the cloud cannot be reached, fails, or offers what it must not"},
+		{Storage, "storage failure", "a disk is full or cannot be written, also the one that the output goes to"},
+		{Interrupted, "interrupted", "^C or a request to end; nothing was left half done"},
+	}
+}
+
+// Line names the codes in a sentence; only some of them if any are given.
+func Line(only ...int) string {
+	line, width := "Exit codes:", len("Exit codes:")
+	for _, c := range All() {
+		if len(only) > 0 && !slices.Contains(only, c.Code) {
+			continue
+		}
+		for _, word := range strings.Fields(fmt.Sprintf("%d %s,", c.Code, c.Name)) {
+			if width+1+len(word) > 80 { // of a terminal
+				line, width = line+"\n"+word, len(word)
+			} else {
+				line, width = line+" "+word, width+1+len(word)
+			}
+		}
+	}
+	return strings.TrimSuffix(line, ",") + "."
 }
 
 // Report prints err as `program: error: …`, its hint on a second line, and

@@ -22,6 +22,7 @@ func TestCodes(t *testing.T) {
 		fmt.Errorf("a: %w", cpar.ErrCloud):                   7,
 		fmt.Errorf("a: %w", cpar.ErrStorage):                 8,
 		fmt.Errorf("%w: %w", cpar.ErrCloud, cpar.ErrStorage): 8,
+		fmt.Errorf("%w: %w", ErrInterrupted, cpar.ErrCloud):  130,
 	} {
 		if got := Of(err); got != want {
 			t.Errorf("%v: exit code %d, want %d", err, got, want)
@@ -41,5 +42,34 @@ func TestReport(t *testing.T) {
 	b.Reset()
 	if Report(&b, "cpard", nil) != 0 || b.Len() != 0 {
 		t.Errorf("nil printed %q", b.String())
+	}
+}
+
+// TestTable: every code that Of gives has a row, in order, and the sentence names them.
+func TestTable(t *testing.T) {
+	rows := map[int]bool{}
+	last := -1
+	for _, c := range All() {
+		if c.Code <= last || c.Name == "" || c.Says == "" {
+			t.Errorf("row %+v after %d", c, last)
+		}
+		last = c.Code
+		rows[c.Code] = true
+		if want := fmt.Sprintf("%d %s", c.Code, c.Name); !strings.Contains(strings.ReplaceAll(Line(), "\n", " "), want) {
+			t.Errorf("%q does not say %q", Line(), want)
+		}
+	}
+	for _, c := range codes {
+		if !rows[c.code] {
+			t.Errorf("code %d has no row", c.code)
+		}
+	}
+	if got, want := Line(OK, Storage), "Exit codes: 0 done, 8 storage failure."; got != want {
+		t.Errorf("some of them: %q, want %q", got, want)
+	}
+	for line := range strings.Lines(Line()) {
+		if len(line) > 81 {
+			t.Errorf("a line of %d bytes: %q", len(line), line)
+		}
 	}
 }

@@ -1,0 +1,37 @@
+package version
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"cpar/internal/exitcode"
+)
+
+// Add gives a program the command version and the flag --version, which say the same.
+func Add(root *cobra.Command) {
+	info := Of(root.Name())
+	root.Version = info.String()
+	root.SetVersionTemplate("{{.Version}}\n")
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "print the version",
+		Long: `version prints which build this is: its version and revision, the version of the
+format of indexes and messages, and the Go version that it was built with.`,
+		Example: "  $ " + root.Name() + " version",
+		Args:    func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !asJSON {
+				_, err := fmt.Fprintln(c.OutOrStdout(), info)
+				return err
+			}
+			e := json.NewEncoder(c.OutOrStdout())
+			e.SetIndent("", "  ")
+			return e.Encode(info)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	root.AddCommand(c)
+}

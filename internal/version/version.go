@@ -1,0 +1,60 @@
+// Package version says which build of a program this is, in the same words for all of
+// them.
+//
+//	build info ─▶ Info ─▶ cpar v1.2.3 (0123456789ab), format 2, go1.26.0 linux/amd64
+package version
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"cpar"
+)
+
+// Info is what is known of a build.
+type Info struct {
+	Program  string `json:"program"`
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"` // of the repository; empty where the build did not say
+	Modified bool   `json:"modified,omitempty"` // with changes that were not committed
+	Format   int    `json:"format"`             // of indexes and messages
+	Go       string `json:"go"`
+	System   string `json:"system"`
+}
+
+// Of is the build of a program.
+func Of(program string) Info {
+	i := Info{Program: program, Version: "unknown", Format: cpar.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	if build, ok := debug.ReadBuildInfo(); ok {
+		i.read(build)
+	}
+	return i
+}
+
+func (i *Info) read(build *debug.BuildInfo) {
+	if build.Main.Version != "" {
+		i.Version = strings.TrimSuffix(build.Main.Version, "+dirty")
+	}
+	for _, s := range build.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			i.Revision = s.Value
+		case "vcs.modified":
+			i.Modified = s.Value == "true"
+		}
+	}
+}
+
+// String is the one line that version and --version print.
+func (i Info) String() string {
+	revision := "no revision"
+	if i.Revision != "" {
+		revision = i.Revision[:min(12, len(i.Revision))]
+	}
+	if i.Modified {
+		revision += ", modified"
+	}
+	return fmt.Sprintf("%s %s (%s), format %d, %s %s", i.Program, i.Version, revision, i.Format, i.Go, i.System)
+}
