@@ -8,6 +8,7 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/progress"
+	"cpar/internal/untrusted"
 	"cpar/user/dataset"
 	"cpar/user/feature"
 	"cpar/user/internal/keyword"
@@ -65,7 +66,7 @@ func ReadImages(ctx context.Context, items []dataset.Item, opt ReadOptions) ([]I
 	for i, r := range results {
 		if r.Err != nil {
 			if opt.Strict {
-				return nil, nil, hint.Add(fmt.Errorf("reading %s: %w", items[i].Name, r.Err), "without --strict such images are left out and counted")
+				return nil, nil, hint.Add(fmt.Errorf("reading %s: %w", untrusted.Text(items[i].Name), r.Err), "without --strict such images are left out and counted")
 			}
 			skipped = append(skipped, Skipped{Name: items[i].Name, Reason: r.Err.Error()})
 			continue
@@ -73,7 +74,11 @@ func ReadImages(ctx context.Context, items []dataset.Item, opt ReadOptions) ([]I
 		images = append(images, Image{Vectors: r.Vectors, Keywords: items[i].Keywords})
 	}
 	if len(images) == 0 {
-		return nil, skipped, fmt.Errorf("reading the collection: %w: none of its %d images can be used; the first: %s", cpar.ErrInput, len(items), firstReason(skipped))
+		which := fmt.Sprintf("none of its %d images can be used; the first", len(items))
+		if len(items) == 1 {
+			which = "its only image cannot be used"
+		}
+		return nil, skipped, fmt.Errorf("reading the collection: %w: %s: %s", cpar.ErrInput, which, firstReason(skipped))
 	}
 	return images, skipped, nil
 }
@@ -82,7 +87,7 @@ func firstReason(skipped []Skipped) string {
 	if len(skipped) == 0 {
 		return "there is none"
 	}
-	return skipped[0].Name + ": " + skipped[0].Reason
+	return untrusted.Text(skipped[0].Name) + ": " + untrusted.Text(skipped[0].Reason)
 }
 
 // enoughToLearn is how many photos with keywords a learnt profile wants: with fewer it

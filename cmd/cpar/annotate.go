@@ -14,8 +14,10 @@ import (
 	"cpar/internal/durable"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
+	"cpar/internal/untrusted"
 	"cpar/user"
 	"cpar/user/device"
+	"cpar/user/photos"
 	"cpar/user/rank"
 )
 
@@ -176,7 +178,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.parse(); err != nil {
 		return err // before a passphrase is asked for
 	}
-	paths, err := findPhotos(cmd, args)
+	found, err := findPhotos(cmd, args, photos.Options{})
 	if err != nil {
 		return err
 	}
@@ -198,15 +200,15 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	f.notes(cmd, x)
-	photos := make([]device.Photo, len(paths))
-	for i, path := range paths {
-		photos[i] = device.File(path)
+	asked := make([]device.Photo, len(found))
+	for i, p := range found {
+		asked[i] = device.File(p.Path)
 	}
 	w := device.Walk{Params: f.params, Ranking: f.ranking, Progress: report}
 	if f.saveRequests != "" {
 		w.Sending = func(i int, q *cpar.Request) error { return saveRequest(f.saveRequests, i, q) }
 	}
-	all, broken := x.Annotate(cmd.Context(), photos, w)
+	all, broken := x.Annotate(cmd.Context(), asked, w)
 	if !x.Scheme().CloudSearches() && broken == nil && !f.asJSON {
 		fmt.Fprintln(cmd.ErrOrStderr(), "note: searched on this machine, bytes_sent 0")
 	}
@@ -244,7 +246,7 @@ func failures(all []device.Annotated) error {
 	for _, a := range all {
 		if a.Err != nil && !errors.Is(a.Err, user.ErrRefused) {
 			failed++
-			first = worse(first, fmt.Errorf("%s: %w", a.Photo, a.Err))
+			first = worse(first, fmt.Errorf("%s: %w", untrusted.Text(a.Photo), a.Err))
 		}
 	}
 	return partly(failed, len(all), first)
@@ -332,14 +334,14 @@ func saveRequest(folder string, i int, q *cpar.Request) error {
 
 func (a *annotated) print(cmd *cobra.Command) {
 	if a.Error != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", a.Photo, a.Error)
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", untrusted.Text(a.Photo), untrusted.Text(a.Error))
 		return
 	}
 	width := 0
 	for _, k := range a.Keywords {
 		width = max(width, len(k.Word))
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), a.Photo)
+	fmt.Fprintln(cmd.OutOrStdout(), untrusted.Text(a.Photo))
 	for _, k := range a.Keywords {
 		sure := fmt.Sprintf("%5.2f", k.Weight)
 		if k.Probability > 0 {

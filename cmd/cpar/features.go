@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/internal/hint"
+	"cpar/internal/untrusted"
 	"cpar/user/feature"
 	"cpar/user/picture"
 )
@@ -30,15 +31,15 @@ With --json it prints one object keyed by the file names as given.`,
 			for _, path := range args {
 				data, err := picture.ReadFile(path)
 				if err != nil {
-					return err
+					return fmt.Errorf("%s: %w", untrusted.Text(path), err)
 				}
 				if out[path], err = extractor.Photo(data, feature.Options{}); err != nil {
-					return fmt.Errorf("%s: %w", path, err)
+					return fmt.Errorf("%s: %w", untrusted.Text(path), err)
 				}
 			}
 			return output(cmd, asJSON, out, func() {
 				for _, path := range args {
-					fmt.Fprintln(cmd.OutOrStdout(), path)
+					fmt.Fprintln(cmd.OutOrStdout(), untrusted.Text(path))
 					for _, b := range feature.Blocks() {
 						fmt.Fprintf(cmd.OutOrStdout(), "  %-7s %4d values, starting %.4g\n", b.Name, b.Len, b.Of(out[path])[:4])
 					}

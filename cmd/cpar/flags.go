@@ -8,7 +8,7 @@ import (
 
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
-	"cpar/user/dataset"
+	"cpar/user/photos"
 )
 
 func jsonFlag(c *cobra.Command, to *bool) {
@@ -54,11 +54,30 @@ func someArgs(what string) cobra.PositionalArgs {
 	}
 }
 
-// findPhotos lists the photos in files and folders, and says what could not be listed.
-func findPhotos(cmd *cobra.Command, paths []string) ([]string, error) {
-	photos, warnings, err := dataset.Photos(paths)
-	if text := dataset.Summary(warnings); text != "" {
+// verboseFlag has every command that reads photos name what it leaves out.
+func verboseFlag(root *cobra.Command) {
+	root.PersistentFlags().BoolP("verbose", "v", false, "name every file that is left out, and why")
+}
+
+func verbose(c *cobra.Command) bool {
+	on, err := c.Flags().GetBool("verbose")
+	return err == nil && on
+}
+
+// findPhotos lists the photos in files and folders. What was left out is counted by
+// reason, and named with --verbose.
+func findPhotos(cmd *cobra.Command, paths []string, o photos.Options) ([]photos.Photo, error) {
+	l, err := photos.List(cmd.Context(), paths, o)
+	if l == nil {
+		return nil, err
+	}
+	if verbose(cmd) {
+		for _, s := range l.Skipped {
+			fmt.Fprintln(cmd.ErrOrStderr(), "left out", s)
+		}
+	}
+	if text := l.Summary(); text != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), text)
 	}
-	return photos, err
+	return l.Photos, err
 }

@@ -13,6 +13,7 @@ import (
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/reveal"
+	"cpar/internal/untrusted"
 )
 
 type inspected struct {
@@ -62,6 +63,7 @@ the ranker that it was built with, and which image network it needs.`,
 }
 
 func inspect(path string) (*inspected, error) {
+	shown := untrusted.Text(path)
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("inspecting: %w: %w", cpar.ErrInput, err)
@@ -81,30 +83,30 @@ func inspect(path string) (*inspected, error) {
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, 64<<20))
 	if err != nil {
-		return nil, fmt.Errorf("inspecting %s: %w: %w", path, cpar.ErrInput, err)
+		return nil, fmt.Errorf("inspecting %s: %w: %w", shown, cpar.ErrInput, err)
 	}
 	if q, err := cpar.DecodeRequest(b); err == nil {
 		r, err := inspectRequest(q, b)
 		if err != nil {
-			err = fmt.Errorf("inspecting %s: %w", path, err)
+			err = fmt.Errorf("inspecting %s: %w", shown, err)
 		}
 		return r, err
 	} else if bytes.HasPrefix(b, []byte("CPARQ")) || bytes.HasPrefix(b, []byte("CPARq")) {
-		return nil, fmt.Errorf("inspecting %s: %w", path, err)
+		return nil, fmt.Errorf("inspecting %s: %w", shown, err)
 	}
 	if bytes.HasPrefix(b, []byte("CPARM")) {
-		return nil, hint.Add(fmt.Errorf("inspecting %s: %w: it is the manifest of an index", path, cpar.ErrInput), "name the folder that it lies in")
+		return nil, hint.Add(fmt.Errorf("inspecting %s: %w: it is the manifest of an index", shown, cpar.ErrInput), "name the folder that it lies in")
 	}
 	if a, err := cpar.DecodeReply(b); err == nil {
 		r, err := inspectReply(a, b)
 		if err != nil {
-			err = fmt.Errorf("inspecting %s: %w", path, err)
+			err = fmt.Errorf("inspecting %s: %w", shown, err)
 		}
 		return r, err
 	} else if bytes.HasPrefix(b, []byte("CPAR")) {
-		return nil, fmt.Errorf("inspecting %s: %w", path, err)
+		return nil, fmt.Errorf("inspecting %s: %w", shown, err)
 	}
-	return nil, hint.Add(fmt.Errorf("inspecting %s: %w: it is no index, request or reply", path, cpar.ErrCorrupt),
+	return nil, hint.Add(fmt.Errorf("inspecting %s: %w: it is no index, request or reply", shown, cpar.ErrCorrupt),
 		"pass the folder that build wrote, or a file of annotate --save-requests")
 }
 

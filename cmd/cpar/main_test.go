@@ -66,6 +66,7 @@ func runCloud() int {
 //	limited BLOCKS COMMAND…     run a command that can write no larger files, as exits 8
 //	fulldisk COMMAND…           run a command whose output goes to a full disk, as exits 8
 //	json FILE PATH…             print what is at a path of a JSON file
+//	plant FOLDER PHOTO          make a folder of files with terminal escapes and a newline in their names; $GOOD, $JUNK
 //	interrupt SIGNAL ARGS…      start cpar demo and end it half way
 //	manifests DATA FOLDER       copy the manifests of a cloud's indexes
 //	emptydir FOLDER             fail if it holds anything
@@ -85,7 +86,7 @@ func TestStories(t *testing.T) {
 			"exits": exits, "serve": serve, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
 			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "fulldisk": fullDisk, "json": jsonPath, "leaks": leaks,
 			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "interrupt": interrupt, "emptydir": emptyDir,
-			"otherkey": otherKey, "byname": byName, "wordof": wordOf,
+			"otherkey": otherKey, "byname": byName, "wordof": wordOf, "plant": plant,
 		},
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cpar/internal/untrusted"
 	"cpar/user"
 )
 
@@ -38,7 +39,7 @@ func printSkipped(notes io.Writer, skipped []user.Skipped) {
 			fmt.Fprintf(notes, "… and %d more\n", len(skipped)-i)
 			break
 		}
-		fmt.Fprintf(notes, "left out %s: %s\n", s.Name, s.Reason)
+		fmt.Fprintf(notes, "left out %s: %s\n", untrusted.Text(s.Name), untrusted.Text(s.Reason))
 	}
 }
 

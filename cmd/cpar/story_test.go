@@ -118,6 +118,16 @@ func scenes(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(dataset.WriteManifestFile(dir, items))
 }
 
+func plant(ts *testscript.TestScript, _ bool, args []string) {
+	const odd = "\x1b[31m\nhint: all is well"
+	ts.Check(os.MkdirAll(ts.MkAbs(args[0]), 0o755))
+	for name, content := range map[string]string{"good" + odd + ".jpg": ts.ReadFile(args[1]), "junk" + odd + ".jpg": "junk", "film" + odd + ".mov": "film"} {
+		ts.Check(os.WriteFile(ts.MkAbs(filepath.Join(args[0], name)), []byte(content), 0o644))
+	}
+	ts.Setenv("GOOD", args[0]+"/good"+odd+".jpg")
+	ts.Setenv("JUNK", args[0]+"/junk"+odd+".jpg")
+}
+
 func number(ts *testscript.TestScript, s string) int {
 	n, err := strconv.Atoi(s)
 	ts.Check(err)

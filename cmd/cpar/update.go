@@ -11,9 +11,11 @@ import (
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/progress/bar"
+	"cpar/internal/untrusted"
 	"cpar/user"
 	"cpar/user/dataset"
 	"cpar/user/device"
+	"cpar/user/photos"
 )
 
 // updateFlags are what add, remove and compact have in common.
@@ -127,13 +129,13 @@ The cloud sees that something was removed, not what nor how much.`,
 			if _, err := f.check(); err != nil {
 				return err
 			}
-			photos, err := findPhotos(cmd, args)
+			found, err := findPhotos(cmd, args, photos.Options{})
 			if err != nil {
 				return err
 			}
-			items := make([]dataset.Item, len(photos))
-			for i, p := range photos {
-				items[i] = dataset.Item{Name: p, Path: p}
+			items := make([]dataset.Item, len(found))
+			for i, p := range found {
+				items[i] = dataset.Item{Name: p.Path, Path: p.Path}
 			}
 			return f.withPhotos(cmd, items, true, func(ctx context.Context, key *user.Key, images []user.Image, r *updated) (err error) {
 				if f.dryRun {
@@ -146,7 +148,7 @@ The cloud sees that something was removed, not what nor how much.`,
 				}
 				if err == nil { // all were read, so images and photos are in step
 					for _, i := range r.Missing {
-						r.NotFound = append(r.NotFound, photos[i])
+						r.NotFound = append(r.NotFound, found[i].Path)
 					}
 				}
 				return err
@@ -288,7 +290,7 @@ func (f *updateFlags) withPhotos(cmd *cobra.Command, items []dataset.Item, stric
 				fmt.Fprintf(cmd.ErrOrStderr(), "… and %d more\n", len(r.NotFound)-i)
 				break
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "not in the index: %s\n", name)
+			fmt.Fprintf(cmd.ErrOrStderr(), "not in the index: %s\n", untrusted.Text(name))
 		}
 		human(cmd.OutOrStdout(), r)
 		if !f.dryRun {
@@ -297,6 +299,6 @@ func (f *updateFlags) withPhotos(cmd *cobra.Command, items []dataset.Item, stric
 	}); err != nil || len(r.NotFound) == 0 {
 		return err
 	}
-	return hint.Add(partly(len(r.NotFound), len(items), fmt.Errorf("%s: %w: it is not in the index", r.NotFound[0], cpar.ErrInput)),
+	return hint.Add(partly(len(r.NotFound), len(items), fmt.Errorf("%s: %w: it is not in the index", untrusted.Text(r.NotFound[0]), cpar.ErrInput)),
 		"pass the files that were put in, unchanged; the others were removed")
 }

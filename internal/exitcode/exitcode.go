@@ -13,6 +13,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/untrusted"
 )
 
 // The exit codes. They are part of the commands' interface and must not change.
@@ -125,9 +126,10 @@ func Line(only ...int) string {
 // returns the exit code. It prints nothing for nil.
 func Report(w io.Writer, program string, err error) int {
 	if err != nil {
-		fmt.Fprintf(w, "%s: error: %v\n", program, err)
+		// Messages of the system name files as the disk spells them.
+		fmt.Fprintf(w, "%s: error: %s\n", program, untrusted.Lines(err.Error()))
 		if h := hint.Of(err); h != "" {
-			fmt.Fprintf(w, "hint: %s\n", h)
+			fmt.Fprintf(w, "hint: %s\n", untrusted.Lines(h))
 		}
 	}
 	return Of(err)

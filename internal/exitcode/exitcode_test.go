@@ -40,6 +40,11 @@ func TestReport(t *testing.T) {
 		t.Errorf("printed %q, code %d; want %q, code %d", b.String(), code, want, Corrupt)
 	}
 	b.Reset()
+	Report(&b, "cpar", hint.Add(errors.New("open a\x1b[31m\xff.jpg: no such file\nand another"), "try\x07 again"))
+	if want := "cpar: error: open a\\x1b[31m\\xff.jpg: no such file\nand another\nhint: try\\a again\n"; b.String() != want {
+		t.Errorf("printed %q, want %q", b.String(), want)
+	}
+	b.Reset()
 	if Report(&b, "cpard", nil) != 0 || b.Len() != 0 {
 		t.Errorf("nil printed %q", b.String())
 	}

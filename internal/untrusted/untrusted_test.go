@@ -6,6 +6,19 @@ import (
 	"unicode/utf8"
 )
 
+func TestLines(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                       "",
+		"two\nlines, à la plage": "two\nlines, à la plage",
+		"red \x1b[31m\xff\u202e": `red \x1b[31m\xff\u202e`,
+		"a \"b\" \\ \ufffd":      "a \"b\" \\ \ufffd",
+	} {
+		if got := Lines(in); got != want {
+			t.Errorf("%q is shown as %s, want %s", in, got, want)
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	for in, want := range map[string]string{
 		"été à la plage.jpg":   "été à la plage.jpg",

@@ -8,11 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
+
+	"cpar/user/photos"
 )
 
 // Format says which importer read a collection.
@@ -110,7 +111,7 @@ func (c *Collection) subfolders(root *os.Root, folder string) ([]string, error) 
 // photosBelow lists the photos in a folder and those below: their names by the names
 // without ending, since annotations and disk disagree on "jpg" and "JPG".
 func (c *Collection) photosBelow(root *os.Root, folder string) (map[string]string, error) {
-	photos := map[string]string{}
+	found := map[string]string{}
 	err := c.walk(root.FS(), folder, func(name string, d fs.DirEntry) {
 		stem := withoutEnding(name)
 		switch {
@@ -118,19 +119,19 @@ func (c *Collection) photosBelow(root *os.Root, folder string) (map[string]strin
 		case !d.Type().IsRegular():
 			c.warn(Unreadable, name, "not a file")
 		case !c.nameable(name):
-		case photos[stem] != "":
-			c.warn(Duplicate, name, "%s differs in its ending only", path.Base(photos[stem]))
+		case found[stem] != "":
+			c.warn(Duplicate, name, "%s differs in its ending only", path.Base(found[stem]))
 		default:
-			photos[stem] = name
+			found[stem] = name
 		}
 	})
-	return photos, err
+	return found, err
 }
 
 // withoutEnding cuts the ending of a photo's name, and no other.
 func withoutEnding(name string) string {
-	if ext := path.Ext(name); slices.Contains(photoEndings, strings.ToLower(ext)) {
-		return strings.TrimSuffix(name, ext)
+	if photos.IsPhoto(name) {
+		return strings.TrimSuffix(name, path.Ext(name))
 	}
 	return name
 }

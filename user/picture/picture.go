@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"io/fs"
 	"os"
 
 	"cpar"
@@ -42,24 +43,34 @@ func (p *Picture) Image() *image.RGBA {
 }
 
 // ReadFile reads an image file. It checks the size first, so that a file that is no photo
-// cannot fill the memory. Errors wrap cpar.ErrInput.
+// cannot fill the memory. Errors wrap cpar.ErrInput and leave the path to the caller, who
+// knows how to show it.
 func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading image: %w: %w", cpar.ErrInput, err)
+		return nil, fmt.Errorf("reading image: %w: %w", cpar.ErrInput, cause(err))
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("reading image %s: %w: not a regular file", path, cpar.ErrInput)
+		return nil, fmt.Errorf("reading image: %w: not a regular file", cpar.ErrInput)
 	}
 	if info.Size() > maxFileBytes {
-		return nil, fmt.Errorf("reading image %s: %w: %d bytes, more than the %d accepted", path, cpar.ErrInput, info.Size(), int64(maxFileBytes))
+		return nil, fmt.Errorf("reading image: %w: %d bytes, more than the %d accepted", cpar.ErrInput, info.Size(), int64(maxFileBytes))
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		if errors.Is(err, os.ErrPermission) {
-			return nil, fmt.Errorf("reading image: %w: %w; check the file's permissions", cpar.ErrInput, err)
+			return nil, fmt.Errorf("reading image: %w: %w; check the file's permissions", cpar.ErrInput, cause(err))
 		}
-		return nil, fmt.Errorf("reading image: %w: %w", cpar.ErrInput, err)
+		return nil, fmt.Errorf("reading image: %w: %w", cpar.ErrInput, cause(err))
 	}
 	return data, nil
+}
+
+// cause strips the path from an error.
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
 }
