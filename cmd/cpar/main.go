@@ -63,6 +63,7 @@ func commands() []*cobra.Command {
 		cardCommand(),
 		inspectCommand(),
 		featuresCommand(),
+		visionCommand(),
 		demoCommand(),
 		cloudCommand(),
 	}

@@ -70,6 +70,9 @@ func runCloud() int {
 //	interrupt SIGNAL ARGS…      start cpar demo and end it half way
 //	manifests DATA FOLDER       copy the manifests of a cloud's indexes
 //	emptydir FOLDER             fail if it holds anything
+//	visionserve LOG ARGS…       start cpar vision-serve and set $VISION to its address
+//	visionstop                  end it
+//	asphotoprism FILE KEYFILE [IMAGE]  ask it for a picture's labels, as PhotoPrism does
 //	leaks CANARIES PATH…        fail unless a canary is in a file, name or folder; ! leaks the other way
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -79,7 +82,7 @@ func TestStories(t *testing.T) {
 				e.Setenv(v, filepath.Join(e.WorkDir, "home"))
 			}
 			e.Setenv("TMPDIR", filepath.Join(e.WorkDir, "temp"))
-			e.Values["cloud"] = new(process)
+			e.Values["cloud"], e.Values["vision"] = new(process), new(process)
 			return os.MkdirAll(filepath.Join(e.WorkDir, "temp"), 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -87,6 +90,7 @@ func TestStories(t *testing.T) {
 			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "fulldisk": fullDisk, "json": jsonPath, "leaks": leaks,
 			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "interrupt": interrupt, "emptydir": emptyDir,
 			"otherkey": otherKey, "byname": byName, "wordof": wordOf, "plant": plant,
+			"visionserve": visionServe, "visionstop": visionStop, "asphotoprism": asPhotoPrism,
 		},
 	})
 }
@@ -97,7 +101,7 @@ func command(ts *testscript.TestScript, name string, args ...string) *exec.Cmd {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			cmd := exec.Command(path, args...)
 			cmd.Dir = ts.MkAbs(".")
-			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "CPAR_MODEL", "SYSTEMROOT", "LocalAppData", "AppData"} {
+			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "CPAR_MODEL", "CPAR_VISION_TOKEN", "CPAR_IMMICH", "CPAR_IMMICH_API_KEY", "SYSTEMROOT", "LocalAppData", "AppData"} {
 				if x := ts.Getenv(v); x != "" {
 					cmd.Env = append(cmd.Env, v+"="+x)
 				}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"cpar/internal/progress/bar"
+	"cpar/user"
+	"cpar/user/device"
+	"cpar/user/rank"
+)
+
+// askFlags are what a photo program's photos are asked about with: the key, the index
+// and how sure a keyword must be.
+type askFlags struct {
+	keys    keyFlags
+	model   modelFlags
+	cloud   cloudFlags
+	ranking user.Ranking
+}
+
+func (f *askFlags) add(c *cobra.Command) {
+	f.keys.add(c)
+	f.cloud.add(c)
+	c.Flags().StringVar(&f.cloud.index, "index", "", "`id` of the index at the cloud, where it has several")
+	f.model.add(c)
+	c.Flags().IntVar(&f.ranking.Most, "keywords", 12, "keywords for each photo, at most")
+	c.Flags().Float64Var(&f.ranking.MinProbability, "min-probability", 0.5, "leave out keywords that are less probable, 0 to 1")
+}
+
+// check refuses what can be known to be wrong before anything is opened. Weights would
+// mean nothing to the program that asks, so the index must give probabilities.
+func (f *askFlags) check() error {
+	f.ranking.Ranker = rank.KindCalibrated
+	if err := f.ranking.Check(); err != nil {
+		return err
+	}
+	return f.model.check()
+}
+
+// index opens the key and the index.
+func (f *askFlags) index(cmd *cobra.Command) (*user.Key, *device.Device, *device.Index, error) {
+	client, err := f.cloud.client()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	id, err := f.cloud.id()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	key, this, err := f.keys.read()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	ready := func(o *user.Owner) error {
+		if err := o.CheckRanking(f.ranking); err != nil {
+			return err
+		}
+		_, err := f.model.forOwner(o)
+		return err
+	}
+	x, err := this.Open(cmd.Context(), client, key, device.OpenOptions{Index: id, Ready: ready, Progress: bar.On(cmd.ErrOrStderr())})
+	return key, this, x, err
+}
+
+// walk is how the photos are asked about.
+func (f *askFlags) walk() device.Walk { return device.Walk{Ranking: f.ranking} }

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// visionServe starts `cpar vision-serve ARGS…`, whose log goes to a file, and sets
+// $VISION to its address.
+func visionServe(ts *testscript.TestScript, _ bool, args []string) {
+	p := ts.Value("vision").(*process)
+	p.cmd = command(ts, "cpar", append([]string{"vision-serve", "--listen", "127.0.0.1:0"}, args[1:]...)...)
+	var err error
+	p.log, err = os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	p.cmd.Stderr = p.log
+	out, err := p.cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(p.cmd.Start())
+	ts.Defer(func() {
+		if p.cmd != nil {
+			p.cmd.Process.Kill()
+			p.cmd.Wait()
+		}
+	})
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if !ok {
+		ts.Fatalf("vision-serve says %q and %s", line, ts.ReadFile(args[0]))
+	}
+	ts.Setenv("VISION", url)
+}
+
+// visionStop interrupts vision-serve, which must end as if nothing was the matter.
+func visionStop(ts *testscript.TestScript, _ bool, _ []string) {
+	p := ts.Value("vision").(*process)
+	ts.Check(p.cmd.Process.Signal(os.Interrupt))
+	ts.Check(p.cmd.Wait())
+	ts.Check(p.log.Close())
+	p.cmd = nil
+}
+
+// asPhotoPrism posts a picture to $VISION with the key in a file, as PhotoPrism does,
+// and prints the answer. With a third argument it sends that instead of the picture.
+func asPhotoPrism(ts *testscript.TestScript, _ bool, args []string) {
+	image := "data:image/jpeg;base64," + base64.StdEncoding.EncodeToString([]byte(ts.ReadFile(args[0])))
+	if len(args) > 2 {
+		image = args[2]
+	}
+	body, err := json.Marshal(map[string]any{"id": "b0db2187-7a09-438c-8649-a9c6c0f7b8a1", "model": "cpar", "suffix": "", "stream": false, "images": []string{image}})
+	ts.Check(err)
+	r, err := http.NewRequest(http.MethodPost, ts.Getenv("VISION"), bytes.NewReader(body))
+	ts.Check(err)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(ts.ReadFile(args[1])))
+	resp, err := http.DefaultClient.Do(r)
+	ts.Check(err)
+	defer resp.Body.Close()
+	_, err = io.Copy(ts.Stdout(), resp.Body)
+	ts.Check(err)
+}

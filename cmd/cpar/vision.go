@@ -1,0 +1,156 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+	"cpar/user/device"
+	"cpar/user/vision"
+)
+
+type visionFlags struct {
+	ask       askFlags
+	listen    string
+	hosts     []string
+	tokenFile string
+	cert, key string
+	level     string
+}
+
+func visionCommand() *cobra.Command {
+	var f visionFlags
+	c := &cobra.Command{
+		Use:   "vision-serve",
+		Short: "give PhotoPrism its labels",
+		Long: `vision-serve speaks the protocol of PhotoPrism's vision services, so that PhotoPrism
+labels its photos with your keywords. PhotoPrism sends it small pictures; it asks the
+cloud about them under encryption, as cpar annotate does, and answers with the keywords
+that are more likely right than wrong.
+
+It listens on this machine alone and takes nobody's word for it: every request needs a
+key, which is made at the first start and kept in a file that only you can read, unless
+you name one (--token-file, or $CPAR_VISION_TOKEN). Pictures must be in the request: no
+address is ever fetched. The log has nothing of photos, keywords or keys.
+
+In PhotoPrism's vision.yml:
+
+  Models:
+  - Type: labels
+    Name: cpar
+    Resolution: 720
+    Normalize: "false"
+    Service:
+      Uri: http://127.0.0.1:8082/api/v1/vision/labels
+      Key: ${CPAR_VISION_TOKEN}
+      FileScheme: data
+      RequestFormat: vision
+      ResponseFormat: vision
+
+A PhotoPrism in a container calls another address than 127.0.0.1, which needs a
+certificate that it trusts: --listen, --tls-cert and --tls-key, and --host if it calls
+this machine by a name. docs/PROGRAMS.md has the steps.`,
+		Example: `  $ cpar vision-serve --cloud http://127.0.0.1:8080
+  listening on http://127.0.0.1:8082/api/v1/vision/labels`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	f.ask.add(c)
+	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8082", "address and port; port 0 picks a free one; off loopback with --tls-cert and --tls-key only")
+	c.Flags().StringSliceVar(&f.hosts, "host", nil, "a `name` by which PhotoPrism calls this machine, besides localhost and addresses")
+	c.Flags().StringVar(&f.tokenFile, "token-file", "", "`file` with the service's key (default $CPAR_VISION_TOKEN, else one that is made in the state folder)")
+	c.Flags().StringVar(&f.cert, "tls-cert", "", "`file` with a certificate, in PEM form")
+	c.Flags().StringVar(&f.key, "tls-key", "", "`file` with the certificate's key")
+	c.Flags().StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
+	return c
+}
+
+func (f *visionFlags) run(cmd *cobra.Command) error {
+	if err := f.ask.check(); err != nil {
+		return err
+	}
+	var level slog.Level
+	if level.UnmarshalText([]byte(f.level)) != nil {
+		return exitcode.UsageError(fmt.Errorf("no log level %q; there are debug, info, warn and error", f.level))
+	}
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+	cert, err := f.certificate()
+	if err != nil {
+		return err
+	}
+	token, err := f.token(cmd)
+	if err != nil {
+		return err
+	}
+	l, loopback, err := vision.Listen(f.listen, cert)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	_, _, x, err := f.ask.index(cmd)
+	if err != nil {
+		return err
+	}
+	labels := vision.Of(x, f.ask.walk())
+	fmt.Fprintf(cmd.OutOrStdout(), "listening on %s/api/v1/vision/labels\n", addressOf(l, cert))
+	h := vision.Handler(vision.Options{Token: token, Hosts: f.hosts, Addresses: !loopback, Label: labels.Label, Log: log})
+	err = vision.Serve(cmd.Context(), l, cert, h, log)
+	if n := labels.Refused(); n > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: the cloud tampered with %d of its replies, which were not used\n", n)
+	}
+	return err
+}
+
+func addressOf(l net.Listener, cert *tls.Certificate) string {
+	if cert != nil {
+		return "https://" + l.Addr().String()
+	}
+	return "http://" + l.Addr().String()
+}
+
+// certificate is nil where none was named.
+func (f *visionFlags) certificate() (*tls.Certificate, error) {
+	switch {
+	case f.cert == "" && f.key == "":
+		return nil, nil
+	case f.cert == "" || f.key == "":
+		return nil, usageOf("--tls-cert and --tls-key belong together")
+	}
+	c, err := tls.LoadX509KeyPair(f.cert, f.key)
+	if err != nil {
+		return nil, hint.Add(fmt.Errorf("reading the certificate: %w: %w", cpar.ErrInput, err), "both are files in PEM form")
+	}
+	return &c, nil
+}
+
+// token is the service's key: from a file or the environment, or else one that is made
+// once. It is no argument, since every program of the machine sees those.
+func (f *visionFlags) token(cmd *cobra.Command) (token string, err error) {
+	switch {
+	case f.tokenFile != "":
+		token, err = vision.ReadToken(f.tokenFile)
+	case os.Getenv("CPAR_VISION_TOKEN") != "":
+		token = os.Getenv("CPAR_VISION_TOKEN")
+	default:
+		d, e := device.This()
+		if e != nil {
+			return "", e
+		}
+		path, made := filepath.Join(d.State, "vision-token"), false
+		if token, made, err = vision.MadeToken(path); made {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: made a key for PhotoPrism; it lies in %s\n", path)
+		}
+	}
+	if err == nil {
+		err = vision.CheckToken(token)
+	}
+	return token, err
+}
