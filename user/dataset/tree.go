@@ -2,8 +2,6 @@ package dataset
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -11,6 +9,9 @@ import (
 	"runtime"
 	"strings"
 	"unicode/utf8"
+
+	"cpar/internal/untrusted"
+	"cpar/user/metadata"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -118,22 +119,18 @@ func (c *Collection) nameable(name string) bool {
 	return false
 }
 
-// fileKeywords reads the keywords of one JPEG. If damage leaves keywords readable, it
-// returns a warning and keeps the image.
+// fileKeywords reads the keywords of one JPEG and of its sidecars. If damage leaves
+// keywords readable, it returns a warning and keeps the image.
 func fileKeywords(root *os.Root, name string) ([]string, []Warning) {
-	f, err := root.Open(filepath.FromSlash(name))
+	words, problems, err := metadata.ReadFile(filepath.Join(root.Name(), filepath.FromSlash(name)))
 	if err != nil {
 		return nil, []Warning{*newWarning(Unreadable, name, "%v", cause(err))}
 	}
-	defer f.Close()
-	raw, err := embeddedKeywords(f)
-	if errors.Is(err, errNotJPEG) {
-		return nil, []Warning{*newWarning(Unreadable, name, "%v", err)}
+	keywords, warnings := cleanKeywords(words.Human, name, "")
+	for _, p := range problems {
+		warnings = append(warnings, *newWarning(Unreadable, name, "its metadata is damaged: %s", untrusted.Text(p.Detail)))
 	}
-	keywords, warnings := cleanKeywords(raw, name, "")
-	if err != nil {
-		warnings = append(warnings, *newWarning(Unreadable, name, "%v", fmt.Errorf("its metadata is damaged: %w", err)))
-	} else if len(keywords) == 0 {
+	if len(problems) == 0 && len(keywords) == 0 {
 		warnings = append(warnings, *newWarning(NoKeywords, name, ""))
 	}
 	return keywords, warnings

@@ -172,18 +172,6 @@ func TestOpenRefusesFolders(t *testing.T) {
 	}
 }
 
-func FuzzEmbeddedKeywords(f *testing.F) {
-	jpg := plainJPEG(f)
-	f.Add(jpg)
-	f.Add(withSegments(jpg, iptcSegment(true, "Küste", "sky"), xmpSegment("sea")))
-	f.Add(withSegments(jpg, iptcSegment(false, "K\xfcste")))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		raw, _ := embeddedKeywords(strings.NewReader(string(data)))
-		keywords, _ := cleanKeywords(raw, "a.jpg", "")
-		checkKeywords(t, keywords)
-	})
-}
-
 func BenchmarkOpenTree(b *testing.B) {
 	jpg := string(withSegments(plainJPEG(b), iptcSegment(true, "sky", "sea"), xmpSegment("sky", "sea")))
 	files := map[string]string{}

@@ -1,0 +1,201 @@
+package metadata
+
+import (
+	"encoding/binary"
+	"slices"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+)
+
+// A dataset of IPTC-NAA IIM: 0x1c record number length value.
+type dataset struct {
+	record, number byte
+	raw, value     []byte
+}
+
+func newDataset(record, number byte, value string) dataset {
+	raw := []byte{0x1c, record, number}
+	raw = binary.BigEndian.AppendUint16(raw, uint16(len(value)))
+	raw = append(raw, value...)
+	return dataset{record, number, raw, raw[5:]}
+}
+
+// iim is an IPTC block that can be changed and written again.
+type iim struct {
+	sets []dataset
+	tail []byte // padding
+	utf8 bool   // declared by dataset 1:90
+	// foreign is a declaration of another character set.
+	foreign bool
+}
+
+// Declares UTF-8 by ISO 2022.
+const iimUTF8 = "\x1b%G"
+
+// maxIPTC is the limit of a keyword in bytes, by IIM 4.2.
+const maxIPTC = 64
+
+// parseIIM reads a block. On error, what came before the damage is there.
+func parseIIM(b []byte) (*iim, error) {
+	m := &iim{}
+	for len(b) > 0 && b[0] == 0x1c { // padding after the last is common
+		if len(b) < 5 {
+			return m, errTruncated
+		}
+		head := 5
+		size := uint64(binary.BigEndian.Uint16(b[3:]))
+		if size&0x8000 != 0 { // extended: the low bits count the bytes of the length
+			n := int(size & 0x7fff)
+			if n > 4 || n > len(b)-head {
+				return m, errTruncated
+			}
+			size = 0
+			for _, c := range b[head : head+n] {
+				size = size<<8 | uint64(c)
+			}
+			head += n
+		}
+		if size > uint64(len(b)-head) {
+			return m, errTruncated
+		}
+		end := head + int(size)
+		m.sets = append(m.sets, dataset{b[1], b[2], b[:end:end], b[head:end:end]})
+		if b[1] == 1 && b[2] == 90 {
+			m.utf8 = string(b[head:end]) == iimUTF8
+			m.foreign = !m.utf8 && end > head
+		}
+		b = b[end:]
+	}
+	m.tail = b
+	return m, nil
+}
+
+func (m *iim) bytes() []byte {
+	var out []byte
+	for _, d := range m.sets {
+		out = append(out, d.raw...)
+	}
+	return append(out, m.tail...)
+}
+
+func (d dataset) isKeyword() bool { return d.record == 2 && d.number == 25 }
+
+// text decodes a value. Without a declaration the rule is Latin-1, but many programs
+// write UTF-8 all the same, and Latin-1 beyond ASCII is hardly ever valid UTF-8 by chance.
+func (m *iim) text(value []byte) string {
+	if !m.utf8 && !utf8.Valid(value) {
+		value, _ = charmap.Windows1252.NewDecoder().Bytes(value) // maps every byte
+	}
+	return string(value)
+}
+
+func (m *iim) keywords() []string {
+	var words []string
+	for _, d := range m.sets {
+		if d.isKeyword() {
+			words = append(words, m.text(d.value))
+		}
+	}
+	return words
+}
+
+// append adds a keyword after the others, and says whether it could: a longer one, or one
+// beyond the block's character set, is left to XMP.
+func (m *iim) append(word string) bool {
+	if len(m.sets) == 0 {
+		m.sets = []dataset{newDataset(1, 90, iimUTF8), newDataset(2, 0, "\x00\x04")}
+		m.utf8 = true
+	}
+	value, ok := m.encode(word)
+	if !ok || len(value) > maxIPTC {
+		return false
+	}
+	at, record := len(m.sets), byte(2)
+	for i, d := range slices.Backward(m.sets) {
+		if d.isKeyword() {
+			at = i + 1
+			break
+		}
+		if d.record > record || d.record == record && d.number > 25 {
+			at = i
+		}
+	}
+	m.sets = slices.Insert(m.sets, at, newDataset(2, 25, value))
+	return true
+}
+
+// encode writes a word in the block's character set, which changes only where no old
+// value would read differently.
+func (m *iim) encode(word string) (string, bool) {
+	switch {
+	case m.utf8 || isASCII([]byte(word)):
+		return word, true
+	case m.foreign:
+		return "", false
+	}
+	plain, valid := true, true
+	for _, d := range m.sets {
+		// Record 2 is text but for its version, record 1 has a few numbers.
+		if d.record == 2 && d.number > 0 {
+			plain = plain && isASCII(d.value)
+			valid = valid && utf8.Valid(d.value)
+		}
+	}
+	switch {
+	case plain:
+		m.declare()
+		return word, true
+	case valid:
+		return word, true
+	}
+	latin, err := charmap.Windows1252.NewEncoder().String(word)
+	return latin, err == nil
+}
+
+func (m *iim) declare() {
+	m.utf8 = true
+	at := 0
+	for at < len(m.sets) && m.sets[at].record == 1 && m.sets[at].number < 90 {
+		at++
+	}
+	m.sets = slices.DeleteFunc(m.sets, func(d dataset) bool { return d.record == 1 && d.number == 90 })
+	m.sets = slices.Insert(m.sets, at, newDataset(1, 90, iimUTF8))
+}
+
+// undeclare takes back a declaration that nothing needs.
+func (m *iim) undeclare() {
+	for _, d := range m.sets {
+		if d.record == 2 && d.number > 0 && !isASCII(d.value) {
+			return
+		}
+	}
+	m.utf8 = false
+	m.sets = slices.DeleteFunc(m.sets, func(d dataset) bool { return d.record == 1 && d.number == 90 })
+}
+
+// clear empties a block that holds nothing but what came with our keywords.
+func (m *iim) clear() {
+	for _, d := range m.sets {
+		if !(d.record == 1 && d.number == 90 || d.record == 2 && d.number == 0) {
+			return
+		}
+	}
+	m.sets, m.tail, m.utf8 = nil, nil, false
+}
+
+// remove takes out the keywords that match.
+func (m *iim) remove(match func(string) bool) bool {
+	before := len(m.sets)
+	m.sets = slices.DeleteFunc(m.sets, func(d dataset) bool { return d.isKeyword() && match(m.text(d.value)) })
+	return len(m.sets) < before
+}
+
+func isASCII(b []byte) bool {
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,24 @@
+//go:build unix
+
+package metadata
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// chown gives a file to whom it belonged, as far as this user may.
+func chown(path string, was fs.FileInfo) {
+	old, ok := was.Sys().(*syscall.Stat_t)
+	if !ok {
+		return
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return
+	}
+	if now, ok := info.Sys().(*syscall.Stat_t); ok && (now.Uid != old.Uid || now.Gid != old.Gid) {
+		os.Lchown(path, int(old.Uid), int(old.Gid))
+	}
+}

@@ -1,0 +1,101 @@
+package metadata
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+// sidecars are the names that a photo's sidecar may have, the more particular first.
+func sidecars(photo string) []string {
+	bare := strings.TrimSuffix(photo, filepath.Ext(photo))
+	names := []string{photo + ".xmp", photo + ".XMP"}
+	if bare != photo && filepath.Base(photo) != filepath.Ext(photo) {
+		names = append(names, bare+".xmp", bare+".XMP")
+	}
+	return names
+}
+
+// sidecarFor is the sidecar to be written.
+func sidecarFor(photo string, s Style) (string, error) {
+	names := sidecars(photo)
+	existing := func(names []string) string {
+		for _, n := range names {
+			if _, err := os.Lstat(n); err == nil {
+				return n
+			}
+		}
+		return ""
+	}
+	switch {
+	case s == Append:
+		if n := existing(names[:2]); n != "" {
+			return n, nil
+		}
+	case s == Adobe && len(names) > 2:
+		if n := existing(names[2:]); n != "" {
+			return n, nil
+		}
+		return names[2], nil
+	case s == Follow:
+		if n := existing(names); n != "" {
+			return n, nil
+		}
+	case s != Adobe:
+		return "", fmt.Errorf("%w: a sidecar is named by %s, %s or %s, not by %q", cpar.ErrInput, Append, Adobe, Follow, string(s))
+	}
+	return names[0], nil
+}
+
+// readSidecar returns the file that a name leads to, and what it holds: nil if there is
+// none.
+func readSidecar(name string) (string, []byte, error) {
+	info, err := os.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return name, nil, nil
+	}
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if name, err = filepath.EvalSymlinks(name); errors.Is(err, fs.ErrNotExist) {
+			return "", nil, hint.Add(fmt.Errorf("%w: the sidecar is a symbolic link that leads nowhere", cpar.ErrInput),
+				"remove the link, or bring back what it names")
+		}
+	}
+	if err != nil {
+		return "", nil, readError(err)
+	}
+	data, err := readRegular(name, maxXMP)
+	return name, data, err
+}
+
+// readRegular reads a file of limited size. A device or a pipe would never end.
+func readRegular(name string, limit int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, readError(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, readError(err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%w: it is not a file", cpar.ErrInput)
+	case info.Size() > limit:
+		return nil, fmt.Errorf("%w: it is larger than %d MiB", cpar.ErrInput, limit>>20)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, readError(err)
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	return data, nil
+}

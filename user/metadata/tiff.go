@@ -1,0 +1,124 @@
+package metadata
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Tags of the first directory of a TIFF file or an EXIF block.
+const (
+	tagXMP        = 700
+	tagIPTC       = 33723
+	tagPhotoshop  = 34377
+	tagXPKeywords = 0x9c9e
+)
+
+// maxEntries is how many entries of a directory are looked at.
+const maxEntries = 4096
+
+// typeSizes are the sizes of TIFF's types in bytes.
+var typeSizes = [...]uint64{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
+
+// isTIFF: also the raw formats that are TIFF but for a few bytes (Olympus, Panasonic).
+func isTIFF(head []byte) bool {
+	if len(head) < 4 {
+		return false
+	}
+	switch string(head[:4]) {
+	case "II*\x00", "MM\x00*", "II+\x00", "MM\x00+", "IIRO", "IIRS", "MMOR", "IIU\x00":
+		return true
+	}
+	return false
+}
+
+// readTIFF collects the blocks of the first directory.
+func (b *blocks) readTIFF(r io.ReaderAt, size int64) {
+	b.problem("EXIF", b.readDirectory(r, size))
+}
+
+func (b *blocks) readDirectory(r io.ReaderAt, size int64) error {
+	head := make([]byte, 8)
+	if _, err := r.ReadAt(head, 0); err != nil || !isTIFF(head) {
+		return errors.New("it is not TIFF")
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	if head[0] == 'M' {
+		order = binary.BigEndian
+	}
+	if order.Uint16(head[2:]) == 43 {
+		return errors.New("BigTIFF is not read")
+	}
+	at := int64(order.Uint32(head[4:]))
+	var count [2]byte
+	if _, err := r.ReadAt(count[:], at); err != nil {
+		return errTruncated
+	}
+	entries := make([]byte, 12*min(int(order.Uint16(count[:])), maxEntries))
+	n, err := r.ReadAt(entries, at+2)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return readError(err)
+	}
+	short := n < len(entries)
+	for e := entries[:n]; len(e) >= 12; e = e[12:] {
+		tag := order.Uint16(e)
+		switch tag {
+		case tagXMP, tagIPTC, tagPhotoshop, tagXPKeywords:
+		default:
+			continue
+		}
+		value, err := tiffValue(r, size, order, e)
+		if err != nil {
+			b.problem("EXIF", fmt.Errorf("tag %d: %w", tag, err))
+			continue
+		}
+		switch tag {
+		case tagXMP:
+			b.xmp = append(b.xmp, value)
+		case tagIPTC:
+			b.iim = append(b.iim, unswapped(value))
+		case tagPhotoshop:
+			b.readPhotoshop(value)
+		case tagXPKeywords:
+			b.xp = append(b.xp, utf16Text(value))
+		}
+	}
+	if short {
+		return errTruncated
+	}
+	return nil
+}
+
+// tiffValue reads the value of an entry: beside it if it fits into four bytes.
+func tiffValue(r io.ReaderAt, size int64, order binary.ByteOrder, entry []byte) ([]byte, error) {
+	kind := order.Uint16(entry[2:])
+	if int(kind) >= len(typeSizes) || typeSizes[kind] == 0 {
+		return nil, errors.New("its type is unknown")
+	}
+	n := uint64(order.Uint32(entry[4:])) * typeSizes[kind]
+	if n <= 4 {
+		return entry[8 : 8+n : 8+n], nil
+	}
+	at := int64(order.Uint32(entry[8:]))
+	if n > maxXMP || at+int64(n) > size {
+		return nil, errTruncated
+	}
+	value := make([]byte, n)
+	if _, err := r.ReadAt(value, at); err != nil {
+		return nil, errTruncated
+	}
+	return value, nil
+}
+
+// unswapped repairs an IPTC block that a program wrote as numbers of four bytes, in the
+// other byte order.
+func unswapped(b []byte) []byte {
+	if len(b) < 4 || b[0] == 0x1c || b[3] != 0x1c {
+		return b
+	}
+	for i := 0; i+4 <= len(b); i += 4 {
+		b[i], b[i+1], b[i+2], b[i+3] = b[i+3], b[i+2], b[i+1], b[i]
+	}
+	return b
+}
