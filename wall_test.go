@@ -133,6 +133,11 @@ var rooms = []room{
 		never: bansOf(boxes, "the paper's constructions as printed are for tests and measurements"),
 	},
 	{
+		name:  "all but tests",
+		in:    func(pkg string) bool { return !under(pkg, module+"/internal/browser") },
+		never: bansOf([]string{module + "/internal/browser", "github.com/chromedp"}, "only tests drive a browser"),
+	},
+	{
 		name:  "all but the generator of kernels",
 		in:    func(pkg string) bool { return !under(pkg, module+"/internal/modq/gen") },
 		never: []ban{{"github.com/mmcloughlin/avo", "it writes kernels before the build; no product needs it"}},
@@ -268,6 +273,8 @@ var plants = []struct{ name, file, text, want string }{
 		"package demo\nimport _ \"cpar/internal/plant\"\n", "cpar/internal/plant → cpar/cloud/store"},
 	{"a product links the evaluation", "user/plant.go",
 		"package user\nimport _ \"cpar/eval\"\n", "imports cpar/eval: eval links both"},
+	{"a product drives a browser", "user/plant.go",
+		"package user\nimport _ \"cpar/internal/browser\"\n", "imports cpar/internal/browser: only tests"},
 	{"the owner links a box of the paper", "user/plant.go",
 		"package user\nimport _ \"cpar/letter\"\n", "imports cpar/letter: the paper's constructions"},
 

@@ -1,0 +1,225 @@
+// Package browser opens pages in a real browser, for tests.
+//
+//	a page's address ─▶ Open ─▶ Page: keys, clicks, dropped files, pictures of the window
+//	                              ├ Complaints: the console's, exceptions, what a policy blocked
+//	                              ├ Strangers: requests that left the page's origin
+//	                              └ Broken: what axe-core finds to be unusable without eyes or a mouse
+//
+// It is driven through its debugging protocol by chromedp. A test of a browser skips where there is
+// none, unless CPAR_CHROMIUM=required; axe-core is a file that CPAR_AXE names, wanted where
+// CPAR_AXE_TEST=required.
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long a test waits for what must come.
+const patience = time.Minute
+
+// program finds a browser.
+func program(t testing.TB) string {
+	t.Helper()
+	want := os.Getenv("CPAR_CHROMIUM")
+	names := []string{"chromium", "chromium-browser", "google-chrome"}
+	if want != "" && want != "required" {
+		names = []string{want}
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if want != "" {
+		t.Fatalf("no browser: %v", names)
+	}
+	t.Skip("no chromium on this machine")
+	return ""
+}
+
+// A Page is one tab.
+type Page struct {
+	t      testing.TB
+	ctx    context.Context
+	origin string
+
+	mu         sync.Mutex
+	complaints []string
+	strangers  []string
+}
+
+// Open opens the page at an address in a browser of its own, which ends with the test.
+func Open(t testing.TB, address string) *Page {
+	t.Helper()
+	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program(t)), chromedp.UserDataDir(t.TempDir()),
+		chromedp.NoSandbox, chromedp.DisableGPU, // as root, in a container
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-domain-reliability", true),
+		chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("lang", "en-GB"))
+	all, stop := chromedp.NewExecAllocator(context.Background(), flags...)
+	t.Cleanup(stop)
+	ctx, cancel := chromedp.NewContext(all, chromedp.WithErrorf(func(string, ...any) {})) // events that it does not know
+	t.Cleanup(cancel)
+	p := &Page{t: t, ctx: ctx}
+	if parts := strings.SplitAfterN(address, "/", 4); len(parts) == 4 {
+		p.origin = parts[0] + parts[1] + parts[2]
+	}
+	chromedp.ListenTarget(ctx, p.hear)
+	p.Do(log.Enable(), network.Enable(), chromedp.Navigate(address))
+	return p
+}
+
+// hear takes in what the browser tells of the page.
+func (p *Page) hear(event any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning || e.Type == runtime.APITypeAssert {
+			var said []string
+			for _, a := range e.Args {
+				said = append(said, string(a.Value)+a.Description)
+			}
+			p.complaints = append(p.complaints, strings.Join(said, " "))
+		}
+	case *runtime.EventExceptionThrown:
+		p.complaints = append(p.complaints, e.ExceptionDetails.Error())
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.LevelError || e.Entry.Level == log.LevelWarning {
+			p.complaints = append(p.complaints, e.Entry.Text+" "+e.Entry.URL)
+		}
+	case *network.EventRequestWillBeSent:
+		if url := e.Request.URL; !strings.HasPrefix(url, p.origin) && !strings.HasPrefix(url, "blob:"+p.origin) {
+			p.strangers = append(p.strangers, url)
+		}
+	}
+}
+
+// Complaints are what the page or the browser has complained of.
+func (p *Page) Complaints() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string{}, p.complaints...)
+}
+
+// Strangers are requests to anything but the page's own origin.
+func (p *Page) Strangers() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string{}, p.strangers...)
+}
+
+// Do does what chromedp can do, and ends the test where it fails.
+func (p *Page) Do(actions ...chromedp.Action) {
+	p.t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- chromedp.Run(p.ctx, actions...) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			p.t.Fatalf("the browser: %v; complaints %q", err, p.Complaints())
+		}
+	case <-time.After(patience):
+		var text string
+		chromedp.Run(p.ctx, chromedp.Text("body", &text))
+		p.t.Fatalf("the page did not come so far; complaints %q; it shows %q", p.Complaints(), text)
+	}
+}
+
+// Press presses keys, one after the other: letters, or names as of package kb.
+func (p *Page) Press(keys ...string) {
+	p.t.Helper()
+	for _, key := range keys {
+		p.Do(chromedp.KeyEvent(key))
+	}
+}
+
+// Await waits until an expression of JavaScript is true.
+func (p *Page) Await(expression string) {
+	p.t.Helper()
+	p.Do(chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(patience)))
+}
+
+// Text is an expression's value as a string.
+func (p *Page) Text(expression string) (text string) {
+	p.t.Helper()
+	p.Do(chromedp.Evaluate(fmt.Sprintf("String(%s)", expression), &text))
+	return text
+}
+
+// Drop drops a file in the middle of the window, as from a file manager.
+func (p *Page) Drop(path string) {
+	p.t.Helper()
+	data := &input.DragData{Items: []*input.DragDataItem{}, Files: []string{path}, DragOperationsMask: 1}
+	for _, kind := range []input.DispatchDragEventType{input.DragEnter, input.DragOver, input.Drop} {
+		p.Do(input.DispatchDragEvent(kind, 200, 300, data))
+	}
+}
+
+// Window sets the theme, "light" or "dark", and the size of the window.
+func (p *Page) Window(theme string, width, height int64) {
+	p.t.Helper()
+	p.Do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}),
+		emulation.SetDeviceMetricsOverride(width, height, 1, width < 600))
+}
+
+// Picture is the window as a PNG file.
+func (p *Page) Picture() (png []byte) {
+	p.t.Helper()
+	p.Do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
+		png, err = page.CaptureScreenshot().Do(ctx)
+		return err
+	}))
+	return png
+}
+
+// Broken are the rules of axe-core that the page as it is now breaks, each with where.
+func (p *Page) Broken() (rules []string) {
+	p.t.Helper()
+	script := axe(p.t)
+	if script == "" {
+		return nil
+	}
+	var out string
+	p.Do(chromedp.Evaluate(script+";0", nil),
+		chromedp.Evaluate(`axe.run(document, {resultTypes: ['violations']}).then((r) => JSON.stringify(
+			r.violations.map((v) => v.id + ': ' + v.help + ': ' + v.nodes.map((n) => n.html + ' ' + n.any.map((a) => a.message)).join(' | '))))`, &out,
+			func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
+	if err := json.Unmarshal([]byte(out), &rules); err != nil {
+		p.t.Fatalf("axe-core answers %q: %v", out, err)
+	}
+	return rules
+}
+
+// axe is the text of axe-core, "" where there is none.
+func axe(t testing.TB) string {
+	t.Helper()
+	path := os.Getenv("CPAR_AXE")
+	if path == "" {
+		if os.Getenv("CPAR_AXE_TEST") == "required" {
+			t.Fatal("CPAR_AXE names no file")
+		}
+		return ""
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,293 @@
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"cpar"
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+	"cpar/user"
+)
+
+// maxBodyBytes bounds what the page sends, but for photos.
+const maxBodyBytes = 64 << 10
+
+// mostAtOnce is how many photos one call is about: an answer should not take long.
+const mostAtOnce = 120
+
+// routes are the calls of the page. All want the token (guard.go).
+func (s *Server) routes(mux *http.ServeMux) {
+	answer(mux, "GET /api/settings", s.settings)
+	answer(mux, "GET /api/photos", s.list)
+	answer(mux, "POST /api/look", s.look)
+	answer(mux, "POST /api/annotate", s.annotate)
+	answer(mux, "POST /api/decide", s.decide)
+	answer(mux, "POST /api/write", s.write)
+	answer(mux, "GET /api/cloud/{id}", s.cloud)
+	answer(mux, "GET /api/find", s.find)
+	answer(mux, "GET /api/runs", s.runs)
+	answer(mux, "POST /api/undo", s.undo)
+	answer(mux, "POST /api/drop", s.drop)
+	mux.HandleFunc("GET /api/picture/{id}", s.picture)
+	mux.HandleFunc("GET /api/sidecar/{id}", s.sidecar)
+}
+
+// answer makes of a function a call that answers with JSON.
+func answer(mux *http.ServeMux, pattern string, call func(w http.ResponseWriter, r *http.Request) (any, error)) {
+	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		v, err := call(w, r)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, v)
+	})
+}
+
+// problem is an error as the page shows it.
+type problem struct {
+	Error string `json:"error"`
+	Hint  string `json:"hint,omitempty"`
+}
+
+var errUnknown = fmt.Errorf("%w: there is no such photo any more", cpar.ErrInput)
+
+// fail answers with an error, and with the kind of it as status.
+func fail(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	var large *http.MaxBytesError
+	switch code := exitcode.Of(err); {
+	case errors.As(err, &large):
+		status = http.StatusRequestEntityTooLarge
+	case errors.Is(err, errUnknown):
+		status = http.StatusNotFound
+	case errors.Is(err, context.Canceled):
+		status = 499 // the browser has gone, or the program ends
+	case code == exitcode.Input || code == exitcode.Usage:
+		status = http.StatusUnprocessableEntity
+	case code == exitcode.Cloud:
+		status = http.StatusBadGateway
+	}
+	writeJSON(w, status, problem{err.Error(), hint.Of(err)})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(v) // an error is the browser's, which has gone
+}
+
+// body reads what the page sends.
+func body[T any](w http.ResponseWriter, r *http.Request) (v T, err error) {
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	d.DisallowUnknownFields()
+	if err = d.Decode(&v); err != nil {
+		return v, fmt.Errorf("reading what the page sent: %w: %w", cpar.ErrInput, err)
+	}
+	return v, nil
+}
+
+func (s *Server) settings(http.ResponseWriter, *http.Request) (any, error) {
+	type opened struct {
+		Name string `json:"name"`
+	}
+	out := struct {
+		Settings
+		Folders []opened `json:"folders"`
+		Photos  int      `json:"photos"`
+		Skipped string   `json:"skipped"`
+	}{Settings: s.backend.Settings()}
+	all, skipped := s.photos.list()
+	out.Photos, out.Skipped = len(all), skipped
+	for _, f := range s.photos.folders {
+		out.Folders = append(out.Folders, opened{f.path})
+	}
+	return out, nil
+}
+
+// list names all photos; with ?again it looks for new ones first.
+func (s *Server) list(_ http.ResponseWriter, r *http.Request) (any, error) {
+	if r.URL.Query().Has("again") {
+		if err := s.photos.fill(r.Context(), s.backend); err != nil {
+			return nil, err
+		}
+	}
+	type entry struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	}
+	all, skipped := s.photos.list()
+	entries := make([]entry, len(all))
+	for i, p := range all {
+		entries[i] = entry{p.id, p.name}
+	}
+	return struct {
+		Photos  []entry `json:"photos"`
+		Skipped string  `json:"skipped"`
+	}{entries, skipped}, nil
+}
+
+type ids struct {
+	IDs []string `json:"ids"`
+}
+
+// look tells what is known of photos, in order.
+func (s *Server) look(w http.ResponseWriter, r *http.Request) (any, error) {
+	asked, err := body[ids](w, r)
+	if err != nil {
+		return nil, err
+	}
+	if len(asked.IDs) > mostAtOnce {
+		return nil, fmt.Errorf("%w: %d photos at once", cpar.ErrInput, len(asked.IDs))
+	}
+	views := []*view{}
+	for _, id := range asked.IDs {
+		if err := r.Context().Err(); err != nil {
+			return nil, err
+		}
+		v, err := s.view(id)
+		if err != nil {
+			v = &view{ID: id, Problems: []string{err.Error()}}
+		}
+		views = append(views, v)
+	}
+	return views, nil
+}
+
+// annotate asks about photos. What became of each is told when all were asked about: a
+// person who stopped at a reply that was refused would tell the cloud.
+func (s *Server) annotate(w http.ResponseWriter, r *http.Request) (any, error) {
+	asked, err := body[ids](w, r)
+	if err != nil {
+		return nil, err
+	}
+	if x, ok := s.dropped.by.Get(strings.Join(asked.IDs, " ")); ok {
+		err := s.annotateDrop(r.Context(), x)
+		return []outcome{outcomeOf(x.id, err)}, nil
+	}
+	if len(asked.IDs) > mostAtOnce {
+		return nil, fmt.Errorf("%w: %d photos at once", cpar.ErrInput, len(asked.IDs))
+	}
+	var paths []string
+	for _, id := range asked.IDs {
+		p, ok := s.photos.get(id)
+		if !ok {
+			return nil, errUnknown
+		}
+		paths = append(paths, p.path)
+	}
+	answers, err := s.backend.Annotate(r.Context(), paths)
+	outcomes := []outcome{}
+	for i, a := range answers {
+		outcomes = append(outcomes, outcomeOf(asked.IDs[i], a.Err))
+		if a.Saw != nil {
+			s.saw.Add(asked.IDs[i], a.Saw)
+		}
+	}
+	if err != nil && len(outcomes) == 0 {
+		return nil, err
+	}
+	return outcomes, err
+}
+
+// An outcome is what became of asking about a photo.
+type outcome struct {
+	ID      string `json:"id"`
+	Error   string `json:"error,omitempty"`
+	Refused bool   `json:"refused,omitempty"` // the reply was tampered with
+}
+
+func outcomeOf(id string, err error) outcome {
+	o := outcome{ID: id, Refused: errors.Is(err, user.ErrRefused)}
+	if err != nil {
+		o.Error = err.Error()
+	}
+	return o
+}
+
+func (s *Server) cloud(_ http.ResponseWriter, r *http.Request) (any, error) {
+	saw, _ := s.saw.Get(r.PathValue("id"))
+	return struct {
+		Saw *Saw `json:"saw"` // null where nothing was sent, or too long ago
+	}{saw}, nil
+}
+
+func (s *Server) find(_ http.ResponseWriter, r *http.Request) (any, error) {
+	word, err := checkWord(r.URL.Query().Get("word"))
+	if err != nil {
+		return nil, err
+	}
+	paths, err := s.backend.Find(r.Context(), word)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		IDs       []string `json:"ids"`
+		Elsewhere int      `json:"elsewhere"` // photos that are not below the opened folders
+	}{IDs: []string{}}
+	for _, path := range paths {
+		if p, ok := s.photos.at(path); ok {
+			out.IDs = append(out.IDs, p.id)
+		} else {
+			out.Elsewhere++
+		}
+	}
+	return out, nil
+}
+
+func (s *Server) runs(http.ResponseWriter, *http.Request) (any, error) {
+	runs, err := s.backend.Runs()
+	if runs == nil {
+		runs = []Run{}
+	}
+	return runs, err
+}
+
+func (s *Server) undo(w http.ResponseWriter, r *http.Request) (any, error) {
+	which, err := body[struct {
+		Run string `json:"run"`
+	}](w, r)
+	if err != nil {
+		return nil, err
+	}
+	if which.Run == "" {
+		return nil, fmt.Errorf("undoing: %w: no run was named", cpar.ErrInput)
+	}
+	return s.backend.Undo(r.Context(), which.Run)
+}
+
+// drop takes a photo that was dropped onto the page: one of the folders', or else one that is
+// kept in memory.
+func (s *Server) drop(w http.ResponseWriter, r *http.Request) (any, error) {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxDropBytes))
+	if err != nil {
+		return nil, fmt.Errorf("reading the photo: %w: %w", cpar.ErrInput, err)
+	}
+	name, err := url.QueryUnescape(r.Header.Get("X-Cpar-Name"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the photo's name: %w: %w", cpar.ErrInput, err)
+	}
+	name = baseName(name)
+	p, whole, err := s.match(r.Context(), name, data)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		ID      string `json:"id"`
+		Matched bool   `json:"matched"`
+		Whole   bool   `json:"whole"` // all photos were compared
+	}{Matched: p != nil, Whole: whole}
+	if p != nil {
+		out.ID = p.id
+	} else {
+		out.ID = s.dropped.put(name, data).id
+	}
+	return out, nil
+}

@@ -1,0 +1,103 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"cpar"
+	"cpar/user/metadata"
+)
+
+// Bounds of what a person may decide on one photo.
+const (
+	maxWordBytes = 200
+	maxWords     = 200
+)
+
+// decisions wait in memory until they are written.
+type decisions struct {
+	mu sync.Mutex
+	by map[string]Decision // by a photo's id
+}
+
+func newDecisions() *decisions { return &decisions{by: map[string]Decision{}} }
+
+// of is a copy.
+func (d *decisions) of(id string) Decision {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	x := d.by[id]
+	return Decision{slices.Clone(x.Accept), slices.Clone(x.Reject), slices.Clone(x.Add)}
+}
+
+func (d *decisions) forget(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.by, id)
+}
+
+// mark decides on a word: accept, reject, add, or "" for neither of them.
+func (d *decisions) mark(id, word, mark string) error {
+	word, err := checkWord(word)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	x := d.by[id]
+	x.Accept, x.Reject, x.Add = without(x.Accept, word), without(x.Reject, word), without(x.Add, word)
+	switch mark {
+	case "accept":
+		x.Accept = append(x.Accept, word)
+	case "reject":
+		x.Reject = append(x.Reject, word)
+	case "add":
+		x.Add = append(x.Add, word)
+	case "":
+	default:
+		return fmt.Errorf("deciding on a keyword: %w: there is no mark %q", cpar.ErrInput, mark)
+	}
+	if len(x.Accept)+len(x.Reject)+len(x.Add) > maxWords {
+		return fmt.Errorf("deciding on a keyword: %w: a photo takes %d decisions at a time", cpar.ErrInput, maxWords)
+	}
+	if x.empty() {
+		delete(d.by, id)
+	} else {
+		d.by[id] = x
+	}
+	return nil
+}
+
+func (d Decision) empty() bool { return len(d.Accept)+len(d.Reject)+len(d.Add) == 0 }
+
+// without is words without one, however it is spelt.
+func without(words []string, word string) []string {
+	folded := metadata.Fold(word)
+	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return metadata.Fold(w) == folded })
+}
+
+// has reports whether a word is among others, however it is spelt.
+func has(words []string, word string) bool {
+	folded := metadata.Fold(word)
+	return slices.ContainsFunc(words, func(w string) bool { return metadata.Fold(w) == folded })
+}
+
+// checkWord refuses what no photo program would show as a keyword.
+func checkWord(word string) (string, error) {
+	word = strings.TrimSpace(word)
+	switch {
+	case word == "":
+		return "", fmt.Errorf("deciding on a keyword: %w: it is empty", cpar.ErrInput)
+	case len(word) > maxWordBytes:
+		return "", fmt.Errorf("deciding on a keyword: %w: it is longer than %d bytes", cpar.ErrInput, maxWordBytes)
+	case !utf8.ValidString(word) || strings.ContainsFunc(word, unicode.IsControl):
+		return "", fmt.Errorf("deciding on a keyword: %w: it holds what cannot be printed", cpar.ErrInput)
+	case strings.ContainsAny(word, "|/"):
+		return "", fmt.Errorf("deciding on a keyword: %w: | and / separate levels of keywords, not parts of one", cpar.ErrInput)
+	}
+	return word, nil
+}

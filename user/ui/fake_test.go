@@ -1,0 +1,189 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"cpar"
+	"cpar/internal/reveal"
+	"cpar/internal/scene"
+	"cpar/user/rank"
+)
+
+// A fake is a library without an index: it suggests what its photos were painted with.
+type fake struct {
+	dir string
+
+	mu    sync.Mutex
+	known map[string]*Known
+	truth map[string][]string
+	runs  []Run
+	undo  map[string]func()
+	asked int
+	fail  error // of asking, if any
+}
+
+const fakeWord = "dusk"
+
+// newFake paints n photos.
+func newFake(t testing.TB, n int) *fake {
+	t.Helper()
+	f := &fake{dir: t.TempDir(), known: map[string]*Known{}, truth: map[string][]string{}, undo: map[string]func(){}}
+	for i := range n {
+		jpg, words, err := scene.RenderJPEG(11, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(f.dir, []string{"harbour", "hills"}[i%2], fmt.Sprintf("%02d.jpg", i))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, jpg, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f.truth[path], f.known[path] = words, &Known{}
+	}
+	return f
+}
+
+func (f *fake) Settings() Settings {
+	return Settings{Index: "holidays", Records: 1200, Scheme: "sealed", Protects: reveal.Protects(cpar.SchemeSealed, true), Profile: "learned",
+		Cloud: "http://127.0.0.1:8080", Threshold: 50, Where: "sidecar", Style: "append"}
+}
+
+func (f *fake) Photos(context.Context) (*Listing, error) {
+	l := &Listing{Skipped: "3 files left out: 2 videos, 1 hidden"}
+	for path := range f.known {
+		l.Paths = append(l.Paths, path)
+	}
+	return l, nil
+}
+
+func (f *fake) Look(path string) (*Known, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	k := *f.known[path]
+	return &k, nil
+}
+
+func (f *fake) answer(words []string) Answer {
+	a := Answer{Saw: &Saw{Scheme: "sealed", Sent: 360_488, Received: 41_216, Visited: 1200, Bytes: 360_448, Learnt: reveal.Learnt(cpar.SchemeSealed, 1200, 10),
+		Parts: []reveal.Part{{What: "the header: 10 neighbours", Bytes: 64, Learns: "the index, and how many neighbours are wanted"},
+			{What: "11 ring-LWE ciphertexts of the query", Bytes: 360_384, Learns: "nothing, by the assumption of decision ring-LWE"}}}}
+	for i := range 6144 {
+		a.Saw.Start = append(a.Saw.Start, byte(i*i*7919>>5^i*31))
+	}
+	for i, w := range append(words, fakeWord, "holiday") {
+		p := 0.97 - 0.13*float64(i)
+		a.Keywords = append(a.Keywords, rank.Keyword{Word: w, Weight: 9 * p, Probability: max(0.06, p)})
+	}
+	for i := range 8 {
+		a.Near = append(a.Near, rank.Neighbour{Record: uint32(100 + i), Dis: 0.4 + 0.11*float64(i), Keywords: append(slices.Clone(words[:max(1, len(words)-i%3)]), "archive")})
+	}
+	return a
+}
+
+func (f *fake) Annotate(ctx context.Context, paths []string) (out []Answer, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	for _, path := range paths {
+		f.asked++
+		a := f.answer(f.truth[path])
+		k := *f.known[path]
+		k.Asked, k.Keywords, k.Near = true, a.Keywords, a.Near
+		f.known[path] = &k
+		out = append(out, a)
+	}
+	return out, ctx.Err()
+}
+
+func (f *fake) AnnotateData(context.Context, []byte) (Answer, error) {
+	f.asked++
+	return f.answer([]string{"sea", "boat"}), f.fail
+}
+
+func (f *fake) Sidecar(name string, _ []byte, d Decision) ([]byte, error) {
+	return fmt.Appendf(nil, "<sidecar>%s %v</sidecar>", name, d), nil
+}
+
+func (f *fake) Write(_ context.Context, path string, d Decision) (*Written, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := f.known[path]
+	k := *before
+	k.Yours = slices.Concat(k.Yours, d.Accept, d.Add)
+	k.Rejected = slices.Concat(k.Rejected, d.Reject)
+	for _, w := range k.Keywords {
+		if w.Probability >= 0.5 && !has(k.Yours, w.Word) && !has(k.Rejected, w.Word) {
+			k.Machine = append(k.Machine, w.Word)
+		}
+	}
+	f.known[path] = &k
+	added := slices.Concat(d.Accept, d.Add, k.Machine)
+	r := Run{ID: fmt.Sprintf("run%d", len(f.runs)+1), Began: time.Date(2026, 11, 22, 19, 0, 0, 0, time.UTC), Command: "ui", Files: 1, Words: len(added)}
+	f.runs = slices.Insert(f.runs, 0, r)
+	f.undo[r.ID] = func() { f.known[path] = before }
+	return &Written{Run: r.ID, File: filepath.Base(path) + ".xmp", Added: added}, nil
+}
+
+func (f *fake) Runs() ([]Run, error) { return f.runs, nil }
+
+func (f *fake) Undo(_ context.Context, id string) (*Undone, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, r := range f.runs {
+		if r.ID == id && !r.Undone {
+			f.runs[i].Undone = true
+			f.undo[id]()
+			return &Undone{Restored: 1}, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: there is no run %s", cpar.ErrInput, id)
+}
+
+func (f *fake) Find(_ context.Context, word string) (paths []string, err error) {
+	for path, k := range f.known {
+		if has(k.Yours, word) || has(k.Machine, word) {
+			paths = append(paths, path)
+		}
+	}
+	return append(paths, "/elsewhere/photo.jpg"), nil
+}
+
+// start serves a fake's photos and returns the server, and the address that a person opens.
+func start(t testing.TB, f *fake) (s *Server, address string) {
+	t.Helper()
+	photos, err := openShelf([]string{f.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(photos.close)
+	if err := photos.fill(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = newServer(listener.Addr().String(), f, photos)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- s.serve(ctx, listener) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s, "http://" + s.host + "/#token=" + s.token
+}

@@ -1,0 +1,59 @@
+// What the cloud saw: the request as it was sent, byte by byte.
+
+import { h, size, count } from './element.js';
+import { get } from './session.js';
+
+const columns = 96; // of the drawing
+const lines = 16; // of the dump
+
+export async function cloud(view) {
+  const section = h('section', { class: 'cloud', 'aria-labelledby': 'cloud-title' }, h('h2', { id: 'cloud-title' }, 'What the cloud saw'));
+  const { saw } = view.asked ? await get(`cloud/${view.id}`) : {};
+  if (!saw) {
+    section.append(h('p', { class: 'soft' }, view.asked
+      ? 'Nothing was sent for this photo just now: it was asked about before, or is searched on this machine.'
+      : 'Nothing yet. The photo itself is never sent.'));
+    return section;
+  }
+  const bytes = Uint8Array.from(atob(saw.start), (c) => c.charCodeAt(0));
+  section.append(
+    h('p', {}, `It learnt ${saw.learnt}.`),
+    h('div', { class: 'bytes' }, drawing(bytes), dump(bytes, saw.bytes)),
+    h('dl', { class: 'figures' },
+      pair('Scheme', saw.scheme), pair('Sent', size(saw.sent)), pair('Came back', size(saw.received)), pair('Compared', count(saw.visited, 'record'))),
+    h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Parts of the request' }, h('table', {},
+      h('caption', {}, 'The request, part by part'),
+      h('thead', {}, h('tr', {}, ['What', 'Bytes', 'What the cloud learns from it'].map((t) => h('th', { scope: 'col' }, t)))),
+      h('tbody', {}, saw.parts.map((p) => h('tr', {},
+        h('th', { scope: 'row' }, p.what), h('td', { class: 'number' }, p.bytes.toLocaleString('en')), h('td', {}, p.learns)))))));
+  return section;
+}
+
+const pair = (name, value) => h('div', {}, h('dt', {}, name), h('dd', {}, value));
+
+// drawing shows the bytes as grey pixels. Encrypted, they are noise.
+function drawing(bytes) {
+  const rows = Math.max(1, Math.floor(bytes.length / columns));
+  const canvas = h('canvas', { width: columns, height: rows, role: 'img', 'aria-label': 'The first bytes of the request, drawn as grey pixels: noise' });
+  const context = canvas.getContext('2d');
+  const image = context.createImageData(columns, rows);
+  for (let i = 0; i < columns * rows; i++) {
+    image.data.set([bytes[i], bytes[i], bytes[i], 255], 4 * i);
+  }
+  context.putImageData(image, 0, 0);
+  return h('figure', {}, canvas, h('figcaption', { class: 'soft' }, 'your photo, as the cloud saw it'));
+}
+
+// dump is the beginning as a programmer reads it.
+function dump(bytes, all) {
+  const out = [];
+  for (let at = 0; at < Math.min(bytes.length, 16 * lines); at += 16) {
+    const some = [...bytes.subarray(at, at + 16)];
+    const hex = some.map((b) => b.toString(16).padStart(2, '0')).join(' ').padEnd(47);
+    const text = some.map((b) => (b > 32 && b < 127 ? String.fromCharCode(b) : '.')).join('');
+    out.push(`${at.toString(16).padStart(6, '0')}  ${hex}  ${text}`);
+  }
+  const left = all - 16 * out.length;
+  if (left > 0) out.push(`and ${left.toLocaleString('en')} bytes more`);
+  return h('pre', { tabindex: '0', role: 'region', 'aria-label': 'The first bytes of the request in hexadecimal' }, out.join('\n'));
+}

@@ -1,0 +1,48 @@
+// Elements, made without markup in strings: text from files and from a cloud stays text.
+
+export function h(tag, properties = {}, ...children) {
+  const e = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith('on')) e.addEventListener(name.slice(2), value);
+    else if (name === 'bar') e.style.setProperty('--bar', value / 100);
+    else e.setAttribute(name, value === true ? '' : value);
+  }
+  e.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
+  return e;
+}
+
+const shapes = {
+  accept: 'M4 12.5l5 5L20 6.5',
+  reject: 'M6 6l12 12M18 6L6 18',
+  before: 'M15 5l-7 7 7 7',
+  after: 'M9 5l7 7-7 7',
+  undo: 'M9 7L4 12l5 5M4 12h10a5 5 0 0 1 0 10h-2',
+};
+
+// icon is a drawing that says nothing to a screen reader: whatever holds it has a name.
+export function icon(name) {
+  const space = 'http://www.w3.org/2000/svg';
+  const svg = document.createElementNS(space, 'svg');
+  svg.setAttribute('viewBox', '0 0 24 24');
+  svg.setAttribute('aria-hidden', 'true');
+  const path = document.createElementNS(space, 'path');
+  path.setAttribute('d', shapes[name]);
+  svg.append(path);
+  return svg;
+}
+
+// bar draws a probability; its figure stands beside it as text.
+export const bar = (percent, kind = '') => h('span', { class: `bar ${kind}`, bar: percent, 'aria-hidden': 'true' });
+
+export const count = (n, one, many = one + 's') => `${n.toLocaleString('en')} ${n === 1 ? one : many}`;
+
+export function size(bytes) {
+  if (bytes < 10_000) return `${bytes.toLocaleString('en')} bytes`;
+  if (bytes < 10_000_000) return `${Math.round(bytes / 1000).toLocaleString('en')} kB`;
+  return `${Math.round(bytes / 1_000_000).toLocaleString('en')} MB`;
+}
+
+// failed is an error as the page shows it, with what to do about it.
+export const failed = (e) =>
+  h('div', { class: 'failed', role: 'alert' }, h('p', {}, e.message), e.hint ? h('p', { class: 'soft' }, e.hint) : null);

@@ -1,0 +1,47 @@
+// The library: all photos, and a way to ask about many of them.
+
+import { h, count, failed } from './element.js';
+import { list, look } from './photos.js';
+import { tiles } from './tiles.js';
+import { suggest, running } from './suggest.js';
+import { complain } from './say.js';
+
+export async function library(main, signal) {
+  const all = await list();
+  if (signal.aborted) return;
+  const ids = all.photos.map((p) => p.id);
+  const asking = h('button', { type: 'button', class: 'main', onclick: () => ask(ids, asking) }, 'Suggest keywords');
+  asking.disabled = running();
+  const again = h('button', { type: 'button', class: 'quiet', onclick: () => rescan(main, signal) }, 'Look again');
+  main.replaceChildren(
+    h('div', { class: 'head' },
+      h('div', {}, h('h1', {}, 'Photos'),
+        h('p', { class: 'soft' }, count(ids.length, 'photo'), all.skipped ? `. ${all.skipped}` : '')),
+      ids.length ? h('div', { class: 'acts' }, again, asking) : null),
+    ids.length ? tiles(ids, signal) : empty());
+}
+
+const empty = () => h('div', { class: 'empty' },
+  h('h2', {}, 'There are no photos here'),
+  h('p', { class: 'soft' }, 'Start cpar ui with a folder that holds some, or drop a photo onto this page.'));
+
+async function rescan(main, signal) {
+  try {
+    await list(true);
+    await library(main, signal);
+  } catch (e) {
+    main.prepend(failed(e));
+  }
+}
+
+// ask asks about the photos that were not asked about before.
+async function ask(ids, button) {
+  button.disabled = true;
+  try {
+    const views = await look(ids);
+    await suggest(views.filter((v) => !v.asked && !v.problems.length).map((v) => v.id));
+  } catch (e) {
+    complain(e);
+  }
+  button.disabled = false;
+}

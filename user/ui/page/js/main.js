@@ -1,0 +1,70 @@
+// The page: which view is shown, keys that work everywhere, and photos that are dropped.
+
+import { failed } from './element.js';
+import { library } from './library.js';
+import { photo } from './photo.js';
+import { search } from './search.js';
+import { runs } from './runs.js';
+import { settings } from './settings.js';
+import { help } from './help.js';
+import { takeDrops } from './drop.js';
+import { pending } from './photos.js';
+import { keys } from './keys.js';
+
+const main = document.getElementById('main');
+const pages = [
+  [/^#\/photo\/([\w-]+)$/, photo, 'Photo'],
+  [/^#\/search(?:\/(.*))?$/, search, 'Search'],
+  [/^#\/runs$/, runs, 'Runs'],
+  [/^#\/settings$/, settings, 'Settings'],
+  [/^.*$/, library, 'Photos'],
+];
+
+let leave = new AbortController(); // ends what the view before has begun
+let before = null;
+const scrolled = new Map();
+
+async function turn() {
+  const hash = location.hash;
+  scrolled.set(before, scrollY);
+  leave.abort();
+  leave = new AbortController();
+  const { signal } = leave;
+  const [pattern, show, title] = pages.find(([p]) => p.test(hash));
+  document.title = `${title} - cpar`;
+  for (const a of document.querySelectorAll('.top nav a')) {
+    const here = a.getAttribute('href') === (hash.match(/^#\/\w*/)?.[0] || '#/');
+    if (here) a.setAttribute('aria-current', 'page');
+    else a.removeAttribute('aria-current');
+  }
+  main.dataset.view = title.toLowerCase();
+  main.setAttribute('aria-busy', 'true');
+  try {
+    await show(main, signal, pattern.exec(hash)[1]);
+  } catch (e) {
+    if (!signal.aborted) main.replaceChildren(failed(e));
+  }
+  if (signal.aborted) return;
+  main.removeAttribute('aria-busy');
+  if (before !== null && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
+  scrollTo(0, title === 'Photos' ? scrolled.get(hash) ?? 0 : 0);
+  before = hash;
+}
+
+// mark is the icon of the tab, drawn here because images come from memory only.
+function mark() {
+  const drawing = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="4" fill="#0d6b4f"/><path d="M4 8.5l3 3 5.5-7" fill="none" stroke="#fff" stroke-width="2"/></svg>';
+  const link = document.createElement('link');
+  link.rel = 'icon';
+  link.href = URL.createObjectURL(new Blob([drawing], { type: 'image/svg+xml' }));
+  document.head.append(link);
+}
+
+mark();
+document.getElementById('skip').addEventListener('click', (e) => { e.preventDefault(); main.focus(); });
+document.getElementById('ask').addEventListener('click', help);
+keys({ '?': help, '/': () => { location.hash = '#/search'; } });
+takeDrops();
+addEventListener('hashchange', turn);
+addEventListener('beforeunload', (e) => { if (pending()) e.preventDefault(); });
+turn();

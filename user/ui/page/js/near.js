@@ -1,0 +1,22 @@
+// The photos of the collection that are nearest: their keywords were counted. The photos
+// themselves are not at hand; the collection may lie on another machine.
+
+import { h, bar } from './element.js';
+
+export async function near(view) {
+  const title = h('h2', { id: 'near-title' }, 'Where these keywords come from');
+  if (!view.near.length) {
+    return h('section', { class: 'near', 'aria-labelledby': 'near-title' }, title,
+      h('p', { class: 'soft' }, view.asked ? 'The nearest photos are not remembered.' : 'Not asked about yet.'));
+  }
+  const counted = new Set(view.words.map((w) => w.word));
+  return h('section', { class: 'near', 'aria-labelledby': 'near-title' }, title,
+    h('p', { class: 'soft' }, `The ${view.near.length} photos of your collection that are nearest, found among ciphertexts. A longer bar is nearer.`),
+    h('ol', {}, view.near.map((n, i) => h('li', {},
+      h('span', { class: 'rank', 'aria-hidden': 'true' }, String(i + 1)),
+      h('span', { class: 'given' }, n.keywords.length
+        ? n.keywords.map((w, j) => [j ? ', ' : '', counted.has(w) ? h('b', {}, w) : w])
+        : 'no keywords'),
+      bar(n.bar, 'nearness'),
+      h('span', { class: 'figure' }, h('span', { class: 'hidden' }, 'distance '), n.distance.toFixed(2))))));
+}

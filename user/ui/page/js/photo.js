@@ -1,0 +1,154 @@
+// One photo: large, its keywords, who gave them, and what the cloud saw.
+
+import { h, icon, count, failed } from './element.js';
+import { show, post, download } from './session.js';
+import { list, look, keep, watch, beside, place, setOrder } from './photos.js';
+import { keys } from './keys.js';
+import { words } from './words.js';
+import { near } from './near.js';
+import { cloud } from './cloud.js';
+import { say, complain } from './say.js';
+
+export async function photo(main, signal, id) {
+  if (!place(id).at) setOrder((await list()).photos.map((p) => p.id)); // after a reload
+  let [view] = await look([id]);
+  if (signal.aborted) return;
+
+  const img = h('img', { alt: '' });
+  const stage = h('div', { class: 'stage' }, img, step(id, -1), step(id, 1));
+  const panel = h('section', { class: 'panel', 'aria-labelledby': 'photo-name' });
+  const below = h('div', { class: 'below' });
+  main.replaceChildren(h('article', { class: 'one' }, stage, panel, below));
+  show(img, id, 'large', signal).then(() => img.classList.add('there')).catch((e) => {
+    if (!signal.aborted) stage.append(failed(e));
+  });
+
+  // Keys may come faster than answers: what a person does, happens in that order.
+  let last = Promise.resolve();
+  const inTurn = (f) => (...args) => { last = last.then(() => f(...args)); return last; };
+
+  const list_ = words(decide);
+  const draw = () => {
+    img.alt = view.yours.length ? `${view.name}: ${view.yours.join(', ')}` : view.name;
+    document.title = `${view.name} - cpar`;
+    panel.replaceChildren(heading(view), list_.draw(view, asking), doing(view));
+  };
+  const under = async () => {
+    const parts = await Promise.all([near(view), cloud(view)]);
+    if (!signal.aborted) below.replaceChildren(...parts);
+  };
+  let asking = false;
+
+  async function decide(word, mark) {
+    try {
+      keep(await post('decide', { id, word, mark }));
+      return true;
+    } catch (e) {
+      complain(e);
+      return false;
+    }
+  }
+
+  async function suggest() {
+    if (asking || view.asked) return;
+    asking = true;
+    draw();
+    say(`Asking about ${view.name}`);
+    try {
+      const [outcome] = await post('annotate', { ids: [id] });
+      asking = false;
+      keep((await look([id], true))[0]);
+      if (outcome?.error) say(outcome.error, 'bad');
+      else say(view.words.length ? `Suggested: ${count(view.words.length, 'keyword')}` : 'Nothing is likely enough to be suggested');
+    } catch (e) {
+      asking = false;
+      draw();
+      complain(e);
+    }
+  }
+
+  async function write() {
+    try {
+      if (view.dropped) await save(view);
+      else {
+        const done = await post('write', { id });
+        say(done.file ? `Written to ${done.file}` : 'There was nothing to write');
+      }
+      keep((await look([id], true))[0]);
+    } catch (e) {
+      complain(e);
+    }
+  }
+
+  // doing is what can be done with the photo as a whole.
+  function doing(v) {
+    const n = toWrite(v).length + v.words.filter((w) => w.mark === 'reject').length;
+    const asks = h('button', { type: 'button', class: v.asked ? 'quiet' : 'main', onclick: inTurn(suggest), disabled: asking },
+      asking ? 'Asking…' : 'Suggest keywords');
+    const writes = h('button', { type: 'button', class: 'main', onclick: inTurn(write), id: 'write', disabled: n === 0 },
+      v.dropped ? 'Download the sidecar' : 'Write');
+    return h('div', { class: 'doing' },
+      h('p', { class: 'soft', id: 'will' }, will(v)),
+      h('div', { class: 'acts' }, v.asked ? null : asks, v.asked || n ? writes : null));
+  }
+
+  watch((v) => {
+    if (v.id !== id) return;
+    const fresh = v.asked !== view.asked;
+    view = v;
+    draw();
+    if (fresh) under();
+  }, signal);
+  keys({
+    ArrowLeft: () => go(id, -1), ArrowRight: () => go(id, 1),
+    ArrowUp: inTurn(() => list_.move(-1)), ArrowDown: inTurn(() => list_.move(1)),
+    a: inTurn(() => list_.act('accept')), r: inTurn(() => list_.act('reject')), n: inTurn(() => list_.add()),
+    s: inTurn(suggest), w: inTurn(write), Escape: () => { location.hash = '#/'; },
+  }, signal);
+  draw();
+  await under();
+}
+
+function heading(v) {
+  const { at, of } = place(v.id);
+  const where = v.dropped ? 'in none of the folders' : [v.folder === '.' ? '' : v.folder, at ? `${at} of ${of}` : ''].filter(Boolean).join(', ');
+  return h('header', {}, h('h1', { id: 'photo-name' }, v.name), h('p', { class: 'soft' }, where),
+    v.problems.map((p) => h('p', { class: 'problem' }, p)));
+}
+
+const accepted = (v) => v.words.filter((w) => w.mark === 'accept').map((w) => w.word).concat(v.added);
+const unsaid = (v) => v.words.filter((w) => w.mark === '' && w.sure && !w.written).map((w) => w.word);
+const toWrite = (v) => accepted(v).concat(unsaid(v));
+
+// will says what a write would do.
+function will(v) {
+  const yours = accepted(v).length;
+  const machine = unsaid(v).length;
+  const gone = v.words.filter((w) => w.mark === 'reject').length;
+  const parts = [];
+  if (yours) parts.push(`${yours} as yours`);
+  if (machine) parts.push(`${machine} as suggested`);
+  if (gone) parts.push(`${gone} rejected`);
+  if (!parts.length) return v.asked ? 'Nothing waits to be written.' : '';
+  return `To be written: ${parts.join(', ')}.`;
+}
+
+async function save(v) {
+  const blob = await download(`sidecar/${v.id}`);
+  const address = URL.createObjectURL(blob);
+  h('a', { href: address, download: `${v.name}.xmp` }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  say(`Put ${v.name}.xmp beside the photo`);
+}
+
+function go(id, by) {
+  const next = beside(id, by);
+  if (next) location.hash = `#/photo/${next}`;
+}
+
+function step(id, by) {
+  const next = beside(id, by);
+  if (!next) return null;
+  const [name, shape, kind] = by < 0 ? ['The photo before', 'before', 'left'] : ['The next photo', 'after', 'right'];
+  return h('a', { class: `step ${kind}`, href: `#/photo/${next}`, 'aria-label': name }, icon(shape));
+}

@@ -1,0 +1,38 @@
+// Search among annotated photos by keyword.
+
+import { h, count, failed } from './element.js';
+import { get } from './session.js';
+import { tiles } from './tiles.js';
+import { say } from './say.js';
+
+export async function search(main, signal, asked) {
+  const word = asked ? decodeURIComponent(asked) : '';
+  const input = h('input', { type: 'search', id: 'word', value: word, maxlength: '200', autocomplete: 'off', autocapitalize: 'off', enterkeyhint: 'search' });
+  const results = h('div', { class: 'results' });
+  main.replaceChildren(
+    h('div', { class: 'head' }, h('h1', {}, 'Search')),
+    h('form', { class: 'searching', role: 'search', onsubmit: (e) => {
+      e.preventDefault();
+      const hash = `#/search/${encodeURIComponent(input.value.trim())}`;
+      if (hash === location.hash) find(input.value.trim());
+      else location.hash = hash;
+    } }, h('label', { for: 'word' }, 'Keyword'), h('span', { class: 'field' }, input, h('button', { type: 'submit', class: 'main' }, 'Search'))),
+    results);
+  if (!word) results.append(h('p', { class: 'soft' }, 'Finds photos that have the keyword, yours or written for you.'));
+
+  async function find(w) {
+    try {
+      const found = await get(`find?word=${encodeURIComponent(w)}`);
+      if (signal.aborted) return;
+      const told = found.ids.length ? `${count(found.ids.length, 'photo')} with ${w}` : `No photo with ${w}`;
+      say(told);
+      results.replaceChildren(h('h2', {}, told),
+        found.elsewhere ? h('p', { class: 'soft' }, `${count(found.elsewhere, 'photo')} with it outside the folders that are open`) : '',
+        found.ids.length ? tiles(found.ids, signal) : '');
+    } catch (e) {
+      if (!signal.aborted) results.replaceChildren(failed(e));
+    }
+  }
+  if (word) await find(word);
+  else input.focus();
+}

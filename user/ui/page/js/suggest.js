@@ -1,0 +1,50 @@
+// Asking about photos, some at a time, while the person goes on looking.
+//
+// What was refused is told at the end and changes nothing before: a cloud that has altered a
+// reply must not see by what is asked next that somebody noticed.
+
+import { h, count } from './element.js';
+import { post } from './session.js';
+import { refresh } from './photos.js';
+import { say, complain } from './say.js';
+
+const atOnce = 16; // as many as are asked about in one request to the cloud
+const place = document.getElementById('working');
+let stopping = null;
+
+export const running = () => stopping !== null;
+
+export async function suggest(ids) {
+  if (running()) return;
+  if (!ids.length) {
+    say('Every photo was asked about before');
+    return;
+  }
+  let stop = false;
+  stopping = () => { stop = true; };
+  const figure = h('span', {}, '');
+  const bar = h('progress', { max: ids.length, value: 0, 'aria-label': 'photos that were asked about' });
+  place.replaceChildren(figure, bar, h('button', { type: 'button', class: 'quiet', onclick: () => stopping?.() }, 'Stop'));
+  place.hidden = false;
+  const bad = [];
+  let done = 0;
+  try {
+    while (done < ids.length && !stop) {
+      figure.textContent = `Asking about ${count(ids.length, 'photo')}`;
+      const some = ids.slice(done, done + atOnce);
+      const outcomes = await post('annotate', { ids: some });
+      bad.push(...outcomes.filter((o) => o.error));
+      await refresh(some);
+      done += some.length;
+      bar.value = done;
+    }
+    const told = `Asked about ${count(done, 'photo')}`;
+    if (bad.length) say(`${told}; ${bad.length} could not be used: ${bad[0].error}`, 'bad');
+    else say(told);
+  } catch (e) {
+    complain(e);
+  } finally {
+    stopping = null;
+    place.hidden = true;
+  }
+}

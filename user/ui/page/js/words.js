@@ -1,0 +1,114 @@
+// The keywords of one photo: what it has, what is sure, what may be, and what a person says.
+
+import { h, icon, bar } from './element.js';
+import { say } from './say.js';
+
+export function words(decide) {
+  let view;
+  let chosen = null; // the word that keys act on
+  let root = null;
+
+  function draw(v, asking) {
+    const first = view?.id !== v.id;
+    const inside = root?.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    view = v;
+    const all = v.words.map((w) => w.word);
+    if (!all.includes(chosen)) chosen = all.find((w) => v.words.find((x) => x.word === w).mark === '') ?? all[0] ?? null;
+    const sure = v.words.filter((w) => w.sure);
+    const maybe = v.words.filter((w) => !w.sure);
+    const next = h('div', { class: 'keywords' },
+      v.yours.length + v.added.length ? group('Yours', 'yours', h('ul', { class: 'chips' },
+        v.yours.map((w) => h('li', {}, w)), v.added.map(own))) : null,
+      sure.length ? group('Sure', 'sure', h('ul', { class: 'rows' }, sure.map(row))) : null,
+      maybe.length ? group('Maybe', 'maybe', h('ul', { class: 'rows' }, maybe.map(row)), 'written only if you accept it') : null,
+      v.asked && !v.words.length ? h('p', { class: 'soft' }, 'Nothing is likely enough to be suggested.') : null,
+      !v.asked && !v.words.length && !asking ? h('p', { class: 'soft' }, 'Not asked about yet.') : null,
+      adding());
+    const typed = root?.querySelector('input')?.value;
+    root = next;
+    if (typed && !first) next.querySelector('input').value = typed;
+    if (inside) requestAnimationFrame(() => next.querySelector(`[data-key="${CSS.escape(inside)}"]`)?.focus());
+    return next;
+  }
+
+  function group(title, kind, list, note) {
+    const id = `words-${kind}`;
+    return h('section', { class: `group ${kind}`, 'aria-labelledby': id },
+      h('h2', { id }, title, note ? h('small', {}, ' ', note) : null), list);
+  }
+
+  function row(w) {
+    const told = w.percent ? `${w.percent} %` : '';
+    const press = (mark, name) => h('button', {
+      type: 'button', class: `act ${mark}`, 'aria-pressed': String(w.mark === mark), 'aria-label': `${name} ${w.word}`,
+      'data-key': `${mark} ${w.word}`, title: name, onclick: () => { chosen = w.word; put(w, mark); },
+    }, icon(mark));
+    return h('li', { class: `row ${w.mark} ${w.word === chosen ? 'chosen' : ''}`, tabindex: '-1', 'data-key': `row ${w.word}`, 'data-word': w.word,
+      onclick: () => choose(w.word) },
+    h('span', { class: 'name' }, w.word, state(w)),
+    h('span', { class: 'figure' }, told),
+    w.bar ? bar(w.bar, w.sure ? 'sure' : 'maybe') : null,
+    h('span', { class: 'pair' }, press('accept', 'Accept'), press('reject', 'Reject')));
+  }
+
+  const state = (w) => {
+    const text = { accept: 'accepted', reject: 'rejected' }[w.mark] ?? (w.written ? 'written' : '');
+    return text ? h('small', {}, ' ', text) : null;
+  };
+
+  // own is a keyword that a person has added and not yet written.
+  const own = (word) => h('li', { class: 'new' }, word, h('button', {
+    type: 'button', class: 'act', 'aria-label': `Take ${word} away again`, 'data-key': `own ${word}`,
+    onclick: () => decide(word, '').then((ok) => ok && say(`${word} is not added`)),
+  }, icon('reject')));
+
+  function adding() {
+    const input = h('input', { type: 'text', id: 'add', maxlength: '200', autocomplete: 'off', autocapitalize: 'off', 'data-key': 'add', enterkeyhint: 'done' });
+    const form = h('form', { class: 'adding', onsubmit: async (e) => {
+      e.preventDefault();
+      const word = input.value.trim();
+      if (word && await decide(word, 'add')) {
+        root.querySelector('#add').value = '';
+        say(`Added ${word}`);
+      }
+    } }, h('label', { for: 'add' }, 'Add a keyword'), h('span', { class: 'field' }, input, h('button', { type: 'submit', class: 'quiet' }, 'Add')));
+    input.addEventListener('keydown', (e) => {
+      if (e.key === 'Escape') { e.stopPropagation(); input.blur(); }
+    });
+    return form;
+  }
+
+  function choose(word) {
+    chosen = word;
+    for (const li of root.querySelectorAll('.row')) li.classList.toggle('chosen', li.dataset.word === word);
+  }
+
+  // move chooses another word and lets a screen reader read it.
+  function move(by) {
+    const all = view.words.map((w) => w.word);
+    if (!all.length) return;
+    choose(all[Math.min(all.length - 1, Math.max(0, all.indexOf(chosen) + by))]);
+    const li = root.querySelector('.chosen');
+    li.focus({ preventScroll: true });
+    li.scrollIntoView({ block: 'nearest' });
+  }
+
+  async function put(w, mark) {
+    const now = w.mark === mark ? '' : mark;
+    if (await decide(w.word, now)) {
+      say(`${w.word}: ${{ accept: 'accepted', reject: 'rejected', '': 'open again' }[now]}`);
+    }
+  }
+
+  // act decides on the chosen word and goes on to the next that is open.
+  async function act(mark) {
+    const w = view.words.find((x) => x.word === chosen);
+    if (!w) return;
+    await put(w, mark);
+    const at = view.words.findIndex((x) => x.word === chosen);
+    const open = view.words.slice(at + 1).find((x) => x.mark === '');
+    if (open) choose(open.word);
+  }
+
+  return { draw, move, act, add: () => root.querySelector('#add').focus() };
+}

@@ -1,0 +1,154 @@
+package ui
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+//go:embed page
+var embedded embed.FS
+
+// Options say what is served.
+type Options struct {
+	// Folders hold the photos; nothing outside them is read or written.
+	Folders []string
+	// Port of the loopback address; 0 for any that is free.
+	Port    int
+	Backend Backend
+	// Ready is told the address, with the token in its fragment.
+	Ready func(address string) error
+}
+
+// A Server serves the page.
+type Server struct {
+	backend Backend
+	host    string // address and port, as a browser says it
+	token   string
+	photos  *shelf
+	thumbs  *thumbnails
+	dropped *dropped
+
+	decided *decisions
+	saw     *lru.Cache[string, *Saw] // by a photo's id
+}
+
+// mostSaw requests are remembered, to be shown.
+const mostSaw = 64
+
+// newCache keeps so many values and forgets those that were used longest ago.
+func newCache[K comparable, V any](most int) *lru.Cache[K, V] {
+	c, err := lru.New[K, V](most)
+	if err != nil {
+		panic(err) // of a constant
+	}
+	return c
+}
+
+// Serve serves until the context ends.
+func Serve(ctx context.Context, o Options) error {
+	photos, err := openShelf(o.Folders)
+	if err != nil {
+		return err
+	}
+	defer photos.close()
+	if err := photos.fill(ctx, o.Backend); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port)))
+	if err != nil {
+		err = fmt.Errorf("listening on loopback: %w: %w", cpar.ErrInput, err)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = hint.Add(err, "another program has port %d; leave --port out for any that is free", o.Port)
+		}
+		return err
+	}
+	defer listener.Close()
+	s := newServer(listener.Addr().String(), o.Backend, photos)
+	if o.Ready != nil {
+		if err := o.Ready("http://" + s.host + "/#token=" + s.token); err != nil {
+			return err
+		}
+	}
+	return s.serve(ctx, listener)
+}
+
+func newServer(host string, b Backend, photos *shelf) *Server {
+	return &Server{backend: b, host: host, token: newToken(), photos: photos, thumbs: newThumbnails(),
+		dropped: newDropped(), decided: newDecisions(), saw: newCache[string, *Saw](mostSaw)}
+}
+
+// serve ends when the context does: then requests under way are told to stop, and waited for a
+// moment.
+func (s *Server) serve(ctx context.Context, listener net.Listener) error {
+	web := &http.Server{
+		Handler:           s.handler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ErrorLog:          log.New(silent{}, "", 0), // a browser that closes a tab is no news
+	}
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		if web.Shutdown(patience) != nil {
+			web.Close()
+		}
+	})
+	err := web.Serve(listener)
+	if !stop() {
+		<-ended
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serving the page: %w", err)
+}
+
+type silent struct{}
+
+func (silent) Write(p []byte) (int, error) { return len(p), nil }
+
+// handler is all that is served.
+func (s *Server) handler() http.Handler {
+	page, err := fs.Sub(embedded, "page")
+	if err != nil {
+		panic(err) // of what is embedded
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /", files(page))
+	s.routes(mux)
+	return s.guard(mux)
+}
+
+// files serves the page's files and no listing of them.
+func files(page fs.FS) http.Handler {
+	serve := http.FileServerFS(page)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := r.URL.Path[1:]
+		if name == "" {
+			name = "index.html"
+		}
+		if info, err := fs.Stat(page, name); err != nil || info.IsDir() {
+			refuse(w, http.StatusNotFound, "there is no such page")
+			return
+		}
+		serve.ServeHTTP(w, r)
+	})
+}

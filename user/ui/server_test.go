@@ -1,0 +1,369 @@
+package ui
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cpar/internal/scene"
+)
+
+// A caller is the page, or who pretends to be it.
+type caller struct {
+	t testing.TB
+	s *Server
+	// alter changes what a browser would send.
+	alter func(*http.Request)
+}
+
+func (c caller) call(method, path string, body []byte) (status int, answer []byte) {
+	c.t.Helper()
+	r, err := http.NewRequest(method, "http://"+c.s.host+path, bytes.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r.Header.Set(tokenHeader, c.s.token)
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	if method == "POST" {
+		r.Header.Set("Origin", "http://"+c.s.host)
+	}
+	if c.alter != nil {
+		c.alter(r)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for name, value := range headers {
+		if resp.Header.Get(name) != value {
+			c.t.Errorf("%s %s: header %s is %q", method, path, name, resp.Header.Get(name))
+		}
+	}
+	answer, err = io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return resp.StatusCode, answer
+}
+
+// ask is a call whose answer is wanted.
+func ask[T any](c caller, method, path string, body any) (v T) {
+	c.t.Helper()
+	var b []byte
+	if raw, ok := body.([]byte); ok {
+		b = raw
+	} else if body != nil {
+		b, _ = json.Marshal(body)
+	}
+	status, answer := c.call(method, path, b)
+	if status != http.StatusOK {
+		c.t.Fatalf("%s %s: %d %s", method, path, status, answer)
+	}
+	if err := json.Unmarshal(answer, &v); err != nil {
+		c.t.Fatalf("%s %s: %v in %s", method, path, err, answer)
+	}
+	return v
+}
+
+// calls are one of each kind.
+func calls(id string) map[string]string {
+	return map[string]string{
+		"GET /api/settings": "", "GET /api/photos": "", "GET /api/runs": "", "GET /api/find?word=x": "", "GET /api/cloud/" + id: "", "GET /api/picture/" + id: "",
+		"GET /api/sidecar/" + id: "", "POST /api/look": `{"ids":[]}`, "POST /api/annotate": `{"ids":[]}`,
+		"POST /api/decide": `{"id":"` + id + `","word":"x","mark":"add"}`, "POST /api/write": `{"id":"` + id + `"}`, "POST /api/undo": `{"run":"x"}`, "POST /api/drop": "x",
+	}
+}
+
+// TestWhoIsRefused: no call is answered without the token, under another name, or for another
+// page; and the page itself not under another name or inside one.
+func TestWhoIsRefused(t *testing.T) {
+	f := newFake(t, 2)
+	s, _ := start(t, f)
+	id := s.photos.all[0].id
+	for what, c := range map[string]struct {
+		alter  func(*http.Request)
+		status int
+		page   bool // the page is refused, too
+	}{
+		"no token":           {func(r *http.Request) { r.Header.Del(tokenHeader) }, 401, false},
+		"another token":      {func(r *http.Request) { r.Header.Set(tokenHeader, newToken()) }, 401, false},
+		"part of the token":  {func(r *http.Request) { r.Header.Set(tokenHeader, s.token[:42]) }, 401, false},
+		"a token in a query": {func(r *http.Request) { r.Header.Del(tokenHeader); r.URL.RawQuery = "token=" + s.token }, 401, false},
+		"another name":       {func(r *http.Request) { r.Host = "attacker.example" }, 421, true},
+		"localhost":          {func(r *http.Request) { r.Host = "localhost" + s.host[strings.Index(s.host, ":"):] }, 421, true},
+		"no port":            {func(r *http.Request) { r.Host = "127.0.0.1" }, 421, true},
+		"another origin":     {func(r *http.Request) { r.Header.Set("Origin", "https://attacker.example") }, 403, true},
+		"an opaque origin":   {func(r *http.Request) { r.Header.Set("Origin", "null") }, 403, true},
+		"another port":       {func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") }, 403, true},
+		"a page elsewhere":   {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403, true},
+		"another port's":     {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }, 403, true},
+		"typed":              {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "none") }, 403, false},
+	} {
+		by := caller{t, s, c.alter}
+		for line, body := range calls(id) {
+			method, path, _ := strings.Cut(line, " ")
+			if status, answer := by.call(method, path, []byte(body)); status != c.status {
+				t.Errorf("%s: %s: %d %s", what, line, status, answer)
+			}
+		}
+		if status, _ := by.call("GET", "/", nil); status == http.StatusOK == c.page {
+			t.Errorf("%s: the page: %d", what, status)
+		}
+	}
+	if f.asked > 0 || len(f.runs) > 0 || !s.decided.of(id).empty() {
+		t.Error("something was done for who was refused")
+	}
+	// The page's own calls are answered: so it is not all refused.
+	for line, body := range calls(id) {
+		method, path, _ := strings.Cut(line, " ")
+		if status, answer := (caller{t, s, nil}).call(method, path, []byte(body)); status >= 500 || status == 401 || status == 403 {
+			t.Errorf("%s: %d %s", line, status, answer)
+		}
+	}
+}
+
+// TestNothingElseIsServed: no file but the page's, no listing, no path.
+func TestNothingElseIsServed(t *testing.T) {
+	f := newFake(t, 2)
+	if err := os.WriteFile(filepath.Join(f.dir, "secret.txt"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := start(t, f)
+	c := caller{t: t, s: s}
+	for _, path := range []string{"/", "/js/main.js", "/base.css"} {
+		if status, _ := c.call("GET", path, nil); status != http.StatusOK {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+	for _, path := range []string{"/js", "/js/", "/page/index.html", "/server.go", "/../server.go", "/%2e%2e/server.go", "/api/", "/api/nothing",
+		"/api/picture/harbour%2f00.jpg", "/api/picture/..%2fsecret.txt", "/api/picture/" + strings.ReplaceAll(f.dir, "/", "%2f"), "/api/picture/p", "/api/sidecar/" + s.photos.all[0].id} {
+		if status, answer := c.call("GET", path, nil); status == http.StatusOK {
+			t.Errorf("%s: %d %.80s", path, status, answer)
+		}
+	}
+	for line := range calls("x") {
+		method, path, _ := strings.Cut(line, " ")
+		if method = map[string]string{"GET": "POST", "POST": "GET"}[method]; method == "GET" {
+			continue // answered as a page that is not there
+		}
+		if status, _ := c.call(method, path, nil); status != http.StatusMethodNotAllowed {
+			t.Errorf("%s %s: %d", method, path, status)
+		}
+	}
+}
+
+// TestLinksOutOfTheFolder: a photo that has become a link is not followed out of its folder.
+func TestLinksOutOfTheFolder(t *testing.T) {
+	f := newFake(t, 2)
+	s, _ := start(t, f)
+	p := s.photos.all[0]
+	outside := filepath.Join(t.TempDir(), "outside.jpg")
+	if err := os.Rename(p.path, outside); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, p.path); err != nil {
+		t.Skip(err)
+	}
+	c := caller{t: t, s: s}
+	for _, line := range []string{"GET /api/picture/" + p.id, "POST /api/write"} {
+		method, path, _ := strings.Cut(line, " ")
+		if status, answer := c.call(method, path, []byte(`{"id":"`+p.id+`"}`)); status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %d %.80s", line, status, answer)
+		}
+	}
+	if v := ask[[]view](c, "POST", "/api/look", ids{[]string{p.id}})[0]; len(v.Problems) == 0 {
+		t.Errorf("looked at: %+v", v)
+	}
+	// A folder's link, too.
+	if err := os.RemoveAll(filepath.Join(f.dir, "hills")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Dir(outside), filepath.Join(f.dir, "hills")); err != nil {
+		t.Fatal(err)
+	}
+	q, _ := s.photos.place(filepath.Join(f.dir, "hills", "outside.jpg"))
+	if _, err := s.photos.read(q); err == nil {
+		t.Error("a folder that is a link was followed")
+	}
+}
+
+// TestBodiesAreBounded: what the page sends is small, but for photos.
+func TestBodiesAreBounded(t *testing.T) {
+	f := newFake(t, 1)
+	s, _ := start(t, f)
+	c := caller{t: t, s: s}
+	long := `{"ids":["` + strings.Repeat("x", maxBodyBytes) + `"]}`
+	if status, answer := c.call("POST", "/api/look", []byte(long)); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("%d %.80s", status, answer)
+	}
+	many, _ := json.Marshal(ids{make([]string, mostAtOnce+1)})
+	for body, want := range map[string]int{string(many): 422, `{"ids":[1]}`: 422, `{"paths":["/etc"]}`: 422, `nonsense`: 422, ``: 422} {
+		for _, path := range []string{"/api/look", "/api/annotate"} {
+			if status, answer := c.call("POST", path, []byte(body)); status != want {
+				t.Errorf("%s of %.40s: %d %.80s", path, body, status, answer)
+			}
+		}
+	}
+	for _, word := range []string{"", "  ", "a\nb", "a\x00", "\xff", strings.Repeat("a", maxWordBytes+1)} {
+		b, _ := json.Marshal(mark{s.photos.all[0].id, word, "add"})
+		if strings.Contains(word, "\xff") {
+			continue // JSON has none
+		}
+		if status, answer := c.call("POST", "/api/decide", b); status != 422 {
+			t.Errorf("keyword %.10q: %d %.80s", word, status, answer)
+		}
+	}
+}
+
+// TestDeciding: what a person decides waits, counts however a word is spelt, and is written once.
+func TestDeciding(t *testing.T) {
+	f := newFake(t, 2)
+	s, _ := start(t, f)
+	c := caller{t: t, s: s}
+	p := s.photos.all[0]
+	truth := f.truth[p.path]
+	if v := ask[[]view](c, "POST", "/api/look", ids{[]string{p.id}})[0]; v.Asked || len(v.Words) > 0 || v.Pending {
+		t.Errorf("before: %+v", v)
+	}
+	ask[[]outcome](c, "POST", "/api/annotate", ids{[]string{p.id}})
+	decide := func(word, how string) view { return ask[view](c, "POST", "/api/decide", mark{p.id, word, how}) }
+	decide(truth[0], "accept")
+	decide(truth[1], "reject")
+	decide(truth[1], "")
+	decide(truth[1], "reject")
+	decide("Café", "add")
+	decide("café", "add") // composed in another way, too, is one word
+	v := decide(strings.ToUpper(fakeWord), "add")
+	if !v.Pending || len(v.Added) != 1 || v.Words[0].Mark != "accept" || v.Words[1].Mark != "reject" {
+		t.Errorf("decided: %+v", v)
+	}
+	for _, w := range v.Words {
+		if w.Word == fakeWord && w.Mark != "accept" {
+			t.Error("a word that was suggested and added is not accepted")
+		}
+	}
+	w := ask[Written](c, "POST", "/api/write", map[string]string{"id": p.id})
+	if w.File == "" || w.Run == "" {
+		t.Errorf("written: %+v", w)
+	}
+	v = ask[[]view](c, "POST", "/api/look", ids{[]string{p.id}})[0]
+	if v.Pending || !has(v.Yours, "café") || !has(v.Yours, truth[0]) || !has(v.Yours, fakeWord) || !has(v.Rejected, truth[1]) {
+		t.Errorf("after: %+v", v)
+	}
+	for _, w := range v.Words {
+		if has(v.Yours, w.Word) || has(v.Rejected, w.Word) {
+			t.Errorf("%s is offered again", w.Word)
+		}
+	}
+	found := ask[struct {
+		IDs       []string
+		Elsewhere int
+	}](c, "GET", "/api/find?word=caf%C3%A9", nil)
+	if len(found.IDs) != 1 || found.IDs[0] != p.id || found.Elsewhere != 1 {
+		t.Errorf("found: %+v", found)
+	}
+	if u := ask[Undone](c, "POST", "/api/undo", map[string]string{"run": w.Run}); u.Restored != 1 {
+		t.Errorf("undone: %+v", u)
+	}
+	if status, _ := c.call("POST", "/api/undo", []byte(`{"run":""}`)); status != 422 {
+		t.Errorf("undoing nothing: %d", status)
+	}
+}
+
+// TestDropping: a photo is known by its picture, whatever it is called; a stranger stays in memory.
+func TestDropping(t *testing.T) {
+	f := newFake(t, 4)
+	s, _ := start(t, f)
+	p := s.photos.all[2]
+	data, err := os.ReadFile(p.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := func(name string) caller {
+		return caller{t, s, func(r *http.Request) { r.Header.Set("X-Cpar-Name", name) }}
+	}
+	type found struct {
+		ID             string
+		Matched, Whole bool
+	}
+	for _, name := range []string{filepath.Base(p.path), "another.jpg", "..%2F..%2Fx", ""} {
+		if got := ask[found](named(name), "POST", "/api/drop", data); got.ID != p.id || !got.Matched {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	stranger, _, err := scene.RenderJPEG(12, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ask[found](named("a%2Fb%2Fsummer%20%C3%A9t%C3%A9.jpg"), "POST", "/api/drop", stranger)
+	if got.Matched || !got.Whole {
+		t.Fatalf("a stranger: %+v", got)
+	}
+	c := caller{t: t, s: s}
+	if out := ask[[]outcome](c, "POST", "/api/annotate", ids{[]string{got.ID}}); out[0].Error != "" {
+		t.Errorf("%+v", out)
+	}
+	v := ask[view](c, "POST", "/api/decide", mark{got.ID, "summer", "add"})
+	if v.Name != "summer été.jpg" || !v.Dropped || !v.Asked || len(v.Words) == 0 || len(v.Added) != 1 {
+		t.Errorf("%+v", v)
+	}
+	if status, b := c.call("GET", "/api/sidecar/"+got.ID, nil); status != http.StatusOK || !strings.Contains(string(b), "summer") {
+		t.Errorf("its sidecar: %d %s", status, b)
+	}
+	if status, _ := c.call("POST", "/api/write", []byte(`{"id":"`+got.ID+`"}`)); status != http.StatusNotFound {
+		t.Errorf("a stranger was written: %d", status)
+	}
+	for range mostDropped {
+		ask[found](c, "POST", "/api/drop", append(stranger, 0)) // bytes after the end
+	}
+	if status, _ := c.call("GET", "/api/sidecar/"+got.ID, nil); status != http.StatusNotFound {
+		t.Errorf("an old stranger is remembered: %d", status)
+	}
+	if status, answer := named("junk.jpg").call("POST", "/api/drop", []byte("junk")); status != http.StatusOK {
+		t.Errorf("junk: %d %s", status, answer)
+	} else if out := ask[[]outcome](c, "POST", "/api/annotate", ids{[]string{strings.Split(string(answer), `"`)[3]}}); out[0].Error == "" {
+		t.Error("junk was annotated")
+	}
+}
+
+// TestPictures are small, upright JPEG files without metadata, and kept.
+func TestPictures(t *testing.T) {
+	f := newFake(t, 1)
+	s, _ := start(t, f)
+	c := caller{t: t, s: s}
+	p := s.photos.all[0]
+	for _, size := range []string{"small", "large"} {
+		status, b := c.call("GET", "/api/picture/"+p.id+"?size="+size, nil)
+		if status != http.StatusOK || !bytes.HasPrefix(b, []byte("\xff\xd8\xff\xdb")) {
+			t.Errorf("%s: %d, %.10q", size, status, b)
+		}
+	}
+	if s.thumbs.small.Len() != 1 || s.thumbs.large.Len() != 1 {
+		t.Error("they are not kept")
+	}
+	// Another file of that name is another picture.
+	other, _, err := scene.RenderJPEG(12, 3)
+	if err == nil {
+		err = os.WriteFile(p.path, append(other, "another size"...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, before := c.call("GET", "/api/picture/"+p.id, nil)
+	made, err := shrink(other, smallSide)
+	if err != nil || !bytes.Equal(made, before) {
+		t.Errorf("an old picture is shown: %v", err)
+	}
+	if err := os.WriteFile(p.path, []byte("junk"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, answer := c.call("GET", "/api/picture/"+p.id, nil); status != 422 {
+		t.Errorf("junk: %d %s", status, answer)
+	}
+}

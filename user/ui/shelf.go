@@ -1,0 +1,174 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+// maxPhotoBytes is the largest file that is read for the page.
+const maxPhotoBytes = 512 << 20
+
+// A shelf is the photos below the opened folders. The page names them by ids, which this process alone can
+// make: it cannot ask for a path.
+type shelf struct {
+	folders []folder
+	secret  [32]byte
+
+	mu      sync.RWMutex
+	all     []*photo // in order of their names
+	by      map[string]*photo
+	paths   map[string]*photo
+	skipped string
+}
+
+// A folder was named on the command line and is open: os.Root follows no link and no .. out of it.
+type folder struct {
+	path string // absolute
+	root *os.Root
+}
+
+// A photo is a file below a folder.
+type photo struct {
+	id     string
+	folder int
+	name   string // below the folder, with slashes
+	path   string // as the backend gave it
+}
+
+func openShelf(folders []string) (*shelf, error) {
+	s := &shelf{}
+	rand.Read(s.secret[:])
+	for _, path := range folders {
+		abs, err := filepath.Abs(path)
+		if err == nil {
+			var root *os.Root
+			if root, err = os.OpenRoot(abs); err == nil {
+				s.folders = append(s.folders, folder{abs, root})
+				continue
+			}
+		}
+		s.close()
+		return nil, hint.Add(fmt.Errorf("opening a folder of photos: %w: %w", cpar.ErrInput, err), "name folders; a single photo can be dropped onto the page")
+	}
+	return s, nil
+}
+
+func (s *shelf) close() {
+	for _, f := range s.folders {
+		f.root.Close()
+	}
+}
+
+// fill lists the photos anew. Ids stay.
+func (s *shelf) fill(ctx context.Context, b Backend) error {
+	listing, err := b.Photos(ctx)
+	if err != nil {
+		return err
+	}
+	var all []*photo
+	by, paths := map[string]*photo{}, map[string]*photo{}
+	for _, path := range listing.Paths {
+		p, ok := s.place(path)
+		if !ok || by[p.id] != nil {
+			continue
+		}
+		by[p.id], paths[path] = p, p
+		all = append(all, p)
+	}
+	slices.SortStableFunc(all, func(a, b *photo) int { return cmp.Or(cmp.Compare(a.folder, b.folder), strings.Compare(a.name, b.name)) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all, s.by, s.paths, s.skipped = all, by, paths, listing.Skipped
+	return nil
+}
+
+// place finds the folder that a file lies below.
+func (s *shelf) place(path string) (*photo, bool) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, false
+	}
+	for i, f := range s.folders {
+		name, err := filepath.Rel(f.path, abs)
+		if err == nil && name != "." && filepath.IsLocal(name) {
+			name = filepath.ToSlash(name)
+			return &photo{id: s.id(i, name), folder: i, name: name, path: path}, true
+		}
+	}
+	return nil, false
+}
+
+func (s *shelf) id(folder int, name string) string {
+	mac := hmac.New(sha256.New, s.secret[:])
+	fmt.Fprintf(mac, "%d/%s", folder, name)
+	return "p" + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:12])
+}
+
+// get finds a photo by its id.
+func (s *shelf) get(id string) (*photo, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	p, ok := s.by[id]
+	return p, ok
+}
+
+// at finds a photo by a path of the backend's.
+func (s *shelf) at(path string) (*photo, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	p, ok := s.paths[path]
+	return p, ok
+}
+
+// list is all photos, and how many files are none. It must not be changed.
+func (s *shelf) list() ([]*photo, string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.all, s.skipped
+}
+
+// stat is a photo's file; read its bytes. Both go through the opened folder.
+func (s *shelf) stat(p *photo) (os.FileInfo, error) {
+	info, err := s.folders[p.folder].root.Stat(filepath.FromSlash(p.name))
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading a photo: %w: %w", cpar.ErrInput, err)
+	}
+	return info, nil
+}
+
+func (s *shelf) read(p *photo) ([]byte, error) {
+	if _, err := s.stat(p); err != nil { // a pipe would wait for ever
+		return nil, err
+	}
+	f, err := s.folders[p.folder].root.Open(filepath.FromSlash(p.name))
+	if err != nil {
+		return nil, fmt.Errorf("reading a photo: %w: %w", cpar.ErrInput, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxPhotoBytes+1))
+	if err == nil && len(data) > maxPhotoBytes {
+		err = fmt.Errorf("it has more than %d bytes", int64(maxPhotoBytes))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading a photo: %w: %w", cpar.ErrInput, err)
+	}
+	return data, nil
+}

@@ -1,0 +1,245 @@
+package ui
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+
+	"cpar"
+	"cpar/user/metadata"
+	"cpar/user/rank"
+)
+
+// A view is a photo as the page shows it.
+type view struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`   // of the file
+	Folder  string `json:"folder"` // below the opened one
+	Dropped bool   `json:"dropped,omitempty"`
+	Asked   bool   `json:"asked"`
+	// Yours are keywords that people gave it, Machine those that a run wrote and nobody has
+	// accepted, Rejected those that shall not come again.
+	Yours    []string     `json:"yours"`
+	Machine  []string     `json:"machine"`
+	Rejected []string     `json:"rejected"`
+	Added    []string     `json:"added"` // not yet written
+	Words    []suggestion `json:"words"`
+	Near     []neighbour  `json:"near"`
+	Problems []string     `json:"problems"`
+	Pending  bool         `json:"pending"` // a decision waits to be written
+}
+
+// A suggestion is a keyword that was suggested.
+type suggestion struct {
+	Word string `json:"word"`
+	// Percent is the probability, 0 where the ranker has none; Bar is how long its bar is, in percent.
+	Percent int    `json:"percent"`
+	Bar     int    `json:"bar"`
+	Sure    bool   `json:"sure"`
+	Mark    string `json:"mark"`    // accept, reject, or ""
+	Written bool   `json:"written"` // it is in the file
+}
+
+// A neighbour is a photo of the collection whose keywords were counted.
+type neighbour struct {
+	Bar      int      `json:"bar"` // nearness in percent of the nearest one's
+	Distance float64  `json:"distance"`
+	Keywords []string `json:"keywords"`
+}
+
+// view gathers what is known of a photo and what was decided about it.
+func (s *Server) view(id string) (*view, error) {
+	v := &view{ID: id}
+	var known *Known
+	if x, ok := s.dropped.by.Get(id); ok {
+		v.Name, v.Dropped = x.name, true
+		known = &x.known
+	} else {
+		p, ok := s.photos.get(id)
+		if !ok {
+			return nil, errUnknown
+		}
+		v.Name, v.Folder = path.Base(p.name), path.Dir(p.name)
+		if _, err := s.photos.stat(p); err != nil {
+			return nil, err
+		}
+		var err error
+		if known, err = s.backend.Look(p.path); err != nil {
+			return nil, err
+		}
+	}
+	d := s.decided.of(id)
+	v.Asked, v.Pending = known.Asked, !d.empty()
+	v.Yours, v.Machine, v.Rejected = listed(known.Yours), listed(known.Machine), listed(known.Rejected)
+	v.Added, v.Problems = listed(d.Add), listed(known.Problems)
+	v.Words = s.suggestions(known, d)
+	v.Near = neighbours(known.Near)
+	return v, nil
+}
+
+// listed is no word as an empty list, not null in JSON.
+func listed(words []string) []string { return append([]string{}, words...) }
+
+// suggestions are the keywords that were suggested and that nobody gave the photo yet.
+func (s *Server) suggestions(known *Known, d Decision) []suggestion {
+	threshold := float64(s.backend.Settings().Threshold) / 100
+	words := []suggestion{}
+	most := 0.0
+	for _, k := range known.Keywords {
+		most = max(most, k.Weight)
+	}
+	for _, k := range known.Keywords {
+		if has(known.Yours, k.Word) || has(known.Rejected, k.Word) {
+			continue
+		}
+		x := suggestion{Word: k.Word, Written: has(known.Machine, k.Word)}
+		if k.Probability > 0 {
+			x.Percent = min(99, max(1, int(100*k.Probability+0.5)))
+			x.Bar, x.Sure = x.Percent, k.Probability >= threshold
+		} else if most > 0 {
+			x.Bar = int(100 * k.Weight / most) // no probability: nothing is sure
+		}
+		switch {
+		case has(d.Accept, k.Word):
+			x.Mark = "accept"
+		case has(d.Reject, k.Word):
+			x.Mark = "reject"
+		}
+		words = append(words, x)
+	}
+	// Machine words of a run that this page has not seen are still there to be decided on.
+	for _, w := range known.Machine {
+		if slices.ContainsFunc(words, func(x suggestion) bool { return metadata.Fold(x.Word) == metadata.Fold(w) }) {
+			continue
+		}
+		x := suggestion{Word: w, Sure: true, Written: true}
+		switch {
+		case has(d.Accept, w):
+			x.Mark = "accept"
+		case has(d.Reject, w):
+			x.Mark = "reject"
+		}
+		words = append(words, x)
+	}
+	slices.SortStableFunc(words, func(a, b suggestion) int {
+		switch {
+		case a.Sure == b.Sure:
+			return 0
+		case a.Sure:
+			return -1
+		}
+		return 1
+	})
+	return words
+}
+
+func neighbours(near []rank.Neighbour) []neighbour {
+	out := []neighbour{}
+	for _, n := range near {
+		x := neighbour{Distance: max(0, n.Dis), Keywords: listed(n.Keywords), Bar: 100}
+		if nearest := max(0, near[0].Dis); x.Distance > 0 {
+			x.Bar = int(100 * nearest / x.Distance)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+type mark struct {
+	ID   string `json:"id"`
+	Word string `json:"word"`
+	Mark string `json:"mark"`
+}
+
+// decide keeps a decision on one keyword, and answers with the photo.
+func (s *Server) decide(w http.ResponseWriter, r *http.Request) (any, error) {
+	m, err := body[mark](w, r)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.view(m.ID)
+	if err != nil {
+		return nil, err
+	}
+	if m.Mark == "add" {
+		switch i := slices.IndexFunc(v.Words, func(x suggestion) bool { return metadata.Fold(x.Word) == metadata.Fold(m.Word) }); {
+		case i >= 0:
+			m.Word, m.Mark = v.Words[i].Word, "accept"
+		case has(v.Yours, m.Word):
+			return v, nil // the photo has it
+		}
+	}
+	if err := s.decided.mark(m.ID, m.Word, m.Mark); err != nil {
+		return nil, err
+	}
+	return s.view(m.ID)
+}
+
+// write writes what was decided, and answers with what was done.
+func (s *Server) write(w http.ResponseWriter, r *http.Request) (any, error) {
+	which, err := body[struct {
+		ID string `json:"id"`
+	}](w, r)
+	if err != nil {
+		return nil, err
+	}
+	p, ok := s.photos.get(which.ID)
+	if !ok {
+		return nil, errUnknown
+	}
+	if _, err := s.photos.stat(p); err != nil { // it may have become a link out of the folder
+		return nil, err
+	}
+	written, err := s.backend.Write(r.Context(), p.path, s.decided.of(p.id))
+	if err != nil {
+		return nil, err
+	}
+	s.decided.forget(p.id)
+	return written, nil
+}
+
+// picture answers with a photo, small or large, turned upright and without metadata.
+func (s *Server) picture(w http.ResponseWriter, r *http.Request) {
+	id, large := r.PathValue("id"), r.URL.Query().Get("size") == "large"
+	name, read := id, func() ([]byte, error) { return nil, errUnknown }
+	if x, ok := s.dropped.by.Get(id); ok {
+		read = func() ([]byte, error) { return x.data, nil }
+	} else if p, ok := s.photos.get(id); ok {
+		info, err := s.photos.stat(p)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		name += fmt.Sprintf(" %d %d", info.Size(), info.ModTime().UnixNano())
+		read = func() ([]byte, error) { return s.photos.read(p) }
+	}
+	made, err := s.thumbs.get(name, large, read)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "image/jpeg")
+	w.Write(made)
+}
+
+// sidecar answers with the sidecar of a photo that is in no folder.
+func (s *Server) sidecar(w http.ResponseWriter, r *http.Request) {
+	x, ok := s.dropped.by.Get(r.PathValue("id"))
+	if !ok {
+		fail(w, errUnknown)
+		return
+	}
+	b, err := s.backend.Sidecar(x.name, x.data, s.decided.of(x.id))
+	if err == nil && len(b) == 0 {
+		err = fmt.Errorf("%w: there is nothing to write beside this photo", cpar.ErrInput)
+	}
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/rdf+xml")
+	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": x.name + ".xmp"}))
+	w.Write(b)
+}
