@@ -180,6 +180,12 @@ func TestLinksOutOfTheFolder(t *testing.T) {
 	if v := ask[[]view](c, "POST", "/api/look", ids{[]string{p.id}})[0]; len(v.Problems) == 0 {
 		t.Errorf("looked at: %+v", v)
 	}
+	if err := s.photos.fill(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	if all, skipped := s.photos.list(); len(all) != 1 || !strings.Contains(skipped, "left out: 1 that lead") {
+		t.Errorf("a link out of the folder is listed: %d, %q", len(all), skipped)
+	}
 	// A folder's link, too.
 	if err := os.RemoveAll(filepath.Join(f.dir, "hills")); err != nil {
 		t.Fatal(err)

@@ -82,9 +82,17 @@ func (s *shelf) fill(ctx context.Context, b Backend) error {
 	}
 	var all []*photo
 	by, paths := map[string]*photo{}, map[string]*photo{}
+	out := 0
 	for _, path := range listing.Paths {
 		p, ok := s.place(path)
-		if !ok || by[p.id] != nil {
+		if ok {
+			_, err = s.stat(p)
+		}
+		if !ok || err != nil { // a link, as far as can be known: what lies below is there
+			out++
+			continue
+		}
+		if by[p.id] != nil {
 			continue
 		}
 		by[p.id], paths[path] = p, p
@@ -94,6 +102,9 @@ func (s *shelf) fill(ctx context.Context, b Backend) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all, s.by, s.paths, s.skipped = all, by, paths, listing.Skipped
+	if out > 0 {
+		s.skipped = strings.TrimSpace(fmt.Sprintf("%s\nleft out: %d that lead out of the folders or cannot be read", s.skipped, out))
+	}
 	return nil
 }
 

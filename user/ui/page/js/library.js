@@ -16,7 +16,7 @@ export async function library(main, signal) {
   main.replaceChildren(
     h('div', { class: 'head' },
       h('div', {}, h('h1', {}, 'Photos'),
-        h('p', { class: 'soft' }, count(ids.length, 'photo'), all.skipped ? `. ${all.skipped}` : '')),
+        h('p', { class: 'soft' }, count(ids.length, 'photo'), all.skipped ? `; ${all.skipped}` : '')),
       ids.length ? h('div', { class: 'acts' }, again, asking) : null),
     ids.length ? tiles(ids, signal) : empty());
 }
