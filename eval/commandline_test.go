@@ -2,6 +2,7 @@ package eval
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -181,16 +182,16 @@ func askCommandLine(t *testing.T, programs, dir, cache string, kind profile.Kind
 	}
 	annotate := func(more ...string) [][]string {
 		t.Helper()
-		var all []struct {
-			Photo    string
-			Keywords []struct{ Word string }
-		}
-		args := append([]string{"annotate", "new", "--cloud", url, "--json", "--keywords", fmt.Sprint(keywordsKept)}, more...)
-		if err := json.Unmarshal(cpar(args...), &all); err != nil {
-			t.Fatal(err)
-		}
+		args := append([]string{"annotate", "new", "--cloud", url, "--json", "--min-probability", "0", "--most", fmt.Sprint(keywordsKept)}, more...)
 		byName := map[string][]string{}
-		for _, a := range all {
+		for line := range bytes.Lines(cpar(args...)) {
+			var a struct {
+				Photo    string
+				Keywords []struct{ Word string }
+			}
+			if err := json.Unmarshal(line, &a); err != nil {
+				t.Fatal(err)
+			}
 			name := filepath.Base(a.Photo)
 			byName[name] = []string{}
 			for _, k := range a.Keywords {

@@ -1,22 +1,29 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
+	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"cpar"
 	"cpar/internal/durable"
+	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
 	"cpar/internal/untrusted"
 	"cpar/user"
 	"cpar/user/device"
+	"cpar/user/library"
+	"cpar/user/metadata"
 	"cpar/user/photos"
 	"cpar/user/rank"
 )
@@ -26,106 +33,60 @@ type annotateFlags struct {
 	model        modelFlags
 	cloud        cloudFlags
 	search       searchFlags
+	write        writeFlags
 	ranker       string
 	ranking      user.Ranking
+	most         int
+	probability  float64
 	saveRequests string
+	exclude      []string
+	onErrors     string
+	again        bool
 	asJSON       bool
+	options      library.Options // what parse makes of them
 }
 
-// searchFlags are the owner's side of cpar.Params.
-type searchFlags struct {
-	scheme     string
-	search     string
-	neighbours int
-	approx     float64
-	prune      bool
-	// asked is what parse makes of them; what was not named is the index's to say.
-	asked cpar.Params
-}
-
-func (f *searchFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.scheme, "scheme", "", "cpar or ivf (a part of the photos), capia (scan of all), sealed (scan that the cloud cannot read) or local (scan at home); by default what the index was built for")
-	c.Flags().IntVar(&f.neighbours, "neighbours", 0, "nearest photos whose keywords count; by default as many as the index's ranker wants, 10 for the paper's")
-	c.Flags().Float64Var(&f.approx, "approx", 10, "approximation power AP-X: percent of the photos that a search may visit, 0.1 to 100")
-	c.Flags().StringVar(&f.search, "search", "", "how to search an index of scheme cpar: depth (the paper's Algorithm 1, the default), rank (finds more) or bestbin; ivf only where it holds an inverted file too")
-	c.Flags().BoolVar(&f.prune, "prune", false, "search depth first and skip subtrees by plane distance; shows the cloud more (SECURITY.md)")
-}
-
-// parse refuses what no index could be asked.
-func (f *searchFlags) parse() (err error) {
-	if f.scheme != "" {
-		if f.asked.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
-			return err
-		}
-	}
-	if f.search != "" {
-		if f.asked.Search, err = cpar.ParseSearch(f.search); err != nil {
-			return err
-		}
-	}
-	if f.neighbours < 0 || f.neighbours > cpar.MaxNeighbours {
-		return fmt.Errorf("%w: --neighbours %d; 1 to %d are possible", cpar.ErrInput, f.neighbours, cpar.MaxNeighbours)
-	}
-	tenths := math.Round(f.approx * 10)
-	if math.Abs(tenths-f.approx*10) > 1e-6 || tenths < 1 || tenths > 1000 {
-		return fmt.Errorf("%w: --approx %g; it is a percentage from 0.1 to 100 in steps of 0.1", cpar.ErrInput, f.approx)
-	}
-	f.asked.L, f.asked.Approx, f.asked.Prune = uint16(f.neighbours), uint16(tenths), f.prune
-	return nil
-}
-
-// params are the search of an index whose ranker wants so many neighbours.
-func (f *searchFlags) params(m *cpar.Manifest, neighbours int) (cpar.Params, error) {
-	p := f.asked
-	p.Scheme, p.L = cmp.Or(p.Scheme, m.Scheme), cmp.Or(p.L, uint16(neighbours))
-	switch {
-	case f.search != "":
-	case p.Scheme == m.Scheme:
-		p.Search = m.DefaultParams().Search
-	default:
-		p.Search = p.Scheme.Searches()[0]
-	}
-	return p, p.Validate()
-}
-
-// note says which structure is searched, where the index has two and nobody chose.
-func (f *searchFlags) note(m *cpar.Manifest) string {
-	if m.Trees == 0 || m.Lists == 0 || f.search != "" || f.scheme != "" {
-		return ""
-	}
-	return fmt.Sprintf("note: this index holds a forest and an inverted file; its forest is searched (%v). --search ivf searches the other", m.DefaultParams().Search)
-}
-
-// annotated is what annotate prints of one photo.
-type annotated struct {
-	Photo    string         `json:"photo"`
-	Keywords []rank.Keyword `json:"keywords,omitempty"`
-	Error    string         `json:"error,omitempty"`
-	Sent     int            `json:"bytes_sent"`
-	Received int            `json:"bytes_received"`
-	Visited  uint32         `json:"records_visited,omitempty"`
-	Touched  uint64         `json:"bytes_touched,omitempty"`
-	// CloudMS is, of several requests sent together, this one's share.
-	CloudMS float64 `json:"answer_ms,omitempty"`
-}
-
-func annotatedOf(d device.Annotated) annotated {
-	a := annotated{Photo: d.Photo, Keywords: d.Keywords, Sent: d.Sent, Received: d.Received,
-		Visited: d.Visited, Touched: d.Touched, CloudMS: float64(d.Took.Answer.Microseconds()) / 1000}
-	if d.Err != nil {
-		a.Error = d.Err.Error()
-	}
-	return a
-}
+// What is told and written where nothing else is asked for: what is more likely right
+// than wrong, and no endless list. Weights say nothing of the kind.
+const (
+	mostKeywords = 12
+	mostWeights  = 10
+	likely       = 0.5
+)
 
 func annotateCommand() *cobra.Command {
 	var f annotateFlags
 	c := &cobra.Command{
 		Use:   "annotate FILE|FOLDER…",
-		Short: "get keywords for new photos",
+		Short: "get keywords for photos, and write them where photo programs find them",
 		Long: `annotate gives keywords to photos. Of each photo it sends the cloud an encrypted
 request, never the photo or its features; the reply holds the encrypted keywords
 of the nearest photos of your collection, which are decrypted here and ranked.
+
+It prints them, or writes them with --write:
+
+  sidecar   beside each photo, as digiKam, darktable, Immich and others read them
+            (XMP); --sidecar-style says under which name
+  embedded  into JPEG files, where Lightroom looks; other files get a sidecar
+  csv       into one file, --out, in the form of a manifest.csv
+
+Words that annotate writes stand below a root "auto", and are never learnt from, unless
+you accept them. Nothing of yours is changed or removed: other fields, keywords and dates
+stay. A word that you take away is not written again. cpar undo takes back a run, cpar
+runs lists them. RAW and JPEG files of one shot share one annotation.
+
+A run that was interrupted goes on where it was: what is done is known by what a photo
+shows, wherever it lies now (--again asks all the same). --dry-run asks, remembers the
+answers, and shows what would be written. Without --write nothing is remembered.
+
+Told and written is what is more likely right than wrong, twelve words at most: an index
+with a calibrated ranker (cpar build --profile learned or network, or --ranker calibrated)
+gives the probability that a word fits, learnt from your collection. --min-probability
+asks for surer words, or for guesses; --rare prefers rare words, which say more where
+they are right and are right less often. Without such a ranker the number is the weight
+W_t: of ten neighbours that all have the keyword the sum is near 9; to have such words
+written, say how many with --most. Names of people are suggested only if the index was
+built with them.
 
 An index of scheme sealed returns a number for every photo, which only the key
 reads; keywords and what reads the numbers are fetched once and kept in the cache
@@ -140,45 +101,50 @@ allow) and named each time. cpar card takes what this device has seen to another
 A reply that was tampered with is named beside its photo and changes nothing else, not
 even the exit code: the cloud must not see that it was noticed.
 
-The number beside a keyword says how sure it is. An index with a calibrated ranker
-(cpar build --profile learned or network, or --ranker calibrated) gives the probability
-that the keyword fits, learnt from your collection, the most probable first.
---min-probability leaves out what is less probable, so that some photos get more
-keywords than others; --rare prefers rare words, which say more where they are right
-and are right less often. Without such a ranker the number is the weight
-W_t: of ten neighbours that all have the keyword the sum is near 9.
-
-On a second device the key is all you need, and for an index of profile network the
-image network that it was built with (--model).`,
+Photos that cannot be read are named at the end, and the exit code is 3. On a second
+device the key is all you need, and for an index of profile network the image network
+that it was built with (--model).`,
 		Example: `  $ cpar annotate new/beach.jpg --key family.key --cloud http://127.0.0.1:8080
   new/beach.jpg
     sea    81 %
     beach  74 %
-    sky    31 %
 
-  $ cpar annotate new/ --min-probability 0.5`,
+  $ cpar annotate photos/ --write sidecar --exclude 'private*'
+  wrote 5412 words for 1843 photos into 1901 files
+  $ cpar undo --last
+
+  $ find photos/ -name '*.jpg' -mtime -7 | cpar annotate - --write embedded --dry-run`,
 		Args: someArgs("a photo, or a folder of photos"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.keys.add(c)
 	f.cloud.add(c)
 	c.Flags().StringVar(&f.cloud.index, "index", "", "`id` of the index at the cloud, where it has several")
+	f.write.add(c)
 	f.search.add(c)
 	f.model.add(c)
-	c.Flags().IntVar(&f.ranking.Most, "keywords", 10, "keywords for each photo, at most")
+	c.Flags().IntVar(&f.most, "most", mostKeywords, "keywords for each photo, at most; of weights 10 are printed unless you say how many")
+	c.Flags().IntVar(&f.most, "keywords", mostKeywords, "the same as --most")
+	_ = c.Flags().MarkHidden("keywords")
 	c.Flags().StringVar(&f.ranker, "ranker", "default", "what ranks keywords: paper (weights W_t), calibrated (probabilities), or default: what the index was built with")
-	c.Flags().Float64Var(&f.ranking.MinProbability, "min-probability", 0, "leave out keywords that are less probable, 0 to 1; the index needs a calibrated ranker")
+	c.Flags().Float64Var(&f.probability, "min-probability", likely, "leave out keywords that are less probable, 0 to 1; the index needs a calibrated ranker")
 	c.Flags().BoolVar(&f.ranking.Rare, "rare", false, "give rare words their due; the index needs a calibrated ranker")
+	c.Flags().StringArrayVar(&f.exclude, "exclude", nil, "leave out files and folders that fit this `pattern`, such as 'draft*'; may be given several times")
+	c.Flags().IntVar(&f.options.Jobs, "jobs", 0, "photos read at once; 0 for one a processor")
+	c.Flags().StringVar(&f.onErrors, "on-errors", "continue", "photos that cannot be read: continue, stop at the first, or a number of them to bear")
+	c.Flags().BoolVar(&f.again, "again", false, "ask also about photos whose answer is known")
 	c.Flags().StringVar(&f.saveRequests, "save-requests", "", "keep a copy of every encrypted request in this `folder`, for cpar inspect")
+	dryRunFlag(c, &f.options.DryRun)
 	jsonFlag(c, &f.asJSON)
+	c.Flags().Lookup("json").Usage = "print JSON instead of text, a line for each photo"
 	return c
 }
 
 func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
-	if err := f.parse(); err != nil {
+	if err := f.parse(cmd); err != nil {
 		return err // before a passphrase is asked for
 	}
-	found, err := findPhotos(cmd, args, photos.Options{})
+	list, err := f.photos(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -200,56 +166,86 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	f.notes(cmd, x)
-	asked := make([]device.Photo, len(found))
-	for i, p := range found {
-		asked[i] = device.File(p.Path)
-	}
-	w := device.Walk{Params: f.params, Ranking: f.ranking, Progress: report}
+	o := f.wanted(x)
+	o.Progress, o.Command = report, commandLine(cmd, args)
+	o.Walk = device.Walk{Params: f.params, Ranking: f.ranking}
 	if f.saveRequests != "" {
-		w.Sending = func(i int, q *cpar.Request) error { return saveRequest(f.saveRequests, i, q) }
+		o.Walk.Sending = func(i int, q *cpar.Request) error { return saveRequest(f.saveRequests, i, q) }
 	}
-	all, broken := x.Annotate(cmd.Context(), asked, w)
+	p := &annotatePrinter{cmd: cmd, f: f, o: o, guesses: likelihoods(x, f.ranking)}
+	work := library.Ask
+	if f.write.to != "" {
+		l, err := library.Open(key, this)
+		if err != nil {
+			return err
+		}
+		work = l.Annotate
+	}
+	sum, broken := work(cmd.Context(), x, list, o, p.take)
 	if !x.Scheme().CloudSearches() && broken == nil && !f.asJSON {
 		fmt.Fprintln(cmd.ErrOrStderr(), "note: searched on this machine, bytes_sent 0")
 	}
 	// What is done is paid for, whatever came afterwards.
-	if broken == nil || len(all) > 0 {
-		if err := f.print(cmd, all); err != nil {
-			return err
-		}
+	if err := p.end(sum, broken); err != nil {
+		return err
+	}
+	if errors.Is(broken, library.ErrStopped) {
+		return hint.Add(fmt.Errorf("%w: %w", broken, partly(p.failed, len(list), p.first)), "--on-errors continue names them and goes on")
 	}
 	if broken != nil {
 		return broken
 	}
-	return failures(all)
+	return partly(p.failed, len(p.all), p.first)
 }
 
-// print prints what came of photos.
-func (f *annotateFlags) print(cmd *cobra.Command, all []device.Annotated) error {
-	out := make([]annotated, len(all))
-	for i, a := range all {
-		if out[i] = annotatedOf(a); !f.asJSON {
-			out[i].print(cmd)
-		}
-	}
-	if f.asJSON {
-		return writeJSON(cmd.OutOrStdout(), out)
-	}
-	return nil
+// commandLine is the command as the journal names it, without what is usual.
+func commandLine(cmd *cobra.Command, args []string) string {
+	return strings.TrimPrefix(cmd.CommandPath(), "cpar ") + " " + strings.Join(args, " ")
 }
 
-// failures is the error of photos that failed. A reply that was refused is none: what
-// a script does after an exit code, the cloud may see.
-func failures(all []device.Annotated) error {
-	var first error
-	failed := 0
-	for _, a := range all {
-		if a.Err != nil && !errors.Is(a.Err, user.ErrRefused) {
-			failed++
-			first = worse(first, fmt.Errorf("%s: %w", untrusted.Text(a.Photo), a.Err))
+// photos lists the photos of files and folders, and for "-" those that standard input
+// names.
+func (f *annotateFlags) photos(cmd *cobra.Command, args []string) ([]photos.Photo, error) {
+	var roots []string
+	for _, a := range args {
+		if a != "-" {
+			roots = append(roots, a)
+			continue
+		}
+		named, err := readList(cmd.InOrStdin())
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, named...)
+	}
+	if len(roots) == 0 {
+		return nil, fmt.Errorf("looking for photos: %w: standard input names none", cpar.ErrInput)
+	}
+	return findPhotos(cmd, roots, photos.Options{Exclude: f.exclude})
+}
+
+// readList reads names, one a line, or ended by zeros as find -print0 does.
+func readList(r io.Reader) (names []string, err error) {
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, 1<<20)
+	s.Split(func(data []byte, atEnd bool) (int, []byte, error) {
+		if i := bytes.IndexAny(data, "\x00\n"); i >= 0 {
+			return i + 1, bytes.TrimSuffix(data[:i], []byte("\r")), nil
+		}
+		if atEnd && len(data) > 0 {
+			return len(data), data, nil
+		}
+		return 0, nil, nil
+	})
+	for s.Scan() {
+		if name := s.Text(); name != "" {
+			names = append(names, name)
 		}
 	}
-	return partly(failed, len(all), first)
+	if s.Err() != nil {
+		return nil, fmt.Errorf("reading the list of photos: %w: %w", cpar.ErrInput, s.Err())
+	}
+	return names, nil
 }
 
 // notes tells of what may surprise.
@@ -272,11 +268,16 @@ func (f *annotateFlags) notes(cmd *cobra.Command, x *device.Index) {
 }
 
 // parse refuses what can be known to be wrong before the index is opened.
-func (f *annotateFlags) parse() error {
+func (f *annotateFlags) parse(cmd *cobra.Command) error {
 	var err error
 	if f.ranking.Ranker, err = rank.ParseKind(f.ranker); err != nil {
 		return err
 	}
+	f.ranking.Most = f.most
+	if cmd.Flags().Changed("min-probability") {
+		f.ranking.MinProbability = f.probability
+	}
+	f.write.counted = cmd.Flags().Changed("most") || cmd.Flags().Changed("keywords")
 	if err := f.ranking.Check(); err != nil {
 		return err
 	}
@@ -286,10 +287,33 @@ func (f *annotateFlags) parse() error {
 	if f.ranking.Ranker == rank.KindPaper && f.ranking.Rare {
 		return hint.Add(usageOf("--rare with --ranker paper, which knows no rare words"), "leave out one of the two")
 	}
+	if f.options.OnErrors, err = parseErrors(f.onErrors); err != nil {
+		return err
+	}
+	if f.options.Jobs < 0 {
+		return exitcode.UsageError(fmt.Errorf("--jobs %d; 0 is one a processor", f.options.Jobs))
+	}
+	if err := f.write.parse(f.options.DryRun); err != nil {
+		return err
+	}
 	if err := f.model.check(); err != nil {
 		return err
 	}
 	return f.search.parse()
+}
+
+func parseErrors(text string) (int, error) {
+	switch text {
+	case "continue":
+		return -1, nil
+	case "stop":
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, exitcode.UsageError(fmt.Errorf("--on-errors %s; there are continue, stop, and a number", untrusted.Text(text)))
+	}
+	return n, nil
 }
 
 // ready refuses an index that cannot be asked as the flags say, before anything is
@@ -298,8 +322,32 @@ func (f *annotateFlags) ready(o *user.Owner) error {
 	if err := o.CheckRanking(f.ranking); err != nil {
 		return err
 	}
+	if f.write.to != "" && !f.write.counted && !(f.ranking.Ranker != rank.KindPaper && o.Ranker().Kind() == rank.KindCalibrated) {
+		return hint.Add(fmt.Errorf("writing keywords: %w: weights do not say which keywords are likely right", cpar.ErrInput),
+			"build the index with --ranker calibrated, or say how many keywords each photo shall get, as --most 3")
+	}
 	_, err := f.model.forOwner(o)
 	return err
+}
+
+// likelihoods reports whether keywords have probabilities.
+func likelihoods(x *device.Index, r user.Ranking) bool {
+	return r.Ranker != rank.KindPaper && x.Ranker().Kind() == rank.KindCalibrated
+}
+
+// wanted are the options for an index that is open.
+func (f *annotateFlags) wanted(x *device.Index) library.Options {
+	o := f.options
+	o.Where, o.Style, o.KeepMtime = f.write.where(), metadata.Style(f.write.style), f.write.keepTime
+	o.Again, o.Lean = f.again || f.saveRequests != "", true
+	o.Most = f.most
+	switch {
+	case likelihoods(x, f.ranking):
+		o.MinProbability = f.probability
+	case !f.write.counted:
+		o.Most = mostWeights
+	}
+	return o
 }
 
 // params are the search of an index that is open.
@@ -330,34 +378,4 @@ func saveRequest(folder string, i int, q *cpar.Request) error {
 	}
 	// Numbered, not named after the photo: people send these files around.
 	return durable.WriteFile(filepath.Join(folder, fmt.Sprintf("request-%04d", i+1)), b, 0o600)
-}
-
-func (a *annotated) print(cmd *cobra.Command) {
-	if a.Error != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", untrusted.Text(a.Photo), untrusted.Text(a.Error))
-		return
-	}
-	width := 0
-	for _, k := range a.Keywords {
-		width = max(width, len(k.Word))
-	}
-	fmt.Fprintln(cmd.OutOrStdout(), untrusted.Text(a.Photo))
-	for _, k := range a.Keywords {
-		sure := fmt.Sprintf("%5.2f", k.Weight)
-		if k.Probability > 0 {
-			sure = fmt.Sprintf("%5s", percent(k.Probability))
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "  %-*s  %s\n", width, k.Word, sure)
-	}
-}
-
-// percent is a probability as people read it: never quite certain.
-func percent(p float64) string {
-	switch {
-	case p < 0.01:
-		return "<1 %"
-	case p > 0.99:
-		return ">99 %"
-	}
-	return fmt.Sprintf("%.0f %%", 100*p)
 }

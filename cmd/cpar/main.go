@@ -56,6 +56,8 @@ func commands() []*cobra.Command {
 		buildCommand(),
 		pushCommand(),
 		annotateCommand(),
+		undoCommand(),
+		runsCommand(),
 		addCommand(),
 		removeCommand(),
 		compactCommand(),

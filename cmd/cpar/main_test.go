@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -65,7 +66,7 @@ func runCloud() int {
 //	copytree FROM TO            copy a folder to one that does not exist yet
 //	limited BLOCKS COMMAND…     run a command that can write no larger files, as exits 8
 //	fulldisk COMMAND…           run a command whose output goes to a full disk, as exits 8
-//	json FILE PATH…             print what is at a path of a JSON file
+//	json FILE PATH…             print what is at a path of a JSON file; lines of JSON are an array
 //	plant FOLDER PHOTO          make a folder of files with terminal escapes and a newline in their names; $GOOD, $JUNK
 //	interrupt SIGNAL ARGS…      start cpar demo and end it half way
 //	manifests DATA FOLDER       copy the manifests of a cloud's indexes
@@ -134,8 +135,7 @@ func exitOf(ts *testscript.TestScript, err error) int {
 
 // jsonPath prints one value, so that a story can match it.
 func jsonPath(ts *testscript.TestScript, _ bool, args []string) {
-	var v any
-	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &v))
+	v := jsonOf(ts, args[0])
 	for _, step := range args[1:] {
 		switch x := v.(type) {
 		case map[string]any:
@@ -160,6 +160,27 @@ func jsonPath(ts *testscript.TestScript, _ bool, args []string) {
 	b, err := json.Marshal(v)
 	ts.Check(err)
 	fmt.Fprintln(ts.Stdout(), strings.Trim(string(b), `"`))
+}
+
+// jsonOf is what a file holds; several lines of JSON, or one line of a photo, are an array.
+func jsonOf(ts *testscript.TestScript, file string) any {
+	var all []any
+	dec := json.NewDecoder(strings.NewReader(ts.ReadFile(file)))
+	for {
+		var v any
+		if err := dec.Decode(&v); err == io.EOF {
+			break
+		} else if err != nil {
+			ts.Fatalf("%s: %v", file, err)
+		}
+		all = append(all, v)
+	}
+	if len(all) == 1 {
+		if m, ok := all[0].(map[string]any); !ok || m["photo"] == nil {
+			return all[0]
+		}
+	}
+	return all
 }
 
 func keys(m map[string]any) (out []string) {

@@ -80,7 +80,7 @@ type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 func (x *Index) Annotate(ctx context.Context, photos []Photo, w Walk) ([]Annotated, error) {
 	var all []Annotated
 	for len(all) < len(photos) {
-		group := photos[len(all):min(len(all)+x.batch(), len(photos))]
+		group := photos[len(all):min(len(all)+x.Batch(), len(photos))]
 		some, err := x.annotateGroup(ctx, group, len(all), w)
 		all = append(all, some...)
 		w.Progress.Report("annotate", len(all), len(photos))

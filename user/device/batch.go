@@ -17,8 +17,8 @@ const batchPhotos = 16
 // every request is a pass over all of them: about two seconds' worth.
 const manyRecords = 1_000_000
 
-// batch is how many photos are asked about at once.
-func (x *Index) batch() int {
+// Batch is how many photos are asked about at once.
+func (x *Index) Batch() int {
 	if len(x.Needs(x.Manifest)) == 0 {
 		return batchPhotos
 	}

@@ -208,3 +208,15 @@ func (l *Log) locked(work func() error) error {
 func (l *Log) failed(what string, err error) error {
 	return fmt.Errorf("%s a log: %w: %w", what, cpar.ErrStorage, err)
 }
+
+// Size is how many bytes the log takes: it tells whether another process has appended.
+func (l *Log) Size() (int64, error) {
+	info, err := os.Stat(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, l.failed("looking at", err)
+	}
+	return info.Size(), nil
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cpar/internal/untrusted"
+	"cpar/user/library"
+	"cpar/user/rank"
+)
+
+// annotated is what annotate prints of one photo as JSON.
+type annotated struct {
+	Photo    string         `json:"photo"`
+	Also     []string       `json:"also,omitempty"`
+	Keywords []rank.Keyword `json:"keywords,omitempty"`
+	Error    string         `json:"error,omitempty"`
+	Sent     int            `json:"bytes_sent"`
+	Received int            `json:"bytes_received"`
+	Visited  uint32         `json:"records_visited,omitempty"`
+	Touched  uint64         `json:"bytes_touched,omitempty"`
+	// CloudMS is, of several requests sent together, this one's share.
+	CloudMS float64 `json:"answer_ms,omitempty"`
+	// Known: the answer was known, and the cloud not asked.
+	Known  bool     `json:"known,omitempty"`
+	Added  []string `json:"added,omitempty"`
+	Files  []string `json:"files,omitempty"`
+	Run    string   `json:"run,omitempty"`
+	DryRun bool     `json:"dry_run,omitempty"`
+}
+
+func annotatedOf(r *library.Result) annotated {
+	a := annotated{Photo: r.Path, Also: r.Also, Keywords: r.Keywords, Sent: r.Asked.Sent, Received: r.Asked.Received,
+		Visited: r.Asked.Visited, Touched: r.Asked.Touched, CloudMS: float64(r.Asked.Took.Answer.Microseconds()) / 1000,
+		Known: r.Known, Added: r.Added, Files: r.Files, Run: r.Run}
+	if r.Err != nil {
+		a.Error = r.Err.Error()
+	}
+	return a
+}
+
+// annotatePrinter prints what came of photos, when the last has been asked about.
+type annotatePrinter struct {
+	cmd     *cobra.Command
+	f       *annotateFlags
+	o       library.Options
+	guesses bool // keywords have probabilities
+	all     []library.Result
+	failed  int
+	first   error
+	beside  int
+}
+
+func (p *annotatePrinter) take(r library.Result) {
+	p.all = append(p.all, r)
+	if r.Beside {
+		p.beside++
+	}
+	// A reply that was refused is no failure: what a script does after an exit code, the
+	// cloud may see.
+	if r.Err != nil && !library.RefusedReply(&r) {
+		p.failed++
+		p.first = worse(p.first, fmt.Errorf("%s: %w", untrusted.Text(r.Path), r.Err))
+	}
+}
+
+func (p *annotatePrinter) end(sum library.Summary, broken error) error {
+	out := p.cmd.OutOrStdout()
+	if p.f.asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetEscapeHTML(false)
+		for i := range p.all {
+			a := annotatedOf(&p.all[i])
+			a.DryRun = p.o.DryRun
+			if err := enc.Encode(a); err != nil {
+				return err
+			}
+		}
+	} else {
+		for i := range p.all {
+			p.print(&p.all[i])
+		}
+	}
+	if p.f.write.to == toCSV && !p.o.DryRun && broken == nil {
+		n, err := writeCSV(p.f.write.out, p.all)
+		if err != nil {
+			return err
+		}
+		if !p.f.asJSON {
+			fmt.Fprintf(out, "wrote %s with keywords into %s\n", photosOf(n), p.f.write.out)
+		}
+	}
+	p.close(sum)
+	return nil
+}
+
+// print prints a photo, those of which nothing is to be said only with --verbose.
+func (p *annotatePrinter) print(r *library.Result) {
+	out, written := p.cmd.OutOrStdout(), p.f.write.to != ""
+	switch {
+	case r.Err != nil:
+		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: %v\n", untrusted.Text(r.Path), r.Err)
+	case p.o.DryRun && len(r.Files) > 0:
+		p.diff(r)
+	case written && !verbose(p.cmd):
+	default:
+		fmt.Fprintln(out, untrusted.Text(r.Path))
+		printKeywords(p.cmd, r.Keywords, "")
+		if len(r.Keywords) == 0 {
+			fmt.Fprintln(out, "  nothing that is more likely right than wrong")
+		}
+	}
+}
+
+// diff shows what would come into the files of a photo.
+func (p *annotatePrinter) diff(r *library.Result) {
+	for _, file := range r.Files {
+		shown := file
+		if rel, err := filepath.Rel(filepath.Dir(r.Path), file); err == nil && filepath.IsLocal(rel) {
+			shown = filepath.Join(filepath.Dir(r.Path), rel)
+		}
+		fmt.Fprintln(p.cmd.OutOrStdout(), untrusted.Text(shown))
+	}
+	var new []rank.Keyword
+	for _, k := range r.Keywords {
+		for _, w := range r.Added {
+			if w == k.Word {
+				new = append(new, k)
+			}
+		}
+	}
+	printKeywords(p.cmd, new, "+ ")
+}
+
+func printKeywords(cmd *cobra.Command, words []rank.Keyword, mark string) {
+	width := 0
+	for _, k := range words {
+		width = max(width, len([]rune(untrusted.Text(k.Word))))
+	}
+	for _, k := range words {
+		sure := fmt.Sprintf("%5.2f", k.Weight)
+		if k.Probability > 0 {
+			sure = fmt.Sprintf("%5s", percent(k.Probability))
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "  %s%-*s  %s\n", mark, width, untrusted.Text(k.Word), sure)
+	}
+}
+
+// close says what came of all.
+func (p *annotatePrinter) close(sum library.Summary) {
+	if p.f.asJSON {
+		return
+	}
+	notes := p.cmd.ErrOrStderr()
+	if p.o.Where != "" {
+		verb, end := "wrote", ""
+		if p.o.DryRun {
+			verb, end = "would write", "; nothing was written"
+		}
+		fmt.Fprintf(p.cmd.OutOrStdout(), "%s %s for %s into %s%s\n", verb, count(sum.Words, "word"), photosOf(sum.Written), count(sum.Files, "file"), end)
+		if sum.Known > 0 {
+			fmt.Fprintf(notes, "note: the answers for %s were known; --again asks once more\n", photosOf(sum.Known))
+		}
+	}
+	if p.beside > 0 {
+		fmt.Fprintf(notes, "note: %s can hold no keywords inside; they are in sidecars\n", photosOf(p.beside))
+	}
+	if sum.Nothing > 0 && p.guesses && p.o.MinProbability > 0 {
+		fmt.Fprintf(notes, "note: for %s nothing is %s probable; --min-probability 0 shows guesses\n", photosOf(sum.Nothing), percent(p.o.MinProbability))
+	}
+	if sum.Run != "" {
+		next(p.cmd, "cpar undo %s takes it back", sum.Run)
+	}
+}
+
+// count is a number of things, with the right plural.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// percent is a probability as people read it: never quite certain.
+func percent(p float64) string {
+	switch {
+	case p < 0.01:
+		return "<1 %"
+	case p > 0.99:
+		return ">99 %"
+	}
+	return strings.TrimSpace(fmt.Sprintf("%.0f %%", 100*p))
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+	"cpar/internal/untrusted"
+	"cpar/user/library"
+	"cpar/user/metadata"
+)
+
+// writeFlags say where annotate writes keywords.
+type writeFlags struct {
+	to, out, style string
+	keepTime       bool
+	counted        bool // the person said how many keywords
+}
+
+const toCSV = "csv"
+
+func (f *writeFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.to, "write", "", "write keywords: sidecar, embedded or csv; by default they are printed")
+	c.Flags().StringVar(&f.out, "out", "", "the `file` of --write csv")
+	c.Flags().StringVar(&f.style, "sidecar-style", string(metadata.Follow), "how sidecars are named: append (photo.jpg.xmp), adobe (photo.xmp) or follow-existing (the one that is there, else append)")
+	c.Flags().BoolVar(&f.keepTime, "keep-mtime", false, "files that are written keep their time")
+}
+
+func (f *writeFlags) where() metadata.Where {
+	if f.to == toCSV {
+		return ""
+	}
+	return metadata.Where(f.to)
+}
+
+// parse refuses what cannot be written.
+func (f *writeFlags) parse(dryRun bool) error {
+	if !slices.Contains([]string{"", toCSV, string(metadata.Sidecar), string(metadata.Embedded)}, f.to) {
+		return exitcode.UsageError(fmt.Errorf("--write %s; there are sidecar, embedded and csv", untrusted.Text(f.to)))
+	}
+	if !slices.Contains([]metadata.Style{metadata.Append, metadata.Adobe, metadata.Follow}, metadata.Style(f.style)) {
+		return exitcode.UsageError(fmt.Errorf("--sidecar-style %s; there are append, adobe and follow-existing", untrusted.Text(f.style)))
+	}
+	switch {
+	case dryRun && f.to == "":
+		return hint.Add(usageOf("--dry-run without --write: nothing is written anyway"), "add --write sidecar, or leave --dry-run out")
+	case f.to == toCSV && f.out == "":
+		return hint.Add(usageOf("--write csv, and no file was named"), "pass --out FILE")
+	case f.to != toCSV && f.out != "":
+		return hint.Add(usageOf("--out is the file of --write csv"), "add --write csv, or leave --out out")
+	case f.to == toCSV:
+		return f.checkOut()
+	}
+	return nil
+}
+
+// csvHeader marks files of ours: others are not replaced.
+var csvHeader = []string{"path", "keywords", "probabilities"}
+
+// checkOut refuses to replace a file that annotate has not written: it may be somebody's
+// work.
+func (f *writeFlags) checkOut() error {
+	file, err := os.Open(f.out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w: %w", untrusted.Text(f.out), cpar.ErrStorage, err)
+	}
+	defer file.Close()
+	if head, err := csv.NewReader(file).Read(); err == nil && slices.Equal(head, csvHeader) {
+		return nil
+	}
+	return hint.Add(fmt.Errorf("writing %s: %w: it exists, and annotate has not written it", untrusted.Text(f.out), cpar.ErrInput), "name another file")
+}
+
+// writeCSV writes the photos that have keywords in the form of a manifest.csv: paths below
+// the file's folder are relative to it. It returns how many photos that are.
+func writeCSV(file string, all []library.Result) (n int, err error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	_ = w.Write(csvHeader) // into memory
+	folder, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		return 0, fmt.Errorf("writing %s: %w: %w", untrusted.Text(file), cpar.ErrInput, err)
+	}
+	for _, r := range all {
+		if len(r.Keywords) == 0 {
+			continue
+		}
+		n++
+		path, err := filepath.Abs(r.Path)
+		if err != nil {
+			return 0, fmt.Errorf("writing %s: %w: %w", untrusted.Text(file), cpar.ErrInput, err)
+		}
+		if rel, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(rel) {
+			path = rel
+		}
+		var words, sure []string
+		for _, k := range r.Keywords {
+			words = append(words, k.Word)
+			if k.Probability > 0 {
+				sure = append(sure, strconv.FormatFloat(k.Probability, 'f', 3, 64))
+			}
+		}
+		_ = w.Write([]string{filepath.ToSlash(path), strings.Join(words, ";"), strings.Join(sure, ";")})
+	}
+	w.Flush()
+	return n, durable.WriteFile(file, b.Bytes(), 0o644)
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"cpar/internal/untrusted"
+)
+
+func runsCommand() *cobra.Command {
+	var keys keyFlags
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "runs",
+		Short: "list what annotate wrote, run by run",
+		Long: `runs lists the runs of annotate --write and the decisions made on the page of cpar ui, the
+oldest first, with their ids for cpar undo.
+
+The journal lies in the state folder, encrypted under the key. It holds what undo needs of
+the files, until you have it forgotten.`,
+		Example: `  $ cpar runs
+  20260712-k7pm  2026-07-12 18:03  1901 files, 5412 words  annotate photos/`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := openLibrary(&keys)
+			if err != nil {
+				return err
+			}
+			all, err := l.Runs()
+			if err != nil {
+				return err
+			}
+			return output(cmd, asJSON, all, func() {
+				for _, r := range all {
+					state := ""
+					switch {
+					case r.Undone:
+						state = "  (undone)"
+					case r.Left > 0:
+						state = fmt.Sprintf("  (undone but for %s)", count(r.Left, "file"))
+					case r.Forgotten:
+						state = "  (forgotten)"
+					}
+					fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  %s, %s  %s%s\n", r.ID, r.Began.Local().Format("2006-01-02 15:04"),
+						count(r.Files, "file"), count(r.Words, "word"), untrusted.Text(r.Command), state)
+				}
+				if len(all) == 0 {
+					fmt.Fprintln(cmd.ErrOrStderr(), "no run has written anything yet")
+				}
+			})
+		},
+	}
+	keys.add(c)
+	jsonFlag(c, &asJSON)
+	c.AddCommand(forgetCommand())
+	return c
+}
+
+func forgetCommand() *cobra.Command {
+	var keys keyFlags
+	var all, dryRun, asJSON bool
+	c := &cobra.Command{
+		Use:   "forget RUN…|--all",
+		Short: "forget how to undo runs",
+		Long: `forget drops what undo needs of the given runs from the journal, so that it takes less
+room. They cannot be undone any more. Which words they wrote is still known: they are not
+learnt from.`,
+		Example: `  $ cpar runs forget 20260712-k7pm
+  forgot how to undo 1 run`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return usageError(cmd, fmt.Errorf("cpar runs forget needs runs, or --all"))
+			}
+			l, err := openLibrary(&keys)
+			if err != nil {
+				return err
+			}
+			ids, err := l.Forget(args, dryRun)
+			if err != nil {
+				return err
+			}
+			return output(cmd, asJSON, struct {
+				Forgotten []string `json:"forgotten"`
+				DryRun    bool     `json:"dry_run"`
+			}{ids, dryRun}, func() {
+				if dryRun {
+					fmt.Fprintf(cmd.OutOrStdout(), "would forget how to undo %s; nothing was written\n", count(len(ids), "run"))
+					return
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "forgot how to undo %s\n", count(len(ids), "run"))
+			})
+		},
+	}
+	keys.add(c)
+	c.Flags().BoolVar(&all, "all", false, "all runs")
+	dryRunFlag(c, &dryRun)
+	jsonFlag(c, &asJSON)
+	return c
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/progress/bar"
+	"cpar/internal/untrusted"
+	"cpar/user/library"
+)
+
+func undoCommand() *cobra.Command {
+	var f struct {
+		keys         keyFlags
+		last         bool
+		dryRun, json bool
+	}
+	c := &cobra.Command{
+		Use:   "undo RUN|--last",
+		Short: "take back what a run of annotate wrote",
+		Long: `undo takes back a run. A file that is still what the run left has the bytes of before
+again; one that the run made is removed. From a file that has changed since, exactly the
+keywords of the run are taken out, and what you or another program did stays. Words
+that you have accepted meanwhile stay, too.
+
+cpar runs lists the runs. An undo that was interrupted is taken up by the same command.
+Files that cannot be changed are named, and the exit code is 8.`,
+		Example: `  $ cpar undo --last --dry-run
+  would restore 1901 files of run 20260712-k7pm; nothing was written
+  $ cpar undo 20260712-k7pm
+  restored 1901 files of run 20260712-k7pm`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.last == (len(args) == 1) {
+				return hint.Add(usageOf("cpar undo needs one run"), "name one that cpar runs lists, or pass --last")
+			}
+			id := ""
+			if len(args) == 1 {
+				id = args[0]
+			}
+			l, err := openLibrary(&f.keys)
+			if err != nil {
+				return err
+			}
+			u, err := l.Undo(cmd.Context(), id, f.dryRun, bar.On(cmd.ErrOrStderr()))
+			if err != nil {
+				return err
+			}
+			if err := output(cmd, f.json, struct {
+				library.Undone
+				DryRun bool `json:"dry_run"`
+			}{u, f.dryRun}, func() { printUndone(cmd, u, f.dryRun) }); err != nil || len(u.Left) == 0 {
+				return err
+			}
+			return hint.Add(fmt.Errorf("undoing run %s: %w: %s could not be changed", u.Run, cpar.ErrStorage, count(len(u.Left), "file")),
+				"remove what is in the way, then the same command again")
+		},
+	}
+	f.keys.add(c)
+	c.Flags().BoolVar(&f.last, "last", false, "the last run that is not undone")
+	dryRunFlag(c, &f.dryRun)
+	jsonFlag(c, &f.json)
+	return c
+}
+
+// openLibrary opens what this device remembers of photos.
+func openLibrary(keys *keyFlags) (*library.Library, error) {
+	key, this, err := keys.read()
+	if err != nil {
+		return nil, err
+	}
+	return library.Open(key, this)
+}
+
+func printUndone(cmd *cobra.Command, u library.Undone, dryRun bool) {
+	out, notes := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	would, end := "", ""
+	restored, took := "restored", "took"
+	if dryRun {
+		would, end = "would ", "; nothing was written"
+		restored, took = "restore", "take"
+	}
+	if dryRun || verbose(cmd) {
+		for _, path := range u.Restored {
+			fmt.Fprintln(out, untrusted.Text(path))
+		}
+		for _, path := range u.Retracted {
+			fmt.Fprintf(out, "%s: changed since\n", untrusted.Text(path))
+		}
+	}
+	for _, left := range u.Left {
+		fmt.Fprintf(notes, "%s: %s\n", untrusted.Text(left.Path), left.Reason)
+	}
+	fmt.Fprintf(out, "%s%s %s of run %s%s\n", would, restored, count(len(u.Restored), "file"), u.Run, end)
+	if n := len(u.Retracted); n > 0 {
+		fmt.Fprintf(out, "%s%s the run's words out of %s changed since\n", would, took, count(n, "file"))
+	}
+	if n := len(u.Untouched); n > 0 {
+		fmt.Fprintf(notes, "note: %s held none of its words\n", count(n, "file"))
+	}
+	if n := len(u.Gone); n > 0 {
+		fmt.Fprintf(notes, "note: %s not where the run left them\n", count(n, "file"))
+	}
+	if u.Damaged > 0 {
+		fmt.Fprintf(notes, "note: %s of the journal could not be read; what they say of is left\n", count(u.Damaged, "part"))
+	}
+}

@@ -1,0 +1,359 @@
+package library
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"cpar"
+	"cpar/internal/progress"
+	"cpar/user"
+	"cpar/user/device"
+	"cpar/user/metadata"
+	"cpar/user/photos"
+	"cpar/user/rank"
+)
+
+// Options say what is asked about, and what becomes of it.
+type Options struct {
+	// Where keywords are written; "" for nowhere. A file that can hold none gets a
+	// sidecar.
+	Where     metadata.Where
+	Style     metadata.Style
+	KeepMtime bool
+	// DryRun asks and remembers the answers, and writes nothing into photos or beside
+	// them: results tell what would be.
+	DryRun bool
+	// Again asks about photos although their answers are known.
+	Again bool
+	// Lean results tell of no neighbours: of many photos they would fill the memory.
+	Lean bool
+	// Jobs is how many photos are read at once; 0 for one a core.
+	Jobs int
+	// OnErrors is how many photos may fail before the rest is left; -1 for any number. A
+	// reply that cannot be read is none of them.
+	OnErrors int
+	// MinProbability and Most are what a word must have to be told and written. An index
+	// without probabilities has only Most.
+	MinProbability float64
+	Most           int
+	// Walk says how the index is asked. Its Most and MinProbability do not count.
+	Walk     device.Walk
+	Command  string // as the journal names the run
+	Progress progress.Func
+}
+
+// A Result is what came of a photo.
+type Result struct {
+	Path     string
+	Also     []string         // other files of the same shot
+	Keywords []rank.Keyword   // that are likely enough
+	Guesses  int              // how many words were not
+	Near     []rank.Neighbour // that gave them, nearest first
+	Added    []string         // words that were written, or would be
+	Files    []string         // that were written, or would be
+	Run      string           // that wrote them
+	Known    bool             // the answer was known
+	Finished bool             // and nothing was left to do
+	// Beside: the file holds no keywords, so a sidecar does.
+	Beside bool
+	Err    error
+	// Asked is how the cloud was asked, where it was.
+	Asked device.Annotated
+}
+
+// A Summary counts photos.
+type Summary struct {
+	Run     string // "" where nothing was written
+	Done    int    // that have an answer
+	Known   int    // whose answer was known
+	Written int    // that words were written for
+	Files   int    // that were written
+	Words   int
+	Nothing int // without any word that is likely enough
+	Failed  int // that could not be read or written
+}
+
+// ErrStopped is the error of a walk that ended at a photo's error, as OnErrors says.
+var ErrStopped = errors.New("stopped at an error, as asked")
+
+// Annotate takes photos the whole way, and tells of each when the last has been asked
+// about. An error of its own is the cloud's, the disk's or the person's, not a photo's;
+// what was done until then is told of all the same.
+func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photos.Photo, o Options, each func(Result)) (Summary, error) {
+	release, err := l.working()
+	if err != nil {
+		return Summary{}, err
+	}
+	defer release()
+	return annotate(ctx, l, x, list, o, each)
+}
+
+// Ask is Annotate where nothing is remembered, known or written.
+func Ask(ctx context.Context, x *device.Index, list []photos.Photo, o Options, each func(Result)) (Summary, error) {
+	o.Where = ""
+	return annotate(ctx, nil, x, list, o, each)
+}
+
+func annotate(ctx context.Context, l *Library, x *device.Index, list []photos.Photo, o Options, each func(Result)) (Summary, error) {
+	if o.Jobs < 1 {
+		o.Jobs = runtime.GOMAXPROCS(0)
+	}
+	key, err := keyOf(x, o.Walk)
+	if err != nil {
+		return Summary{}, err
+	}
+	w := &walk{l: l, x: x, owner: x.Owner, o: o, list: list, key: key, told: make([]bool, len(list)), results: make([]Result, len(list))}
+	w.want = w.wanted(key)
+	err = w.walk(ctx)
+	for i := range w.results {
+		if w.told[i] {
+			w.sum.count(&w.results[i])
+			each(w.results[i])
+		}
+	}
+	if !o.DryRun {
+		w.sum.Run = w.run
+	}
+	return w.sum, err
+}
+
+func (s *Summary) count(r *Result) {
+	if r.Err != nil && !RefusedReply(r) {
+		s.Failed++
+		return
+	}
+	s.Done++
+	if r.Known {
+		s.Known++
+	}
+	if len(r.Keywords) == 0 && r.Err == nil {
+		s.Nothing++
+	}
+	if len(r.Files) > 0 {
+		s.Written++
+	}
+	s.Files += len(r.Files)
+	s.Words += len(r.Added)
+}
+
+// RefusedReply reports whether a photo's reply was refused, of which nothing that the
+// cloud can see may depend.
+func RefusedReply(r *Result) bool { return errors.Is(r.Err, user.ErrRefused) }
+
+// keyOf names the state of an index and the way of asking it: whatever could change an
+// answer.
+func keyOf(x *device.Index, w device.Walk) (string, error) {
+	params := x.DefaultParams()
+	if w.Params != nil {
+		var err error
+		if params, err = w.Params(x); err != nil {
+			return "", err
+		}
+	}
+	state := x.State()
+	return shortDigest(x.Origin(), state, params, w.Ranking.Ranker, w.Ranking.Rare), nil
+}
+
+// wanted names what is to be done for a photo whose answers have a key.
+func (w *walk) wanted(key string) string {
+	if w.o.Where == "" {
+		return ""
+	}
+	return shortDigest(key, w.o.Where, w.o.Style, w.o.MinProbability, w.o.Most)
+}
+
+func shortDigest(parts ...any) string {
+	d := sha256.Sum256(fmt.Appendf(nil, "%q", fmt.Sprintf("%#v", parts)))
+	return hex.EncodeToString(d[:8])
+}
+
+// A walk is one call of Annotate.
+type walk struct {
+	l         *Library // nil where nothing is remembered
+	x         *device.Index
+	owner     *user.Owner // of x as it was at first, for the features
+	o         Options
+	list      []photos.Photo
+	key, want string
+
+	results []Result
+	told    []bool // which of them are
+	sum     Summary
+	failed  atomic.Int64 // photos that could not be read or written
+
+	run     string   // of the first intent on
+	confirm []record // done, and not yet in the log
+}
+
+// A job is a photo on its way.
+type job struct {
+	at       int
+	path     string // absolute
+	stat     stat
+	content  digest
+	seen     bool // content is known without reading
+	features device.Photo
+	answer   *answer
+	fresh    bool // the answer is not in the log
+	ready    chan struct{}
+	err      error
+}
+
+// A group is asked about at once, in one state of the index.
+type group struct {
+	jobs []*job
+	key  string
+}
+
+func (w *walk) walk(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	todo, err := w.look(ctx)
+	if err != nil {
+		return err
+	}
+	groups := make(chan group, 2)
+	var writer sync.WaitGroup
+	var wrong error
+	writer.Go(func() {
+		for g := range groups {
+			if wrong != nil {
+				continue // drained
+			}
+			if wrong = w.finish(g); wrong != nil {
+				cancel(wrong)
+			}
+		}
+		if wrong == nil {
+			wrong = w.flush()
+		}
+	})
+	err = w.ask(ctx, todo, groups)
+	close(groups)
+	writer.Wait()
+	if wrong != nil {
+		return wrong
+	}
+	return err
+}
+
+// fail notes what is wrong with a photo.
+func (w *walk) fail(j *job, err error) {
+	w.results[j.at].Err = err
+	w.told[j.at] = true
+	w.failed.Add(1)
+}
+
+func (w *walk) tooMany() bool { return w.o.OnErrors >= 0 && w.failed.Load() > int64(w.o.OnErrors) }
+
+// ask asks about photos, in groups, while workers prepare the next.
+func (w *walk) ask(ctx context.Context, todo []*job, groups chan<- group) error {
+	var g group
+	asks, done := 0, 0
+	flush := func() error {
+		answered, err := w.askGroup(ctx, g)
+		groups <- answered
+		done += len(g.jobs)
+		g, asks = group{}, 0
+		w.o.Progress.Report("annotate", done, len(todo))
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer cancel()
+	batch := w.x.Batch()
+	for j := range w.prepared(ctx, todo, 4*batch, &workers) {
+		if j.err != nil {
+			w.fail(j, j.err)
+			done++
+		} else {
+			g.jobs = append(g.jobs, j)
+		}
+		if j.err == nil && j.answer == nil {
+			asks++
+		}
+		if w.tooMany() {
+			break // what is prepared has not been asked about
+		}
+		if asks == batch || len(g.jobs) >= 4*batch {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case w.tooMany():
+		return ErrStopped
+	case len(g.jobs) > 0:
+		return flush()
+	}
+	return nil
+}
+
+// askGroup asks about those of a group that have no answer. Those that have none
+// afterwards, because the cloud or the person ended it, are left out.
+func (w *walk) askGroup(ctx context.Context, g group) (group, error) {
+	var asked []*job
+	var list []device.Photo
+	for _, j := range g.jobs {
+		if j.answer == nil {
+			asked, list = append(asked, j), append(list, j.features)
+		}
+	}
+	walk := w.o.Walk
+	walk.Progress = nil
+	walk.Ranking.Most, walk.Ranking.MinProbability = wordsAskedOf, 0
+	if tell := w.o.Walk.Sending; tell != nil {
+		walk.Sending = func(i int, q *cpar.Request) error { return tell(asked[i].at, q) }
+	}
+	all, err := w.x.Annotate(ctx, list, walk)
+	for i, a := range all {
+		j := asked[i]
+		r := &w.results[j.at]
+		a.Pending = nil
+		switch {
+		case a.Err != nil && a.Sent == 0:
+			w.fail(j, a.Err) // before anything was asked
+			j.err = a.Err
+		case a.Err != nil:
+			r.Err, j.answer, j.fresh = a.Err, &answer{Refused: true}, true
+		default:
+			known := newAnswer(a.Keywords, a.Near)
+			j.answer, j.fresh = &known, true
+		}
+		a.Keywords, a.Near = nil, nil
+		r.Asked = a
+	}
+	out := group{}
+	for _, j := range g.jobs {
+		if j.answer != nil {
+			out.jobs = append(out.jobs, j)
+		}
+		j.features = device.Photo{}
+	}
+	var e error
+	// Of the state that answered: the index may have been opened again meanwhile.
+	if out.key, e = keyOf(w.x, w.o.Walk); err == nil {
+		err = e
+	}
+	return out, err
+}
+
+// absolute is how the log names a photo.
+func absolute(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("finding the photo: %w: %w", cpar.ErrInput, err)
+	}
+	return abs, nil
+}

@@ -1,0 +1,170 @@
+package library
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"context"
+
+	"cpar/user/metadata"
+	"cpar/user/photos"
+	"cpar/user/picture"
+)
+
+// Decide writes what a person says of a photo's keywords: suggestions that are right,
+// suggestions that are not, and words of their own. It is a run of its own, which Undo
+// takes back.
+func (l *Library) Decide(ctx context.Context, path string, where metadata.Where, style metadata.Style, accept, reject, add []string) (Result, error) {
+	r := Result{Path: path}
+	release, err := l.working()
+	if err != nil {
+		return r, err
+	}
+	defer release()
+	j := &job{}
+	if j.path, err = absolute(path); err != nil {
+		return r, err
+	}
+	data, err := picture.ReadFile(j.path)
+	if err != nil {
+		return r, err
+	}
+	j.content = picture.Content(data)
+	l.mu.Lock()
+	r.Also = l.also(j.path)
+	l.mu.Unlock()
+	id, err := l.newRun()
+	if err != nil {
+		return r, err
+	}
+	r.Run = id
+	w := &walk{l: l, o: Options{Where: where, Style: style, Jobs: 1}, run: id, list: []photos.Photo{{Path: path, Also: r.Also}}, results: []Result{r}, told: make([]bool, 1)}
+	change := metadata.Change{Accept: accept, Reject: reject, Add: add, Run: id}
+	records := []record{{Began: beginning(id, "decide "+filepath.Base(path), false)},
+		{Decided: &decided{id, j.path, accept, reject, add}}}
+	for _, p := range append([]string{j.path}, r.Also...) {
+		if p, err = absolute(p); err != nil {
+			return r, err
+		}
+		t := &target{j: j, path: p}
+		if records, err = w.decide(t, change, records); err != nil {
+			return w.results[0], err
+		}
+	}
+	if len(records) > 0 { // nothing to write: it is remembered all the same
+		if err := l.remember(records...); err != nil {
+			return w.results[0], err
+		}
+	}
+	return w.results[0], ctx.Err()
+}
+
+// decide changes one file, and returns what the log does not hold yet.
+func (w *walk) decide(t *target, c metadata.Change, records []record) ([]record, error) {
+	for {
+		w.planChange(t, c)
+		if t.err != nil || t.edit == nil {
+			return records, t.err
+		}
+		i := newIntent(w.run, t.edit)
+		i.Photo, i.Content, i.Person = t.j.path, t.j.content, true
+		if err := w.l.remember(append(records, record{Intent: i})...); err != nil {
+			return nil, err
+		}
+		records = nil
+		err := t.edit.Apply(false)
+		if err == nil {
+			w.wrote(t)
+			return []record{{Done: w.decidedDone(t.j)}}, nil
+		}
+		if t.tries++; t.tries > 2 {
+			return records, err
+		}
+	}
+}
+
+func (w *walk) decidedDone(j *job) *done {
+	d := &done{Photo: j.path, Also: w.list[0].Also, Content: j.content, Run: w.run}
+	if info, err := os.Stat(j.path); err == nil {
+		d.Stat = statOf(info)
+	}
+	return d
+}
+
+// Machine are the words that runs put into or beside a photo and nobody has accepted, for
+// readers to subtract. A photo that was moved is known by its name and what it shows.
+func (l *Library) Machine(path string) []string {
+	path, err := absolute(path)
+	if err != nil || l.refresh() != nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	words := l.mem.machine(path)
+	if l.mem.photos[path] != nil || len(l.mem.names[filepath.Base(path)]) == 0 {
+		return words
+	}
+	data, err := picture.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	content := digest(picture.Content(data))
+	for _, other := range l.mem.names[filepath.Base(path)] {
+		if l.mem.photos[other].content == content {
+			words = append(words, l.mem.machine(other)...)
+		}
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// Find are the photos that a run or a person gave a keyword here, by its beginning,
+// whatever the case. Photos that are gone are left out.
+func (l *Library) Find(word string) []Result {
+	if l.refresh() != nil {
+		return nil // what cannot be read was not found
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	want := metadata.Fold(strings.TrimSpace(word))
+	out := []Result{}
+	for path, p := range l.mem.photos {
+		words := l.mem.given(path)
+		if want == "" || !slices.ContainsFunc(words, func(s string) bool { return strings.HasPrefix(metadata.Fold(s), want) }) {
+			continue
+		}
+		if _, err := os.Stat(path); err != nil {
+			continue
+		}
+		out = append(out, Result{Path: path, Also: p.also, Added: words, Known: true})
+	}
+	slices.SortFunc(out, func(a, b Result) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// given are the words that a photo has of runs and of decisions.
+func (m *memory) given(path string) []string {
+	words := m.wroteTo(path, false)
+	if words == nil {
+		words = map[string]string{}
+	}
+	for _, d := range m.photos[path].decided {
+		if !m.alive(d.Run, path) {
+			continue
+		}
+		for _, s := range slices.Concat(d.Accept, d.Add) {
+			words[metadata.Fold(s)] = s
+		}
+		for _, s := range d.Reject {
+			delete(words, metadata.Fold(s))
+		}
+	}
+	out := make([]string, 0, len(words))
+	for _, s := range words {
+		out = append(out, s)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,154 @@
+package library
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"cpar"
+)
+
+// keepBytes is how large the log may grow before what nobody needs is dropped, and then
+// the way to undo the oldest runs.
+const keepBytes = 128 << 20
+
+// Forget drops the way to undo runs, all where none is named, and keeps which words they
+// wrote. It returns those that could have been undone until now.
+func (l *Library) Forget(ids []string, dryRun bool) ([]string, error) {
+	release, err := l.alone()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	drop := map[string]bool{}
+	for _, id := range ids {
+		r, err := l.find(id)
+		if err != nil {
+			return nil, fmt.Errorf("forgetting: %w", err)
+		}
+		drop[r.Run] = true
+	}
+	forgotten := []string{}
+	for _, id := range l.mem.order {
+		r := l.mem.runs[id]
+		if (len(ids) == 0 || drop[id]) && !r.began.Words {
+			forgotten = append(forgotten, id)
+			drop[id] = true
+		}
+	}
+	if dryRun || len(forgotten) == 0 {
+		return forgotten, nil
+	}
+	return forgotten, l.compact(drop)
+}
+
+// compact writes the log anew without what nobody needs: looks and answers but for the last
+// of each photo, and how the given runs are undone.
+func (l *Library) compact(drop map[string]bool) error {
+	all, err := l.records()
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(r record) bool { return r.Bound > 0 })
+	last := lastOf(all)
+	var out [][]byte
+	var batch []record
+	put := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		b, err := encode(batch)
+		out, batch = append(out, b), nil
+		return err
+	}
+	for n, r := range all {
+		if at, ok := last[nameOf(&r)]; ok && at != n {
+			continue
+		}
+		if r.Began != nil && drop[r.Began.Run] {
+			began := *r.Began
+			began.Words = true
+			r.Began = &began
+		}
+		if r.Intent != nil && drop[r.Intent.Run] {
+			i := r.Intent
+			r.Intent = &intent{Run: i.Run, Photo: i.Photo, Content: i.Content, Want: i.Want, Path: i.Path, Words: i.Words, Person: i.Person, After: i.After}
+		}
+		if batch = append(batch, r); len(batch) == 64 {
+			if err := put(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := put(); err != nil {
+		return err
+	}
+	if err := l.log.Replace(out); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.mem = nil // to be read again
+	l.mu.Unlock()
+	return nil
+}
+
+// records are all of the log. What is damaged is left out, and so given up.
+func (l *Library) records() (all []record, err error) {
+	for b, err := range l.log.All() {
+		if errors.Is(err, cpar.ErrCorrupt) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		records, err := decode(b)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, records...)
+	}
+	return all, nil
+}
+
+// nameOf is what a later record takes the place of; "" for one that stays.
+func nameOf(r *record) string {
+	switch {
+	case r.Asked != nil: // of another state of the index, or of another index
+		return fmt.Sprintf("asked %x", r.Asked.Content)
+	case r.Done != nil && r.Done.Run == "":
+		return fmt.Sprintf("done %q %s", r.Done.Photo, r.Done.Want)
+	}
+	return ""
+}
+
+// lastOf says where the last record of each name is.
+func lastOf(all []record) map[string]int {
+	last := map[string]int{}
+	for n := range all {
+		if name := nameOf(&all[n]); name != "" {
+			last[name] = n
+		}
+	}
+	return last
+}
+
+// bound keeps the log below its bound, if nobody else is at work: the older half of the
+// runs can then no longer be undone. What is left may be more than the bound, and then
+// grows to twice of that.
+func (l *Library) bound() error {
+	size, err := l.log.Size()
+	if err != nil || size <= max(l.keep, l.mem.bound) {
+		return err
+	}
+	drop := map[string]bool{}
+	for _, id := range l.mem.order[:(len(l.mem.order)+1)/2] {
+		drop[id] = true
+	}
+	if err := l.compact(drop); err != nil {
+		return err
+	}
+	if err = l.refresh(); err == nil {
+		err = l.remember(record{Bound: 2 * l.read})
+	}
+	return err
+}

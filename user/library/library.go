@@ -1,0 +1,144 @@
+package library
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/gofrs/flock"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/user"
+	"cpar/user/device"
+	"cpar/user/vault"
+)
+
+// A Library is what a device remembers of photos annotated with a key. It may be used by
+// several goroutines, and its folder by several processes.
+type Library struct {
+	log  *vault.Log
+	lock string // a file, locked by whoever works
+	keep int64  // bytes that the log may have
+
+	mu   sync.Mutex
+	mem  *memory
+	read int64 // bytes of the log that mem knows
+}
+
+// Open opens what a device remembers.
+func Open(key *user.Key, d *device.Device) (*Library, error) {
+	dir := filepath.Join(d.State, "library", key.Fingerprint())
+	v, err := key.Vault(dir, 0)
+	if err != nil {
+		return nil, err
+	}
+	log, err := v.Log("library")
+	if err != nil {
+		return nil, err
+	}
+	return &Library{log: log, lock: filepath.Join(dir, "lock"), keep: keepBytes}, nil
+}
+
+// refresh reads the log, unless all of it is in memory.
+func (l *Library) refresh() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	size, err := l.log.Size()
+	if err != nil || l.mem != nil && size == l.read {
+		return err
+	}
+	m := newMemory()
+	for b, err := range l.log.All() {
+		if errors.Is(err, cpar.ErrCorrupt) {
+			m.damaged++ // the rest counts
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		records, err := decode(b)
+		if err != nil {
+			return err
+		}
+		for i := range records {
+			m.take(&records[i])
+		}
+	}
+	l.mem, l.read = m, size
+	return nil
+}
+
+// remember writes records, synced, and takes them over.
+func (l *Library) remember(records ...record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	b, err := encode(records)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, err := l.log.Size()
+	if err == nil {
+		err = l.log.Append(b)
+	}
+	if err != nil {
+		return fmt.Errorf("remembering what was done: %w", err)
+	}
+	for i := range records {
+		l.mem.take(&records[i])
+	}
+	if before == l.read { // else another process has written too, which refresh reads
+		l.read, err = l.log.Size()
+	}
+	return err
+}
+
+// working marks this process as one that changes photos, reads the log and finishes what a
+// killed process left. Several may work at once; forgetting waits for none.
+func (l *Library) working() (release func(), err error) {
+	lock := flock.New(l.lock, flock.SetPermissions(0o600))
+	alone, err := lock.TryLock()
+	if err == nil {
+		if err = l.refresh(); err == nil && alone {
+			if err = l.settle(); err == nil {
+				err = l.bound()
+			}
+		}
+	}
+	if err == nil && alone {
+		err = lock.Unlock()
+	}
+	if err == nil {
+		err = lock.RLock()
+	}
+	if err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("opening what was done to photos: %w", storage(err))
+	}
+	return func() { lock.Close() }, nil
+}
+
+// alone is working for what nobody may do beside others.
+func (l *Library) alone() (release func(), err error) {
+	lock := flock.New(l.lock, flock.SetPermissions(0o600))
+	ok, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("locking the journal: %w", storage(err))
+	}
+	if !ok {
+		return nil, hint.Add(fmt.Errorf("locking the journal: %w: another cpar is annotating", cpar.ErrStorage), "wait until it has ended")
+	}
+	return func() { lock.Close() }, l.refresh()
+}
+
+// storage makes of an error of the system one of ours.
+func storage(err error) error {
+	if errors.Is(err, cpar.ErrStorage) || errors.Is(err, cpar.ErrCorrupt) || errors.Is(err, cpar.ErrInput) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", cpar.ErrStorage, err)
+}

@@ -1,0 +1,179 @@
+package library
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"sync"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/device"
+	"cpar/user/picture"
+)
+
+// look finds the photos that something is left to do for.
+func (w *walk) look(ctx context.Context) ([]*job, error) {
+	var todo []*job
+	for i, p := range w.list {
+		if i%1000 == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		r := &w.results[i]
+		r.Path, r.Also = p.Path, p.Also
+		j := &job{at: i, ready: make(chan struct{})}
+		var err error
+		if j.path, err = absolute(p.Path); err == nil {
+			var info fs.FileInfo
+			if info, err = os.Stat(j.path); err == nil {
+				j.stat = statOf(info)
+			} else {
+				err = unreadable(err)
+			}
+		}
+		switch {
+		case err != nil:
+			w.fail(j, err)
+		case w.known(j):
+			w.tell(j)
+			r.Finished = true
+		default:
+			todo = append(todo, j)
+		}
+	}
+	if w.tooMany() {
+		return nil, ErrStopped
+	}
+	return todo, nil
+}
+
+func unreadable(err error) error {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fmt.Errorf("reading the photo: %w: %w", cpar.ErrInput, err)
+}
+
+// known reports whether nothing is left to do for a photo that looks as it did: it gets
+// its answer.
+func (w *walk) known(j *job) bool {
+	if w.l == nil || w.o.Again {
+		return false
+	}
+	w.l.mu.Lock()
+	p := w.l.mem.photos[j.path]
+	ok := p != nil && p.stat == j.stat
+	if ok {
+		j.content, j.seen = p.content, true
+		ok = w.want == "" || w.l.mem.finished(j.path, j.content, w.want)
+	}
+	w.l.mu.Unlock()
+	return ok && w.recall(j)
+}
+
+// recall gives a photo the answer that is known of what it shows.
+func (w *walk) recall(j *job) bool {
+	if w.l == nil || w.o.Again {
+		return false
+	}
+	w.l.mu.Lock()
+	raw, ok := w.l.mem.answers[asking{j.content, w.key}]
+	w.l.mu.Unlock()
+	var a answer
+	if !ok || json.Unmarshal(raw, &a) != nil {
+		return false
+	}
+	j.answer = &a
+	return true
+}
+
+// tell makes the result of a photo's answer.
+func (w *walk) tell(j *job) {
+	r := &w.results[j.at]
+	w.told[j.at] = true
+	r.Known = !j.fresh
+	if j.answer.Refused {
+		if r.Err == nil { // asked about in an earlier walk
+			r.Err = fmt.Errorf("asked before: %w: %w", cpar.ErrCloud, user.ErrRefused)
+		}
+		return
+	}
+	all := j.answer.keywords()
+	for _, k := range all {
+		if len(r.Keywords) < w.o.Most && (k.Probability == 0 || k.Probability >= w.o.MinProbability) {
+			r.Keywords = append(r.Keywords, k)
+		}
+	}
+	r.Guesses = len(all) - len(r.Keywords)
+	if !w.o.Lean {
+		r.Near = j.answer.near()
+	}
+}
+
+// prepared yields photos in their order, read and with features where no answer is known,
+// at most ahead of them before they are asked for. Workers end with ctx.
+func (w *walk) prepared(ctx context.Context, todo []*job, ahead int, workers *sync.WaitGroup) iter.Seq[*job] {
+	queue, work := make(chan *job, ahead), make(chan *job)
+	workers.Go(func() {
+		defer close(queue)
+		defer close(work)
+		for _, j := range todo {
+			select {
+			case queue <- j:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case work <- j:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	for range min(w.o.Jobs, len(todo)) {
+		workers.Go(func() {
+			for j := range work {
+				if ctx.Err() == nil {
+					j.err = w.prepare(j)
+				}
+				close(j.ready)
+			}
+		})
+	}
+	return func(yield func(*job) bool) {
+		for j := range queue {
+			select {
+			case <-j.ready:
+			case <-ctx.Done():
+			}
+			if ctx.Err() != nil || !yield(j) {
+				return
+			}
+		}
+	}
+}
+
+// prepare reads a photo, and computes its features unless its answer is known.
+func (w *walk) prepare(j *job) error {
+	if j.seen && w.recall(j) {
+		return nil
+	}
+	data, err := picture.ReadFile(j.path)
+	if err != nil {
+		return err
+	}
+	j.content = picture.Content(data)
+	if w.recall(j) {
+		return nil
+	}
+	features, err := w.owner.Features(data)
+	if err != nil {
+		return err
+	}
+	j.features = device.Extracted(w.list[j.at].Path, features)
+	return nil
+}

@@ -1,0 +1,199 @@
+package library
+
+import (
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"cpar/user/metadata"
+)
+
+// memory is the log, taken together.
+type memory struct {
+	runs    map[string]*run
+	order   []string // ids, the oldest first
+	answers map[asking]json.RawMessage
+	photos  map[string]*photo
+	names   map[string][]string // photos by their file's name
+	pending map[string][]*intent
+	bound   int64
+	damaged int // batches of the log that could not be read
+}
+
+type asking struct {
+	content digest
+	key     string
+}
+
+// run is one as the log tells of it.
+type run struct {
+	began
+	files, words int
+	undone       bool
+	left         []string // photos of files that an undo could not take back
+}
+
+// photo is what is known of a file.
+type photo struct {
+	also    []string
+	stat    stat
+	content digest
+	done    []finished
+	wrote   []wrote
+	decided []*decided
+}
+
+// finished: nothing is left to do for what was wanted then.
+type finished struct {
+	content   digest
+	want, run string
+}
+
+// wrote is what a run put into the photo's files.
+type wrote struct {
+	run   string
+	words []string
+}
+
+// stat is what spares reading a file.
+type stat struct {
+	Size  int64  `json:"size"`
+	Time  int64  `json:"time"` // nanoseconds
+	Inode uint64 `json:"inode,omitempty"`
+}
+
+func statOf(info fs.FileInfo) stat {
+	return stat{info.Size(), info.ModTime().UnixNano(), inode(info)}
+}
+
+func newMemory() *memory {
+	return &memory{runs: map[string]*run{}, answers: map[asking]json.RawMessage{}, photos: map[string]*photo{},
+		names: map[string][]string{}, pending: map[string][]*intent{}}
+}
+
+func (m *memory) photo(path string) *photo {
+	p := m.photos[path]
+	if p == nil {
+		p = &photo{}
+		m.photos[path] = p
+		base := filepath.Base(path)
+		m.names[base] = append(m.names[base], path)
+	}
+	return p
+}
+
+// take takes over a record. Records come in the order of writing.
+func (m *memory) take(r *record) {
+	switch {
+	case r.Began != nil:
+		if m.runs[r.Began.Run] == nil {
+			m.order = append(m.order, r.Began.Run)
+		}
+		m.runs[r.Began.Run] = &run{began: *r.Began}
+	case r.Asked != nil:
+		m.answers[asking{r.Asked.Content, r.Asked.Key}] = r.Asked.Answer
+	case r.Intent != nil:
+		m.takeIntent(r.Intent)
+	case r.Done != nil:
+		m.takeDone(r.Done)
+	case r.Decided != nil:
+		p := m.photo(r.Decided.Photo)
+		p.decided = append(p.decided, r.Decided)
+	case r.Undone != nil:
+		if run := m.runs[r.Undone.Run]; run != nil {
+			run.undone, run.left = len(r.Undone.Left) == 0, r.Undone.Left
+		}
+		delete(m.pending, r.Undone.Run)
+	case r.Bound > 0:
+		m.bound = r.Bound
+	}
+}
+
+func (m *memory) takeIntent(i *intent) {
+	if run := m.runs[i.Run]; run != nil {
+		run.files++
+		run.words += len(i.Words)
+	}
+	p := m.photo(i.Photo)
+	if !i.Person && len(i.Words) > 0 {
+		at := slices.IndexFunc(p.wrote, func(w wrote) bool { return w.run == i.Run })
+		if at < 0 {
+			p.wrote = append(p.wrote, wrote{run: i.Run})
+			at = len(p.wrote) - 1
+		}
+		for _, w := range i.Words {
+			if !slices.Contains(p.wrote[at].words, w) {
+				p.wrote[at].words = append(p.wrote[at].words, w)
+			}
+		}
+	}
+	m.pending[i.Run] = append(m.pending[i.Run], i)
+}
+
+func (m *memory) takeDone(d *done) {
+	p := m.photo(d.Photo)
+	p.also, p.stat, p.content = d.Also, d.Stat, d.Content
+	p.done = slices.DeleteFunc(p.done, func(f finished) bool { return f.content == d.Content && f.want == d.Want })
+	if d.Want != "" {
+		p.done = append(p.done, finished{d.Content, d.Want, d.Run})
+	}
+	if d.Run == "" {
+		return
+	}
+	m.pending[d.Run] = slices.DeleteFunc(m.pending[d.Run], func(i *intent) bool { return i.Photo == d.Photo })
+	if len(m.pending[d.Run]) == 0 {
+		delete(m.pending, d.Run)
+	}
+}
+
+// alive reports whether what a run did to a photo counts: it was not undone.
+func (m *memory) alive(run, photo string) bool {
+	r := m.runs[run]
+	return r != nil && !r.undone && (r.left == nil || slices.Contains(r.left, photo))
+}
+
+// finished reports whether nothing is left to do at a path for what is wanted.
+func (m *memory) finished(path string, content digest, want string) bool {
+	p := m.photos[path]
+	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool {
+		return f.content == content && f.want == want && (f.run == "" || m.alive(f.run, path))
+	})
+}
+
+// wroteTo are the words that runs have put into the files of a photo, as far as that is
+// certain where sure is set.
+func (m *memory) wroteTo(path string, sure bool) map[string]string {
+	p := m.photos[path]
+	if p == nil {
+		return nil
+	}
+	words := map[string]string{}
+	for _, w := range p.wrote {
+		if !m.alive(w.run, path) || sure && slices.ContainsFunc(m.pending[w.run], func(i *intent) bool { return i.Photo == path }) {
+			continue
+		}
+		for _, s := range w.words {
+			words[metadata.Fold(s)] = s
+		}
+	}
+	return words
+}
+
+// machine are the words that runs put there and nobody has accepted.
+func (m *memory) machine(path string) []string {
+	words := m.wroteTo(path, false)
+	if len(words) == 0 {
+		return nil
+	}
+	for _, d := range m.photos[path].decided {
+		if !m.alive(d.Run, path) {
+			continue
+		}
+		for _, w := range slices.Concat(d.Accept, d.Add) {
+			delete(words, metadata.Fold(w))
+		}
+	}
+	return slices.Sorted(maps.Values(words))
+}

@@ -1,0 +1,84 @@
+package library
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"time"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/untrusted"
+)
+
+// A Run is one call that changed files, as the journal tells of it.
+type Run struct {
+	ID      string    `json:"run"`
+	Began   time.Time `json:"began"`
+	Command string    `json:"command"`
+	Files   int       `json:"files"`
+	Words   int       `json:"words"`
+	Undone  bool      `json:"undone"`
+	// Left is how many files an undo could not take back.
+	Left int `json:"left,omitempty"`
+	// Forgotten: it can not be undone any more.
+	Forgotten bool `json:"forgotten,omitempty"`
+}
+
+// Runs lists the runs, the oldest first.
+func (l *Library) Runs() ([]Run, error) {
+	if err := l.refresh(); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := []Run{}
+	for _, id := range l.mem.order {
+		r := l.mem.runs[id]
+		out = append(out, Run{ID: id, Began: r.At, Command: r.Command, Files: r.files, Words: r.words,
+			Undone: r.undone, Left: len(r.left), Forgotten: r.began.Words})
+	}
+	return out, nil
+}
+
+// letters of the end of a run's id: none is taken for another.
+const letters = "abcdefghjkmnpqrstuvwxyz23456789"
+
+// newRun draws an id that is short enough to type.
+func (l *Library) newRun() (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		var b [4]byte
+		rand.Read(b[:]) // never fails
+		for i := range b {
+			b[i] = letters[int(b[i])%len(letters)]
+		}
+		id := time.Now().Format("20060102") + "-" + string(b[:])
+		if l.mem.runs[id] == nil {
+			return id, nil
+		}
+	}
+}
+
+func beginning(id, command string, keep bool) *began {
+	return &began{Run: id, At: time.Now().Truncate(time.Second), Command: command, Keep: keep}
+}
+
+// find is the run that is meant: by its id, or the last that is not undone.
+func (l *Library) find(id string) (*run, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if id != "" {
+		if r := l.mem.runs[id]; r != nil {
+			return r, nil
+		}
+		return nil, hint.Add(fmt.Errorf("%w: there is no run %s", cpar.ErrInput, untrusted.Text(id)), "cpar runs lists them")
+	}
+	for _, id := range slices.Backward(l.mem.order) {
+		if r := l.mem.runs[id]; !r.undone && !r.began.Words {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: there is no run that could be undone", cpar.ErrInput)
+}

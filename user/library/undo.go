@@ -1,0 +1,182 @@
+package library
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+	"cpar/internal/progress"
+	"cpar/user/metadata"
+)
+
+// Undone is what an undo did, or would do. Files are in the order of undoing.
+type Undone struct {
+	Run       string   `json:"run"`
+	Restored  []string `json:"restored"`  // have their bytes of before
+	Retracted []string `json:"retracted"` // were changed since: the run's words are gone
+	Untouched []string `json:"untouched"` // hold none of the run's words
+	Gone      []string `json:"gone"`      // are not where the run left them
+	Left      []Left   `json:"left"`      // could not be changed
+	// Damaged is how many entries of the journal could not be read.
+	Damaged int `json:"damaged,omitempty"`
+}
+
+// Left is a file that could not be changed, and why.
+type Left struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+	photo  string
+}
+
+// Undo takes back a run, or the last one that is not undone where id is "". It may be
+// called again after it was interrupted, or when what was in the way is gone.
+func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progress.Func) (Undone, error) {
+	none := Undone{Restored: []string{}, Retracted: []string{}, Untouched: []string{}, Gone: []string{}, Left: []Left{}}
+	release, err := l.working()
+	if err != nil {
+		return none, err
+	}
+	defer release()
+	r, err := l.find(id)
+	if err != nil {
+		return none, fmt.Errorf("undoing: %w", err)
+	}
+	u := none
+	u.Run = r.Run
+	switch {
+	case r.undone:
+		return u, nil
+	case r.began.Words:
+		return u, hint.Add(fmt.Errorf("undoing run %s: %w: how to undo it was forgotten", r.Run, cpar.ErrInput), "its words are in the files as keywords below auto; photo programs can remove that one")
+	}
+	intents, damaged, err := l.intents(r.Run)
+	if err != nil {
+		return u, err
+	}
+	u.Damaged = damaged
+	for n, i := range slices.Backward(intents) {
+		if ctx.Err() != nil {
+			return u, context.Cause(ctx)
+		}
+		if err := u.undo(i, r.Keep, dryRun); err != nil {
+			u.Left = append(u.Left, Left{i.Path, err.Error(), i.Photo})
+		}
+		tell.Report("undo", len(intents)-n, len(intents))
+	}
+	if dryRun {
+		return u, nil
+	}
+	end := &undone{Run: r.Run}
+	for _, left := range u.Left {
+		end.Left = append(end.Left, left.photo)
+	}
+	return u, l.remember(record{Undone: end})
+}
+
+// intents are what a run wrote, or was about to.
+func (l *Library) intents(run string) (out []*intent, damaged int, err error) {
+	for b, err := range l.log.All() {
+		if errors.Is(err, cpar.ErrCorrupt) {
+			damaged++
+			continue
+		}
+		if err != nil {
+			return nil, damaged, err
+		}
+		records, err := decode(b)
+		if err != nil {
+			return nil, damaged, err
+		}
+		for _, r := range records {
+			if r.Intent != nil && r.Intent.Run == run {
+				out = append(out, r.Intent)
+			}
+		}
+	}
+	return out, damaged, nil
+}
+
+// undo takes back one change. It changes nothing where that is done already, or where the
+// change was never made.
+func (u *Undone) undo(i *intent, keep, dryRun bool) error {
+	now, err := os.ReadFile(i.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && i.Removed:
+	case errors.Is(err, fs.ErrNotExist):
+		u.Gone = append(u.Gone, i.Path)
+		return nil
+	case err != nil:
+		return unreadable(err)
+	}
+	to, edit := &u.Restored, (*metadata.Edit)(nil)
+	if made := i.edit(now); made != nil && sha256.Sum256(now) == i.After {
+		edit = made.Undo()
+	} else {
+		to = &u.Retracted
+		if i.Removed { // and made again since
+			u.Untouched = append(u.Untouched, i.Path)
+			return nil
+		}
+		if edit, err = metadata.Retract(i.Path, i.Run, i.Words); err != nil {
+			return err
+		}
+	}
+	if edit == nil {
+		u.Untouched = append(u.Untouched, i.Path)
+		return nil
+	}
+	if !dryRun {
+		if err := edit.Apply(keep); err != nil {
+			return err
+		}
+	}
+	*to = append(*to, i.Path)
+	return nil
+}
+
+// settle finds out what a killed process had done of what it was about to do, and removes
+// the temporary files that it left. Nobody else is at work.
+func (l *Library) settle() error {
+	l.mu.Lock()
+	pending := l.mem.pending
+	var records []record
+	for run, all := range pending {
+		byPhoto := map[string][]*intent{}
+		for _, i := range all {
+			byPhoto[i.Photo] = append(byPhoto[i.Photo], i)
+		}
+		for photo, intents := range byPhoto {
+			for _, i := range intents {
+				// Nobody else is at work, so a temporary file beside it is a killed process's.
+				_ = durable.RemoveTemps(durable.OS, filepath.Dir(i.Path), 0, filepath.Base(i.Path))
+			}
+			if i := intents[0]; i.Want != "" && !slices.ContainsFunc(intents, func(i *intent) bool { return !i.made() }) {
+				// Without a look that would fit, so that the photo is read again.
+				records = append(records, record{Done: &done{Photo: photo, Also: l.also(photo), Content: i.Content, Want: i.Want, Run: run}})
+			}
+		}
+	}
+	l.mu.Unlock()
+	return l.remember(records...)
+}
+
+func (l *Library) also(photo string) []string {
+	if p := l.mem.photos[photo]; p != nil {
+		return p.also
+	}
+	return nil
+}
+
+// made reports whether a change that was intended was made.
+func (i *intent) made() bool {
+	now, err := os.ReadFile(i.Path)
+	return err == nil && sha256.Sum256(now) == i.After
+}

@@ -1,0 +1,232 @@
+package library
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"cpar/user/metadata"
+)
+
+// finish makes results of a group's answers and writes their words.
+func (w *walk) finish(g group) error {
+	var records []record
+	for _, j := range g.jobs {
+		w.tell(j)
+		if w.l == nil || !j.fresh {
+			continue
+		}
+		b, err := json.Marshal(j.answer)
+		if err != nil {
+			return fmt.Errorf("remembering an answer: %w", err)
+		}
+		records = append(records, record{Asked: &asked{j.content, g.key, b}})
+	}
+	if w.l == nil {
+		return nil
+	}
+	records = append(records, w.confirm...)
+	w.confirm = nil
+	if w.o.Where == "" {
+		for _, j := range g.jobs {
+			records = append(records, record{Done: &done{Photo: j.path, Also: w.list[j.at].Also, Stat: j.stat, Content: j.content}})
+		}
+		return w.l.remember(records...)
+	}
+	return w.write(g, records)
+}
+
+// flush confirms the last group.
+func (w *walk) flush() error {
+	if w.l == nil {
+		return nil
+	}
+	records := w.confirm
+	w.confirm = nil
+	return w.l.remember(records...)
+}
+
+// A target is a file that words are to be written into or beside.
+type target struct {
+	j     *job
+	path  string
+	words []string
+	tries int
+
+	edit *metadata.Edit
+	err  error
+}
+
+// write writes words of a group: what will be changed is in the log first. Files that two
+// photos share are changed one after the other.
+func (w *walk) write(g group, records []record) error {
+	var todo []*target
+	for _, j := range g.jobs {
+		words, err := w.words(j)
+		if err != nil {
+			w.fail(j, err)
+			j.err = err
+		}
+		if len(words) == 0 || err != nil {
+			continue
+		}
+		todo = append(todo, &target{j: j, path: j.path, words: words})
+		for _, also := range w.list[j.at].Also {
+			path, err := absolute(also)
+			if err != nil {
+				return err
+			}
+			todo = append(todo, &target{j: j, path: path, words: words})
+		}
+	}
+	if len(todo) > 0 && w.run == "" {
+		id, err := w.l.newRun()
+		if err != nil {
+			return err
+		}
+		w.run = id
+		if !w.o.DryRun {
+			records = append(records, record{Began: beginning(id, w.o.Command, w.o.KeepMtime)})
+		}
+	}
+	for len(todo) > 0 {
+		w.each(todo, w.plan)
+		now, later := w.sort(todo)
+		if w.o.DryRun {
+			for _, t := range append(now, later...) {
+				w.wrote(t)
+			}
+			break
+		}
+		for _, t := range now {
+			i := newIntent(w.run, t.edit)
+			i.Photo, i.Content, i.Want = t.j.path, t.j.content, w.wanted(g.key)
+			records = append(records, record{Intent: i})
+		}
+		if err := w.l.remember(records...); err != nil {
+			return err
+		}
+		records = nil
+		w.each(now, func(t *target) { t.err = t.edit.Apply(w.o.KeepMtime) })
+		for _, t := range now {
+			switch {
+			case errors.Is(t.err, metadata.ErrChanged) && t.tries < 2:
+				t.tries++ // another program wrote to it meanwhile
+				later = append(later, t)
+			case t.err != nil:
+				w.failTarget(t)
+			default:
+				w.wrote(t)
+			}
+		}
+		todo = later
+	}
+	w.finished(g)
+	return w.l.remember(records...)
+}
+
+// words are those of a photo's keywords that are to be written: not what an earlier run
+// wrote and a person took away.
+func (w *walk) words(j *job) ([]string, error) {
+	var words []string
+	for _, k := range w.results[j.at].Keywords {
+		words = append(words, k.Word)
+	}
+	w.l.mu.Lock()
+	before := w.l.mem.wroteTo(j.path, true)
+	w.l.mu.Unlock()
+	if len(before) == 0 || len(words) == 0 {
+		return words, nil
+	}
+	there, _, err := metadata.ReadFile(j.path)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range slices.Concat(there.Human, there.Machine) {
+		delete(before, metadata.Fold(s))
+	}
+	return slices.DeleteFunc(words, func(s string) bool { return before[metadata.Fold(s)] != "" }), nil
+}
+
+// each works on targets at once.
+func (w *walk) each(targets []*target, work func(*target)) {
+	var all errgroup.Group
+	all.SetLimit(w.o.Jobs)
+	for _, t := range targets {
+		all.Go(func() error { work(t); return nil })
+	}
+	_ = all.Wait()
+}
+
+// plan finds out what a target's file will be. One that can hold no keywords gets a
+// sidecar.
+func (w *walk) plan(t *target) {
+	w.planChange(t, metadata.Change{Suggest: t.words, Run: w.run})
+}
+
+func (w *walk) planChange(t *target, c metadata.Change) {
+	t.edit, t.err = metadata.Plan(t.path, w.o.Where, w.o.Style, c)
+	if w.o.Where == metadata.Embedded && errors.Is(t.err, metadata.ErrNotEmbeddable) {
+		t.edit, t.err = metadata.Plan(t.path, metadata.Sidecar, w.o.Style, c)
+	}
+}
+
+// sort parts what can be changed now from what has to wait for it.
+func (w *walk) sort(todo []*target) (now, later []*target) {
+	taken := map[string]bool{}
+	for _, t := range todo {
+		switch {
+		case t.err != nil:
+			w.failTarget(t)
+		case t.edit == nil: // nothing would change
+		case taken[t.edit.Path]:
+			later = append(later, t)
+		default:
+			taken[t.edit.Path] = true
+			now = append(now, t)
+		}
+	}
+	return now, later
+}
+
+func (w *walk) failTarget(t *target) {
+	if t.j.err == nil {
+		t.j.err = t.err
+		w.fail(t.j, t.err)
+	}
+}
+
+func (w *walk) wrote(t *target) {
+	r := &w.results[t.j.at]
+	r.Run = w.run
+	r.Files = append(r.Files, t.edit.Path)
+	r.Beside = r.Beside || w.o.Where == metadata.Embedded && t.edit.Path != t.path
+	for _, s := range t.edit.Added {
+		if !slices.Contains(r.Added, s) {
+			r.Added = append(r.Added, s)
+		}
+	}
+}
+
+// finished notes the photos of a group that nothing is left to do for. The log learns of
+// it with the next group; until then a killed process leaves the files to tell.
+func (w *walk) finished(g group) {
+	if w.o.DryRun {
+		return
+	}
+	for _, j := range g.jobs {
+		r := &w.results[j.at]
+		if j.err != nil {
+			continue
+		}
+		if info, err := os.Stat(j.path); len(r.Files) > 0 && err == nil {
+			j.stat = statOf(info)
+		}
+		w.confirm = append(w.confirm, record{Done: &done{Photo: j.path, Also: w.list[j.at].Also, Stat: j.stat,
+			Content: j.content, Want: w.wanted(g.key), Run: r.Run}})
+	}
+}
