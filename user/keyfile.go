@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"filippo.io/age"
 	"filippo.io/age/armor"
 
 	"cpar"
@@ -28,14 +27,42 @@ const (
 	ourLines   = "CPAR-"
 )
 
-// text is the content of a key file, encrypted where there is a passphrase.
-func (k *Key) text(passphrase string) ([]byte, error) {
-	text := []byte("# cpar key: whoever holds it can read every index made with it; keep a copy in a safe place\n" +
+// An Unlock says how an encrypted key file is opened.
+type Unlock struct {
+	// Passphrase is asked for once, and only where nothing else opens the file.
+	Passphrase func() (string, error)
+	// Slot is the one that the passphrase is of, in a file that has several; "" to try
+	// all of them, which costs about a second for each.
+	Slot string
+	// Identity, if not nil, is asked first for what opens a file with slots, by the file's
+	// id; "" where it is not known.
+	Identity func(file string) string
+}
+
+// keyFile is a key file that was opened. It is encrypted with one passphrase, with slots, or
+// not at all.
+type keyFile struct {
+	path       string
+	key        *Key
+	passphrase string   // without slots; "" where it is not encrypted
+	slots      *slotted // nil without slots
+}
+
+// text is the content of a key file that is not encrypted.
+func (k *Key) text() []byte {
+	return []byte("# cpar key: whoever holds it can read every index made with it; keep a copy in a safe place\n" +
 		keyLine + " " + hex.EncodeToString(k.secret[:]) + "\n" + allowsLine + " " + strings.ReplaceAll(k.allows.String(), ",", "") + "\n")
-	if passphrase == "" {
-		return text, nil
+}
+
+// encode is the content of the file, encrypted as it was.
+func (f *keyFile) encode() (text []byte, err error) {
+	text = f.key.text()
+	switch {
+	case f.slots != nil:
+		text, err = f.slots.seal(text)
+	case f.passphrase != "":
+		text, err = encryptWithPassphrase(text, f.passphrase)
 	}
-	text, err := encryptWithPassphrase(text, passphrase, scryptWork)
 	if err != nil {
 		return nil, fmt.Errorf("encrypting the key: %w", err)
 	}
@@ -46,7 +73,7 @@ func (k *Key) text(passphrase string) ([]byte, error) {
 // passphrase the file is encrypted with it (age, scrypt). An existing file is
 // never overwritten: a lost key loses every index made with it.
 func (k *Key) WriteFile(path, passphrase string) error {
-	text, err := k.text(passphrase)
+	text, err := (&keyFile{key: k, passphrase: passphrase}).encode()
 	if err != nil {
 		return err
 	}
@@ -74,85 +101,71 @@ func (k *Key) WriteFile(path, passphrase string) error {
 	return nil
 }
 
-// SetPolicy replaces the key file at path, whole or not at all: the same seed, under
-// the same passphrase, with policy p.
-func SetPolicy(path string, passphrase func() (string, error), p Policy) (*Key, error) {
-	said := ""
-	k, err := ReadKeyFile(path, func() (_ string, err error) {
-		said, err = passphrase()
-		return said, err
-	})
+// replace replaces the file, whole or not at all.
+func (f *keyFile) replace() error {
+	text, err := f.encode()
 	if err != nil {
-		return nil, err
-	}
-	k.allows = p
-	text, err := k.text(said)
-	if err != nil {
-		return nil, err
+		return err
 	}
 	// A link stays, and what it names is replaced.
-	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return nil, fmt.Errorf("replacing key file: %w: %w", cpar.ErrStorage, err)
+	path, err := filepath.EvalSymlinks(f.path)
+	if err == nil {
+		err = durable.WriteFile(path, text, 0o600)
 	}
-	if err := durable.WriteFile(path, text, 0o600); err != nil {
-		return nil, fmt.Errorf("replacing key file: %w: %w", cpar.ErrStorage, err)
-	}
-	return k, nil
-}
-
-// scryptWork is age's own default, about a second: a key file is opened once
-// a command.
-const scryptWork = 18
-
-func encryptWithPassphrase(text []byte, passphrase string, work int) ([]byte, error) {
-	to, err := age.NewScryptRecipient(passphrase)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("replacing key file: %w: %w", cpar.ErrStorage, err)
 	}
-	to.SetWorkFactor(work)
-	var out bytes.Buffer
-	armored := armor.NewWriter(&out)
-	w, err := age.Encrypt(armored, to)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(text); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(w.Close(), armored.Close()); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	return nil
 }
 
 // maxKeyFile bounds what is read of a file said to be a key.
 const maxKeyFile = 1 << 16
 
-// ReadKeyFile reads a key. passphrase is asked only for an encrypted file.
-func ReadKeyFile(path string, passphrase func() (string, error)) (*Key, error) {
+// ReadKeyFile reads a key.
+func ReadKeyFile(path string, how Unlock) (*Key, error) {
+	f, err := openKeyFile(path, how)
+	if err != nil {
+		return nil, err
+	}
+	return f.key, nil
+}
+
+func openKeyFile(path string, how Unlock) (*keyFile, error) {
+	text, err := readKeyText(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &keyFile{path: path}
+	if err := f.open(text, how); err != nil {
+		return nil, fmt.Errorf("reading key file %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// readKeyText reads all of a key file.
+func readKeyText(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading key file %s: %w: there is no such file; make a key with: cpar init --key %s", path, cpar.ErrKey, path)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading key file: %w: %w", cpar.ErrKey, err)
+	if err == nil {
+		defer f.Close()
+		var text []byte
+		if text, err = limited(f); err == nil {
+			return text, nil
+		}
 	}
-	defer f.Close()
-	text, err := readKeyText(f)
-	if err != nil {
-		return nil, fmt.Errorf("reading key file %s: %w: %w", path, cpar.ErrKey, err)
+	var named *fs.PathError
+	if errors.As(err, &named) {
+		err = named.Err // the path is said already
 	}
-	k, err := parseKey(text, passphrase)
-	if err != nil {
-		return nil, fmt.Errorf("reading key file %s: %w", path, err)
-	}
-	return k, nil
+	return nil, fmt.Errorf("reading key file %s: %w: %w", path, cpar.ErrKey, err)
 }
 
-// readKeyText reads all of a key file, without the byte order mark that some editors put
+// limited reads all of a key, without the byte order mark that some editors put
 // before it. One that is too large is refused: what a policy forbids may stand at the
 // end.
-func readKeyText(r io.Reader) ([]byte, error) {
+func limited(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxKeyFile+1))
 	if err == nil && len(text) > maxKeyFile {
 		err = fmt.Errorf("it is larger than any key file, %d bytes", maxKeyFile)
@@ -160,21 +173,46 @@ func readKeyText(r io.Reader) ([]byte, error) {
 	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
 
-func parseKey(text []byte, passphrase func() (string, error)) (*Key, error) {
-	if bytes.HasPrefix(bytes.TrimSpace(text), []byte(armor.Header)) {
-		pass, err := passphrase()
-		if err != nil {
-			return nil, fmt.Errorf("%w: the key is protected by a passphrase: %w", cpar.ErrKey, err)
+// open decrypts and parses the content of the file.
+func (f *keyFile) open(text []byte, how Unlock) (err error) {
+	switch {
+	case bytes.HasPrefix(bytes.TrimSpace(text), []byte(armor.Header)):
+		if how.Slot != "" {
+			return fmt.Errorf("%w: it has no slots, and so none called %s", cpar.ErrKey, how.Slot)
 		}
-		if text, err = decryptWithPassphrase(text, pass); err != nil {
-			return nil, err
+		if f.passphrase, err = how.ask(); err != nil {
+			return err
+		}
+		text, err = decryptWithPassphrase(text, f.passphrase)
+	case hasSlots(text):
+		if f.slots, err = parseSlots(text); err == nil {
+			text, err = f.slots.open(how)
 		}
 	}
+	if err == nil {
+		f.key, err = parseKey(text)
+	}
+	return err
+}
+
+// ask asks for the passphrase of an encrypted file.
+func (u Unlock) ask() (string, error) {
+	if u.Passphrase == nil {
+		return "", fmt.Errorf("%w: the key is protected by a passphrase", cpar.ErrKey)
+	}
+	pass, err := u.Passphrase()
+	if err != nil {
+		return "", fmt.Errorf("the key is protected by a passphrase: %w", err)
+	}
+	return pass, nil
+}
+
+func parseKey(text []byte) (*Key, error) {
 	k := &Key{allows: DefaultPolicy()}
 	seen := map[string]bool{}
 	for line := range strings.Lines(string(text)) {
 		first, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if len(first) < len(ourLines) || !strings.EqualFold(first[:len(ourLines)], ourLines) {
+		if !isOurs(first) {
 			continue
 		}
 		if seen[first] {
@@ -202,32 +240,15 @@ func parseKey(text []byte, passphrase func() (string, error)) (*Key, error) {
 	return k, nil
 }
 
+// isOurs is whether a line's first word begins like those of ours.
+func isOurs(first string) bool {
+	return len(first) >= len(ourLines) && strings.EqualFold(first[:len(ourLines)], ourLines)
+}
+
 // parseSeed reads the seed. Its digits stay out of the error.
 func (k *Key) parseSeed(digits string) error {
 	if n, err := hex.Decode(k.secret[:], []byte(digits[:min(len(digits), 64)])); err != nil || n != 32 || len(digits) != 64 {
 		return fmt.Errorf("%w: the key line is damaged; use a copy of the file", cpar.ErrKey)
 	}
 	return nil
-}
-
-func decryptWithPassphrase(text []byte, pass string) ([]byte, error) {
-	who, err := age.NewScryptIdentity(pass)
-	if err != nil {
-		return nil, fmt.Errorf("%w: the passphrase is empty", cpar.ErrKey)
-	}
-	// A hostile file could ask for hours of work.
-	who.SetMaxWorkFactor(22)
-	r, err := age.Decrypt(armor.NewReader(bytes.NewReader(text)), who)
-	var wrong *age.NoIdentityMatchError
-	if errors.As(err, &wrong) {
-		return nil, fmt.Errorf("%w: the passphrase does not fit", cpar.ErrKey)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: the encrypted key is damaged: %w", cpar.ErrKey, err)
-	}
-	out, err := readKeyText(r)
-	if err != nil {
-		return nil, fmt.Errorf("%w: the encrypted key is damaged: %w", cpar.ErrKey, err)
-	}
-	return out, nil
 }

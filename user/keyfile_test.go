@@ -12,6 +12,9 @@ import (
 	"cpar"
 )
 
+// Tests open many files: they take less work than scryptWork, a tenth of a millisecond.
+func init() { work = 4 }
+
 // saying gives a passphrase and counts how often it was asked for.
 func saying(s string, asked *int) func() (string, error) {
 	return func() (string, error) { *asked++; return s, nil }
@@ -20,11 +23,8 @@ func saying(s string, asked *int) func() (string, error) {
 // encryptedText is the file of a key under a passphrase, with little work.
 func encryptedText(t *testing.T, key *Key, passphrase string) []byte {
 	t.Helper()
-	plain, err := key.text("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := encryptWithPassphrase(plain, passphrase, 10)
+	plain := key.text()
+	text, err := encryptWithPassphrase(plain, passphrase)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestKeyFile(t *testing.T) {
 	}
 	asked := 0
 	for name, path := range map[string]string{"open": open, "encrypted": writeText(t, text, 0o600)} {
-		got, err := ReadKeyFile(path, saying("open sesame", &asked))
+		got, err := ReadKeyFile(path, Unlock{Passphrase: saying("open sesame", &asked)})
 		if err != nil || *got != *key || got.Fingerprint() != key.Fingerprint() {
 			t.Errorf("%s: read another key, or %v", name, err)
 		}
@@ -84,7 +84,7 @@ func TestKeyFile(t *testing.T) {
 		"a policy alone":   {[]byte(allowsLine + " " + "sealed\n"), ""},
 		"two seeds":        {[]byte(keyLine + " " + digits + "\n" + keyLine + " " + digits + "\n"), ""},
 	} {
-		_, err := ReadKeyFile(writeText(t, c.text, 0o600), saying(c.pass, &asked))
+		_, err := ReadKeyFile(writeText(t, c.text, 0o600), Unlock{Passphrase: saying(c.pass, &asked)})
 		if !errors.Is(err, cpar.ErrKey) {
 			t.Errorf("%s: %v, want ErrKey", name, err)
 		}
@@ -92,7 +92,7 @@ func TestKeyFile(t *testing.T) {
 			t.Errorf("%s: the error tells the seed: %v", name, err)
 		}
 	}
-	if _, err := ReadKeyFile(filepath.Join(t.TempDir(), "absent"), nil); !errors.Is(err, cpar.ErrKey) {
+	if _, err := ReadKeyFile(filepath.Join(t.TempDir(), "absent"), Unlock{}); !errors.Is(err, cpar.ErrKey) {
 		t.Errorf("absent: %v", err)
 	}
 }
@@ -115,7 +115,7 @@ func TestKeyFilePolicy(t *testing.T) {
 		"nothing, no space": {seed + "CPAR-ALLOWS-1", 0},
 		"a byte order mark": {"\ufeffCPAR-ALLOWS-1 local\r\n" + seed, Policy(0).With(cpar.SchemeLocal)},
 	} {
-		key, err := ReadKeyFile(writeText(t, []byte(c.text), 0o600), nil)
+		key, err := ReadKeyFile(writeText(t, []byte(c.text), 0o600), Unlock{})
 		if err != nil || key.Policy() != c.want {
 			t.Errorf("%s: %v allows %q, want %q", name, err, policyOf(key), c.want)
 		}
@@ -129,18 +129,15 @@ func TestKeyFilePolicy(t *testing.T) {
 		"small letters":        seed + "cpar-allows-1 local\n",
 		"past the limit":       seed + strings.Repeat("#", maxKeyFile) + "\nCPAR-ALLOWS-1 local\n",
 	} {
-		if key, err := ReadKeyFile(writeText(t, []byte(text), 0o600), nil); !errors.Is(err, cpar.ErrKey) {
+		if key, err := ReadKeyFile(writeText(t, []byte(text), 0o600), Unlock{}); !errors.Is(err, cpar.ErrKey) {
 			t.Errorf("%s: %v, allows %q", name, err, policyOf(key))
 		}
 	}
 	for p := range Policy(1 << 5) {
 		key := NewKey()
 		key.allows = p & testKey().Policy()
-		text, err := key.text("")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := ReadKeyFile(writeText(t, text, 0o600), nil); err != nil || got.Policy() != key.allows {
+		text := key.text()
+		if got, err := ReadKeyFile(writeText(t, text, 0o600), Unlock{}); err != nil || got.Policy() != key.allows {
 			t.Errorf("%q is read as %q, %v", key.allows, policyOf(got), err)
 		}
 	}
@@ -159,18 +156,15 @@ func TestSetPolicy(t *testing.T) {
 	key := NewKey()
 	all := testKey().Policy()
 	for name, passphrase := range map[string]string{"open": "", "encrypted": "open sesame"} {
-		text, err := key.text("")
+		text := key.text()
 		policies := []Policy{all, 0, DefaultPolicy()}
 		if passphrase != "" {
-			text, policies = encryptedText(t, key, passphrase), policies[:1] // each takes seconds
-		}
-		if err != nil {
-			t.Fatal(err)
+			text = encryptedText(t, key, passphrase)
 		}
 		path := writeText(t, text, 0o600)
 		asked := 0
 		for _, p := range policies {
-			got, err := SetPolicy(path, saying(passphrase, &asked), p)
+			got, err := SetPolicy(path, Unlock{Passphrase: saying(passphrase, &asked)}, p)
 			if err != nil || got.Policy() != p || got.secret != key.secret {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -181,7 +175,7 @@ func TestSetPolicy(t *testing.T) {
 			if encrypted := bytes.HasPrefix(now, []byte("-----BEGIN AGE")); encrypted != (passphrase != "") {
 				t.Errorf("%s: encrypted afterwards: %v", name, encrypted)
 			}
-			again, err := ReadKeyFile(path, saying(passphrase, &asked))
+			again, err := ReadKeyFile(path, Unlock{Passphrase: saying(passphrase, &asked)})
 			if err != nil || *again != *got || again.Fingerprint() != key.Fingerprint() {
 				t.Errorf("%s: read again: %q, %v", name, policyOf(again), err)
 			}
@@ -195,7 +189,7 @@ func TestSetPolicy(t *testing.T) {
 		}
 		// Nothing is lost when it cannot be done.
 		if passphrase != "" {
-			if _, err := SetPolicy(path, saying("open barley", &asked), all); !errors.Is(err, cpar.ErrKey) {
+			if _, err := SetPolicy(path, Unlock{Passphrase: saying("open barley", &asked)}, all); !errors.Is(err, cpar.ErrKey) {
 				t.Errorf("%s, a wrong passphrase: %v", name, err)
 			}
 		}
@@ -207,7 +201,7 @@ func TestSetPolicy(t *testing.T) {
 			t.Errorf("%s: left beside the key: %v, %v", name, entries, err)
 		}
 	}
-	if _, err := SetPolicy(filepath.Join(t.TempDir(), "absent"), nil, all); !errors.Is(err, cpar.ErrKey) {
+	if _, err := SetPolicy(filepath.Join(t.TempDir(), "absent"), Unlock{}, all); !errors.Is(err, cpar.ErrKey) {
 		t.Errorf("absent: %v", err)
 	}
 }
@@ -215,12 +209,9 @@ func TestSetPolicy(t *testing.T) {
 // TestSetPolicyNarrowsTheFile: whoever could read the file cannot do so more than
 // before, and nobody else can.
 func TestSetPolicyNarrowsTheFile(t *testing.T) {
-	text, err := NewKey().text("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := NewKey().text()
 	path := writeText(t, text, 0o644)
-	if _, err := SetPolicy(path, nil, DefaultPolicy()); err != nil {
+	if _, err := SetPolicy(path, Unlock{}, DefaultPolicy()); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
@@ -230,19 +221,16 @@ func TestSetPolicyNarrowsTheFile(t *testing.T) {
 
 // TestSetPolicyFollowsLinks: the file that a link names is replaced, not the link.
 func TestSetPolicyFollowsLinks(t *testing.T) {
-	text, err := testKey().text("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testKey().text()
 	path := writeText(t, text, 0o600)
 	link := path + ".link"
 	if err := os.Symlink(path, link); err != nil {
 		t.Skip(err) // a system without links has nothing to follow
 	}
-	if _, err := SetPolicy(link, nil, DefaultPolicy()); err != nil {
+	if _, err := SetPolicy(link, Unlock{}, DefaultPolicy()); err != nil {
 		t.Fatal(err)
 	}
-	if key, err := ReadKeyFile(path, nil); err != nil || key.Policy() != DefaultPolicy() {
+	if key, err := ReadKeyFile(path, Unlock{}); err != nil || key.Policy() != DefaultPolicy() {
 		t.Errorf("the file allows %v: %v", policyOf(key), err)
 	}
 }
@@ -250,16 +238,13 @@ func TestSetPolicyFollowsLinks(t *testing.T) {
 // TestSetPolicyReplacesTheFile: the old one is not written to, so that no moment is
 // without a whole key.
 func TestSetPolicyReplacesTheFile(t *testing.T) {
-	text, err := NewKey().text("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := NewKey().text()
 	path := writeText(t, text, 0o600)
 	old := path + ".old"
 	if err := os.Link(path, old); err != nil {
 		t.Skip("no links here: ", err)
 	}
-	if _, err := SetPolicy(path, nil, testKey().Policy()); err != nil {
+	if _, err := SetPolicy(path, Unlock{}, testKey().Policy()); err != nil {
 		t.Fatal(err)
 	}
 	if was, err := os.ReadFile(old); err != nil || !bytes.Equal(was, text) {

@@ -77,7 +77,7 @@ func TestListsFindWhatScanFinds(t *testing.T) {
 // answers by every search of either. The sample was written by the code of that time,
 // from the first thirty of madeEmbedded.
 func TestForestAndLists(t *testing.T) {
-	key, err := ReadKeyFile("testdata/forest-and-lists/key", func() (string, error) { return "", nil })
+	key, err := ReadKeyFile("testdata/forest-and-lists/key", Unlock{})
 	if err != nil {
 		t.Fatal(err)
 	}

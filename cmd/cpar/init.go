@@ -15,7 +15,7 @@ import (
 func initCommand() *cobra.Command {
 	var keys keyFlags
 	var allow string
-	var noPassphrase, weak, dryRun, asJSON bool
+	var noPassphrase, weak, fromPhrase, dryRun, asJSON bool
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "make a key",
@@ -27,12 +27,17 @@ you ask otherwise; one that is easy to guess is refused unless you insist.
 
 A key may be used with schemes sealed and local. Schemes cpar, ivf and capia, which
 show the cloud distances, must be allowed by name: --allow cpar,capia, or later with
-cpar key allow.`,
-		Example: `  $ cpar init --key family.key
-  passphrase: ‹typed twice›
-  wrote family.key; keep a copy in a safe place
+cpar key allow.
 
-  $ cpar init --key family.key --no-passphrase     (for scripts)`,
+--from-phrase makes the file anew of the 24 words that cpar key phrase printed: the same
+key, which opens everything that was made with it. They are asked for, or read from
+standard input.`,
+		Example: `  $ cpar init
+  new passphrase: ‹typed twice›
+  wrote ‹your configuration folder›/cpar/key; keep a copy in a safe place
+
+  $ cpar init --from-phrase --key restored.key
+  $ cpar init --key test.key --no-passphrase     (for scripts)`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path, err := keys.file()
@@ -49,12 +54,21 @@ cpar key allow.`,
 					"use it as it is, or name another file with --key")
 			}
 			key := user.NewKey(more.Schemes()...)
+			if fromPhrase {
+				phrase, err := promptWords(keys.context(), "the 24 words: ", user.PhraseWords)
+				if err != nil {
+					return err
+				}
+				if key, err = user.FromPhrase(phrase, more.Schemes()...); err != nil {
+					return err
+				}
+			}
 			if !dryRun {
 				if err := writeKey(&keys, key, path, noPassphrase, weak); err != nil {
 					return err
 				}
 			}
-			return output(cmd, asJSON, map[string]any{"key": path, "passphrase": !noPassphrase, "allows": key.Policy(), "dry_run": dryRun}, func() {
+			return output(cmd, asJSON, map[string]any{"key": path, "fingerprint": key.Fingerprint(), "passphrase": !noPassphrase, "allows": key.Policy(), "dry_run": dryRun}, func() {
 				verb := "wrote"
 				if dryRun {
 					verb = "would write"
@@ -68,6 +82,7 @@ cpar key allow.`,
 	c.Flags().StringVar(&allow, "allow", "", "`schemes` to allow besides sealed and local: cpar, ivf, capia (they show the cloud distances)")
 	c.Flags().BoolVar(&noPassphrase, "no-passphrase", false, "leave the key file unencrypted, for scripts")
 	c.Flags().BoolVar(&weak, "weak-passphrase", false, "accept a passphrase that is easy to guess")
+	c.Flags().BoolVar(&fromPhrase, "from-phrase", false, "make the key of the 24 words of cpar key phrase")
 	dryRunFlag(c, &dryRun)
 	jsonFlag(c, &asJSON)
 	return c
@@ -80,12 +95,15 @@ func writeKey(keys *keyFlags, key *user.Key, path string, noPassphrase, weak boo
 	}
 	passphrase := ""
 	if !noPassphrase {
-		if passphrase, err = keys.newPassphrase(weak); err != nil {
+		if passphrase, err = keys.newPassphrase(keys.passphraseFile, weak); err != nil {
 			return err
 		}
 	}
 	d, err := device.This()
 	if err != nil {
+		return err
+	}
+	if err := keys.context().Err(); err != nil {
 		return err
 	}
 	if err := key.WriteFile(path, passphrase); err != nil {

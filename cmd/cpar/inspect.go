@@ -56,6 +56,7 @@ the ranker that it was built with, and which image network it needs.`,
 		},
 	}
 	// Not from the environment: most of what is here is to be seen without a key.
+	keys.cmd = c
 	c.Flags().StringVar(&keys.path, "key", "", "also say what only this key `file` shows of an index")
 	c.Flags().StringVar(&keys.passphraseFile, "passphrase-file", "", "read the passphrase from this `file` instead of the terminal")
 	jsonFlag(c, &asJSON)

@@ -13,10 +13,17 @@ func keyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "key",
 		Short: "look after a key",
-		Args:  noArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+		Long: `key looks after a key file: what the key may be used for, the passphrases that open it,
+a recovery phrase for paper, and whether the system's keyring opens it for you.`,
+		Example: `  $ cpar key passphrase                     (change it)
+  $ cpar key slot add office                (a second passphrase)
+  $ cpar key remember                       (type none, as long as you are logged in)
+  $ cpar key phrase                         (24 words, to be kept on paper)`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(keyAllowCommand())
+	c.AddCommand(keyAllowCommand(), keyPassphraseCommand(), keySlotsCommand(), keySlotCommand(),
+		keyRememberCommand(), keyForgetCommand(), keyPhraseCommand())
 	return c
 }
 
@@ -59,7 +66,7 @@ the file does not widen it.`,
 				return err
 			}
 			if !dryRun {
-				if _, err := d.SetPolicy(path, keys.passphrase(path), policy); err != nil {
+				if _, err := d.SetPolicy(path, keys.unlock(d, path), policy); err != nil {
 					return err
 				}
 			}

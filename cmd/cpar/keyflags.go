@@ -2,14 +2,14 @@ package main
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
 	zxcvbn "github.com/ccojocar/zxcvbn-go"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"cpar"
 	"cpar/internal/hint"
@@ -18,11 +18,27 @@ import (
 )
 
 // keyFlags name the key file and say where its passphrase comes from.
-type keyFlags struct{ path, passphraseFile string }
+type keyFlags struct {
+	path, passphraseFile, slot string
+	cmd                        *cobra.Command
+}
+
+// ring is the system's keyring, but in stories.
+var ring device.Keyring = device.SystemKeyring{}
 
 func (k *keyFlags) add(c *cobra.Command) {
+	k.cmd = c
 	c.Flags().StringVar(&k.path, "key", os.Getenv("CPAR_KEY"), "key `file` (default $CPAR_KEY, else cpar/key in your configuration folder)")
 	c.Flags().StringVar(&k.passphraseFile, "passphrase-file", "", "read the passphrase from this `file` instead of the terminal")
+	c.Flags().StringVar(&k.slot, "slot", "", "the passphrase is of this `slot` of the key file; by default all are tried (cpar key slots)")
+}
+
+// context is the command's, which ^C ends.
+func (k *keyFlags) context() context.Context {
+	if ctx := k.cmd.Context(); ctx != nil {
+		return ctx
+	}
+	return context.Background()
 }
 
 // file is the key's path, the default one where none was given.
@@ -62,21 +78,32 @@ func (k *keyFlags) read() (*user.Key, *device.Device, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	key, err := d.ReadKey(path, k.passphrase(path))
+	key, err := d.ReadKey(path, k.unlock(d, path))
 	if err != nil && k.path == "" {
 		err = hint.Add(err, "pass --key FILE, or set CPAR_KEY, if your key is elsewhere")
 	}
 	return key, d, err
 }
 
-// passphrase asks for the passphrase of a key file.
-func (k *keyFlags) passphrase(path string) func() (string, error) {
-	return func() (string, error) {
+// unlock says how a key file is opened: by the keyring, where it was remembered, else by a
+// passphrase.
+func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
+	how := user.Unlock{Slot: k.slot, Passphrase: func() (string, error) {
 		if k.passphraseFile != "" {
 			return k.fromFile()
 		}
-		return prompt("passphrase of " + path + ": ")
+		of := path
+		if k.slot != "" {
+			of = "slot " + k.slot + " of " + path
+		}
+		return prompt(k.context(), "passphrase of "+of+": ")
+	}}
+	if k.slot == "" { // who names one wants to type its passphrase
+		how.Identity = d.Recall(k.context(), ring, func(err error) {
+			fmt.Fprintf(k.cmd.ErrOrStderr(), "note: %v\n", err)
+		})
 	}
+	return how
 }
 
 // again is the flag as it was given, for a command to type next.
@@ -89,9 +116,9 @@ func (k *keyFlags) again() string {
 
 // newPassphrase asks twice, since nobody sees what is typed. A weak one is refused
 // unless the person insists.
-func (k *keyFlags) newPassphrase(insist bool) (string, error) {
-	pass, err := k.typed()
-	if err != nil || insist || zxcvbn.PasswordStrength(pass, nil).Score >= strongEnough {
+func (k *keyFlags) newPassphrase(file string, insist bool) (string, error) {
+	pass, err := k.typed(file)
+	if err != nil || insist || utf8.RuneCountInString(pass) >= longEnough && zxcvbn.PasswordStrength(pass, nil).Score >= strongEnough {
 		return pass, err
 	}
 	return "", hint.Add(fmt.Errorf("reading the passphrase: %w: it is easy to guess", cpar.ErrKey),
@@ -99,18 +126,20 @@ func (k *keyFlags) newPassphrase(insist bool) (string, error) {
 }
 
 // strongEnough, of 0 to 4: whoever has the key file must not find the passphrase by
-// trying; each try costs about a second (scrypt).
-const strongEnough = 3
+// trying; each try costs about a second (scrypt). longEnough is in letters, whatever the
+// estimate says of them.
+const strongEnough, longEnough = 3, 8
 
-func (k *keyFlags) typed() (string, error) {
-	if k.passphraseFile != "" {
-		return k.fromFile()
+// typed is a new passphrase from a file, or typed twice.
+func (k *keyFlags) typed(file string) (string, error) {
+	if file != "" {
+		return passphraseFrom(file)
 	}
-	first, err := prompt("passphrase: ")
+	first, err := prompt(k.context(), "new passphrase: ")
 	if err != nil {
 		return "", err
 	}
-	again, err := prompt("once more: ")
+	again, err := prompt(k.context(), "once more: ")
 	if err != nil {
 		return "", err
 	}
@@ -123,8 +152,10 @@ func (k *keyFlags) typed() (string, error) {
 	return first, nil
 }
 
-func (k *keyFlags) fromFile() (string, error) {
-	b, err := os.ReadFile(k.passphraseFile)
+func (k *keyFlags) fromFile() (string, error) { return passphraseFrom(k.passphraseFile) }
+
+func passphraseFrom(file string) (string, error) {
+	b, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("reading the passphrase file: %w: %w", cpar.ErrKey, err)
 	}
@@ -133,21 +164,4 @@ func (k *keyFlags) fromFile() (string, error) {
 		return "", fmt.Errorf("reading the passphrase file: %w: it is empty", cpar.ErrKey)
 	}
 	return pass, nil
-}
-
-var errNoTerminal = errors.New("there is no terminal to ask on")
-
-func prompt(label string) (string, error) {
-	fd := int(os.Stdin.Fd())
-	if !term.IsTerminal(fd) {
-		return "", hint.Add(fmt.Errorf("asking for the passphrase: %w: %w", cpar.ErrKey, errNoTerminal),
-			"pass --passphrase-file FILE, or make the key with --no-passphrase")
-	}
-	fmt.Fprint(os.Stderr, label)
-	b, err := term.ReadPassword(fd)
-	fmt.Fprintln(os.Stderr)
-	if err != nil {
-		return "", fmt.Errorf("asking for the passphrase: %w: %w", cpar.ErrKey, err)
-	}
-	return string(b), nil
 }

@@ -103,13 +103,15 @@ func newRoot() *cobra.Command {
 	return root
 }
 
+var errInterrupted = fmt.Errorf("%w; nothing was left half done", exitcode.ErrInterrupted)
+
 // interrupted makes of what ^C has led to an interruption, whatever else it is called.
 func interrupted(ctx context.Context, err error) error {
 	switch {
 	case err == nil || ctx.Err() == nil:
 		return err
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("%w; nothing was left half done", exitcode.ErrInterrupted)
+		return errInterrupted
 	}
 	return fmt.Errorf("%w: %w", exitcode.ErrInterrupted, err)
 }

@@ -25,7 +25,12 @@ import (
 // The programs of the stories: cpar as it is, and a cloud as cpard is.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"cpar":  func() { os.Exit(run()) },
+		"cpar": func() {
+			if folder := os.Getenv("STORY_KEYRING"); folder != "" {
+				ring = storyKeyring(folder)
+			}
+			os.Exit(run())
+		},
 		"cpard": func() { os.Exit(runCloud()) },
 	})
 }
@@ -68,6 +73,8 @@ func runCloud() int {
 //	fulldisk COMMAND…           run a command whose output goes to a full disk, as exits 8
 //	json FILE PATH…             print what is at a path of a JSON file; lines of JSON are an array
 //	plant FOLDER PHOTO          make a folder of files with terminal escapes and a newline in their names; $GOOD, $JUNK
+//	terminal CODE ANSWERS COMMAND…  run a command on a terminal, and answer what it asks with the
+//	                            lines of a file; ^C interrupts
 //	interrupt SIGNAL ARGS…      start cpar demo and end it half way
 //	manifests DATA FOLDER       copy the manifests of a cloud's indexes
 //	emptydir FOLDER             fail if it holds anything
@@ -88,7 +95,7 @@ func TestStories(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
-			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "fulldisk": fullDisk, "json": jsonPath, "leaks": leaks,
+			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "fulldisk": fullDisk, "terminal": terminal, "json": jsonPath, "leaks": leaks,
 			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "interrupt": interrupt, "emptydir": emptyDir,
 			"otherkey": otherKey, "byname": byName, "wordof": wordOf, "plant": plant,
 			"visionserve": visionServe, "visionstop": visionStop, "asphotoprism": asPhotoPrism,
@@ -102,7 +109,7 @@ func command(ts *testscript.TestScript, name string, args ...string) *exec.Cmd {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			cmd := exec.Command(path, args...)
 			cmd.Dir = ts.MkAbs(".")
-			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "CPAR_MODEL", "CPAR_VISION_TOKEN", "CPAR_IMMICH", "CPAR_IMMICH_API_KEY", "SYSTEMROOT", "LocalAppData", "AppData"} {
+			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "CPAR_MODEL", "CPAR_VISION_TOKEN", "CPAR_IMMICH", "CPAR_IMMICH_API_KEY", "STORY_KEYRING", "SYSTEMROOT", "LocalAppData", "AppData"} {
 				if x := ts.Getenv(v); x != "" {
 					cmd.Env = append(cmd.Env, v+"="+x)
 				}

@@ -75,8 +75,8 @@ func (d *Device) cached(names ...string) string {
 // ReadKey reads a key file. What may be used with the key is what the file and this
 // device both allow, and the device takes over what the file no longer does: an
 // older copy of the file never widens it.
-func (d *Device) ReadKey(path string, passphrase func() (string, error)) (*user.Key, error) {
-	key, err := user.ReadKeyFile(path, passphrase)
+func (d *Device) ReadKey(path string, how user.Unlock) (*user.Key, error) {
+	key, err := user.ReadKeyFile(path, how)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func (d *Device) ReadKey(path string, passphrase func() (string, error)) (*user.
 }
 
 // SetPolicy changes what may be used with a key, in its file and on this device.
-func (d *Device) SetPolicy(path string, passphrase func() (string, error), p user.Policy) (*user.Key, error) {
-	key, err := user.SetPolicy(path, passphrase, p)
+func (d *Device) SetPolicy(path string, how user.Unlock, p user.Policy) (*user.Key, error) {
+	key, err := user.SetPolicy(path, how, p)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func TestWeakerIndexIsRefused(t *testing.T) {
 		if err := key.WriteFile(path, pass); err != nil {
 			t.Fatal(err)
 		}
-		again, err := d.ReadKey(path, func() (string, error) { return pass, nil })
+		again, err := d.ReadKey(path, user.Unlock{Passphrase: func() (string, error) { return pass, nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +286,7 @@ func TestPolicyIsNotWidened(t *testing.T) {
 	}
 	policy := func(d *Device, path string) user.Policy {
 		t.Helper()
-		key, err := d.ReadKey(path, nil)
+		key, err := d.ReadKey(path, user.Unlock{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func TestPolicyIsNotWidened(t *testing.T) {
 	if p := policy(d, path); p != allowing.Policy() {
 		t.Errorf("at first sight: %v", p)
 	}
-	if _, err := d.SetPolicy(path, nil, user.DefaultPolicy()); err != nil {
+	if _, err := d.SetPolicy(path, user.Unlock{}, user.DefaultPolicy()); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range []string{path, copied} {
@@ -315,7 +315,7 @@ func TestPolicyIsNotWidened(t *testing.T) {
 	if p := policy(third, copied); p != user.DefaultPolicy() {
 		t.Errorf("widened by an older copy: %v", p)
 	}
-	if _, err := third.SetPolicy(copied, nil, allowing.Policy()); err != nil {
+	if _, err := third.SetPolicy(copied, user.Unlock{}, allowing.Policy()); err != nil {
 		t.Fatal(err)
 	}
 	if p := policy(third, copied); p != allowing.Policy() {

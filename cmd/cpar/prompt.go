@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"cpar"
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+)
+
+var errNoTerminal = errors.New("there is no terminal to ask on")
+
+// prompt asks for a passphrase, which is not shown. ^C ends the asking at once and leaves
+// the terminal as it was.
+func prompt(ctx context.Context, label string) (string, error) {
+	fd := int(os.Stdin.Fd())
+	// Not term.ReadPassword: it hides what is typed in its own time, and an interrupt that
+	// came before would restore the terminal too early.
+	before, err := term.MakeRaw(fd)
+	if err != nil {
+		return "", hint.Add(fmt.Errorf("asking for the passphrase: %w: %w", cpar.ErrKey, errNoTerminal),
+			"pass --passphrase-file FILE, or make the key with --no-passphrase")
+	}
+	fmt.Fprint(os.Stderr, label)
+	typed, err := await(ctx, func() (string, error) { return readHidden(os.Stdin) })
+	if e := term.Restore(fd, before); err == nil && e != nil {
+		err = e
+	}
+	fmt.Fprintln(os.Stderr)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, exitcode.ErrInterrupted) {
+		err = fmt.Errorf("asking for the passphrase: %w: %w", cpar.ErrKey, err)
+	}
+	return typed, err
+}
+
+// The keys that a terminal sends as they are while a passphrase is typed.
+const (
+	keyInterrupt = 0x03 // ^C
+	keyEnd       = 0x04 // ^D
+	keyBackspace = 0x08
+	keyClear     = 0x15 // ^U
+	keyDelete    = 0x7f
+)
+
+// readHidden reads a line key by key.
+func readHidden(from io.Reader) (string, error) {
+	var line []byte
+	key := make([]byte, 1)
+	for {
+		if n, err := from.Read(key); n == 0 {
+			return "", cmp.Or(err, io.ErrNoProgress)
+		}
+		switch key[0] {
+		case '\r', '\n':
+			return string(line), nil
+		case keyInterrupt:
+			return "", errInterrupted
+		case keyEnd:
+			if len(line) == 0 {
+				return "", io.EOF
+			}
+		case keyBackspace, keyDelete:
+			_, size := utf8.DecodeLastRune(line)
+			line = line[:len(line)-size]
+		case keyClear:
+			line = line[:0]
+		default:
+			line = append(line, key[0])
+		}
+	}
+}
+
+// promptWords asks for so many words, which are shown, on however many lines; or reads them
+// from standard input where that is no terminal.
+func promptWords(ctx context.Context, label string, n int) (string, error) {
+	if term.IsTerminal(int(os.Stdin.Fd())) {
+		fmt.Fprint(os.Stderr, label)
+	}
+	return await(ctx, func() (string, error) {
+		var words []string
+		lines := bufio.NewScanner(io.LimitReader(os.Stdin, 1<<12))
+		for len(words) < n && lines.Scan() {
+			words = append(words, strings.Fields(lines.Text())...)
+		}
+		if err := lines.Err(); err != nil {
+			return "", fmt.Errorf("reading standard input: %w: %w", cpar.ErrInput, err)
+		}
+		return strings.Join(words, " "), nil
+	})
+}
+
+// await waits for an answer, but no longer than ctx. Whoever was asked is left behind.
+func await(ctx context.Context, ask func() (string, error)) (string, error) {
+	type answer struct {
+		text string
+		err  error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		text, err := ask()
+		done <- answer{text, err}
+	}()
+	select {
+	case a := <-done:
+		return a.text, a.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}

@@ -1,0 +1,44 @@
+package user
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tyler-smith/go-bip39"
+
+	"cpar"
+)
+
+// PhraseWords is the length of a recovery phrase.
+const PhraseWords = 24
+
+// Phrase is the key as 24 English words (BIP-39), for paper. It is the seed itself: whoever
+// reads it has the key. What the key allows is not in it.
+func (k *Key) Phrase() (string, error) {
+	phrase, err := bip39.NewMnemonic(k.secret[:])
+	if err != nil {
+		return "", fmt.Errorf("writing the key as words: %w", err)
+	}
+	return phrase, nil
+}
+
+// FromPhrase is the inverse of Key.Phrase. The key allows DefaultPolicy and what is named.
+// Errors say which word is wrong by its place; the words stay out of them.
+func FromPhrase(phrase string, allow ...cpar.Scheme) (*Key, error) {
+	words := strings.Fields(strings.ToLower(phrase))
+	if len(words) != PhraseWords {
+		return nil, fmt.Errorf("reading the phrase: %w: it has %d words, want %d", cpar.ErrKey, len(words), PhraseWords)
+	}
+	for i, w := range words {
+		if _, ok := bip39.GetWordIndex(w); !ok {
+			return nil, fmt.Errorf("reading the phrase: %w: word %d is not one of the list (BIP-39, English)", cpar.ErrKey, i+1)
+		}
+	}
+	entropy, err := bip39.EntropyFromMnemonic(strings.Join(words, " "))
+	if err != nil {
+		return nil, fmt.Errorf("reading the phrase: %w: its checksum does not fit; a word is wrong or in another place", cpar.ErrKey)
+	}
+	k := &Key{allows: DefaultPolicy().With(allow...)}
+	copy(k.secret[:], entropy)
+	return k, nil
+}

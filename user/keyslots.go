@@ -1,0 +1,243 @@
+package user
+
+import (
+	"bytes"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"filippo.io/age"
+	"filippo.io/age/armor"
+
+	"cpar"
+)
+
+// A key file with slots opens with any of several passphrases:
+//
+//	passphrase of a slot ─scrypt─▶ identity (X25519), the same in all slots ─▶ seed and policy
+//
+// So who knows one passphrase changes the policy, or adds a slot, and the others keep
+// theirs. The identity's public half is written nowhere, and a keyed digest covers the
+// file: who knows no passphrase can neither put another key into it nor take a slot out
+// of an older copy.
+const (
+	slottedLine = "CPAR-SLOTTED-1" // and the file's id, 32 hexadecimal digits
+	slotLine    = "CPAR-SLOT-1"    // and the slot's name; the identity follows, encrypted
+	payloadLine = "CPAR-PAYLOAD-1" // the key follows, encrypted to the identity
+	digestLine  = "CPAR-DIGEST-1"  // and the keyed digest of all before, 64 digits
+)
+
+// MaxSlots bounds the passphrases that are tried, about a second each.
+const MaxSlots = 8
+
+// FirstSlot is the name of the slot that a file's one passphrase becomes.
+const FirstSlot = "first"
+
+// slotted is what a file with slots says. identity is nil until it was opened.
+type slotted struct {
+	id       string
+	slots    []slot
+	payload  []byte
+	digest   []byte
+	identity *age.X25519Identity
+	opened   int // the slot whose passphrase was given; -1 where none was
+}
+
+// slot is a passphrase's: the identity, encrypted.
+type slot struct {
+	name  string
+	armor []byte
+}
+
+var slotName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+
+// checkSlotName refuses what is no name of a slot.
+func checkSlotName(name string) error {
+	if slotName.MatchString(name) {
+		return nil
+	}
+	return fmt.Errorf("%w: %q is no name of a slot; it has up to 32 small letters, digits and hyphens", cpar.ErrInput, name)
+}
+
+// newSlotted makes a file's id and identity, and no slot.
+func newSlotted() (*slotted, error) {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		return nil, err
+	}
+	id := make([]byte, 16)
+	rand.Read(id) // never fails
+	return &slotted{id: hex.EncodeToString(id), identity: identity, opened: -1}, nil
+}
+
+// add adds a slot, or gives one another passphrase.
+func (s *slotted) add(name, passphrase string) error {
+	text, err := encryptWithPassphrase([]byte(s.identity.String()+"\n"), passphrase)
+	if err != nil {
+		return err
+	}
+	at := s.index(name)
+	if at < 0 {
+		at = len(s.slots)
+		s.slots = append(s.slots, slot{name: name})
+	}
+	s.slots[at].armor = text
+	return nil
+}
+
+func (s *slotted) index(name string) int {
+	return slices.IndexFunc(s.slots, func(x slot) bool { return x.name == name })
+}
+
+// seal encrypts the key's text to the identity and writes the whole file.
+func (s *slotted) seal(text []byte) (_ []byte, err error) {
+	if s.payload, err = encryptTo(text, s.identity.Recipient()); err != nil {
+		return nil, err
+	}
+	s.digest = s.keyedDigest()
+	return s.encode(), nil
+}
+
+// encode writes the file as it is.
+func (s *slotted) encode() []byte {
+	return fmt.Appendf(s.covered(), "%s %x\n", digestLine, s.digest)
+}
+
+// covered is what the digest covers.
+func (s *slotted) covered() []byte {
+	out := fmt.Appendf(nil, "%s %s\n", slottedLine, s.id)
+	for _, x := range s.slots {
+		out = fmt.Appendf(out, "%s %s\n%s", slotLine, x.name, x.armor)
+	}
+	return fmt.Appendf(out, "%s\n%s", payloadLine, s.payload)
+}
+
+func (s *slotted) keyedDigest() []byte {
+	key, err := hkdf.Key(sha256.New, []byte(s.identity.String()), nil, "cpar/v1/key-file/digest", 32)
+	if err != nil {
+		panic("user: " + err.Error()) // 32 bytes are never too many
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write(s.covered())
+	return mac.Sum(nil)
+}
+
+// hasSlots is whether a file is one with slots: what comes first but remarks says so.
+func hasSlots(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if first, _, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" ")); isOurs(string(first)) {
+			return string(first) == slottedLine
+		}
+	}
+	return false
+}
+
+// parseSlots reads a file with slots. Remarks may stand before it, nothing within it: the
+// digest must cover what counts.
+func parseSlots(text []byte) (*slotted, error) {
+	p := slotLines{}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && (len(p) > 0 || isOurs(line)) {
+			p = append(p, line)
+		}
+	}
+	s := &slotted{opened: -1}
+	ok := p.value(slottedLine, &s.id) && len(s.id) == 32 && isHex(s.id)
+	for ok && p.next(slotLine) && len(s.slots) < MaxSlots {
+		var x slot
+		ok = p.value(slotLine, &x.name) && checkSlotName(x.name) == nil && s.index(x.name) < 0 && p.block(&x.armor)
+		s.slots = append(s.slots, x)
+	}
+	var none, digits string
+	ok = ok && len(s.slots) > 0 && p.value(payloadLine, &none) && none == "" && p.block(&s.payload) &&
+		p.value(digestLine, &digits) && len(digits) == 64 && isHex(digits) && len(p) == 0
+	if !ok {
+		return nil, fmt.Errorf("%w: it was written by a later program, or is damaged; use a copy of the file", cpar.ErrKey)
+	}
+	s.digest, _ = hex.DecodeString(digits) // just checked
+	return s, nil
+}
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
+
+// slotLines are the lines of a file that were not read yet.
+type slotLines []string
+
+func (p *slotLines) next(first string) bool {
+	return len(*p) > 0 && ((*p)[0] == first || strings.HasPrefix((*p)[0], first+" "))
+}
+
+// value reads a line of ours and what it says.
+func (p *slotLines) value(first string, to *string) bool {
+	if !p.next(first) {
+		return false
+	}
+	*to = strings.TrimPrefix(strings.TrimPrefix((*p)[0], first), " ")
+	*p = (*p)[1:]
+	return true
+}
+
+// block reads an armored block.
+func (p *slotLines) block(to *[]byte) bool {
+	end := slices.Index(*p, armor.Footer)
+	if end < 1 || (*p)[0] != armor.Header {
+		return false
+	}
+	*to = []byte(strings.Join((*p)[:end+1], "\n") + "\n")
+	*p = (*p)[end+1:]
+	return true
+}
+
+// open finds the identity, checks the digest and decrypts the key's text.
+func (s *slotted) open(how Unlock) ([]byte, error) {
+	if how.Identity != nil {
+		// What is remembered may be of the file as it was once: then it is as if
+		// nothing were.
+		if identity, err := age.ParseX25519Identity(how.Identity(s.id)); err == nil {
+			if text, err := s.openWith(identity); err == nil {
+				return text, nil
+			}
+		}
+	}
+	if how.Slot != "" && s.index(how.Slot) < 0 {
+		return nil, fmt.Errorf("%w: it has no slot called %s", cpar.ErrKey, how.Slot)
+	}
+	pass, err := how.ask()
+	if err != nil {
+		return nil, err
+	}
+	for i, x := range s.slots {
+		if how.Slot != "" && x.name != how.Slot {
+			continue
+		}
+		text, err := decryptWithPassphrase(x.armor, pass)
+		if errors.Is(err, errPassphrase) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("slot %s: %w", x.name, err)
+		}
+		identity, err := age.ParseX25519Identity(strings.TrimSpace(string(text)))
+		if err != nil { // which may say what the identity is
+			return nil, fmt.Errorf("%w: slot %s is damaged; use a copy of the file", cpar.ErrKey, x.name)
+		}
+		s.opened = i
+		return s.openWith(identity)
+	}
+	return nil, errPassphrase
+}
+
+func (s *slotted) openWith(identity *age.X25519Identity) ([]byte, error) {
+	s.identity = identity
+	if !hmac.Equal(s.digest, s.keyedDigest()) {
+		return nil, fmt.Errorf("%w: it was changed by somebody who cannot open it, or is damaged; use a copy of the file", cpar.ErrKey)
+	}
+	return decryptWith(s.payload, identity)
+}
