@@ -49,7 +49,7 @@ func TestCommandLineIsWithinDraws(t *testing.T) {
 		commandLineIsWithinDraws(t, programs, dir, train, test, profile.Learned)
 	})
 	t.Run("photographs", func(t *testing.T) {
-		c, err := dataset.Open(oracle.Path(t, "data/corel5k"), dataset.Options{})
+		c, err := dataset.Open(t.Context(), oracle.Path(t, "data/corel5k"), dataset.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ type Corpus struct {
 // none. network, if not nil, gives every image an embedding, which is kept there too.
 // Errors wrap cpar.ErrInput.
 func LoadCorpus(ctx context.Context, dir, cacheDir string, network *network.Encoder, progress user.Progress) (*Corpus, error) {
-	c, err := dataset.Open(dir, dataset.Options{})
+	c, err := dataset.Open(ctx, dir, dataset.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func (l *Lab) Digest(ctx context.Context) (string, error) {
 	if l.digest != "" {
 		return l.digest, nil
 	}
-	c, err := dataset.Open(l.Data, dataset.Options{})
+	c, err := dataset.Open(ctx, l.Data, dataset.Options{})
 	if err != nil {
 		return "", err
 	}

@@ -18,7 +18,7 @@ import (
 // hyperplanes in the boxed form, over photographs, none is as far as even the true tenth
 // neighbour, so nothing is ever pruned: a hyperplane bounds one coordinate of 1,296.
 func TestErratumNoHyperplaneIsBeyondTheTenth(t *testing.T) {
-	c, err := dataset.Open(oracle.Path(t, "data/corel5k"), dataset.Options{})
+	c, err := dataset.Open(t.Context(), oracle.Path(t, "data/corel5k"), dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

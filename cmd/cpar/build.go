@@ -208,7 +208,7 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	if err != nil {
 		return err
 	}
-	collection, err := dataset.Open(folder, dataset.Options{Strict: f.strict})
+	collection, err := dataset.Open(cmd.Context(), folder, dataset.Options{Strict: f.strict})
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,8 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 		return err
 	}
 	return output(cmd, f.asJSON, result, func() {
-		result.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), collection)
+		tellCollection(cmd, collection)
+		result.print(cmd)
 		if !f.dryRun {
 			next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 (where cpard serves)", f.out)
 		}
@@ -291,21 +292,19 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 	return r, nil
 }
 
-func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
-	if s := c.Summary(); s != "" {
-		fmt.Fprintln(notes, s)
-	}
-	printSkipped(notes, r.Skipped)
+func (r *built) print(cmd *cobra.Command) {
+	out := cmd.OutOrStdout()
+	printSkipped(cmd, r.Skipped)
 	switch r.Format {
 	case dataset.Manifest, dataset.Embedded: // an owner's own
 	default:
 		fmt.Fprintf(out, "read as %s\n", r.Format)
 	}
 	if r.DryRun {
-		fmt.Fprintf(out, "would encrypt %d photos with %d keywords, %d left out; nothing was written\n", r.Images, r.Keywords, len(r.Skipped))
+		fmt.Fprintf(out, "would encrypt %s with %s, %d left out; nothing was written\n", photosOf(r.Images), counted(r.Keywords, "keyword"), len(r.Skipped))
 		return
 	}
-	fmt.Fprintf(out, "encrypted %d photos with %d keywords into %s (%s), %d left out\n", r.Images, r.Keywords, r.Index, size(r.Bytes), len(r.Skipped))
+	fmt.Fprintf(out, "encrypted %s with %s into %s (%s), %d left out\n", photosOf(r.Images), counted(r.Keywords, "keyword"), r.Index, size(r.Bytes), len(r.Skipped))
 	fmt.Fprintf(out, "index %s\n", r.ID)
 	fmt.Fprintf(out, "profile %s, ranker %s", r.Profile, r.Ranker)
 	if r.Profile != profile.Paper.String() {
@@ -325,5 +324,5 @@ func (r *built) print(out, notes io.Writer, c *dataset.Collection) {
 		}
 		fmt.Fprintf(out, ": %s\n", c.Reason)
 	}
-	fmt.Fprintln(notes, r.protects)
+	fmt.Fprintln(cmd.ErrOrStderr(), r.protects)
 }

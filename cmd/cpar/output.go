@@ -10,6 +10,7 @@ import (
 
 	"cpar/internal/untrusted"
 	"cpar/user"
+	"cpar/user/dataset"
 )
 
 // next tells a person what to do next, on standard error.
@@ -33,10 +34,28 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-func printSkipped(notes io.Writer, skipped []user.Skipped) {
+// tellCollection says what reading a collection has skipped or changed, by kind, and each
+// by name with --verbose.
+func tellCollection(cmd *cobra.Command, c *dataset.Collection) {
+	if verbose(cmd) {
+		for _, s := range c.Skipped {
+			fmt.Fprintln(cmd.ErrOrStderr(), "left out", s)
+		}
+		for _, w := range c.Warnings {
+			fmt.Fprintln(cmd.ErrOrStderr(), w)
+		}
+	}
+	if s := c.Summary(); s != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), s)
+	}
+}
+
+// printSkipped names photos that could not be used: ten, or all with --verbose.
+func printSkipped(cmd *cobra.Command, skipped []user.Skipped) {
+	notes := cmd.ErrOrStderr()
 	for i, s := range skipped {
-		if i == 10 {
-			fmt.Fprintf(notes, "… and %d more\n", len(skipped)-i)
+		if i == 10 && !verbose(cmd) {
+			fmt.Fprintf(notes, "… and %d more (-v names them)\n", len(skipped)-i)
 			break
 		}
 		fmt.Fprintf(notes, "left out %s: %s\n", untrusted.Text(s.Name), untrusted.Text(s.Reason))
@@ -53,11 +72,14 @@ func size(n uint64) string {
 	return fmt.Sprintf("%d MB", (n+500_000)/1_000_000)
 }
 
-func photosOf(n int) string {
+func photosOf(n int) string { return counted(n, "photo") }
+
+// counted is a number with its noun: 1 keyword, 2 keywords.
+func counted(n int, noun string) string {
 	if n == 1 {
-		return "1 photo"
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d photos", n)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 var errPartly = errors.New("some photos failed")

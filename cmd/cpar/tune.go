@@ -72,7 +72,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 			return err
 		}
 	}
-	collection, err := dataset.Open(folder, dataset.Options{})
+	collection, err := dataset.Open(cmd.Context(), folder, dataset.Options{})
 	if err != nil {
 		return err
 	}
@@ -89,10 +89,8 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 	}
 	r := &tuned{Tuning: t, Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...)}
 	return output(cmd, f.asJSON, r, func() {
-		if s := collection.Summary(); s != "" {
-			fmt.Fprintln(cmd.ErrOrStderr(), s)
-		}
-		printSkipped(cmd.ErrOrStderr(), r.Skipped)
+		tellCollection(cmd, collection)
+		printSkipped(cmd, r.Skipped)
 		r.print(cmd.OutOrStdout())
 		model := ""
 		if t.Recommended.Profile == profile.Network {
@@ -103,7 +101,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 }
 
 func (r *tuned) print(out io.Writer) {
-	fmt.Fprintf(out, "%d of %d photos were asked, %d keywords each\n\n", r.Rows[0].Photos, r.Photos, r.Rows[0].Keywords)
+	fmt.Fprintf(out, "%d of %s were asked, %s each\n\n", r.Rows[0].Photos, photosOf(r.Photos), counted(r.Rows[0].Keywords, "keyword"))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "profile\tranker\tP\tR\tN+\tyou\tcapia\tsealed\tcloud\t")
 	for _, row := range r.Rows {

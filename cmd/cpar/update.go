@@ -75,14 +75,14 @@ of scheme cpar, ivf or capia is made anew with build instead.`,
 			if _, err := f.check(); err != nil {
 				return err
 			}
-			collection, err := dataset.Open(args[0], dataset.Options{Strict: strict})
+			collection, err := dataset.Open(cmd.Context(), args[0], dataset.Options{Strict: strict})
 			if err != nil {
 				return err
 			}
 			return f.withPhotos(cmd, collection.Items, strict, func(ctx context.Context, key *user.Key, images []user.Image, r *updated) (err error) {
 				r.Warnings = append(r.Warnings, collection.Warnings...)
-				if s := collection.Summary(); s != "" && !f.asJSON {
-					fmt.Fprintln(cmd.ErrOrStderr(), s)
+				if !f.asJSON {
+					tellCollection(cmd, collection)
 				}
 				if f.dryRun {
 					r.Added = len(images)
@@ -284,7 +284,7 @@ func (f *updateFlags) withPhotos(cmd *cobra.Command, items []dataset.Item, stric
 		r.ID = r.Update.ID.String()
 	}
 	if err := output(cmd, f.asJSON, r, func() {
-		printSkipped(cmd.ErrOrStderr(), r.Skipped)
+		printSkipped(cmd, r.Skipped)
 		for i, name := range r.NotFound {
 			if i == 10 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "… and %d more\n", len(r.NotFound)-i)

@@ -6,8 +6,9 @@
 //	  a.jpg,sky;sea                   │
 //	folder as SAIAPR TC-12, IAPR      ├─▶ Open ─▶ Items (path, keywords) + Warnings
 //	  TC-12 or LabelMe are published  │
-//	folder/…/*.jpg carrying           │
-//	  IPTC 2:25 or XMP dc:subject    ─┘
+//	folder/… of photos with keywords  │
+//	  in them or beside them          │
+//	  (package metadata)             ─┘
 //	folder/split.csv (path,split)     ──▶ Collection.Split, else HeldOut
 //
 // The table of importers says in which order the kinds are tried. The paper's own
@@ -20,8 +21,8 @@
 //     the folder, also through symbolic links; the file exists and is not empty;
 //   - every item has 1 to 31 keywords ([MaxKeywords], the capacity of the encrypted
 //     block), each 1 to 128 bytes ([MaxKeywordBytes]) of Unicode NFC without
-//     control characters, without repetition. Case is kept: "Sea" and "sea" are two
-//     keywords, since only the owner could say otherwise.
+//     control characters, without repetition. Words that differ in case only are
+//     one word, spelt as most photos of the collection have it.
 //
 // Everything skipped or shortened on the way is reported as a [Warning].
 // Time and memory are linear in the number of rows.
@@ -32,6 +33,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,7 +46,9 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/progress"
 	"cpar/internal/untrusted"
+	"cpar/user/photos"
 )
 
 // These files make a folder a collection.
@@ -67,7 +71,11 @@ type Collection struct {
 	Format   Format // what Open took it for
 	Items    []Item
 	Warnings []Warning
+	// Skipped is what lies in a folder tree and is nobody's photo: videos, thumbnails, trash.
+	// Their paths are relative, with slashes.
+	Skipped []photos.Skipped
 
+	opts     Options
 	split    map[string]string // name → train or test; nil without split.csv
 	splitErr error             // why split.csv is unusable; Split reports it
 }
@@ -75,40 +83,52 @@ type Collection struct {
 // Options changes how a collection is read. The zero value is lenient.
 type Options struct {
 	// Strict makes Open fail instead of warn; the error is a *StrictError with every
-	// warning. A Note alone is no failure: nothing was skipped.
+	// warning. A Note or a Spelling alone is no failure: nothing was skipped.
 	Strict bool
+	// IncludePeople counts names of people, as programs find them by faces, among the
+	// keywords of a folder tree. They are left out otherwise.
+	IncludePeople bool
+	// Machine, if not nil, says which words in a file this program has put there. They are
+	// no keywords, like those that the file itself says so of.
+	Machine func(path string) []string
+	// Progress is told how far reading has come; it may be nil.
+	Progress progress.Func
 }
 
 // Open reads the collection in the folder dir: from its manifest.csv if it has one, else
-// as the data set that it is laid out as, else from the keywords inside its JPEG files. It
+// as the data set that it is laid out as, else from the keywords in and beside its photos. It
 // fails if there is no usable image at all. Errors wrap cpar.ErrInput and carry a hint
 // (package hint).
-func Open(dir string, opts Options) (*Collection, error) {
+func Open(ctx context.Context, dir string, opts Options) (*Collection, error) {
 	abs, root, err := openFolder(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
 
-	c := &Collection{Dir: abs}
-	if err := c.read(root); err != nil {
+	c := &Collection{Dir: abs, opts: opts}
+	if err := c.read(ctx, root); err != nil {
 		return nil, fmt.Errorf("reading the collection %s: %w", untrusted.Text(dir), err)
 	}
 	if len(c.Items) == 0 {
 		return nil, c.nothingFound(dir)
 	}
+	c.unify()
 	c.readSplitFile(root)
 	if opts.Strict && c.splitErr != nil {
 		return nil, c.splitErr
 	}
-	if opts.Strict && slices.ContainsFunc(c.Warnings, func(w Warning) bool { return w.Kind != Note }) {
+	if opts.Strict && slices.ContainsFunc(c.Warnings, func(w Warning) bool { return !w.Kind.harmless() }) {
 		return nil, hint.Add(&StrictError{Dir: dir, Warnings: c.Warnings}, "repair these, or read the collection without --strict")
 	}
 	return c, nil
 }
 
-// Summary groups and counts the warnings, one line per kind.
-func (c *Collection) Summary() string { return Summary(c.Warnings) }
+// Summary groups and counts what was skipped and the warnings, one line per kind.
+func (c *Collection) Summary() string {
+	skipped := (&photos.Listing{Skipped: c.Skipped}).Summary()
+	return strings.Trim(skipped+"\n"+Summary(c.Warnings), "\n")
+}
 
 func openFolder(dir string) (string, *os.Root, error) {
 	// An empty name would silently mean the working directory.
@@ -125,7 +145,7 @@ func openFolder(dir string) (string, *os.Root, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil, inputError("check the spelling and the folder you are in", "opening the collection %s: there is no such folder", shown)
 	case err != nil:
-		return "", nil, inputError("check that the folder may be read", "opening the collection %s: %w", shown, err)
+		return "", nil, inputError("check that the folder may be read", "opening the collection %s: %w", shown, cause(err))
 	case !info.IsDir():
 		hint := "pass the folder that holds the images"
 		if strings.HasSuffix(strings.ToLower(abs), ".csv") {
@@ -135,7 +155,7 @@ func openFolder(dir string) (string, *os.Root, error) {
 	}
 	root, err := os.OpenRoot(abs)
 	if err != nil {
-		return "", nil, inputError("check that the folder may be read", "opening the collection %s: %w", shown, err)
+		return "", nil, inputError("check that the folder may be read", "opening the collection %s: %w", shown, cause(err))
 	}
 	return abs, root, nil
 }
@@ -144,15 +164,16 @@ func openFolder(dir string) (string, *os.Root, error) {
 func (c *Collection) nothingFound(dir string) error {
 	shown := untrusted.Text(dir)
 	if len(c.Warnings) == 0 {
-		return inputError("put a "+ManifestName+" with the columns path,keywords beside the images, or JPEG files that carry keywords",
-			"reading the collection %s: it holds no annotated image", shown)
+		instead := strings.TrimSuffix("\n"+c.Summary(), "\n")
+		return hint.Add(fmt.Errorf("reading the collection %s: it holds no annotated image: %w%s", shown, cpar.ErrInput, instead),
+			"name a folder of photos that have keywords, or put a %s with the columns path,keywords into it", ManifestName)
 	}
 	return hint.Add(fmt.Errorf("reading the collection %s: no usable image: %w\n%s",
 		shown, cpar.ErrInput, c.Summary()), "repair these first")
 }
 
 // readManifestFile fills Items from manifest.csv and checks each file it names.
-func (c *Collection) readManifestFile(root *os.Root, _ string) error {
+func (c *Collection) readManifestFile(_ context.Context, root *os.Root, _ string) error {
 	f, err := openRegular(root, ManifestName)
 	if err != nil {
 		return err

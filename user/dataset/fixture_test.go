@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cpar/internal/untrusted"
 )
 
 // plainJPEG is a small picture without metadata.
@@ -114,7 +116,7 @@ func manifestFolder(t testing.TB, manifest string, names ...string) string {
 func kindsOf(ws []Warning) []string {
 	var out []string
 	for _, w := range ws {
-		out = append(out, string(w.Kind)+" "+w.Name)
+		out = append(out, string(w.Kind)+" "+untrusted.Text(w.Name))
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"io/fs"
 	"maps"
 	"os"
@@ -49,19 +50,19 @@ func findIAPR(root *os.Root) (string, error) {
 	return "", nil
 }
 
-func (c *Collection) readIAPR(root *os.Root, base string) error {
+func (c *Collection) readIAPR(ctx context.Context, root *os.Root, base string) error {
 	descriptions, images := path.Join(base, descriptionsName), path.Join(base, photosName)
 	if !isFolder(root, images) {
 		return inputError("both are folders of the published archive: put "+photosName+" back beside "+descriptionsName+"; a link out of the collection does not do",
 			"%s is missing, which holds the photos of %s", images, IAPR)
 	}
-	photos, err := c.photosBelow(root, images)
+	photos, err := c.photosBelow(ctx, root, images)
 	if err != nil {
 		return err
 	}
 	c.warn(Note, descriptions, "keywords are all words of the descriptions but function words; the literature's are their nouns")
 	var rows []row
-	err = c.walk(root.FS(), descriptions, func(file string, _ fs.DirEntry) {
+	err = c.walk(ctx, root.FS(), descriptions, func(file string, _ fs.DirEntry) {
 		inside, ok := strings.CutSuffix(strings.TrimPrefix(file, descriptions+"/"), ".eng")
 		if !ok {
 			return // other languages

@@ -37,7 +37,7 @@ var (
 
 func TestOpenIAPR(t *testing.T) {
 	for _, place := range []string{"", "iaprtc12/"} {
-		c, err := Open(folder(t, at(place, iaprFiles(t))), Options{Strict: true})
+		c, err := Open(t.Context(), folder(t, at(place, iaprFiles(t))), Options{Strict: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestOpenIAPR(t *testing.T) {
 	for name, content := range iaprFiles(t) {
 		both[name] = content
 	}
-	c, err := Open(folder(t, both), Options{Strict: true})
+	c, err := Open(t.Context(), folder(t, both), Options{Strict: true})
 	if err != nil || c.Format != SAIAPR || len(c.Items) != len(saiaprItems) {
 		t.Fatalf("%+v, %v", c, err)
 	}
@@ -88,7 +88,7 @@ func TestDamagedIAPR(t *testing.T) {
 		{"large", strings.Repeat(" ", maxDescription+1), "", left(file + " has more than 1048576 bytes: unusable input")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, err := Open(folder(t, with(whole, file, tc.annotation)), Options{})
+			c, err := Open(t.Context(), folder(t, with(whole, file, tc.annotation)), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func TestDamagedIAPR(t *testing.T) {
 			equal(t, "warnings", details(c.Warnings), tc.warnings)
 		})
 	}
-	c, err := Open(folder(t, with(whole, "images/02/2000.jpg", jpg, "annotations_complete_eng/03/3000.eng", eng("03/3000", "a lake"), "images/00/._116.jpg", "mac")), Options{})
+	c, err := Open(t.Context(), folder(t, with(whole, "images/02/2000.jpg", jpg, "annotations_complete_eng/03/3000.eng", eng("03/3000", "a lake"), "images/00/._116.jpg", "mac")), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestDamagedIAPR(t *testing.T) {
 	equal(t, "warnings", details(c.Warnings), []string{iaprNote, "missing-file images/03/3000.jpg: described in annotations_complete_eng/03/3000.eng",
 		"no-keywords images/02/2000.jpg: nothing in annotations_complete_eng describes it"})
 
-	_, err = Open(folder(t, map[string]string{file: whole[file]}), Options{})
+	_, err = Open(t.Context(), folder(t, map[string]string{file: whole[file]}), Options{})
 	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "images is missing, which holds the photos of IAPR TC-12") || !strings.Contains(hint.Of(err), "put images back") {
 		t.Errorf("without images: %v", err)
 	}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ const (
 	SAIAPR   Format = "SAIAPR TC-12" // labels of regions, the paper's keywords
 	IAPR     Format = "IAPR TC-12"   // descriptions in English
 	LabelMe  Format = "LabelMe"      // names of outlined objects
-	Embedded Format = "embedded"     // IPTC and XMP inside JPEG files
+	Embedded Format = "embedded"     // keywords in and beside photos
 )
 
 // importer reads one kind of collection.
@@ -34,7 +35,7 @@ type importer struct {
 	// that its files lie in; "" if this is no such collection.
 	find func(root *os.Root) (base string, err error)
 	// read fills Items and Warnings. An error means that nothing can be read.
-	read func(c *Collection, root *os.Root, base string) error
+	read func(c *Collection, ctx context.Context, root *os.Root, base string) error
 }
 
 // importers are tried in this order. A manifest.csv comes first: it is how an owner
@@ -49,7 +50,7 @@ var importers = []importer{
 }
 
 // read finds out what kind of collection this is, and reads it.
-func (c *Collection) read(root *os.Root) error {
+func (c *Collection) read(ctx context.Context, root *os.Root) error {
 	for _, im := range importers {
 		base, err := im.find(root)
 		if err != nil {
@@ -57,7 +58,7 @@ func (c *Collection) read(root *os.Root) error {
 		}
 		if base != "" {
 			c.Format = im.format
-			return im.read(c, root, base)
+			return im.read(c, ctx, root, base)
 		}
 	}
 	panic("dataset: the last importer takes any folder")
@@ -110,9 +111,9 @@ func (c *Collection) subfolders(root *os.Root, folder string) ([]string, error) 
 
 // photosBelow lists the photos in a folder and those below: their names by the names
 // without ending, since annotations and disk disagree on "jpg" and "JPG".
-func (c *Collection) photosBelow(root *os.Root, folder string) (map[string]string, error) {
+func (c *Collection) photosBelow(ctx context.Context, root *os.Root, folder string) (map[string]string, error) {
 	found := map[string]string{}
-	err := c.walk(root.FS(), folder, func(name string, d fs.DirEntry) {
+	err := c.walk(ctx, root.FS(), folder, func(name string, d fs.DirEntry) {
 		stem := withoutEnding(name)
 		switch {
 		case stem == name: // no photo

@@ -22,7 +22,8 @@ const (
 )
 
 // cleanKeywords normalises what a person or program wrote and reports each keyword it
-// drops. where ("line 7: ") precedes the details.
+// drops. Of a word in several cases the first spelling is kept, until unify has seen the whole collection.
+// where ("line 7: ") precedes the details.
 func cleanKeywords(raw []string, name, where string) (kept []string, warnings []Warning) {
 	seen := make(map[string]bool, len(raw))
 	extra := 0
@@ -33,10 +34,11 @@ func cleanKeywords(raw []string, name, where string) (kept []string, warnings []
 				warnings = append(warnings, *newWarning(BadKeyword, name, "%s%s", where, problem))
 				continue
 			}
-			if k == "" || seen[k] {
+			f := fold(k)
+			if k == "" || seen[f] {
 				continue
 			}
-			seen[k] = true
+			seen[f] = true
 			if len(kept) == MaxKeywords {
 				extra++
 				continue

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -48,14 +49,14 @@ func findLabelMe(root *os.Root) (string, error) {
 	return "", nil
 }
 
-func (c *Collection) readLabelMe(root *os.Root, _ string) error {
-	photos, err := c.photosBelow(root, picturesName)
+func (c *Collection) readLabelMe(ctx context.Context, root *os.Root, _ string) error {
+	photos, err := c.photosBelow(ctx, root, picturesName)
 	if err != nil {
 		return err
 	}
 	annotatedBy := map[string]string{}
 	var rows []row
-	err = c.walk(root.FS(), annotationsName, func(file string, _ fs.DirEntry) {
+	err = c.walk(ctx, root.FS(), annotationsName, func(file string, _ fs.DirEntry) {
 		if path.Ext(file) != ".xml" {
 			return
 		}

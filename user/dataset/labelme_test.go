@@ -40,7 +40,7 @@ func labelMeFiles(t testing.TB) map[string]string {
 var labelMeItems = []string{"Images/street/a.jpg: car;tree;traffic light", "Images/users/me/beach/b.JPG: sea;sand & sun"}
 
 func TestOpenLabelMe(t *testing.T) {
-	c, err := Open(folder(t, labelMeFiles(t)), Options{Strict: true})
+	c, err := Open(t.Context(), folder(t, labelMeFiles(t)), Options{Strict: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestDamagedLabelMe(t *testing.T) {
 		{"large", strings.Repeat(" ", maxAnnotation+1), "", []string{"unreadable-file " + file + ": its photo is left out: " + file + " has more than 33554432 bytes: unusable input", none}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, err := Open(folder(t, with(whole, file, tc.annotation)), Options{})
+			c, err := Open(t.Context(), folder(t, with(whole, file, tc.annotation)), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +88,7 @@ func TestDamagedLabelMe(t *testing.T) {
 			equal(t, "warnings", details(c.Warnings), tc.warnings)
 		})
 	}
-	c, err := Open(folder(t, with(whole, "Images/street/c.jpg", jpg, "Annotations/street/d.xml", outlined("d.jpg", "car"), "Annotations/street/e.xml", outlined("", "car"),
+	c, err := Open(t.Context(), folder(t, with(whole, "Images/street/c.jpg", jpg, "Annotations/street/d.xml", outlined("d.jpg", "car"), "Annotations/street/e.xml", outlined("", "car"),
 		"Annotations/street/again.xml", outlined("a.jpg", "bus"))), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestLabelMeStaysInside(t *testing.T) {
 			t.Skip("no symbolic links here: ", err)
 		}
 	}
-	c, err := Open(dir, Options{})
+	c, err := Open(t.Context(), dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

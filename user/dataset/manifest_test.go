@@ -62,14 +62,14 @@ func TestOpenManifest(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "zero.jpg"), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			c, err := Open(dir, Options{})
+			c, err := Open(t.Context(), dir, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			equal(t, "items", listing(c.Items), tc.items)
 			equal(t, "warnings", kindsOf(c.Warnings), tc.warnings)
 
-			_, err = Open(dir, Options{Strict: true})
+			_, err = Open(t.Context(), dir, Options{Strict: true})
 			var strict *StrictError
 			if len(tc.warnings) == 0 {
 				if err != nil {
@@ -98,7 +98,7 @@ func TestManifestThatIsNone(t *testing.T) {
 		"path,tags\na.jpg,sky\n":    "it begins path,tags",
 		"\x00\x01\x02\x1b[2J,\x1b]": `"\x00\x01\x02\x1b[2J,\x1b]"`,
 	} {
-		_, err := Open(manifestFolder(t, content, "a.jpg"), Options{})
+		_, err := Open(t.Context(), manifestFolder(t, content, "a.jpg"), Options{})
 		if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error()+"\n"+hint.Of(err), want) || hint.Of(err) == "" {
 			t.Errorf("%q: want %q and a hint in\n%v", content, want, err)
 		}
@@ -120,7 +120,7 @@ func TestManifestPathsOnDisk(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ManifestName), []byte(manifest), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Open(dir, Options{})
+	c, err := Open(t.Context(), dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestSummaryCountsAndNames(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	// A kind without words would disappear from every report.
-	for _, k := range []Kind{Missing, Duplicate, Outside, Malformed, Encoding, NoKeywords, BadKeyword, TooMany, Unreadable, Ignored, SplitGap, Note} {
+	for _, k := range []Kind{Missing, Duplicate, Outside, Malformed, Encoding, NoKeywords, BadKeyword, TooMany, Spelling, Unreadable, Ignored, SplitGap, Note} {
 		if !strings.HasPrefix(Summary([]Warning{{Kind: k, Name: "x"}}), "1 ") {
 			t.Errorf("%s is not summarised", k)
 		}
@@ -159,7 +159,7 @@ func TestSummaryCountsAndNames(t *testing.T) {
 
 // The Corel-5k collection beside the checkout, as a person would open it.
 func TestOpenCorel(t *testing.T) {
-	c, err := Open(oracle.Path(t, "data/corel5k"), Options{})
+	c, err := Open(t.Context(), oracle.Path(t, "data/corel5k"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func checkKeywords(t *testing.T, keywords []string) {
 func checkPrintable(t *testing.T, warnings []Warning) {
 	t.Helper()
 	for _, w := range warnings {
-		for _, s := range []string{w.Name, w.Detail} {
+		for _, s := range []string{w.String(), w.Detail, Summary([]Warning{w})} {
 			if _, bad := firstForbidden(s); bad || !utf8.ValidString(s) {
 				t.Fatalf("warning %q cannot be printed", s)
 			}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -55,7 +56,7 @@ func findSAIAPR(root *os.Root) (string, error) {
 	return "", nil
 }
 
-func (c *Collection) readSAIAPR(root *os.Root, base string) error {
+func (c *Collection) readSAIAPR(ctx context.Context, root *os.Root, base string) error {
 	list := path.Join(base, wordListName)
 	b, err := readLimited(root, list, maxWordList)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,7 +75,7 @@ func (c *Collection) readSAIAPR(root *os.Root, base string) error {
 	if !isFolder(root, regions) {
 		regions = base
 	}
-	rows, err := c.saiaprRows(root, regions, words)
+	rows, err := c.saiaprRows(ctx, root, regions, words)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (c *Collection) readSAIAPR(root *os.Root, base string) error {
 }
 
 // saiaprRows reads the folders 00, 01 and so on, and fails if none is labelled.
-func (c *Collection) saiaprRows(root *os.Root, regions string, words map[int]string) (rows []row, err error) {
+func (c *Collection) saiaprRows(ctx context.Context, root *os.Root, regions string, words map[int]string) (rows []row, err error) {
 	folders, err := c.subfolders(root, regions)
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (c *Collection) saiaprRows(root *os.Root, regions string, words map[int]str
 			labelled = true
 			labels, warnings := readLabels(decodeText(b), file)
 			c.Warnings = append(c.Warnings, warnings...)
-			if rows, err = c.labelledPhotos(root, folder, labels, words, rows); err != nil {
+			if rows, err = c.labelledPhotos(ctx, root, folder, labels, words, rows); err != nil {
 				return nil, err
 			}
 		}
@@ -122,12 +123,12 @@ func (c *Collection) saiaprRows(root *os.Root, regions string, words map[int]str
 }
 
 // labelledPhotos appends the photos of one folder.
-func (c *Collection) labelledPhotos(root *os.Root, folder string, labels []photoLabels, words map[int]string, rows []row) ([]row, error) {
+func (c *Collection) labelledPhotos(ctx context.Context, root *os.Root, folder string, labels []photoLabels, words map[int]string, rows []row) ([]row, error) {
 	images := path.Join(folder, "images")
 	photos := map[string]string{}
 	if isFolder(root, images) {
 		var err error
-		if photos, err = c.photosBelow(root, images); err != nil {
+		if photos, err = c.photosBelow(ctx, root, images); err != nil {
 			return nil, err
 		}
 	}

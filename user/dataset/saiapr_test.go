@@ -12,13 +12,14 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/untrusted"
 )
 
 // details lists warnings whole: "missing-file a.jpg: line 3".
 func details(ws []Warning) []string {
 	var out []string
 	for _, w := range ws {
-		out = append(out, strings.TrimSuffix(fmt.Sprintf("%s %s: %s", w.Kind, w.Name, w.Detail), ": "))
+		out = append(out, strings.TrimSuffix(fmt.Sprintf("%s %s: %s", w.Kind, untrusted.Text(w.Name), w.Detail), ": "))
 	}
 	return out
 }
@@ -62,7 +63,7 @@ var saiaprItems = []string{"saiapr_tc-12/00/images/112.jpg: floor-tennis-court;m
 
 func TestOpenSAIAPR(t *testing.T) {
 	for _, place := range []string{"", "benchmark/", "saiaprtc12ok/", "saiaprtc12ok/benchmark/", "iaprtc12/saiaprtc12ok/benchmark/"} {
-		c, err := Open(folder(t, at(place, saiaprFiles(t))), Options{Strict: true})
+		c, err := Open(t.Context(), folder(t, at(place, saiaprFiles(t))), Options{Strict: true})
 		if err != nil {
 			t.Errorf("in %q: %v", place, err)
 			continue
@@ -121,7 +122,7 @@ func TestDamagedSAIAPR(t *testing.T) {
 				"unreadable-file saiapr_tc-12/01/images/1000.JPG: labels.txt line 1: the file is empty"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, err := Open(folder(t, tc.files), Options{})
+			c, err := Open(t.Context(), folder(t, tc.files), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +159,7 @@ func TestSAIAPRThatIsIncomplete(t *testing.T) {
 		{with(whole, "wlist.txt", "a\nb\n"), "wlist.txt names no label", "a number, a tab and a name"},
 		{with(whole, "wlist.txt", strings.Repeat("\n", maxWordList+1)), "wlist.txt has more than 1048576 bytes", "look whether it is the published file"},
 	} {
-		_, err := Open(folder(t, tc.files), Options{})
+		_, err := Open(t.Context(), folder(t, tc.files), Options{})
 		if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), tc.problem) || !strings.Contains(hint.Of(err), tc.advice) {
 			t.Errorf("want %q and %q in\n%v\n%s", tc.problem, tc.advice, err, hint.Of(err))
 		}
@@ -182,7 +183,7 @@ func TestSAIAPRStaysInside(t *testing.T) {
 			t.Skip("no symbolic links here: ", err)
 		}
 	}
-	c, err := Open(dir, Options{})
+	c, err := Open(t.Context(), dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +202,7 @@ func TestFormats(t *testing.T) {
 		SAIAPR:   with(saiaprFiles(t), "a.jpg", tagged),
 		Embedded: {"a.jpg": tagged, "Images/b.jpg": tagged, "Annotations/notes.txt": "x", "images/c.jpg": tagged, "benchmark/d.jpg": tagged, "01/labels.txt": "x"},
 	} {
-		c, err := Open(folder(t, files), Options{})
+		c, err := Open(t.Context(), folder(t, files), Options{})
 		if err != nil || c.Format != want {
 			t.Errorf("%s: read as %+v, %v", want, c, err)
 		}
@@ -224,7 +225,7 @@ func BenchmarkOpenSAIAPR(b *testing.B) {
 	}
 	dir := folder(b, files)
 	for b.Loop() {
-		if c, err := Open(dir, Options{Strict: true}); err != nil || len(c.Items) != folders*photos {
+		if c, err := Open(b.Context(), dir, Options{Strict: true}); err != nil || len(c.Items) != folders*photos {
 			b.Fatal(err)
 		}
 	}

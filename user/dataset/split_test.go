@@ -32,7 +32,7 @@ func TestSplit(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := folder(t, map[string]string{ManifestName: manifest, SplitName: tc.split, "a.jpg": "p", "b.jpg": "p", "c.jpg": "p", "d.jpg": "p"})
-			c, err := Open(dir, Options{})
+			c, err := Open(t.Context(), dir, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,10 +55,10 @@ func TestSplit(t *testing.T) {
 		})
 	}
 	strictDir := folder(t, map[string]string{ManifestName: manifest, SplitName: "path,split\na.jpg,x\n", "a.jpg": "p", "b.jpg": "p", "c.jpg": "p", "d.jpg": "p"})
-	if _, err := Open(strictDir, Options{Strict: true}); !errors.Is(err, cpar.ErrInput) {
+	if _, err := Open(t.Context(), strictDir, Options{Strict: true}); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("a damaged split passed strictly: %v", err)
 	}
-	c, err := Open(manifestFolder(t, manifest, "a.jpg"), Options{})
+	c, err := Open(t.Context(), manifestFolder(t, manifest, "a.jpg"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

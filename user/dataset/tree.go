@@ -1,48 +1,43 @@
 package dataset
 
 import (
-	"cmp"
-	"io/fs"
+	"context"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
-	"unicode/utf8"
-
-	"cpar/internal/untrusted"
-	"cpar/user/metadata"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"cpar/user/metadata"
+	"cpar/user/photos"
 )
 
-// otherImages are counted and reported, so that nobody wonders where they are: keywords
-// are read only from JPEG files.
-var otherImages = map[string]bool{
-	".png": true, ".gif": true, ".bmp": true, ".webp": true, ".tif": true, ".tiff": true,
-	".heic": true, ".heif": true, ".avif": true, ".dng": true, ".cr2": true, ".nef": true, ".arw": true,
-}
+// readTree fills Items from the keywords in and beside the photos of a folder tree: a
+// library of photos as programs leave it. What they put elsewhere, in databases of their
+// own, is not read; they all can be told to write it into files.
+func (c *Collection) readTree(ctx context.Context, _ *os.Root, _ string) error {
+	listing, err := photos.List(ctx, []string{c.Dir}, photos.Options{})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case listing == nil:
+		return inputError("check that the folder may be read", "listing it: %w", err)
+	}
+	c.leaveOut(listing.Skipped)
+	all := slices.DeleteFunc(listing.Photos, func(p photos.Photo) bool { return !c.nameable(c.name(p.Path)) })
 
-// readTree fills Items from the keywords inside the JPEG files of a folder tree. Names
-// that begin with a dot are not the owner's photos (thumbnails, "._" files of a Mac,
-// version control). Symbolic links are not followed, so the tree has no loops and no file
-// twice.
-func (c *Collection) readTree(root *os.Root, _ string) error {
-	names, err := c.listTree(root.FS())
-	if err != nil {
-		return err
-	}
-	type found struct {
-		keywords []string
-		warnings []Warning
-	}
-	results := make([]found, len(names))
-	var g errgroup.Group
+	results := make([]tagged, len(all))
+	var done atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(2, runtime.GOMAXPROCS(0)))
-	for i, name := range names {
+	for i, p := range all {
 		g.Go(func() error {
-			results[i].keywords, results[i].warnings = fileKeywords(root, name)
-			return nil
+			results[i] = c.readShot(p)
+			c.opts.Progress.Report("keywords", int(done.Add(1)), len(all))
+			return ctx.Err()
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -51,87 +46,90 @@ func (c *Collection) readTree(root *os.Root, _ string) error {
 	for i, r := range results {
 		c.Warnings = append(c.Warnings, r.warnings...)
 		if len(r.keywords) > 0 {
-			c.Items = append(c.Items, Item{Path: filepath.Join(c.Dir, filepath.FromSlash(names[i])), Name: names[i], Keywords: r.keywords})
+			c.Items = append(c.Items, Item{Path: all[i].Path, Name: c.name(all[i].Path), Keywords: r.keywords})
 		}
 	}
+	slices.SortFunc(c.Items, func(a, b Item) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }
 
-// listTree lists the JPEG files below the folder in lexical order.
-func (c *Collection) listTree(tree fs.FS) (names []string, err error) {
-	err = c.walk(tree, ".", func(name string, d fs.DirEntry) {
-		ext := strings.ToLower(path.Ext(name))
-		jpeg := ext == ".jpg" || ext == ".jpeg"
-		switch {
-		case otherImages[ext]:
-			c.warn(Ignored, name, "keywords are read from JPEG files only")
-		case !jpeg:
-		case !d.Type().IsRegular():
-			c.warn(Unreadable, name, "not a file")
-		case c.nameable(name):
-			names = append(names, name)
-		}
-	})
-	return names, err
-}
-
-// walk calls each for what lies below the folder top, in lexical order, without folders,
-// links and names that begin with a dot. It fails if top cannot be listed.
-func (c *Collection) walk(tree fs.FS, top string, each func(name string, d fs.DirEntry)) error {
-	return fs.WalkDir(tree, top, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			if name == top {
-				return inputError("check that the folder may be read", "listing %s: %w", cmp.Or(strings.TrimPrefix(top, "."), "it"), cause(err))
-			}
-			c.warn(Unreadable, name, "%v", cause(err))
-			if d != nil && d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		switch {
-		case name == top:
-		case strings.HasPrefix(d.Name(), "."):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-		case d.IsDir():
-		case d.Type()&fs.ModeSymlink != 0:
-			c.warn(Ignored, name, "a symbolic link")
+// leaveOut sorts what is no photo that is read: of what a person would call a photo, and of
+// what may hide some, there is a warning.
+func (c *Collection) leaveOut(skipped []photos.Skipped) {
+	for _, s := range skipped {
+		s.Path = c.name(s.Path)
+		switch s.Reason {
+		case photos.Unreadable:
+			c.warn(Unreadable, s.Path, "%s", s.Detail)
+		case photos.OtherKind:
+			c.warn(Ignored, s.Path, "a kind of photo that is not read")
+		case photos.Link:
+			c.warn(Ignored, s.Path, "a link to a folder")
 		default:
-			each(name, d)
+			c.Skipped = append(c.Skipped, s)
 		}
-		return nil
-	})
-}
-
-// nameable warns about a file whose name cannot be that of an item.
-func (c *Collection) nameable(name string) bool {
-	_, forbidden := firstForbidden(name)
-	switch {
-	case !utf8.ValidString(name):
-		c.warn(Encoding, name, "the file name")
-	case forbidden:
-		c.warn(Malformed, name, "the file name contains a control character")
-	default:
-		return true
 	}
-	return false
 }
 
-// fileKeywords reads the keywords of one JPEG and of its sidecars. If damage leaves
-// keywords readable, it returns a warning and keeps the image.
-func fileKeywords(root *os.Root, name string) ([]string, []Warning) {
-	words, problems, err := metadata.ReadFile(filepath.Join(root.Name(), filepath.FromSlash(name)))
+// name is the name of a file in the collection.
+func (c *Collection) name(file string) string {
+	rel, err := filepath.Rel(c.Dir, file)
 	if err != nil {
-		return nil, []Warning{*newWarning(Unreadable, name, "%v", cause(err))}
+		return filepath.ToSlash(file) // never: both are absolute, on one disk
 	}
-	keywords, warnings := cleanKeywords(words.Human, name, "")
-	for _, p := range problems {
-		warnings = append(warnings, *newWarning(Unreadable, name, "its metadata is damaged: %s", untrusted.Text(p.Detail)))
+	return filepath.ToSlash(rel)
+}
+
+// tagged is what the files of a shot say.
+type tagged struct {
+	keywords []string
+	warnings []Warning
+}
+
+// readShot reads the keywords of a shot, in all its files and beside them. If damage
+// leaves keywords readable, there is a warning, and the photo is kept. What machines said
+// is left out: whoever learns from his own answers soon believes them.
+func (c *Collection) readShot(p photos.Photo) (t tagged) {
+	name := c.name(p.Path)
+	var human, people []string
+	machine := map[string]bool{}
+	suggested, damaged := false, false
+	for _, file := range append([]string{p.Path}, p.Also...) {
+		words, problems, err := metadata.ReadFile(file)
+		if err != nil {
+			t.warnings = append(t.warnings, *newWarning(Unreadable, c.name(file), "%v", cause(err)))
+			damaged = true
+		}
+		for _, p := range problems {
+			t.warnings = append(t.warnings, *newWarning(Unreadable, c.name(p.Path), "its metadata is damaged: %s", p.Detail))
+			damaged = true
+		}
+		human, people = append(human, words.Human...), append(people, words.People...)
+		suggested = suggested || len(words.Machine) > 0
+		if c.opts.Machine != nil {
+			for _, w := range c.opts.Machine(file) {
+				machine[metadata.Fold(w)] = true
+			}
+		}
 	}
-	if len(problems) == 0 && len(keywords) == 0 {
-		warnings = append(warnings, *newWarning(NoKeywords, name, ""))
+	if c.opts.IncludePeople {
+		human = append(human, people...)
 	}
-	return keywords, warnings
+	before := len(human)
+	human = slices.DeleteFunc(human, func(w string) bool { return machine[metadata.Fold(w)] })
+	suggested = suggested || len(human) < before
+
+	var warnings []Warning
+	t.keywords, warnings = cleanKeywords(human, name, "")
+	t.warnings = append(t.warnings, warnings...)
+	switch {
+	case len(t.keywords) > 0 || damaged:
+	case suggested:
+		t.warnings = append(t.warnings, *newWarning(NoKeywords, name, "only suggestions that nobody has accepted"))
+	case len(people) > 0:
+		t.warnings = append(t.warnings, *newWarning(NoKeywords, name, "only names of people, which are left out"))
+	default:
+		t.warnings = append(t.warnings, *newWarning(NoKeywords, name, ""))
+	}
+	return t
 }

@@ -20,33 +20,42 @@ const (
 	NoKeywords Kind = "no-keywords"        // skipped: nothing to learn from it
 	BadKeyword Kind = "bad-keyword"        // the keyword is dropped, the image kept
 	TooMany    Kind = "too-many-keywords"  // the first MaxKeywords are kept
+	Spelling   Kind = "spellings"          // one word written in several ways; nothing was skipped
 	Unreadable Kind = "unreadable-file"    // skipped
 	Ignored    Kind = "ignored-file"       // an image or link this importer does not read
 	SplitGap   Kind = "split-mismatch"     // split.csv and the collection disagree
 	Note       Kind = "note"               // how the whole was read; nothing was skipped
 )
 
-// kinds has the order of the summary and the words for one and for several.
+// kinds has the order of the summary and the words for one and for several. Where a name
+// says nothing without its detail, that is quoted, too.
 var kinds = []struct {
 	kind      Kind
 	one, many string
+	detailed  bool
 }{
-	{Missing, "file missing", "files missing"},
-	{Outside, "path outside the collection refused", "paths outside the collection refused"},
-	{Malformed, "malformed row skipped", "malformed rows skipped"},
-	{Encoding, "row or name not in UTF-8 skipped", "rows or names not in UTF-8 skipped"},
-	{Duplicate, "duplicate path, the first kept", "duplicate paths, the first of each kept"},
-	{Unreadable, "file unreadable", "files unreadable"},
-	{Ignored, "file or link ignored", "files or links ignored"},
-	{NoKeywords, "image without keywords", "images without keywords"},
-	{BadKeyword, "unusable keyword dropped", "unusable keywords dropped"},
-	{TooMany, "image with too many keywords", "images with too many keywords"},
-	{SplitGap, "name on which " + SplitName + " and the collection disagree", "names on which " + SplitName + " and the collection disagree"},
-	{Note, "note", "notes"},
+	{Missing, "file missing", "files missing", false},
+	{Outside, "path outside the collection refused", "paths outside the collection refused", false},
+	{Malformed, "malformed row skipped", "malformed rows skipped", true},
+	{Encoding, "row or name not in UTF-8 skipped", "rows or names not in UTF-8 skipped", false},
+	{Duplicate, "duplicate path, the first kept", "duplicate paths, the first of each kept", false},
+	{Unreadable, "file unreadable", "files unreadable", true},
+	{Ignored, "file or link ignored", "files or links ignored", true},
+	{NoKeywords, "image without keywords", "images without keywords", false},
+	{BadKeyword, "unusable keyword dropped", "unusable keywords dropped", true},
+	{TooMany, fmt.Sprintf("image with more than %d keywords, of which the first %[1]d count", MaxKeywords),
+		fmt.Sprintf("images with more than %d keywords, of which the first %[1]d count", MaxKeywords), false},
+	{Spelling, "word written in several ways, taken as one", "words written in several ways, each taken as one", true},
+	{SplitGap, "name on which " + SplitName + " and the collection disagree", "names on which " + SplitName + " and the collection disagree", false},
+	{Note, "note", "notes", true},
 }
 
-// Warning reports one thing that was skipped or changed. Name and Detail are safe to
-// print: valid UTF-8 without control characters.
+// harmless says of a warning that nothing was skipped or lost.
+func (k Kind) harmless() bool { return k == Note || k == Spelling }
+
+// Warning reports one thing that was skipped or changed. Name is as the disk or a table
+// spells it, so that a program finds the file by it; String and Summary make it safe to print. Detail
+// is safe to print: valid UTF-8 without control characters.
 type Warning struct {
 	Kind   Kind   `json:"kind"`
 	Name   string `json:"name"`
@@ -55,43 +64,51 @@ type Warning struct {
 
 func (w Warning) String() string {
 	if w.Detail == "" {
-		return fmt.Sprintf("%s: %s", w.Kind, w.Name)
+		return fmt.Sprintf("%s: %s", w.Kind, untrusted.Text(w.Name))
 	}
-	return fmt.Sprintf("%s: %s: %s", w.Kind, w.Name, w.Detail)
+	return fmt.Sprintf("%s: %s: %s", w.Kind, untrusted.Text(w.Name), w.Detail)
 }
 
 func newWarning(kind Kind, name, format string, args ...any) *Warning {
-	return &Warning{Kind: kind, Name: untrusted.Text(name), Detail: untrusted.Text(fmt.Sprintf(format, args...))}
+	w := &Warning{Kind: kind, Name: name}
+	if detail := fmt.Sprintf(format, args...); detail != "" {
+		w.Detail = untrusted.Text(detail)
+	}
+	return w
 }
 
 // Summary groups and counts warnings, one line per kind in a fixed order: "3 files
-// missing: a.jpg, b.jpg, c.jpg". It names the first five of each kind, and quotes notes,
-// of which the name says nothing.
+// missing: a.jpg, b.jpg, c.jpg". It names the first five of each kind. It is safe to print.
 func Summary(warnings []Warning) string {
 	const named = 5
-	names := map[Kind][]string{}
-	count := map[Kind]int{}
+	by := map[Kind][]Warning{}
 	for _, w := range warnings {
-		count[w.Kind]++
-		if len(names[w.Kind]) < named {
-			name := w.Name
-			if w.Kind == Note {
-				name += ": " + w.Detail
-			}
-			names[w.Kind] = append(names[w.Kind], name)
-		}
+		by[w.Kind] = append(by[w.Kind], w)
 	}
 	var lines []string
 	for _, k := range kinds {
-		n := count[k.kind]
+		all := by[k.kind]
+		n := len(all)
 		if n == 0 {
 			continue
+		}
+		var names []string
+		for _, w := range all[:min(n, named)] {
+			name := untrusted.Text(w.Name)
+			switch {
+			case !k.detailed || w.Detail == "":
+			case k.kind == Note:
+				name += ": " + w.Detail
+			default:
+				name += " (" + w.Detail + ")"
+			}
+			names = append(names, name)
 		}
 		words := k.many
 		if n == 1 {
 			words = k.one
 		}
-		line := fmt.Sprintf("%d %s: %s", n, words, strings.Join(names[k.kind], ", "))
+		line := fmt.Sprintf("%d %s: %s", n, words, strings.Join(names, ", "))
 		if n > named {
 			line += fmt.Sprintf(" and %d more", n-named)
 		}

@@ -67,7 +67,7 @@ func (s *session) divide(ctx context.Context) (train, test []dataset.Item, err e
 		return s.paint(ctx)
 	}
 	s.result.Collection = filepath.Base(s.Data)
-	c, err := dataset.Open(s.Data, dataset.Options{})
+	c, err := dataset.Open(ctx, s.Data, dataset.Options{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -36,7 +36,7 @@ func (s *session) paint(ctx context.Context) (train, test []dataset.Item, err er
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := dataset.Open(folder, dataset.Options{Strict: true})
+	c, err := dataset.Open(ctx, folder, dataset.Options{Strict: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -25,7 +25,7 @@ func TestWriteScenes(t *testing.T) {
 	if told.Load() != n*(n+1)/2 {
 		t.Errorf("told of %d in all", told.Load())
 	}
-	c, err := dataset.Open(dir, dataset.Options{Strict: true})
+	c, err := dataset.Open(t.Context(), dir, dataset.Options{Strict: true})
 	if err != nil {
 		t.Fatal(err)
 	}
