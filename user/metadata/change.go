@@ -164,12 +164,7 @@ func (t *target) change(all source, c Change) (added []string) {
 	accepted := newWordSet(all.accepted...)
 	rejected := newWordSet(w.Rejected...)
 	machine := newWordSet(w.Machine...)
-	here := newWordSet(own.machine...)
-	for _, p := range own.paths {
-		if p.below(autoRoots) {
-			here.add(p.rest)
-		}
-	}
+	here := newWordSet(append(own.machine, own.marked().list...)...)
 	copies := all.copies()
 
 	take := func(word string) { // a person wants it
@@ -246,12 +241,12 @@ func (t *target) removeFlat(match func(string) bool) {
 func (t *target) retract(run string, words []string) {
 	own := t.read()
 	given := newWordSet(own.given...)
-	kept := newWordSet(own.accepted...)
+	kept, marked := newWordSet(own.accepted...), own.marked()
 	for _, h := range hierarchies[:2] {
 		for _, v := range t.xmp.list(h.property) {
 			p := newPath(v, h.sep)
 			ours := len(p.parts) == 1 && given.has(p.parts[0]) || slices.Contains(own.copied, h.String()+" "+v)
-			if len(p.parts) > 0 && !p.below(autoRoots) && !ours {
+			if len(p.parts) > 0 && !p.below(autoRoots) && !ours && p.placed(marked) {
 				kept.add(p.leaf())
 			}
 		}
@@ -265,7 +260,7 @@ func (t *target) retract(run string, words []string) {
 	t.unmark(gone.has)
 	t.removeFlat(gone.has)
 	for _, h := range hierarchies[:2] {
-		t.remove(h.property, atRoot(h.sep, false, func(v string) bool { return gone.has(v) && given.has(v) }))
+		t.remove(h.property, atRoot(h.sep, false, gone.has))
 	}
 	t.remove(ownGiven, gone.has)
 	if own.run == run {

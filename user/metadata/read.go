@@ -19,6 +19,17 @@ type blocks struct {
 	iim, xmp [][]byte
 	xp       []string // XPKeywords of EXIF
 	problems []error
+	left     int64 // how many bytes blocks that are named by their place may still take
+	packed   int64 // how many compressed ones have taken
+}
+
+// spend refuses blocks that lie over each other: a small file could name the same bytes
+// again and again.
+func (b *blocks) spend(n int64) error {
+	if b.left -= n; b.left < 0 {
+		return errors.New("it lies where others lie")
+	}
+	return nil
 }
 
 func (b *blocks) problem(where string, err error) {
@@ -87,7 +98,11 @@ var readers = []struct {
 }{
 	{func(h []byte) bool { return bytes.HasPrefix(h, []byte{0xff, soi}) },
 		func(b *blocks, r io.ReaderAt, size int64) { b.readJPEG(io.NewSectionReader(r, 0, size)) }},
+	{func(h []byte) bool { return bytes.HasPrefix(h, []byte(pngSignature)) }, (*blocks).readPNG},
+	{isWebP, (*blocks).readWebP},
 	{isTIFF, (*blocks).readTIFF},
+	{isHEIF, (*blocks).readHEIF},
+	{func(h []byte) bool { return bytes.HasPrefix(h, []byte(signatureRAF)) }, (*blocks).readRAF},
 }
 
 // ReadFile reads the keywords of a photo, from inside the file and from its sidecars.
@@ -169,7 +184,7 @@ func readBlocks(r io.ReaderAt, size int64, name string) (source, []error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return source{}, []error{readError(err)}
 	}
-	var b blocks
+	b := blocks{left: size}
 	for _, kind := range readers {
 		if kind.is(head[:n]) {
 			kind.read(&b, r, size)

@@ -68,7 +68,7 @@ func (b *blocks) readDirectory(r io.ReaderAt, size int64) error {
 		default:
 			continue
 		}
-		value, err := tiffValue(r, size, order, e)
+		value, err := b.tiffValue(r, size, order, e)
 		if err != nil {
 			b.problem("EXIF", fmt.Errorf("tag %d: %w", tag, err))
 			continue
@@ -91,7 +91,7 @@ func (b *blocks) readDirectory(r io.ReaderAt, size int64) error {
 }
 
 // tiffValue reads the value of an entry: beside it if it fits into four bytes.
-func tiffValue(r io.ReaderAt, size int64, order binary.ByteOrder, entry []byte) ([]byte, error) {
+func (b *blocks) tiffValue(r io.ReaderAt, size int64, order binary.ByteOrder, entry []byte) ([]byte, error) {
 	kind := order.Uint16(entry[2:])
 	if int(kind) >= len(typeSizes) || typeSizes[kind] == 0 {
 		return nil, errors.New("its type is unknown")
@@ -103,6 +103,9 @@ func tiffValue(r io.ReaderAt, size int64, order binary.ByteOrder, entry []byte) 
 	at := int64(order.Uint32(entry[8:]))
 	if n > maxXMP || at+int64(n) > size {
 		return nil, errTruncated
+	}
+	if err := b.spend(int64(n)); err != nil {
+		return nil, err
 	}
 	value := make([]byte, n)
 	if _, err := r.ReadAt(value, at); err != nil {

@@ -55,6 +55,12 @@ func (p path) below(roots map[string]bool) bool {
 	return len(p.parts) > 1 && roots[Fold(p.parts[0])]
 }
 
+// placed says whether a person put a word there. darktable makes a keyword at the top of
+// each flat one, so that such a place says nothing beside one below auto.
+func (p path) placed(marked *wordSet) bool {
+	return len(p.parts) > 1 || !marked.has(p.leaf())
+}
+
 func (p path) leaf() string { return p.parts[len(p.parts)-1] }
 
 var autoRoots = map[string]bool{autoRoot: true}
@@ -114,6 +120,17 @@ func (s *wordSet) add(word string) bool {
 
 func (s *wordSet) has(word string) bool { return s.seen[Fold(word)] }
 
+// marked are the words below auto.
+func (s *source) marked() *wordSet {
+	words := newWordSet()
+	for _, p := range s.paths {
+		if p.below(autoRoots) {
+			words.add(p.rest)
+		}
+	}
+	return words
+}
+
 // words sorts what was found by who said it.
 func (s *source) words() Words {
 	var (
@@ -124,6 +141,7 @@ func (s *source) words() Words {
 		standing = newWordSet(s.flat...)
 		inner    = newWordSet() // parts of hierarchies that are nobody's keywords
 		outer    = newWordSet() // parts of the others
+		marked   = s.marked()
 	)
 	for _, p := range s.paths {
 		switch {
@@ -139,7 +157,9 @@ func (s *source) words() Words {
 			people.add(p.leaf())
 			outer.add(p.parts[0])
 		default:
-			leaves.add(p.leaf())
+			if p.placed(marked) {
+				leaves.add(p.leaf())
+			}
 			standing.add(p.leaf())
 			for _, part := range p.parts {
 				outer.add(part)
