@@ -218,6 +218,9 @@ func (t *target) change(all source, c Change) (added []string) {
 		t.xmp.append(ownWords, word)
 		t.xmp.setText(ownRun, c.Run)
 	}
+	if t.changed && len(t.xmp.list(ownWords)) == 0 {
+		t.xmp.setText(ownRun, "")
+	}
 	return added
 }
 

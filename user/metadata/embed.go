@@ -301,7 +301,7 @@ func split(stream []byte) [][]byte {
 // xmpPayload is the packet as a segment holds it. Padding is given up before the packet is
 // too long.
 func xmpPayload(p *packet) ([]byte, error) {
-	const room = maxPayload - len(signatureXMP)
+	const room = 65502 // by XMP part 3, 1.1.3.1
 	data, err := p.bytes()
 	if err != nil {
 		return nil, err
