@@ -204,7 +204,7 @@ func (s *Session) pcaTable() (*vectorTable, error) {
 			*part.to = append(*part.to, single(v.L1))
 		}
 	}
-	basis, err := pca.Fit(records, pcaDims, 1)
+	basis, err := pca.Fit(context.Background(), records, pcaDims, 1)
 	if err != nil {
 		return nil, fmt.Errorf("comparing with FLANN: %w", err)
 	}

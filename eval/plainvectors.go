@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -102,7 +103,7 @@ func plainVectors(c *Corpus, factor int) (train, test []unrounded, err error) {
 			}
 			continue
 		}
-		basis, err := pca.Fit(rows(c.Train), feature.HaarDim/factor, 1)
+		basis, err := pca.Fit(context.Background(), rows(c.Train), feature.HaarDim/factor, 1)
 		if err != nil {
 			return nil, nil, fmt.Errorf("fitting PCA-%d: %w", factor, err)
 		}

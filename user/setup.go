@@ -124,7 +124,7 @@ func fit(ctx context.Context, images []Image, opt Options) (*profile.Fitted, err
 		return nil, err
 	}
 	if len(fit.Samples) > 0 {
-		fit.Validation, err = rank.CrossValidate(fit.Samples, Keywords(images), opt.Profile.Ranker(opt.Ranker), CalibrateKeep)
+		fit.Validation, err = rank.CrossValidate(ctx, fit.Samples, Keywords(images), opt.Profile.Ranker(opt.Ranker), CalibrateKeep)
 		fit.Samples = nil // have served, and are large
 	}
 	return fit, err
@@ -163,9 +163,9 @@ func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Rank
 	if err != nil {
 		return nil, err
 	}
-	ranker, _, err := rank.Calibrate(samples, c.Keywords, CalibrateKeep, 0)
+	ranker, _, err := rank.Calibrate(ctx, samples, c.Keywords, CalibrateKeep, 0)
 	if err == nil && rank.Folds(samples) > 1 {
-		b.Validation, err = rank.CrossValidate(samples, c.Keywords, rank.KindCalibrated, CalibrateKeep)
+		b.Validation, err = rank.CrossValidate(ctx, samples, c.Keywords, rank.KindCalibrated, CalibrateKeep)
 	}
 	return ranker, err
 }

@@ -1,18 +1,24 @@
 // Package parallel spreads computation over all cores.
 //
-//	n pieces ─▶ Each, For: piece by piece     Ranges: one run of pieces per worker
+//	n pieces ─▶ Each, For: piece by piece     Until: the same, while nobody interrupts
+//	            Ranges: one run of pieces per worker
 //
 // Which core does what must not affect the result. Package cloud/workers does the same
 // for searches, which can fail.
 package parallel
 
 import (
+	"context"
 	"runtime"
 	"sync"
 )
 
 // Each calls task(0) to task(n-1) on all cores; each core calls worker once for its task.
-func Each(n int, worker func() (task func(int))) {
+func Each(n int, worker func() (task func(int))) { _ = Until(context.Background(), n, worker) }
+
+// Until is Each, but begins no task when ctx has ended, and returns its error then: what
+// the other tasks did is half a result.
+func Until(ctx context.Context, n int, worker func() (task func(int))) error {
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range min(n, runtime.GOMAXPROCS(0)) {
@@ -24,10 +30,14 @@ func Each(n int, worker func() (task func(int))) {
 		})
 	}
 	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
 		next <- i
 	}
 	close(next)
 	workers.Wait()
+	return ctx.Err()
 }
 
 // For calls task(0) to task(n-1) on all cores.

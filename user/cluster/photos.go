@@ -50,7 +50,7 @@ func Photos(ctx context.Context, z [][]int16, histograms [][]float64, unit float
 	}
 	step := (len(z) + basisRows - 1) / basisRows
 	sample := layout.rows(0, len(z), step)
-	basis, err := pca.Fit(sample, min(components, len(sample[0])), 1)
+	basis, err := pca.Fit(ctx, sample, min(components, len(sample[0])), 1)
 	if err != nil {
 		return nil, fmt.Errorf("clustering photos: %w", err)
 	}

@@ -96,7 +96,7 @@ func (s Space) check(rows [][]float32, keywords [][]string) ([]int, error) {
 // pairs of blocks and landmarks, with the middle ridge and the most dimensions, then all
 // pairs of ridge and dimensions for the best of these. Principal components and
 // landmarks, which do not use keywords, come from all photos that the choice is made on.
-// The result depends only on the arguments. Choose stops between two trials when ctx
+// The result depends only on the arguments. Choose stops within a trial when ctx
 // ends. Errors wrap cpar.ErrInput.
 func Choose(ctx context.Context, rows [][]float32, keywords [][]string, space Space) (*Choice, error) {
 	c, err := choose(ctx, rows, keywords, space.filled(len(rows)))
@@ -125,15 +125,18 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Sp
 		total: len(blocks) + 2*len(space.Skips)*len(space.Landmarks) + len(space.Ridges)*len(space.Dims) - 1}
 	base := space.Base
 	base.Skip = nil
-	r, err := reduce(rows, blocks, base, &steps)
+	r, err := reduce(ctx, rows, blocks, base, &steps)
 	if err != nil {
 		return nil, err
 	}
 	best := &Choice{}
 	var v, bestV *validation
 	try := func(o Options, directions []blas64.General) error {
-		samples := v.samples(directions, o.Dim)
-		ranker, quality, err := rank.Calibrate(samples, all, space.Keep, space.Neighbours)
+		samples, err := v.samples(ctx, directions, o.Dim)
+		if err != nil {
+			return err
+		}
+		ranker, quality, err := rank.Calibrate(ctx, samples, all, space.Keep, space.Neighbours)
 		if err != nil {
 			return err
 		}
@@ -149,11 +152,13 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Sp
 	for _, base.Skip = range space.Skips {
 		for _, base.Landmarks = range space.Landmarks {
 			base.Ridge, base.Dim = middle, most
-			f, err := r.fitting(y, base)
+			f, err := r.fitting(ctx, y, base)
 			if err != nil {
 				return nil, err
 			}
-			v = f.validation(keywords, space)
+			if v, err = f.validation(ctx, keywords, space); err != nil {
+				return nil, err
+			}
 			steps.step()
 			directions, err := v.directions(ctx, middle, most)
 			if err == nil {
@@ -199,7 +204,7 @@ type validation struct {
 	restRow [][]int
 }
 
-func (f *fitting) validation(words [][]string, space Space) *validation {
+func (f *fitting) validation(ctx context.Context, words [][]string, space Space) (*validation, error) {
 	v := &validation{f: f, words: words, held: make([][]int, space.Folds)}
 	for i, p := range rand.New(rand.NewPCG(space.Base.Seed, 0x666f6c64)).Perm(f.x.Rows) { // "fold"
 		v.held[i%space.Folds] = append(v.held[i%space.Folds], p)
@@ -207,7 +212,10 @@ func (f *fitting) validation(words [][]string, space Space) *validation {
 	var whole *moments
 	var parts []*moments
 	for _, held := range v.held {
-		m := f.moments(held)
+		m, err := f.moments(ctx, held)
+		if err != nil {
+			return nil, err
+		}
 		if whole == nil {
 			whole = m.zero()
 		}
@@ -228,7 +236,7 @@ func (f *fitting) validation(words [][]string, space Space) *validation {
 		slices.Sort(others)
 		v.restRow = append(v.restRow, others)
 	}
-	return v
+	return v, nil
 }
 
 // directions returns the directions for every fold. A fold has none if the photos outside
@@ -258,7 +266,7 @@ func (v *validation) directions(ctx context.Context, ridge float64, dim int) ([]
 // fold is measured in two halves: with five folds each is a tenth of the photos, as large
 // as the usual test set. What a mean over words rewards depends on the number of test
 // photos.
-func (v *validation) samples(directions []blas64.General, dim int) []rank.Sample {
+func (v *validation) samples(ctx context.Context, directions []blas64.General, dim int) ([]rank.Sample, error) {
 	var samples []rank.Sample
 	group := 0
 	for fold, w := range directions {
@@ -282,11 +290,14 @@ func (v *validation) samples(directions []blas64.General, dim int) []rank.Sample
 		records := rowsOf(all, v.restRow[fold])
 		half := (len(v.held[fold]) + 1) / 2
 		for asked := range slices.Chunk(v.held[fold], half) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			samples = append(samples, v.neighbours(all, records, asked, fold, group)...)
 			group++
 		}
 	}
-	return samples
+	return samples, nil
 }
 
 // neighbours finds the neighbours of some photos of a fold among the records, the photos

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -22,7 +23,7 @@ type moments struct {
 }
 
 // moments returns the moments of the rows in use; all rows if nil.
-func (f *fitting) moments(use []int) *moments {
+func (f *fitting) moments(ctx context.Context, use []int) (*moments, error) {
 	x, of := f.x, f.y.of
 	if use != nil {
 		x, of = rowsOf(x, use), make([][]int, len(use))
@@ -30,9 +31,16 @@ func (f *fitting) moments(use []int) *moments {
 			of[k] = f.y.of[i]
 		}
 	}
+	xx, err := squares(ctx, x)
+	if err != nil {
+		return nil, err
+	}
 	m := &moments{n: float64(x.Rows), sx: make([]float64, x.Cols), sy: make([]float64, f.y.words),
-		xx: product(blas.Trans, x, x), yx: matrix(f.y.words, x.Cols), yy: matrix(f.y.words, f.y.words)}
+		xx: xx, yx: matrix(f.y.words, x.Cols), yy: matrix(f.y.words, f.y.words)}
 	for i, words := range of {
+		if i%256 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		row := blas64.Vector{N: x.Cols, Inc: 1, Data: x.Data[i*x.Stride : i*x.Stride+x.Cols]}
 		blas64.Axpy(1, row, blas64.Vector{N: x.Cols, Inc: 1, Data: m.sx})
 		for _, w := range words {
@@ -43,7 +51,21 @@ func (f *fitting) moments(use []int) *moments {
 			}
 		}
 	}
-	return m
+	return m, nil
+}
+
+// squares returns xᵀx, a few of its rows at a time, each as product would have it.
+func squares(ctx context.Context, x blas64.General) (blas64.General, error) {
+	const some = 128 // a multiple of what Gemm works on at once
+	out := matrix(x.Cols, x.Cols)
+	for from := 0; from < x.Cols; from += some {
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		n := min(some, x.Cols-from)
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, columns(x, from, n), x, 0, slice(out, from, from+n))
+	}
+	return out, nil
 }
 
 func rowsOf(m blas64.General, use []int) blas64.General {

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -28,15 +29,15 @@ const (
 // Fit fits a projection to n rows and the keywords of each; repeated words count once.
 // The result depends only on the arguments, not on the number of cores; another processor
 // architecture may round differently. Errors wrap cpar.ErrInput.
-func Fit(rows [][]float32, keywords [][]string, opt Options) (*Projection, error) {
-	p, err := fit(rows, keywords, opt)
+func Fit(ctx context.Context, rows [][]float32, keywords [][]string, opt Options) (*Projection, error) {
+	p, err := fit(ctx, rows, keywords, opt)
 	if err != nil {
 		return nil, fmt.Errorf("learning a projection: %w", err)
 	}
 	return p, nil
 }
 
-func fit(rows [][]float32, keywords [][]string, opt Options) (*Projection, error) {
+func fit(ctx context.Context, rows [][]float32, keywords [][]string, opt Options) (*Projection, error) {
 	blocks, err := opt.check(rows, keywords)
 	if err != nil {
 		return nil, err
@@ -46,16 +47,20 @@ func fit(rows [][]float32, keywords [][]string, opt Options) (*Projection, error
 		return nil, err
 	}
 	steps := progress{tell: opt.Progress, total: len(blocks) + 2}
-	r, err := reduce(rows, blocks, opt, &steps)
+	r, err := reduce(ctx, rows, blocks, opt, &steps)
 	if err != nil {
 		return nil, err
 	}
-	f, err := r.fitting(y, opt)
+	f, err := r.fitting(ctx, y, opt)
 	if err != nil {
 		return nil, err
 	}
 	steps.step()
-	w, err := correlate(f.moments(nil), opt.Ridge, opt.Dim)
+	m, err := f.moments(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	w, err := correlate(m, opt.Ridge, opt.Dim)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +177,7 @@ type reduction struct {
 }
 
 // reduce fits the blocks that opt does not skip.
-func reduce(rows [][]float32, blocks []int, opt Options, steps *progress) (*reduction, error) {
+func reduce(ctx context.Context, rows [][]float32, blocks []int, opt Options, steps *progress) (*reduction, error) {
 	r := &reduction{n: len(rows)}
 	at := 0
 	for k, length := range blocks {
@@ -181,7 +186,7 @@ func reduce(rows [][]float32, blocks []int, opt Options, steps *progress) (*redu
 			part := make([][]float32, len(rows))
 			parallel.For(len(rows), func(i int) { part[i] = signedRoot(rows[i][at : at+length]) })
 			var err error
-			if b, z, err = reduceBlock(part, min(cmp.Or(opt.Components, defaultComponents), length), opt.Seed); err != nil {
+			if b, z, err = reduceBlock(ctx, part, min(cmp.Or(opt.Components, defaultComponents), length), opt.Seed); err != nil {
 				return nil, fmt.Errorf("block %d: %w", k, err)
 			}
 		}
@@ -192,7 +197,7 @@ func reduce(rows [][]float32, blocks []int, opt Options, steps *progress) (*redu
 	return r, nil
 }
 
-func reduceBlock(part [][]float32, components int, seed uint64) (block, blas64.General, error) {
+func reduceBlock(ctx context.Context, part [][]float32, components int, seed uint64) (block, blas64.General, error) {
 	b := block{length: len(part[0])}
 	some := part
 	if len(part) > mostReduced {
@@ -201,7 +206,7 @@ func reduceBlock(part [][]float32, components int, seed uint64) (block, blas64.G
 			some = append(some, part[i])
 		}
 	}
-	basis, err := pca.Fit(some, components, seed)
+	basis, err := pca.Fit(ctx, some, components, seed)
 	if err != nil {
 		return b, blas64.General{}, err
 	}
@@ -264,7 +269,7 @@ type fitting struct {
 }
 
 // fitting selects the blocks that opt does not skip.
-func (r *reduction) fitting(y labels, opt Options) (*fitting, error) {
+func (r *reduction) fitting(ctx context.Context, y labels, opt Options) (*fitting, error) {
 	f := &fitting{y: y}
 	var parts []blas64.General
 	width := 0
@@ -288,7 +293,7 @@ func (r *reduction) fitting(y labels, opt Options) (*fitting, error) {
 		}
 	}
 	if m := min(opt.Landmarks, r.n/2); m > 1 {
-		if err := f.lift(m, opt.Seed); err != nil {
+		if err := f.lift(ctx, m, opt.Seed); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -20,7 +21,7 @@ const jitter = 1e-6
 
 // lift replaces x by coordinates whose inner products are the similarities, as far as m
 // landmarks determine them.
-func (f *fitting) lift(m int, seed uint64) error {
+func (f *fitting) lift(ctx context.Context, m int, seed uint64) error {
 	picked := rand.New(rand.NewPCG(seed, 0x6c6561726e)).Perm(f.x.Rows)[:m] // "learn"
 	landmarks := round16(rowsOf(f.x, picked))
 	l := landmarks.dense() // as Apply will use them
@@ -40,12 +41,15 @@ func (f *fitting) lift(m int, seed uint64) error {
 	// A few photos at a time, as many as fit in a core's cache.
 	const batch = 256
 	x := matrix(f.x.Rows, m)
-	parallel.For((x.Rows+batch-1)/batch, func(b int) {
+	some := func(b int) {
 		from, to := b*batch, min((b+1)*batch, x.Rows)
 		part := slice(x, from, to)
 		copy(part.Data, f.kernel(slice(f.x, from, to), l).Data)
 		blas64.Trsm(blas.Right, blas.Trans, 1, f.factor, part)
-	})
+	}
+	if err := parallel.Until(ctx, (x.Rows+batch-1)/batch, func() func(int) { return some }); err != nil {
+		return err
+	}
 	f.x = x
 	return nil
 }

@@ -44,7 +44,7 @@ var both = []int{6, 10}
 
 func mustFit(t testing.TB, rows [][]float32, keywords [][]string, opt Options) *Projection {
 	t.Helper()
-	p, err := Fit(rows, keywords, opt)
+	p, err := Fit(t.Context(), rows, keywords, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,11 +62,11 @@ func prepare(t testing.TB, rows [][]float32, keywords [][]string, opt Options) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := reduce(rows, blocks, opt, new(progress))
+	r, err := reduce(t.Context(), rows, blocks, opt, new(progress))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := r.fitting(y, opt)
+	f, err := r.fitting(t.Context(), y, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,13 +267,13 @@ func TestSameWhateverTheCores(t *testing.T) {
 func TestMomentsOfTheRest(t *testing.T) {
 	rows, keywords := collection(40, 1, 5)
 	f := prepare(t, rows, keywords, Options{Dim: 2, Ridge: 1, Blocks: both})
-	got := f.moments(nil)
-	got.add(-1, f.moments([]int{0, 1, 2, 3}))
+	got := must(f.moments(t.Context(), nil))
+	got.add(-1, must(f.moments(t.Context(), []int{0, 1, 2, 3})))
 	rest := make([]int, 36)
 	for i := range rest {
 		rest[i] = i + 4
 	}
-	want := f.moments(rest)
+	want := must(f.moments(t.Context(), rest))
 	for _, pair := range [][2][]float64{{got.sx, want.sx}, {got.sy, want.sy}, {got.xx.Data, want.xx.Data}, {got.yx.Data, want.yx.Data}, {got.yy.Data, want.yy.Data}} {
 		for i := range pair[0] {
 			if math.Abs(pair[0][i]-pair[1][i]) > 1e-9 {
@@ -293,17 +293,17 @@ func TestSamplesAreFromOtherFolds(t *testing.T) {
 	}
 	space := Space{Folds: 5}.filled(len(rows))
 	f := prepare(t, rows, keywords, Options{Dim: 2, Ridge: 1, Blocks: both})
-	v := f.validation(keywords, space)
+	v := must(f.validation(t.Context(), keywords, space))
 	w, err := v.directions(context.Background(), 1, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	samples := v.samples(w, 2)
+	samples := must(v.samples(t.Context(), w, 2))
 	if len(samples) != 50 {
 		t.Fatalf("%d samples", len(samples))
 	}
 	for fold, others := range v.restRow { // learning uses only the others
-		want := f.moments(others)
+		want := must(f.moments(t.Context(), others))
 		if v.rest[fold].n != want.n || math.Abs(v.rest[fold].sx[0]-want.sx[0]) > 1e-9 || !slices.Equal(v.rest[fold].sy, want.sy) {
 			t.Fatalf("fold %d is learnt from other photos than its neighbours", fold)
 		}
@@ -350,7 +350,7 @@ func TestChooseDropsNoise(t *testing.T) {
 	if !c.Options.Skip[0] || c.Options.Dim != 4 || c.Quality.Merit() < 0.5 {
 		t.Errorf("chose %+v: %+v", c.Options, c.Quality)
 	}
-	if _, _, err := rank.Calibrate(c.Samples, [][]string{{"0"}}, 3, 0); err != nil {
+	if _, _, err := rank.Calibrate(t.Context(), c.Samples, [][]string{{"0"}}, 3, 0); err != nil {
 		t.Error(err)
 	}
 }
@@ -382,7 +382,7 @@ func TestRefusals(t *testing.T) {
 		"nothing":   {rows, keywords, changed(func(o *Options) { o.Skip = []bool{true, true} })},
 		"landmarks": {rows, keywords, changed(func(o *Options) { o.Landmarks = -1 })},
 	} {
-		if _, err := Fit(c.rows, c.keywords, c.opt); !errors.Is(err, cpar.ErrInput) {
+		if _, err := Fit(t.Context(), c.rows, c.keywords, c.opt); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -419,4 +419,12 @@ func BenchmarkApply(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// must is for what only an interrupt ends.
+func must[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
 }

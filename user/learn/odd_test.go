@@ -67,7 +67,7 @@ func TestOddCollections(t *testing.T) {
 				}
 			}
 			for _, landmarks := range []int{0, 1, 20} {
-				p, err := Fit(c.rows, c.keywords, Options{Dim: 8, Ridge: 0.3, Blocks: both, Landmarks: landmarks})
+				p, err := Fit(t.Context(), c.rows, c.keywords, Options{Dim: 8, Ridge: 0.3, Blocks: both, Landmarks: landmarks})
 				if check(fmt.Sprint("fit with ", landmarks), err, c.fit); err != nil {
 					continue
 				}
@@ -88,7 +88,7 @@ func TestOddCollections(t *testing.T) {
 			choice, err := Choose(context.Background(), c.rows, c.keywords,
 				Space{Base: Options{Blocks: both}, Ridges: []float64{0.1, 1}, Dims: []int{4, 8}, Landmarks: []int{0, 20}})
 			if check("choose", err, c.choose); err == nil {
-				if _, err := Fit(c.rows, c.keywords, choice.Options); err != nil {
+				if _, err := Fit(t.Context(), c.rows, c.keywords, choice.Options); err != nil {
 					t.Error("fit what was chosen:", err)
 				}
 			}

@@ -1,6 +1,7 @@
 package pca
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -42,10 +43,10 @@ const (
 // Collections of up to 3·out + 64 rows are decomposed exactly. The result depends only on
 // rows, out and seed, not on the number of cores; another processor architecture may
 // round differently. The seed only starts the iteration and is not secret. Errors wrap
-// cpar.ErrInput.
+// cpar.ErrInput, or are those of ctx, which ends the iteration.
 //
 // In addition to the rows it needs about 50·in·(out+64) bytes.
-func Fit(rows [][]float32, out int, seed uint64) (*Basis, error) {
+func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, error) {
 	if err := checkRows(rows, out); err != nil {
 		return nil, fmt.Errorf("fitting principal components: %w", err)
 	}
@@ -70,7 +71,7 @@ func Fit(rows [][]float32, out int, seed uint64) (*Basis, error) {
 		return b, nil
 	}
 	rng := rand.New(rand.NewPCG(seed, 0x706361)) // "pca"
-	found, err := c.krylov(size, out, rng)
+	found, err := c.krylov(ctx, size, out, rng)
 	if err != nil {
 		return nil, fmt.Errorf("fitting principal components: %w", err)
 	}
@@ -80,7 +81,7 @@ func Fit(rows [][]float32, out int, seed uint64) (*Basis, error) {
 
 // krylov returns the out directions of greatest variance, or fewer, in the space K = [Q,
 // CQ, C²Q, …] of size dimensions, for C = XᵀX and a random Q of orthonormal rows.
-func (c *centred) krylov(size, out int, rng *rand.Rand) (blas64.General, error) {
+func (c *centred) krylov(ctx context.Context, size, out int, rng *rand.Rand) (blas64.General, error) {
 	in := len(c.mean)
 	width := min(max(leastBlock, min(out/4, mostBlock)), in)
 	k := newSpace(size, in, rng)
@@ -90,7 +91,9 @@ func (c *centred) krylov(size, out int, rng *rand.Rand) (blas64.General, error) 
 	for k.Rows < size {
 		start := k.Rows
 		k.extend(next)
-		c.multiply(rowsOf(z, start, k.Rows), rowsOf(k.General, start, k.Rows))
+		if err := c.multiply(ctx, rowsOf(z, start, k.Rows), rowsOf(k.General, start, k.Rows)); err != nil {
+			return k.General, err
+		}
 		next = matrix(min(width, size-k.Rows), in)
 		copy(next.Data, z.Data[start*in:k.Rows*in])
 	}
@@ -180,7 +183,13 @@ func notFinite(rows [][]float32) error {
 }
 
 // multiply writes q·XᵀX to z.
-func (c *centred) multiply(z, q blas64.General) { c.backward(z, c.forward(q)) }
+func (c *centred) multiply(ctx context.Context, z, q blas64.General) error {
+	p, err := c.forward(ctx, q)
+	if err != nil {
+		return err
+	}
+	return c.backward(ctx, z, p)
+}
 
 // rayleighRitz returns the out directions of greatest variance, above least, in the space
 // K: those of the eigenvectors of K·C·Kᵀ = Z·Kᵀ.

@@ -83,7 +83,7 @@ func captured(t *testing.T, b *Basis, rows [][]float32) float64 {
 
 func mustFit(t testing.TB, rows [][]float32, out int, seed uint64) *Basis {
 	t.Helper()
-	b, err := Fit(rows, out, seed)
+	b, err := Fit(t.Context(), rows, out, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func TestFitRefuses(t *testing.T) {
 		"too many components": {[][]float32{{1, 2}}, 3}, "ragged": {[][]float32{{1, 2}, {1}}, 1},
 		"NaN": {[][]float32{{1, 2}, {nan, 1}}, 1}, "infinite": {[][]float32{{float32(math.Inf(-1)), 2}}, 1},
 	} {
-		if _, err := Fit(c.rows, c.out, 1); !errors.Is(err, cpar.ErrInput) {
+		if _, err := Fit(t.Context(), c.rows, c.out, 1); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,6 +1,8 @@
 package pca
 
 import (
+	"context"
+
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 
@@ -69,11 +71,11 @@ func addProducts(sums []float64, a, b []float32, stride int) {
 }
 
 // forward returns q·Xᵀ, l × n.
-func (c *centred) forward(q blas64.General) panels {
+func (c *centred) forward(ctx context.Context, q blas64.General) (panels, error) {
 	narrow := narrowed(q)
 	n, in, l := len(c.rows), len(c.mean), q.Rows
 	p := newPanels(l, n)
-	parallel.Each((n+forwardRows-1)/forwardRows, func() func(int) {
+	err := parallel.Until(ctx, (n+forwardRows-1)/forwardRows, func() func(int) {
 		x := newPanels(forwardRows, in)
 		sums := make([]float64, l*forwardRows)
 		return func(task int) {
@@ -94,13 +96,13 @@ func (c *centred) forward(q blas64.General) panels {
 			}
 		}
 	})
-	return p
+	return p, err
 }
 
 // backward writes p·X, l × in, to z.
-func (c *centred) backward(z blas64.General, p panels) {
+func (c *centred) backward(ctx context.Context, z blas64.General, p panels) error {
 	n, in, l := len(c.rows), len(c.mean), p.rows
-	parallel.Each((in+backwardCols-1)/backwardCols, func() func(int) {
+	return parallel.Until(ctx, (in+backwardCols-1)/backwardCols, func() func(int) {
 		x := make([]float32, backwardCols*columnStride)
 		sums := make([]float64, l*backwardCols)
 		return func(task int) {

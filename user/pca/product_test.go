@@ -20,7 +20,10 @@ func TestProducts(t *testing.T) {
 		for i := range q.Data {
 			q.Data[i] = float64(i*i%23) / 23
 		}
-		p := c.forward(q)
+		p, err := c.forward(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
 		want, z := matrix(s.l, s.in), matrix(s.l, s.in)
 		for i := range s.l {
 			for r, x := range rows {
@@ -38,7 +41,9 @@ func TestProducts(t *testing.T) {
 				}
 			}
 		}
-		c.backward(z, p)
+		if err := c.backward(t.Context(), z, p); err != nil {
+			t.Fatal(err)
+		}
 		largest := 0.0
 		for _, v := range want.Data {
 			largest = max(largest, math.Abs(v))

@@ -67,7 +67,7 @@ func fitLearned(ctx context.Context, kind Kind, photos []*feature.Vectors, keywo
 		return nil, hint.Add(fmt.Errorf("learning from the collection's keywords: %w", err), "profile paper needs no keywords to learn from")
 	}
 	choice.Options.Progress = func(done, total int) { opt.Progress.Report("fit", done, total) }
-	if p.projection, err = learn.Fit(rows, keywords, choice.Options); err != nil {
+	if p.projection, err = learn.Fit(ctx, rows, keywords, choice.Options); err != nil {
 		return nil, err
 	}
 	p.dim = choice.Options.Dim

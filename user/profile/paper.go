@@ -60,7 +60,7 @@ func fitPaper(ctx context.Context, photos []*feature.Vectors, opt Options) (*ByP
 		for j, photo := range photos {
 			rows[j] = part.values(photo)
 		}
-		basis, err := pca.Fit(rows, feature.HaarDim/opt.PCA, 1)
+		basis, err := pca.Fit(ctx, rows, feature.HaarDim/opt.PCA, 1)
 		if err != nil {
 			return nil, fmt.Errorf("fitting PCA-%d to %s: %w", opt.PCA, part.name, err)
 		}

@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -57,8 +58,8 @@ const nearlyBest = 0.995
 // Calibrate chooses the parameters that annotate the samples best with keep keywords
 // each, and fits the probabilities. collection has the keywords of every photo that will
 // be searched. neighbours fixes the number of neighbours; 0 chooses it too. Errors wrap
-// cpar.ErrInput.
-func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
+// cpar.ErrInput, or are those of ctx.
+func Calibrate(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
 	if len(samples) == 0 || len(collection) == 0 || keep < 1 || neighbours < 0 || neighbours > MostNeighbours {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w: %d samples, %d photos, %d keywords, %d neighbours",
 			cpar.ErrInput, len(samples), len(collection), keep, neighbours)
@@ -79,13 +80,19 @@ func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*
 	n := c.number(samples)
 	// Every pair of neighbours and decay on its own core.
 	grid := make([][]Quality, len(ks)*len(decayChoices))
-	parallel.For(len(grid), func(i int) {
+	try := func(i int) {
 		voted := n.vote(ks[i/len(decayChoices)], decayChoices[i%len(decayChoices)])
 		loud := n.loudOutside(voted)
 		for _, rarity := range rarityChoices {
+			if ctx.Err() != nil {
+				return // with half a row: nobody will read it
+			}
 			grid[i] = append(grid[i], n.measure(voted, loud, rarity, keep))
 		}
-	})
+	}
+	if err := parallel.Until(ctx, len(grid), func() func(int) { return try }); err != nil {
+		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
+	}
 	// The best of every number of neighbours; of equals, the one with the smaller correction.
 	best := make([]Quality, len(ks))
 	at := make([][2]int, len(ks))
@@ -112,7 +119,10 @@ func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*
 			y = append(y, slices.Contains(n.truth[i], v.word))
 		}
 	}
-	c.curve = logistic(x, y)
+	var err error
+	if c.curve, err = logistic(ctx, x, y); err != nil {
+		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
+	}
 	p := make([]float64, len(x))
 	for i := range x {
 		p[i] = sigmoid(dot(c.curve, x[i]))
@@ -121,7 +131,6 @@ func Calibrate(samples []Sample, collection [][]string, keep, neighbours int) (*
 	for i := range p {
 		p[i] = straightened(p[i], c.line)
 	}
-	var err error
 	if _, quality.ECE, err = Reliability(p, y, 10); err != nil {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
 	}
@@ -297,7 +306,7 @@ func meanOfWords(hit, said, real []int) Quality {
 const pull = 1e-2
 
 // logistic fits the regression of y on x by Newton's method with step halving.
-func logistic(x [][curveTerms]float64, y []bool) [curveTerms]float64 {
+func logistic(ctx context.Context, x [][curveTerms]float64, y []bool) ([curveTerms]float64, error) {
 	loss := func(c [curveTerms]float64) float64 {
 		sum := pull / 2 * dot(c, c)
 		for i := range x {
@@ -312,6 +321,9 @@ func logistic(x [][curveTerms]float64, y []bool) [curveTerms]float64 {
 	var c [curveTerms]float64
 	now := loss(c)
 	for range 50 {
+		if err := ctx.Err(); err != nil {
+			return c, err
+		}
 		var g [curveTerms]float64
 		var h [curveTerms][curveTerms]float64
 		for j := range g {
@@ -343,15 +355,15 @@ func logistic(x [][curveTerms]float64, y []bool) [curveTerms]float64 {
 			size /= 2
 		}
 		if !(then < now) {
-			return c
+			return c, nil
 		}
 		done := now-then < 1e-10*now
 		c, now = next, then
 		if done {
-			return c
+			return c, nil
 		}
 	}
-	return c
+	return c, nil
 }
 
 // solve returns h⁻¹g for a positive definite h, by elimination.

@@ -50,7 +50,7 @@ func synthetic(n int, seed uint64) (samples []Sample, collection [][]string) {
 
 func calibrated(t testing.TB, samples []Sample, collection [][]string) (*Calibrated, Quality) {
 	t.Helper()
-	c, q, err := Calibrate(samples, collection, 5, 0)
+	c, q, err := Calibrate(t.Context(), samples, collection, 5, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestCalibrateMeasuresItsKeywords(t *testing.T) {
 			t.Errorf("%+v is better than the choice", o)
 		}
 	}
-	fixed, _, err := Calibrate(samples, collection, 5, 7)
+	fixed, _, err := Calibrate(t.Context(), samples, collection, 5, 7)
 	if err != nil || fixed.Neighbours() != 7 {
 		t.Errorf("asked for 7 neighbours: %d, %v", fixed.Neighbours(), err)
 	}
@@ -255,7 +255,10 @@ func TestLogisticFindsTheCurve(t *testing.T) {
 		x = append(x, terms(rng.Float64(), math.Exp(-5*rng.Float64())))
 		y = append(y, rng.Float64() < sigmoid(dot(want, x[len(x)-1])))
 	}
-	got := logistic(x, y)
+	got, err := logistic(t.Context(), x, y)
+	if err != nil {
+		t.Fatal(err)
+	}
 	// The terms are similar to each other, so coefficients may differ where curves do not.
 	for _, v := range []float64{0.05, 0.3, 0.6, 0.95} {
 		for _, share := range []float64{0.01, 0.1, 0.8} {
@@ -277,7 +280,11 @@ func TestLogisticFindsTheCurve(t *testing.T) {
 	}
 	// Perfect separation, or nothing at all: finite.
 	for _, y := range [][]bool{{true, true}, {false, true}} {
-		for _, v := range logistic([][curveTerms]float64{terms(0.1, 0.5), terms(0.9, 0.5)}, y) {
+		got, err := logistic(t.Context(), [][curveTerms]float64{terms(0.1, 0.5), terms(0.9, 0.5)}, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range got {
 			if v-v != 0 {
 				t.Error("coefficient", v)
 			}
@@ -336,17 +343,17 @@ func TestReliability(t *testing.T) {
 func TestCalibrateRefuses(t *testing.T) {
 	samples, collection := synthetic(5, 3)
 	for name, err := range map[string]error{
-		"no samples":      second(Calibrate(nil, collection, 5, 0)),
-		"no collection":   second(Calibrate(samples, nil, 5, 0)),
-		"no keywords":     second(Calibrate(samples, collection, 0, 0)),
-		"a fold":          second(Calibrate([]Sample{{Fold: -1}}, collection, 5, 0)),
-		"many neighbours": second(Calibrate(samples, collection, 5, 81)),
+		"no samples":      second(Calibrate(t.Context(), nil, collection, 5, 0)),
+		"no collection":   second(Calibrate(t.Context(), samples, nil, 5, 0)),
+		"no keywords":     second(Calibrate(t.Context(), samples, collection, 0, 0)),
+		"a fold":          second(Calibrate(t.Context(), []Sample{{Fold: -1}}, collection, 5, 0)),
+		"many neighbours": second(Calibrate(t.Context(), samples, collection, 5, 81)),
 	} {
 		if !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, q, err := Calibrate([]Sample{{}}, collection, 5, 0); err != nil || q.Merit() != 0 {
+	if _, q, err := Calibrate(t.Context(), []Sample{{}}, collection, 5, 0); err != nil || q.Merit() != 0 {
 		t.Errorf("a sample of nothing: %+v, %v", q, err)
 	}
 }

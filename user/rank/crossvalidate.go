@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -33,7 +34,7 @@ type Validation struct {
 // CrossValidate annotates every sample with keep keywords. A calibrated ranker is
 // calibrated for each fold on the samples of the others. collection has the keywords of
 // all photos, spelt as in the samples. Errors wrap cpar.ErrInput.
-func CrossValidate(samples []Sample, collection [][]string, kind Kind, keep int) (*Validation, error) {
+func CrossValidate(ctx context.Context, samples []Sample, collection [][]string, kind Kind, keep int) (*Validation, error) {
 	folds := foldsOf(samples)
 	if len(folds) < 2 {
 		return nil, fmt.Errorf("validating: %w: %d photos, too few to divide into folds", cpar.ErrInput, len(samples))
@@ -42,7 +43,7 @@ func CrossValidate(samples []Sample, collection [][]string, kind Kind, keep int)
 	parallel.For(len(folds), func(i int) {
 		var ranker Ranker = Weights{}
 		if kind == KindCalibrated {
-			if ranker, _, errs[i] = Calibrate(without(folds, i), collection, keep, 0); errs[i] != nil {
+			if ranker, _, errs[i] = Calibrate(ctx, without(folds, i), collection, keep, 0); errs[i] != nil {
 				return
 			}
 		}

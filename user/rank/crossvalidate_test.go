@@ -70,7 +70,7 @@ func testOtherFolds(t *testing.T, unlike bool) {
 	if n := Folds(samples); n != 3 {
 		t.Errorf("%d folds", n)
 	}
-	got, err := CrossValidate(samples, collection, KindCalibrated, 3)
+	got, err := CrossValidate(t.Context(), samples, collection, KindCalibrated, 3)
 	if err != nil || len(got.folds) != 3 || got.Photos != 90 || got.Keywords != 3 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -80,7 +80,7 @@ func testOtherFolds(t *testing.T, unlike bool) {
 		for i := range others { // 0 and 1
 			others[i].Fold = (others[i].Fold - fold + 2) % 3
 		}
-		c, quality, err := Calibrate(others, collection, 3, 0)
+		c, quality, err := Calibrate(t.Context(), others, collection, 3, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func testOtherFolds(t *testing.T, unlike bool) {
 			t.Errorf("fold %d: P %g, R %g, N+ %g, Calibrate has %+v", fold, p, r, nplus, quality)
 		}
 	}
-	if _, err := CrossValidate(samples[:1], collection, KindPaper, 3); !errors.Is(err, cpar.ErrInput) {
+	if _, err := CrossValidate(t.Context(), samples[:1], collection, KindPaper, 3); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("one sample: %v", err)
 	}
 }

@@ -179,7 +179,7 @@ func (r *trial) run(ctx context.Context) ([]Row, error) {
 			return nil, err
 		}
 		r.progress("rankers", i, 2)
-		v, err := rank.CrossValidate(r.fit.Samples, user.Keywords(r.images), kind, user.CalibrateKeep)
+		v, err := rank.CrossValidate(ctx, r.fit.Samples, user.Keywords(r.images), kind, user.CalibrateKeep)
 		if err != nil {
 			return nil, err
 		}
@@ -239,6 +239,6 @@ func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 	if r.fit.Samples, err = compared.Samples(ctx, r.fit.Profile.Layout(), c, asked, r.progress); err != nil {
 		return err
 	}
-	r.fit.Ranker, _, err = rank.Calibrate(r.fit.Samples, keywords, user.CalibrateKeep, 0)
+	r.fit.Ranker, _, err = rank.Calibrate(ctx, r.fit.Samples, keywords, user.CalibrateKeep, 0)
 	return err
 }

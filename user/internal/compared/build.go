@@ -72,7 +72,7 @@ func SetUp(ctx context.Context, x *index.Index, c *index.Collection, opt Options
 		s.farthest = max(s.farthest, combined.SquaredNorm(mean.z))
 	}
 	if opt.Trees != None {
-		if err := b.plant(x, s, opt, tell); err != nil {
+		if err := b.plant(ctx, x, s, opt, tell); err != nil {
 			return nil, err
 		}
 	}
@@ -114,14 +114,14 @@ func histograms(vectors []*vector.Vector) [][]float64 {
 }
 
 // plant grows the forest over the points of the records.
-func (b *Builder) plant(x *index.Index, s *ledgerPart, opt Options, tell progress.Func) (err error) {
+func (b *Builder) plant(ctx context.Context, x *index.Index, s *ledgerPart, opt Options, tell progress.Func) (err error) {
 	tell.Report("forest", 0, opt.Trees)
 	points := make([][]uint16, len(b.collection.Vectors))
 	for i, v := range b.collection.Vectors {
 		points[i] = v.Levels
 	}
 	if opt.Split == SplitPCA {
-		if s.split, points, err = fitSplitter(points); err != nil {
+		if s.split, points, err = fitSplitter(ctx, points); err != nil {
 			return err
 		}
 	}

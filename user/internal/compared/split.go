@@ -1,6 +1,8 @@
 package compared
 
 import (
+	"context"
+
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -46,7 +48,7 @@ type splitter struct {
 
 // fitSplitter learns the principal components of a collection's levels and
 // the step at which none of its points leaves the range of levels.
-func fitSplitter(levels [][]uint16) (splitter, [][]uint16, error) {
+func fitSplitter(ctx context.Context, levels [][]uint16) (splitter, [][]uint16, error) {
 	rows := make([][]float32, len(levels))
 	for i, l := range levels {
 		rows[i] = make([]float32, len(l))
@@ -54,7 +56,7 @@ func fitSplitter(levels [][]uint16) (splitter, [][]uint16, error) {
 			rows[i][j] = float32(x)
 		}
 	}
-	basis, err := pca.Fit(rows, splitComponents, 1)
+	basis, err := pca.Fit(ctx, rows, splitComponents, 1)
 	if err != nil {
 		return splitter{}, nil, fmt.Errorf("fitting the split space: %w", err)
 	}

@@ -25,7 +25,7 @@ func TestSplitterKeepsDistances(t *testing.T) {
 			levels[i][j] = uint16(500 + rng.NormFloat64()*float64(3+j%9))
 		}
 	}
-	s, points, err := fitSplitter(levels)
+	s, points, err := fitSplitter(t.Context(), levels)
 	if err != nil {
 		t.Fatal(err)
 	}
