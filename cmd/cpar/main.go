@@ -66,6 +66,7 @@ func commands() []*cobra.Command {
 		inspectCommand(),
 		featuresCommand(),
 		visionCommand(),
+		immichCommand(),
 		demoCommand(),
 		cloudCommand(),
 	}

@@ -20,6 +20,7 @@ import (
 
 	"cpar/cloud/daemon"
 	"cpar/internal/exitcode"
+	"cpar/internal/immichtest"
 )
 
 // The programs of the stories: cpar as it is, and a cloud as cpard is.
@@ -81,6 +82,9 @@ func runCloud() int {
 //	visionserve LOG ARGS…       start cpar vision-serve and set $VISION to its address
 //	visionstop                  end it
 //	asphotoprism FILE KEYFILE [IMAGE]  ask it for a picture's labels, as PhotoPrism does
+//	immichserve FOLDER          start a stand-in for Immich with a folder's photos, named by the environment
+//	immichphotos                print its photos with their tags, and all tags
+//	immichtag NAME TAG…         give one of its photos tags, and no others
 //	leaks CANARIES PATH…        fail unless a canary is in a file, name or folder; ! leaks the other way
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -90,7 +94,7 @@ func TestStories(t *testing.T) {
 				e.Setenv(v, filepath.Join(e.WorkDir, "home"))
 			}
 			e.Setenv("TMPDIR", filepath.Join(e.WorkDir, "temp"))
-			e.Values["cloud"], e.Values["vision"] = new(process), new(process)
+			e.Values["cloud"], e.Values["vision"], e.Values["immich"] = new(process), new(process), new(*immichtest.Server)
 			return os.MkdirAll(filepath.Join(e.WorkDir, "temp"), 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -99,6 +103,7 @@ func TestStories(t *testing.T) {
 			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "interrupt": interrupt, "emptydir": emptyDir,
 			"otherkey": otherKey, "byname": byName, "wordof": wordOf, "plant": plant,
 			"visionserve": visionServe, "visionstop": visionStop, "asphotoprism": asPhotoPrism,
+			"immichserve": immichServe, "immichphotos": immichPhotos, "immichtag": immichTag,
 		},
 	})
 }

@@ -23,8 +23,8 @@ func (f *askFlags) add(c *cobra.Command) {
 	f.cloud.add(c)
 	c.Flags().StringVar(&f.cloud.index, "index", "", "`id` of the index at the cloud, where it has several")
 	f.model.add(c)
-	c.Flags().IntVar(&f.ranking.Most, "keywords", 12, "keywords for each photo, at most")
-	c.Flags().Float64Var(&f.ranking.MinProbability, "min-probability", 0.5, "leave out keywords that are less probable, 0 to 1")
+	c.Flags().IntVar(&f.ranking.Most, "most", mostKeywords, "keywords for each photo, at most")
+	c.Flags().Float64Var(&f.ranking.MinProbability, "min-probability", likely, "leave out keywords that are less probable, 0 to 1")
 }
 
 // check refuses what can be known to be wrong before anything is opened. Weights would

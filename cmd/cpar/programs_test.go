@@ -5,12 +5,18 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"cpar/internal/immichtest"
 )
 
 // visionServe starts `cpar vision-serve ARGS…`, whose log goes to a file, and sets
@@ -66,4 +72,45 @@ func asPhotoPrism(ts *testscript.TestScript, _ bool, args []string) {
 	defer resp.Body.Close()
 	_, err = io.Copy(ts.Stdout(), resp.Body)
 	ts.Check(err)
+}
+
+// immichServe starts a stand-in for Immich with the photos of a folder, and sets
+// $CPAR_IMMICH to its address and $CPAR_IMMICH_API_KEY to its key.
+func immichServe(ts *testscript.TestScript, _ bool, args []string) {
+	paths, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "*.jpg"))
+	ts.Check(err)
+	s := immichtest.New()
+	for i, path := range paths {
+		b, err := os.ReadFile(path)
+		ts.Check(err)
+		s.Photos = append(s.Photos, &immichtest.Photo{ID: immichtest.ID(1, i), Name: filepath.Base(path), Checksum: fmt.Sprint("sum", i), Preview: b})
+	}
+	h := httptest.NewServer(s)
+	ts.Defer(h.Close)
+	*ts.Value("immich").(**immichtest.Server) = s
+	ts.Setenv("CPAR_IMMICH", h.URL)
+	ts.Setenv("CPAR_IMMICH_API_KEY", immichtest.Key)
+}
+
+// immichPhotos prints the photos of the stand-in with their tags, and all tags there are.
+func immichPhotos(ts *testscript.TestScript, _ bool, _ []string) {
+	s := *ts.Value("immich").(**immichtest.Server)
+	for _, p := range s.Photos {
+		tags := slices.Sorted(slices.Values(p.Tags))
+		fmt.Fprintf(ts.Stdout(), "%s: %s\n", p.Name, strings.Join(tags, " "))
+	}
+	fmt.Fprintf(ts.Stdout(), "tags: %s\n", strings.Join(s.Tags(), " "))
+}
+
+// immichTag gives a photo of the stand-in certain tags and no others.
+func immichTag(ts *testscript.TestScript, _ bool, args []string) {
+	s := *ts.Value("immich").(**immichtest.Server)
+	for _, p := range s.Photos {
+		if p.Name == args[0] {
+			p.Tags = args[1:]
+		}
+	}
+	for _, v := range args[1:] {
+		s.Make(v)
+	}
 }

@@ -100,6 +100,7 @@ func TestMerged(t *testing.T) {
 		{Keywords: []rank.Keyword{{Word: "sky", Probability: 0.6}, {Word: "dog", Probability: 0.51234567}}},
 		{Err: user.ErrRefused},
 		{Keywords: []rank.Keyword{{Word: "sky", Probability: 0.9}, {Word: "cat", Probability: 0.55}, {Word: "ant", Probability: 0.55}}},
+		{Keywords: []rank.Keyword{{Word: "sky", Probability: 0.7}}},
 	})
 	want := []Label{{"sky", "image", 0.9, 0.9}, {"ant", "image", 0.55, 0.55}, {"cat", "image", 0.55, 0.55}}
 	if err != nil || !slices.Equal(got, want) || x.Refused() != 1 {

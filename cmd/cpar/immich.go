@@ -1,0 +1,207 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+	"cpar/internal/progress/bar"
+	"cpar/internal/untrusted"
+	"cpar/user/immich"
+)
+
+// serverFlags name an Immich server.
+type serverFlags struct{ address, keyFile string }
+
+func (f *serverFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.address, "server", os.Getenv("CPAR_IMMICH"), "`URL` of the Immich server (default $CPAR_IMMICH)")
+	c.Flags().StringVar(&f.keyFile, "api-key-file", "", "`file` with an API key of Immich (default: the key in $CPAR_IMMICH_API_KEY)")
+}
+
+// client is a client of the server. Its key is no argument, since every program of the
+// machine sees those.
+func (f *serverFlags) client() (*immich.Client, error) {
+	if f.address == "" {
+		return nil, hint.Add(usageOf("no Immich server was named"), "pass --server https://photos.example")
+	}
+	key := os.Getenv("CPAR_IMMICH_API_KEY")
+	if f.keyFile != "" {
+		b, err := readLimited(f.keyFile, 4096)
+		if err != nil {
+			return nil, fmt.Errorf("reading Immich's API key: %w: %w", cpar.ErrInput, err)
+		}
+		key = strings.TrimSpace(string(b))
+	}
+	return immich.NewClient(f.address, key)
+}
+
+func readLimited(path string, limit int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, limit))
+}
+
+type immichFlags struct {
+	ask    askFlags
+	server serverFlags
+	albums []string
+	since  string
+	dryRun bool
+	again  bool
+	asJSON bool
+}
+
+func immichCommand() *cobra.Command {
+	var f immichFlags
+	c := &cobra.Command{
+		Use:   "immich",
+		Short: "tag the photos of an Immich library",
+		Long: `immich gives the photos of an Immich library tags: your keywords, below the tag
+auto, as auto/dog. It fetches Immich's previews, asks the cloud about them under
+encryption, as cpar annotate does, and puts on the tags that are more likely right than
+wrong. What you have tagged yourself stays as it is and is not tagged again.
+
+Photos that this state of the index has been asked about are passed over, so that the
+command can be stopped, and run every night. Each run has a name and can be undone.
+
+Make an API key in Immich (Account Settings, API Keys) with these permissions and no more:
+asset.read, asset.view, tag.read, tag.create, tag.asset, and tag.delete if undo shall
+remove empty tags at once. The key is read from --api-key-file or $CPAR_IMMICH_API_KEY. It
+goes over HTTPS, unless Immich is on this machine or at the end of a tunnel.
+
+Immich sees the tags, of course; the cloud does not.`,
+		Example: `  $ cpar immich --server https://photos.example --api-key-file immich.key
+  IMG_0412.jpg  auto/beach auto/dog
+  tagged 1 photo with 2 tags, 0 photos were known
+  next: cpar immich undo immich-20261122-190512 takes them off
+
+  $ cpar immich check
+  $ cpar immich undo --last`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	f.ask.add(c)
+	f.server.add(c)
+	c.Flags().StringSliceVar(&f.albums, "album", nil, "only the photos of an album, by its `id`, which is in its address")
+	c.Flags().StringVar(&f.since, "since", "", "only photos taken since this `day`, as 2026-01-31")
+	c.Flags().BoolVar(&f.again, "again", false, "also photos that were asked about before")
+	dryRunFlag(c, &f.dryRun)
+	c.Flags().Lookup("dry-run").Usage = "ask, say which tags there would be, and tag nothing"
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print a line of JSON for each photo, and one for the run")
+	c.AddCommand(immichUndoCommand(), immichCheckCommand(), immichRunsCommand())
+	return c
+}
+
+func (f *immichFlags) run(cmd *cobra.Command) error {
+	if err := f.ask.check(); err != nil {
+		return err
+	}
+	o := immich.Options{Filter: immich.Filter{Albums: f.albums}, DryRun: f.dryRun, Again: f.again, Walk: f.ask.walk()}
+	if f.since != "" {
+		day, err := time.ParseInLocation("2006-01-02", f.since, time.Local)
+		if err != nil {
+			return exitcode.UsageError(fmt.Errorf("--since %q is no day; write it as 2026-01-31", f.since))
+		}
+		o.Taken = day
+	}
+	client, err := f.server.client()
+	if err != nil {
+		return err
+	}
+	key, this, x, err := f.ask.index(cmd)
+	if err != nil {
+		return err
+	}
+	journal, err := immich.OpenJournal(key, this)
+	if err != nil {
+		return err
+	}
+	var first error
+	o.Walk.Progress = bar.On(cmd.ErrOrStderr())
+	o.Each = func(r immich.Result) {
+		if r.Err != nil {
+			first = worse(first, fmt.Errorf("%s: %w", untrusted.Text(r.Name), r.Err))
+		}
+		f.print(cmd, r)
+	}
+	s, err := immich.Of(client, journal).Annotate(cmd.Context(), x, o)
+	if err := f.summary(cmd, s); err != nil {
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return partly(s.Failed, s.Failed+s.Done, first)
+}
+
+// print prints what became of a photo. Names come from the server.
+func (f *immichFlags) print(cmd *cobra.Command, r immich.Result) {
+	out := cmd.OutOrStdout()
+	switch {
+	case f.asJSON:
+		line := struct {
+			immich.Result
+			Error string `json:"error,omitempty"`
+		}{Result: r}
+		if r.Err != nil {
+			line.Error = r.Err.Error()
+		}
+		printLine(out, line)
+	case r.Err != nil:
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", untrusted.Text(r.Name), r.Err)
+	case len(r.Tags) > 0:
+		tags := make([]string, len(r.Tags))
+		for i, t := range r.Tags {
+			tags[i] = untrusted.Text(t)
+		}
+		fmt.Fprintf(out, "%s  %s\n", untrusted.Text(r.Name), strings.Join(tags, " "))
+	}
+}
+
+// printLine prints a line of JSON. What is lost, standard output remembers.
+func printLine(w io.Writer, v any) {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v)
+}
+
+func (f *immichFlags) summary(cmd *cobra.Command, s immich.Summary) error {
+	out, notes := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if f.asJSON {
+		printLine(out, s)
+		return nil
+	}
+	verb := "tagged"
+	if f.dryRun {
+		verb = "would tag"
+	}
+	fmt.Fprintf(out, "%s %s with %s, %s known\n", verb, photosOf(s.Done), count(s.Tags, "tag"), were(s.Known))
+	if s.Foreign > 0 {
+		fmt.Fprintf(notes, "note: %s of other people, which only they can tag\n", photosOf(s.Foreign))
+	}
+	if s.Refused > 0 {
+		fmt.Fprintf(notes, "note: the cloud tampered with %s, which got no tags\n", count(s.Refused, "answer"))
+	}
+	if s.Tags > 0 && s.Run != "" {
+		next(cmd, "cpar immich undo %s takes them off; cpar immich check, after Immich has read files again, puts them back", s.Run)
+	}
+	return nil
+}
+
+func were(n int) string {
+	if n == 1 {
+		return "1 was"
+	}
+	return fmt.Sprintf("%d were", n)
+}

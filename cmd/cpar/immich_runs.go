@@ -1,0 +1,183 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"cpar/internal/exitcode"
+	"cpar/internal/progress/bar"
+	"cpar/internal/untrusted"
+	"cpar/user/immich"
+)
+
+// runFlags name a run over an Immich library.
+type runFlags struct {
+	keys   keyFlags
+	server serverFlags
+	last   bool
+	dryRun bool
+	asJSON bool
+}
+
+func (f *runFlags) add(c *cobra.Command) {
+	f.keys.add(c)
+	f.server.add(c)
+	dryRunFlag(c, &f.dryRun)
+	jsonFlag(c, &f.asJSON)
+}
+
+func (f *runFlags) library() (*immich.Library, error) {
+	client, err := f.server.client()
+	if err != nil {
+		return nil, err
+	}
+	journal, err := f.journal()
+	if err != nil {
+		return nil, err
+	}
+	return immich.Of(client, journal), nil
+}
+
+func (f *runFlags) journal() (*immich.Journal, error) {
+	key, this, err := f.keys.read()
+	if err != nil {
+		return nil, err
+	}
+	return immich.OpenJournal(key, this)
+}
+
+// atMostOne is for commands that take a run or mean the last one.
+func atMostOne(c *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usageError(c, fmt.Errorf("%s takes one run, and has %d arguments", c.CommandPath(), len(args)))
+	}
+	return nil
+}
+
+func runOf(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+func immichUndoCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "undo RUN|--last",
+		Short: "take off what a run has put on",
+		Long: `undo takes off exactly the tags that a run has put on photos, and removes the tags
+that cpar has made and nobody uses any more. Tags of yours stay, whatever has changed
+since. A run that broke off is undone like any other; if undo breaks off, run it again.`,
+		Example: "  $ cpar immich undo --last\n  run immich-20261122-190512 is undone: 2 tags taken off photos, 3 tags removed",
+		Args:    atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.last == (len(args) == 1) {
+				return usageError(cmd, exitcode.UsageError(errors.New("name a run, or pass --last")))
+			}
+			l, err := f.library()
+			if err != nil {
+				return err
+			}
+			u, err := l.Undo(cmd.Context(), runOf(args), f.dryRun, bar.On(cmd.ErrOrStderr()))
+			if err != nil {
+				return err
+			}
+			return output(cmd, f.asJSON, u, func() { f.undone(cmd, u) })
+		},
+	}
+	f.add(c)
+	c.Flags().BoolVar(&f.last, "last", false, "the last run that is not undone")
+	return c
+}
+
+func (f *runFlags) undone(cmd *cobra.Command, u immich.Undone) {
+	out := cmd.OutOrStdout()
+	if f.dryRun {
+		fmt.Fprintf(out, "would undo run %s: %s to be taken off photos\n", u.Run, count(u.Removed, "tag"))
+		return
+	}
+	fmt.Fprintf(out, "run %s is undone: %s taken off photos, %s removed\n", u.Run, count(u.Removed, "tag"), count(u.Tags, "tag"))
+	if u.Gone > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s off already, or the photo is gone\n", were(u.Gone))
+	}
+	if u.Left > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: Immich did not let go of %s\n", count(u.Left, "tag"))
+	}
+	if u.Kept > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: the API key may not remove %s without photos (tag.delete); Immich does so every night\n", count(u.Kept, "tag"))
+	}
+}
+
+func immichCheckCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "check [RUN]",
+		Short: "put back tags that Immich has dropped",
+		Long: `check looks whether the photos of a run, by default of the last one, still have its
+tags. When Immich reads the metadata of a file again it may drop all tags that are not in
+the file. Such a photo gets them back. A photo that has lost only some was changed by a
+person, and is left alone.`,
+		Example: "  $ cpar immich check\n  run immich-20261122-190512: 400 photos, 388 whole, 12 put back, 0 changed by a person, 0 gone",
+		Args:    atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := f.library()
+			if err != nil {
+				return err
+			}
+			s, err := l.Check(cmd.Context(), runOf(args), f.dryRun, bar.On(cmd.ErrOrStderr()))
+			if err != nil {
+				return err
+			}
+			return output(cmd, f.asJSON, s, func() {
+				put := "put back"
+				if f.dryRun {
+					put = "to put back"
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "run %s: %s, %d whole, %d %s, %d changed by a person, %d gone\n", s.Run, photosOf(s.Photos), s.Whole, s.PutBack, put, s.Taken, s.Gone)
+			})
+		},
+	}
+	f.add(c)
+	return c
+}
+
+func immichRunsCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:     "runs",
+		Short:   "list the runs over Immich libraries",
+		Example: "  $ cpar immich runs\n  immich-20261122-190512  2026-11-22 19:05  https://photos.example  400 photos, 1203 tags",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			journal, err := f.journal()
+			if err != nil {
+				return err
+			}
+			runs, damaged, err := journal.Runs("")
+			if err != nil {
+				return err
+			}
+			if damaged > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "note: %s of the journal cannot be read\n", count(damaged, "part"))
+			}
+			if runs == nil {
+				runs = []*immich.Run{}
+			}
+			return output(cmd, f.asJSON, runs, func() {
+				for _, r := range runs {
+					undone := ""
+					if r.Undone {
+						undone = ", undone"
+					}
+					fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  %s  %s, %s%s\n", r.ID, r.Began.Local().Format("2006-01-02 15:04"), untrusted.Text(r.Server), photosOf(r.Photos), count(r.Tags, "tag"), undone)
+				}
+			})
+		},
+	}
+	f.keys.add(c)
+	jsonFlag(c, &f.asJSON)
+	return c
+}

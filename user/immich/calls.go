@@ -1,0 +1,154 @@
+package immich
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"cpar/internal/hint"
+	"cpar/internal/progress"
+)
+
+// A Filter says which photos of a library are meant.
+type Filter struct {
+	Taken  time.Time // since then; zero for any time
+	Albums []string  // ids; none for all photos
+}
+
+// search is the body of a search.
+type search struct {
+	Type        string     `json:"type,omitempty"`
+	Page        int        `json:"page"`
+	Size        int        `json:"size"`
+	Order       string     `json:"order,omitempty"`
+	TakenAfter  *time.Time `json:"takenAfter,omitempty"`
+	AlbumIDs    []string   `json:"albumIds,omitempty"`
+	TagIDs      []id       `json:"tagIds,omitempty"`
+	WithDeleted bool       `json:"withDeleted,omitempty"`
+}
+
+// photos lists all photos that a filter leaves.
+func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (all []asset, err error) {
+	s := search{Type: "IMAGE", Page: 1, Size: pageSize, Order: "asc", AlbumIDs: f.Albums}
+	if !f.Taken.IsZero() {
+		s.TakenAfter = &f.Taken
+	}
+	seen := map[id]bool{}
+	for s.Page > 0 {
+		b, err := c.call(ctx, http.MethodPost, "/search/metadata", s, maxAnswer)
+		if err != nil {
+			return nil, fmt.Errorf("listing photos: %w", c.notThere(err))
+		}
+		page, next, err := decodePage(b, s.Page)
+		if err != nil {
+			return nil, fmt.Errorf("listing photos: %w", c.faultf("does not speak as it should: %v", err))
+		}
+		for _, a := range page {
+			if a.Type == "IMAGE" && !seen[a.ID] {
+				seen[a.ID] = true
+				all = append(all, a)
+			}
+		}
+		report.Report("list photos", len(all), len(all)+next)
+		s.Page = next
+	}
+	return all, nil
+}
+
+// notThere is the hint for a server that does not know a call that every Immich knows.
+func (c *Client) notThere(err error) error {
+	if errors.Is(err, errGone) {
+		return hint.Add(err, "is that Immich's address, and does an album of that id exist? Immich 1.138 or later is needed")
+	}
+	return err
+}
+
+// tagsOf are the values of the tags that a photo has now.
+func (c *Client) tagsOf(ctx context.Context, photo id) ([]string, error) {
+	b, err := c.call(ctx, http.MethodGet, "/assets/"+string(photo), nil, maxAnswer)
+	if err != nil {
+		return nil, fmt.Errorf("reading a photo's tags: %w", err)
+	}
+	values, err := decodeTagsOf(b)
+	if err != nil {
+		err = fmt.Errorf("reading a photo's tags: %w", c.faultf("does not speak as it should: %v", err))
+	}
+	return values, err
+}
+
+// preview is the picture of a photo that Immich shows.
+func (c *Client) preview(ctx context.Context, photo id) ([]byte, error) {
+	b, err := c.call(ctx, http.MethodGet, "/assets/"+string(photo)+"/thumbnail?size=preview", nil, maxPicture)
+	if err != nil {
+		return nil, fmt.Errorf("fetching a preview: %w", err)
+	}
+	return b, nil
+}
+
+// tags are all tags of the key's owner.
+func (c *Client) tags(ctx context.Context) ([]tag, error) {
+	b, err := c.call(ctx, http.MethodGet, "/tags", nil, maxAnswer)
+	if err != nil {
+		return nil, fmt.Errorf("listing tags: %w", c.notThere(err))
+	}
+	return c.read(decodeTags(b))
+}
+
+func (c *Client) read(tags []tag, err error) ([]tag, error) {
+	if err != nil {
+		return nil, fmt.Errorf("listing tags: %w", c.faultf("does not speak as it should: %v", err))
+	}
+	return tags, nil
+}
+
+// upsert makes the tags that are missing, and their parents.
+func (c *Client) upsert(ctx context.Context, values []string) ([]tag, error) {
+	b, err := c.call(ctx, http.MethodPut, "/tags", map[string][]string{"tags": values}, maxAnswer)
+	if err != nil {
+		return nil, fmt.Errorf("making tags: %w", err)
+	}
+	return c.read(decodeTags(b))
+}
+
+// assign puts a tag on photos, or takes it off, and says of each what became of it.
+func (c *Client) assign(ctx context.Context, method string, tag id, photos []id) ([]outcome, error) {
+	var all []outcome
+	for len(photos) > 0 {
+		some := photos[:min(len(photos), 500)]
+		photos = photos[len(some):]
+		b, err := c.call(ctx, method, "/tags/"+string(tag)+"/assets", map[string][]id{"ids": some}, maxAnswer)
+		if err != nil {
+			return all, fmt.Errorf("tagging photos: %w", err)
+		}
+		out, err := decodeOutcomes(b, len(some))
+		if err != nil {
+			return all, fmt.Errorf("tagging photos: %w", c.faultf("does not speak as it should: %v", err))
+		}
+		all = append(all, out...)
+	}
+	return all, nil
+}
+
+// used reports whether a photo has a tag, in the trash too.
+func (c *Client) used(ctx context.Context, tag id) (bool, error) {
+	b, err := c.call(ctx, http.MethodPost, "/search/metadata", search{Page: 1, Size: 1, TagIDs: []id{tag}, WithDeleted: true}, maxAnswer)
+	if err != nil {
+		return false, fmt.Errorf("looking for photos with a tag: %w", err)
+	}
+	found, _, err := decodePage(b, 1)
+	if err != nil {
+		return false, fmt.Errorf("looking for photos with a tag: %w", c.faultf("does not speak as it should: %v", err))
+	}
+	return len(found) > 0, nil
+}
+
+// remove removes a tag.
+func (c *Client) remove(ctx context.Context, tag id) error {
+	_, err := c.call(ctx, http.MethodDelete, "/tags/"+string(tag), nil, maxAnswer)
+	if err != nil {
+		err = fmt.Errorf("removing a tag: %w", err)
+	}
+	return err
+}

@@ -1,0 +1,206 @@
+package immich
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/untrusted"
+)
+
+// tries is how often a call is made that a server is too busy for; patience is how long
+// one may take.
+const (
+	tries    = 5
+	patience = time.Minute
+	longest  = 30 * time.Second // between two tries
+)
+
+// A Client calls one Immich server.
+type Client struct {
+	base *url.URL
+	http *http.Client
+	// sign puts the key into a request. The key itself is held by no field, so that
+	// nothing prints it.
+	sign func(*http.Request)
+	// pause waits between tries.
+	pause func(context.Context, time.Duration) error
+}
+
+// NewClient is a client for the server at an address, with or without /api. The key goes
+// over HTTPS, or stays on this machine. Errors are cpar.ErrInput.
+func NewClient(address, key string) (*Client, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		err = fmt.Errorf("%w: Immich's address %s does not start with https:// and a host", cpar.ErrInput, untrusted.Text(address))
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		err = fmt.Errorf("%w: Immich's address has a user, query or fragment", cpar.ErrInput)
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		return nil, hint.Add(fmt.Errorf("%w: over http:// everybody on the way to %s would see the API key and the photos", cpar.ErrInput, untrusted.Text(u.Host)),
+			"use https://, or a tunnel: ssh -L 2283:127.0.0.1:2283 that-machine, and http://127.0.0.1:2283")
+	case key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return nil, hint.Add(fmt.Errorf("%w: no API key, or one with other characters than letters, digits and signs", cpar.ErrInput),
+			"pass --api-key-file, or set CPAR_IMMICH_API_KEY")
+	}
+	if err != nil {
+		return nil, hint.Add(err, "write it like https://photos.example")
+	}
+	u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/api")
+	return &Client{base: u, http: ownClient(u), sign: func(r *http.Request) { r.Header.Set("x-api-key", key) }, pause: sleep}, nil
+}
+
+// ownClient follows no redirect, which would take the key elsewhere, and sends what is
+// meant for this machine to this machine, whatever proxy or name server says.
+func ownClient(u *url.URL) *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	if u.Scheme == "http" {
+		t.Proxy = nil
+		t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, Control: onlyHere}).DialContext
+	}
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// onlyHere lets a connection be made to this machine alone. The address is the resolved one.
+func onlyHere(_, address string, _ syscall.RawConn) error {
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return errors.New("that is not this machine")
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Address is the server's address, without /api.
+func (c *Client) Address() string { return c.base.String() }
+
+// errGone is the error of a photo or tag that is not there, or not the key's to see.
+var errGone = errors.New("it is not there")
+
+// A fault is of the server's. It has the kind of the cloud's faults, and not its name.
+type fault struct{ text string }
+
+func (f fault) Error() string        { return f.text }
+func (f fault) Is(target error) bool { return target == cpar.ErrCloud }
+
+func (c *Client) faultf(format string, args ...any) error {
+	return fault{fmt.Sprintf("Immich at %s %s", untrusted.Text(c.base.Host), fmt.Sprintf(format, args...))}
+}
+
+// call makes a call, again where the server is busy or cannot be reached for a moment:
+// every call here does the same when it is made twice.
+func (c *Client) call(ctx context.Context, method, path string, in any, limit int64) ([]byte, error) {
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return nil, err
+		}
+	}
+	wait := 500 * time.Millisecond
+	for try := 1; ; try++ {
+		out, again, after, err := c.once(ctx, method, path, body, limit)
+		if err == nil || !again || try == tries || ctx.Err() != nil {
+			return out, err
+		}
+		if e := c.pause(ctx, min(max(wait, after), longest)); e != nil {
+			return nil, e
+		}
+		wait *= 2
+	}
+}
+
+// once makes a call once. again says that another try may help, not before after.
+func (c *Client) once(ctx context.Context, method, path string, body []byte, limit int64) (out []byte, again bool, after time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, c.base.String()+"/api"+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, false, 0, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	}
+	c.sign(r)
+	r.Header.Set("Accept", "application/json, image/*")
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(r)
+	if err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, context.Canceled) {
+			return nil, false, 0, cause
+		}
+		// What net/http says has the address, which may have an id of a photo.
+		var e *url.Error
+		if errors.As(err, &e) {
+			err = e.Err
+		}
+		return nil, true, 0, hint.Add(c.faultf("cannot be reached: %s", untrusted.Text(err.Error())), "is it running, and is the address right?")
+	}
+	defer resp.Body.Close()
+	out, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, true, 0, c.faultf("broke off its answer")
+	case int64(len(out)) > limit:
+		return nil, false, 0, c.faultf("sent more than %d MB at once", limit>>20)
+	case resp.StatusCode/100 == 2:
+		return out, false, 0, nil
+	}
+	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+	busy := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500
+	return nil, busy, time.Duration(min(max(seconds, 0), 3600)) * time.Second, c.refusal(resp.StatusCode, out)
+}
+
+// refusal is the error of a status that is none of success.
+func (c *Client) refusal(status int, body []byte) error {
+	says := ""
+	var v struct {
+		Message any `json:"message"`
+	}
+	if json.Unmarshal(body, &v) == nil {
+		if s, ok := v.Message.(string); ok && s != "" {
+			says = ": " + untrusted.Text(s)
+		}
+	}
+	switch {
+	case status/100 == 3:
+		return hint.Add(fmt.Errorf("%w: %w", cpar.ErrInput, c.faultf("sends the request elsewhere, and the key is not sent there")), "name the address that it redirects to")
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return hint.Add(fmt.Errorf("%w: %w", cpar.ErrInput, &refused{c.faultf("refuses the API key%s", says)}), "the key needs these permissions: %s", Permissions)
+	case status == http.StatusBadRequest, status == http.StatusNotFound:
+		return fmt.Errorf("%w: %w%s", cpar.ErrInput, errGone, says)
+	}
+	return c.faultf("answers with status %d%s", status, says)
+}
+
+// refused is the error of a key that may not do something.
+type refused struct{ error }
+
+// Permissions are what the API key needs, and no more.
+const Permissions = "asset.read, asset.view, tag.read, tag.create, tag.asset; and tag.delete if undo shall remove empty tags at once"

@@ -1,0 +1,205 @@
+package immich
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/user"
+	"cpar/user/device"
+	"cpar/user/vault"
+)
+
+// record is one line of the journal. What is about to be done is written, and synced,
+// before it is done:
+//
+//	begin   a run: when, at which server, with which state of the index
+//	make    tags that are not there, and will be
+//	tag     photos that do not have a tag, and will
+//	not     of those, the ones that did not get it: they had it, or are another's
+//	done    photos that are finished
+//	undone  the run was undone
+type record struct {
+	Kind   string    `json:"kind"`
+	Run    string    `json:"run"`
+	At     time.Time `json:"at,omitzero"`
+	Server string    `json:"server,omitempty"`
+	State  string    `json:"state,omitempty"`
+	Values []string  `json:"values,omitempty"`
+	Tag    id        `json:"tag,omitempty"`
+	Value  string    `json:"value,omitempty"`
+	Photos []id      `json:"photos,omitempty"`
+	Sums   []string  `json:"sums,omitempty"` // of Photos
+}
+
+// A Run is one run over a library.
+type Run struct {
+	ID     string    `json:"run"`
+	Began  time.Time `json:"began"`
+	Server string    `json:"server"`
+	Photos int       `json:"photos"` // that were finished
+	Tags   int       `json:"tags"`   // that were put on photos
+	Undone bool      `json:"undone"`
+
+	state string
+	made  map[string]bool        // values
+	ids   map[string]id          // of values, as they were
+	has   map[string]map[id]bool // value: photos that the run tagged
+	done  map[id]string          // checksums
+}
+
+func newRun(r record) *Run {
+	return &Run{ID: r.Run, Began: r.At, Server: r.Server, state: r.State, made: map[string]bool{}, ids: map[string]id{}, has: map[string]map[id]bool{}, done: map[id]string{}}
+}
+
+// take takes a record into account.
+func (run *Run) take(r record) {
+	switch r.Kind {
+	case "make":
+		for _, v := range r.Values {
+			run.made[v] = true
+		}
+	case "tag":
+		run.ids[r.Value] = r.Tag
+		if run.has[r.Value] == nil {
+			run.has[r.Value] = map[id]bool{}
+		}
+		for _, p := range r.Photos {
+			run.has[r.Value][p] = true
+		}
+	case "not":
+		for _, p := range r.Photos {
+			delete(run.has[r.Value], p)
+		}
+	case "done":
+		for i, p := range r.Photos {
+			if i < len(r.Sums) {
+				run.done[p] = r.Sums[i]
+			}
+		}
+	case "undone":
+		run.Undone = true
+	}
+}
+
+// values are the tags that the run put on photos, sorted.
+func (run *Run) values() (all []string) {
+	for v, photos := range run.has {
+		if len(photos) > 0 {
+			all = append(all, v)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// A Journal remembers runs, encrypted under the key.
+type Journal struct{ log *vault.Log }
+
+// OpenJournal opens the journal of a key on a device.
+func OpenJournal(key *user.Key, d *device.Device) (*Journal, error) {
+	v, err := key.Vault(filepath.Join(d.State, "library", key.Fingerprint()), 0)
+	if err != nil {
+		return nil, err
+	}
+	l, err := v.Log("immich")
+	if err != nil {
+		return nil, err
+	}
+	return &Journal{l}, nil
+}
+
+// append writes records, all or none.
+func (j *Journal) append(records ...record) error {
+	var all [][]byte
+	for _, r := range records {
+		b, err := json.Marshal(r)
+		if err != nil {
+			return fmt.Errorf("writing the journal: %w", err)
+		}
+		all = append(all, b)
+	}
+	return j.log.Append(all...)
+}
+
+// Runs are the runs at a server, or at all where server is "", the oldest first. damaged
+// is how many parts of the journal cannot be read.
+func (j *Journal) Runs(server string) (runs []*Run, damaged int, err error) {
+	byID := map[string]*Run{}
+	for b, err := range j.log.All() {
+		var r record
+		if err == nil {
+			err = json.Unmarshal(b, &r)
+		} else if !errors.Is(err, cpar.ErrCorrupt) {
+			return nil, 0, err
+		}
+		if err != nil {
+			damaged++
+			continue
+		}
+		if r.Kind == "begin" && byID[r.Run] == nil {
+			byID[r.Run] = newRun(r)
+			runs = append(runs, byID[r.Run])
+		}
+		if run := byID[r.Run]; run != nil {
+			run.take(r)
+		}
+	}
+	runs = slices.DeleteFunc(runs, func(r *Run) bool { return server != "" && r.Server != server })
+	for _, r := range runs {
+		r.Photos = len(r.done)
+		for _, photos := range r.has {
+			r.Tags += len(photos)
+		}
+	}
+	return runs, damaged, nil
+}
+
+// find is a run at a server by its id, or the last that was not undone where that is "".
+func (j *Journal) find(server, runID string) (*Run, []*Run, error) {
+	runs, _, err := j.Runs(server)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, r := range slices.Backward(runs) {
+		if r.ID == runID || runID == "" && !r.Undone {
+			if r.Undone {
+				return nil, nil, fmt.Errorf("%w: run %s was undone before", cpar.ErrInput, r.ID)
+			}
+			return r, runs, nil
+		}
+	}
+	if runID == "" {
+		return nil, nil, fmt.Errorf("%w: no run at %s that is not undone", cpar.ErrInput, server)
+	}
+	return nil, nil, hint.Add(fmt.Errorf("%w: there is no such run at %s", cpar.ErrInput, server), "cpar immich runs lists them")
+}
+
+// known are the photos that runs at the server have finished with a state of the index.
+func known(runs []*Run, state string) map[id]string {
+	all := map[id]string{}
+	for _, r := range runs {
+		if r.state != state || r.Undone {
+			continue
+		}
+		for p, sum := range r.done {
+			all[p] = sum
+		}
+	}
+	return all
+}
+
+// nameRun makes an id that no run has.
+func nameRun(runs []*Run, now time.Time) string {
+	base := "immich-" + now.UTC().Format("20060102-150405")
+	name := base
+	for n := 2; slices.ContainsFunc(runs, func(r *Run) bool { return r.ID == name }); n++ {
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+	return name
+}

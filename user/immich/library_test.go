@@ -1,0 +1,177 @@
+package immich
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cpar/internal/immichtest"
+	"cpar/user/rank"
+)
+
+func TestAnnotate(t *testing.T) {
+	w := newWorld(t, "dog beach", "", "dog black/white", "refused", "?")
+	var results []Result
+	got := w.annotate(Options{Each: func(r Result) { results = append(results, r) }})
+	want := Summary{Run: got.Run, Photos: 5, Done: 4, Tags: 4, Failed: 1, Refused: 1}
+	if got != want || !strings.HasPrefix(got.Run, "immich-20") {
+		t.Errorf("%+v", got)
+	}
+	w.want("auto/beach auto/dog; ; auto/black-white auto/dog; ; ", "auto auto/beach auto/black-white auto/dog")
+	if len(results) != 5 || !slices.Equal(results[0].Tags, []string{"auto/dog", "auto/beach"}) || !errors.Is(results[4].Err, errPicture) || results[3].Err != nil {
+		t.Errorf("%+v", results)
+	}
+	// Again: nothing is asked, but what failed.
+	if got := w.annotate(Options{}); got.Known != 4 || got.Done != 0 || got.Failed != 1 || len(w.index.asked) != 4 {
+		t.Errorf("%+v, asked %v", got, w.index.asked)
+	}
+	// A file that was replaced, another state of the index, and --again.
+	w.Photos[0].Checksum = "other"
+	if got := w.annotate(Options{}); got.Known != 3 || got.Done != 1 || got.Tags != 0 {
+		t.Errorf("%+v", got)
+	}
+	w.index.state = [32]byte{2}
+	if got := w.annotate(Options{}); got.Known != 0 || got.Done != 4 || got.Tags != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := w.annotate(Options{Again: true}); got.Known != 0 || got.Done != 4 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What a person has tagged is not tagged again, however it is written, and the spelling
+// of a tag that is there is kept.
+func TestAnnotateBesidePeople(t *testing.T) {
+	w := newWorld(t, "dog Cat sea beach sun")
+	for _, v := range []string{"Animals/DOG", "cat", "auto/Beach"} {
+		w.Make(v)
+		w.Photos[0].Tags = append(w.Photos[0].Tags, v)
+	}
+	w.Make("auto/Sea")
+	if got := w.annotate(Options{}); got.Tags != 2 {
+		t.Errorf("%+v", got)
+	}
+	w.want("Animals/DOG auto/Beach auto/Sea auto/sun cat", "Animals Animals/DOG auto auto/Beach auto/Sea auto/sun cat")
+	// Undone, all is as it was: the tag that a run has made goes, the others stay.
+	if u, err := w.library().Undo(t.Context(), "", false, nil); err != nil || u.Removed != 2 || u.Tags != 1 {
+		t.Errorf("%+v, %v", u, err)
+	}
+	w.want("Animals/DOG auto/Beach cat", "Animals Animals/DOG auto auto/Beach auto/Sea cat")
+}
+
+func TestDryRun(t *testing.T) {
+	w := newWorld(t, "dog", "beach")
+	var tags []string
+	s := w.annotate(Options{DryRun: true, Each: func(r Result) { tags = append(tags, r.Tags...) }})
+	if s.Run != "" || s.Done != 2 || s.Tags != 2 || !slices.Equal(tags, []string{"auto/dog", "auto/beach"}) {
+		t.Errorf("%+v, %v", s, tags)
+	}
+	w.want("; ", "")
+	if runs, _, err := w.journal.Runs(""); err != nil || len(runs) != 0 {
+		t.Errorf("%v, %v", runs, err)
+	}
+	for _, c := range w.Calls {
+		if strings.HasPrefix(c, "PUT") || strings.HasPrefix(c, "DELETE") {
+			t.Errorf("called %s", c)
+		}
+	}
+}
+
+func TestFilters(t *testing.T) {
+	w := newWorld(t, "a", "b", "c", "d", "e")
+	w.Page = 2
+	w.Photos[1].Album, w.Photos[2].Type, w.Photos[3].Trashed = immichtest.ID(5, 5), "VIDEO", true
+	if got := w.annotate(Options{DryRun: true}); got.Photos != 3 {
+		t.Errorf("%+v", got)
+	}
+	if got := w.annotate(Options{DryRun: true, Filter: Filter{Albums: []string{immichtest.ID(5, 5)}}}); got.Photos != 1 {
+		t.Errorf("%+v", got)
+	}
+	if got := w.annotate(Options{DryRun: true, Filter: Filter{Taken: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)}}); got.Photos != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A partner's photo cannot be tagged, and one that has got the tag meanwhile is no work of
+// ours to be undone.
+func TestAnnotateOthers(t *testing.T) {
+	w := newWorld(t, "dog", "dog", "dog")
+	w.Photos[0].Foreign = true
+	first := true
+	w.Before = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == "PUT" && strings.HasSuffix(r.URL.Path, "/assets") && first {
+			first = false
+			w.Photos[1].Tags = []string{"auto/dog"}
+		}
+		return false
+	}
+	if got := w.annotate(Options{}); got.Foreign != 1 || got.Tags != 1 || got.Done != 3 {
+		t.Errorf("%+v", got)
+	}
+	w.want("; auto/dog; auto/dog", "auto auto/dog")
+	if u, err := w.library().Undo(t.Context(), "", false, nil); err != nil || u != (Undone{Run: u.Run, Removed: 1}) {
+		t.Errorf("%+v, %v", u, err)
+	}
+	w.want("; auto/dog; ", "auto auto/dog")
+}
+
+// A run that ends at any call is finished by the next one, and both are undone to what was
+// before, whatever had happened.
+func TestBrokenOff(t *testing.T) {
+	lines := []string{"dog beach", "dog", "sea", "beach sea"}
+	whole := newWorld(t, lines...)
+	whole.annotate(Options{})
+	calls, done := len(whole.Calls), whole.tagged()
+	for at := range calls {
+		w := newWorld(t, lines...)
+		n := 0
+		w.Before = func(rw http.ResponseWriter, _ *http.Request) bool {
+			if n++; n > at {
+				rw.WriteHeader(http.StatusBadGateway)
+				return true
+			}
+			return false
+		}
+		if _, err := w.library().Annotate(t.Context(), w.index, Options{}); err == nil {
+			t.Fatalf("call %d of %d failed without an error", at, calls)
+		}
+		w.Before = nil
+		w.annotate(Options{})
+		if got := w.tagged(); got != done {
+			t.Errorf("broken off at call %d of %d: %q, want %q", at, calls, got, done)
+		}
+		for {
+			if _, err := w.library().Undo(t.Context(), "", false, nil); err != nil {
+				break
+			}
+		}
+		w.want("; ; ; ", "")
+	}
+}
+
+// Where the cloud is gone half way, what is done is done.
+func TestCloudGone(t *testing.T) {
+	w := newWorld(t, "dog", "beach", "sea")
+	w.index.broken = 2
+	told := 0
+	s, err := w.library().Annotate(t.Context(), w.index, Options{Each: func(Result) { told++ }})
+	if !errors.Is(err, errBroken) || s.Done != 2 || told != 2 {
+		t.Errorf("%+v, %v, told of %d", s, err, told)
+	}
+	w.want("auto/dog; auto/beach; ", "auto auto/beach auto/dog")
+	w.index.broken = 0
+	if s := w.annotate(Options{}); s.Known != 2 || s.Done != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestLacks(t *testing.T) {
+	tagger := &tagger{spelt: map[string]string{}}
+	got := tagger.lacks(nil, []rank.Keyword{{Word: "Dog"}, {Word: "dog"}, {Word: " "}, {Word: "a/b"}})
+	if !slices.Equal(got, []string{"auto/Dog", "auto/a-b"}) {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,89 @@
+package immich
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"cpar"
+	"cpar/internal/immichtest"
+)
+
+func TestUndo(t *testing.T) {
+	w := newWorld(t, "dog beach", "dog", "sea")
+	first := w.annotate(Options{})
+	dry, err := w.library().Undo(t.Context(), first.Run, true, nil)
+	if err != nil || dry != (Undone{Run: first.Run, Removed: 4}) {
+		t.Errorf("%+v, %v", dry, err)
+	}
+	w.want("auto/beach auto/dog; auto/dog; auto/sea", "auto auto/beach auto/dog auto/sea")
+	// A second run uses a tag of the first one; a person uses another, and has taken one off.
+	w.Photos = append(w.Photos, &immichtest.Photo{ID: immichtest.ID(1, 9), Preview: []byte("jpeg")})
+	keywords[immichtest.ID(1, 9)] = "dog"
+	second := w.annotate(Options{})
+	w.Make("auto/sea/deep")
+	w.Photos[0].Tags = []string{"auto/dog"}
+	u, err := w.library().Undo(t.Context(), first.Run, false, nil)
+	if err != nil || u != (Undone{Run: first.Run, Removed: 3, Gone: 1, Tags: 1}) {
+		t.Errorf("%+v, %v", u, err)
+	}
+	w.want("; ; ; auto/dog", "auto auto/dog auto/sea auto/sea/deep")
+	if _, err := w.library().Undo(t.Context(), first.Run, false, nil); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("twice: %v", err)
+	}
+	// The last one that is not undone is the second. Its tag was made by the first.
+	u, err = w.library().Undo(t.Context(), "", false, nil)
+	if err != nil || u != (Undone{Run: second.Run, Removed: 1, Tags: 1}) {
+		t.Errorf("%+v, %v", u, err)
+	}
+	w.want("; ; ; ", "auto auto/sea auto/sea/deep")
+	for _, run := range []string{"", "nonsense"} {
+		if _, err := w.library().Undo(t.Context(), run, false, nil); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%q: %v", run, err)
+		}
+	}
+	// What was undone is asked about again.
+	if s := w.annotate(Options{}); s.Known != 0 || s.Done != 4 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A tag in the trash is in use, and a key that may not remove tags leaves them.
+func TestUndoLeavesTags(t *testing.T) {
+	w := newWorld(t, "dog", "sea")
+	w.annotate(Options{})
+	w.Photos = append(w.Photos, &immichtest.Photo{ID: immichtest.ID(1, 9), Trashed: true, Tags: []string{"auto/sea"}})
+	w.May = slices.DeleteFunc(w.May, func(p string) bool { return p == "tag.delete" })
+	u, err := w.library().Undo(t.Context(), "", false, nil)
+	if err != nil || u.Removed != 2 || u.Tags != 0 || u.Kept != 1 {
+		t.Errorf("%+v, %v", u, err)
+	}
+	w.want("; ; auto/sea", "auto auto/dog auto/sea")
+}
+
+// Immich drops all tags of a photo when it reads its file again; a person some of them.
+func TestCheck(t *testing.T) {
+	w := newWorld(t, "dog beach", "dog beach", "dog beach", "dog", "sea")
+	w.annotate(Options{})
+	w.Photos[0].Tags = []string{"from the file"}
+	w.Photos[1].Tags = []string{"auto/dog"}
+	w.Photos = slices.Delete(w.Photos, 3, 4)
+	w.Photos[3].Tags = nil
+	want := Checked{Photos: 5, Whole: 1, PutBack: 2, Taken: 1, Gone: 1}
+	for _, dry := range []bool{true, false} {
+		got, err := w.library().Check(t.Context(), "", dry, nil)
+		want.Run = got.Run
+		if err != nil || got != want {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if dry {
+			w.want("from the file; auto/dog; auto/beach auto/dog; ", "auto auto/beach auto/dog auto/sea from the file")
+		}
+	}
+	w.want("auto/beach auto/dog from the file; auto/dog; auto/beach auto/dog; auto/sea", "auto auto/beach auto/dog auto/sea from the file")
+	// All that is put back is the run's, and goes with it.
+	if _, err := w.library().Undo(t.Context(), "", false, nil); err != nil {
+		t.Error(err)
+	}
+	w.want("from the file; ; ; ", "from the file")
+}

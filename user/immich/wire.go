@@ -1,0 +1,142 @@
+package immich
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// Bounds of what a server may say at once.
+const (
+	pageSize    = 1000
+	mostTags    = 100_000
+	mostOnPhoto = 10_000
+	maxAnswer   = 32 << 20
+	maxPicture  = 64 << 20
+)
+
+var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
+
+// id is a UUID: it becomes part of an address, so nothing else may.
+type id string
+
+func (i *id) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil || !uuid.MatchString(s) {
+		return fmt.Errorf("an id that is no UUID")
+	}
+	*i = id(s)
+	return nil
+}
+
+// asset is a photo in a list.
+type asset struct {
+	ID       id     `json:"id"`
+	Type     string `json:"type"`
+	Name     string `json:"originalFileName"`
+	Checksum string `json:"checksum"`
+}
+
+// tag is a tag. Parent is "" for one at the top.
+type tag struct {
+	ID     id     `json:"id"`
+	Value  string `json:"value"`
+	Parent *id    `json:"parentId"`
+}
+
+// outcome is what became of one photo of several.
+type outcome struct {
+	ID      id     `json:"id"`
+	Success bool   `json:"success"`
+	Error   string `json:"error"`
+}
+
+// list reads an array of at most so many elements: `{},{},…` would take more room than it
+// has bytes.
+func list[T any](b []byte, most int) ([]T, error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return nil, fmt.Errorf("no list")
+	}
+	var out []T
+	for d.More() {
+		if len(out) == most {
+			return nil, fmt.Errorf("a list of more than %d", most)
+		}
+		var v T
+		if err := d.Decode(&v); err != nil {
+			return nil, fmt.Errorf("element %d of a list cannot be read", len(out)+1)
+		}
+		out = append(out, v)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, fmt.Errorf("a list without end")
+	}
+	return out, nil
+}
+
+// decodePage reads one page of a search. next is 0 after the last one, and greater than
+// page else: a server must not keep us going round.
+func decodePage(b []byte, page int) (assets []asset, next int, err error) {
+	var v struct {
+		Assets struct {
+			Items json.RawMessage `json:"items"`
+			Next  *string         `json:"nextPage"`
+		} `json:"assets"`
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return nil, 0, fmt.Errorf("no page of a search")
+	}
+	if assets, err = list[asset](v.Assets.Items, pageSize); err != nil {
+		return nil, 0, err
+	}
+	for _, a := range assets {
+		if a.ID == "" {
+			return nil, 0, fmt.Errorf("a photo without id")
+		}
+	}
+	if v.Assets.Next != nil {
+		if next, err = strconv.Atoi(*v.Assets.Next); err != nil || next <= page {
+			return nil, 0, fmt.Errorf("the page after page %d is not one", page)
+		}
+	}
+	return assets, next, nil
+}
+
+// decodeTagsOf reads the tags of a photo.
+func decodeTagsOf(b []byte) ([]string, error) {
+	var v struct {
+		ID   id              `json:"id"`
+		Tags json.RawMessage `json:"tags"`
+	}
+	if err := json.Unmarshal(b, &v); err != nil || v.ID == "" {
+		return nil, fmt.Errorf("no photo")
+	}
+	if v.Tags == nil || string(v.Tags) == "null" {
+		return nil, nil
+	}
+	tags, err := list[tag](v.Tags, mostOnPhoto)
+	var values []string
+	for _, t := range tags {
+		values = append(values, t.Value)
+	}
+	return values, err
+}
+
+// decodeTags reads tags.
+func decodeTags(b []byte) ([]tag, error) {
+	tags, err := list[tag](b, mostTags)
+	for _, t := range tags {
+		if t.ID == "" || t.Value == "" {
+			return nil, fmt.Errorf("a tag without id or value")
+		}
+	}
+	return tags, err
+}
+
+// decodeOutcomes reads what became of photos, of which so many were named.
+func decodeOutcomes(b []byte, named int) ([]outcome, error) {
+	return list[outcome](b, named)
+}
