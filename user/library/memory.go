@@ -112,10 +112,11 @@ func (m *memory) take(r *record) {
 }
 
 func (m *memory) takeIntent(i *intent) {
-	if run := m.runs[i.Run]; run != nil {
-		run.files++
-		run.words += len(i.Words)
+	if m.runs[i.Run] == nil { // its beginning was damaged
+		m.take(&record{Began: &began{Run: i.Run}})
 	}
+	m.runs[i.Run].files++
+	m.runs[i.Run].words += len(i.Words)
 	p := m.photo(i.Photo)
 	if !i.Person && len(i.Words) > 0 {
 		at := slices.IndexFunc(p.wrote, func(w wrote) bool { return w.run == i.Run })

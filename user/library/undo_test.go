@@ -1,0 +1,292 @@
+package library
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/user/metadata"
+)
+
+// A file that another program has changed since loses the run's words and nothing else.
+func TestUndoAfterOthers(t *testing.T) {
+	w := newWorld(t, 4)
+	all, _ := w.annotate(sidecars())
+	name := func(i int) string { return w.list[i].Path + ".xmp" }
+	b, err := os.ReadFile(name(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(name(0), []byte(strings.Replace(string(b), "<rdf:Bag>", "<rdf:Bag><rdf:li>theirs</rdf:li>", 1)))
+	os.Remove(name(1))
+	w.write(name(2), []byte("<broken"))
+	u := w.undo("")
+	if !slices.Equal(u.Retracted, []string{name(0)}) || !slices.Equal(u.Gone, []string{name(1)}) || !slices.Equal(u.Restored, []string{name(3)}) ||
+		len(u.Left) != 1 || u.Left[0].Path != name(2) || u.Left[0].Reason == "" {
+		t.Fatalf("%+v", u)
+	}
+	if got := w.words(w.list[0].Path); len(got) > 0 {
+		t.Errorf("still there: %q", got)
+	}
+	if b, err := os.ReadFile(name(0)); err != nil || !strings.Contains(string(b), "theirs") {
+		t.Errorf("what others wrote is gone: %s, %v", b, err)
+	}
+	runs, err := w.lib.Runs()
+	if err != nil || runs[0].Undone || runs[0].Left != 1 {
+		t.Errorf("%+v, %v", runs, err)
+	}
+	// What is left counts as the machine's, the rest does not.
+	l := w.open()
+	if len(l.Machine(w.list[2].Path)) == 0 || len(l.Machine(w.list[3].Path)) > 0 {
+		t.Errorf("machine: %q, %q", l.Machine(w.list[2].Path), l.Machine(w.list[3].Path))
+	}
+	// With what was in the way gone, the same command finishes it.
+	os.Remove(name(2))
+	if u := w.undo(all[0].Run); len(u.Left) > 0 || len(u.Retracted)+len(u.Restored) > 0 {
+		t.Errorf("%+v", u)
+	}
+	if runs, err = w.lib.Runs(); err != nil || !runs[0].Undone {
+		t.Errorf("%+v, %v", runs, err)
+	}
+}
+
+// A dry run says what an undo would do.
+func TestUndoDryRunAndInterrupt(t *testing.T) {
+	w := newWorld(t, 3)
+	before := w.tree()
+	w.annotate(sidecars())
+	after := w.tree()
+	u, err := w.open().Undo(t.Context(), "", true, nil)
+	if err != nil || len(u.Restored) != 3 || !maps.Equal(after, w.tree()) {
+		t.Errorf("%+v, %v", u, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = w.open().Undo(ctx, "", false, func(_ string, done, _ int) {
+		if done == 1 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || maps.Equal(after, w.tree()) {
+		t.Fatalf("interrupted: %v", err)
+	}
+	if u := w.undo(""); len(u.Restored) != 2 || !maps.Equal(before, w.tree()) {
+		t.Errorf("taken up again: %+v", u)
+	}
+}
+
+// Two runs over the same files are taken back in any order.
+func TestUndoOrder(t *testing.T) {
+	for _, newestFirst := range []bool{true, false} {
+		w := newWorld(t, 2)
+		before := w.tree()
+		_, first := w.annotate(sidecars())
+		o := sidecars()
+		o.Most = 9
+		_, second := w.annotate(o)
+		order := []string{first.Run, second.Run}
+		if newestFirst {
+			slices.Reverse(order)
+		}
+		for _, run := range order {
+			w.undo(run)
+		}
+		if newestFirst && !maps.Equal(before, w.tree()) {
+			t.Error("not as before")
+		}
+		if got := w.words(w.list[0].Path); len(got) > 0 {
+			t.Errorf("newest first %v: %q are left", newestFirst, got)
+		}
+	}
+}
+
+// A process that was killed between the journal and the file, or the file and the journal,
+// leaves nothing that the next does not find out.
+func TestKilled(t *testing.T) {
+	w := newWorld(t, 3)
+	before := w.tree()
+	l := w.open()
+	if err := l.refresh(); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range w.list {
+		e, err := metadata.Plan(p.Path, metadata.Sidecar, metadata.Follow, metadata.Change{Suggest: []string{"word"}, Run: "killed"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := newIntent("killed", e)
+		in.Photo, in.Want = p.Path, "want"
+		if err := l.remember(record{Began: beginning("killed", "", false)}, record{Intent: in}); err != nil {
+			t.Fatal(err)
+		}
+		switch i {
+		case 0: // written, and not noted
+			if err := e.Apply(false); err != nil {
+				t.Fatal(err)
+			}
+		case 1: // half written beside
+			tmp, err := durable.Create(durable.OS, w.dir, filepath.Base(e.Path), 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tmp.Write([]byte("half"))
+		}
+	}
+	next := w.open()
+	release, err := next.working()
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if !next.mem.finished(w.list[0].Path, digest{}, "want") || next.mem.finished(w.list[1].Path, digest{}, "want") {
+		t.Error("what was written is not told from what was not")
+	}
+	if entries, err := os.ReadDir(w.dir); err != nil || len(entries) != 4 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+	if got := next.mem.wroteTo(w.list[1].Path, true); len(got) > 0 {
+		t.Errorf("%v counts as written", got)
+	}
+	if u := w.undo("killed"); len(u.Restored) != 1 || len(u.Gone) != 2 || !maps.Equal(before, w.tree()) {
+		t.Errorf("%+v", u)
+	}
+}
+
+// What undo needs can be forgotten; whose words they are is not.
+func TestForget(t *testing.T) {
+	w := newWorld(t, 3)
+	all, first := w.annotate(sidecars())
+	o := sidecars()
+	o.Most = 9
+	_, second := w.annotate(o)
+	asked := w.questions()
+	l := w.open()
+	if ids, err := l.Forget([]string{first.Run}, true); err != nil || !slices.Equal(ids, []string{first.Run}) {
+		t.Fatal(ids, err)
+	}
+	if _, err := l.Forget([]string{"none"}, false); !errors.Is(err, cpar.ErrInput) {
+		t.Error(err)
+	}
+	release, err := w.open().working()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Forget(nil, false); !errors.Is(err, cpar.ErrStorage) {
+		t.Errorf("forgotten while another works: %v", err)
+	}
+	release()
+	before, _ := l.log.Size()
+	if ids, err := l.Forget([]string{first.Run}, false); err != nil || len(ids) != 1 {
+		t.Fatal(ids, err)
+	}
+	if after, _ := l.log.Size(); after >= before {
+		t.Errorf("%d bytes, and %d before", after, before)
+	}
+	l = w.open()
+	if _, err := l.Undo(t.Context(), first.Run, false, nil); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("undone although forgotten: %v", err)
+	}
+	for _, word := range all[0].Added {
+		if !slices.Contains(l.Machine(w.list[0].Path), word) {
+			t.Errorf("%q is learnt from", word)
+		}
+	}
+	if u := w.undo(""); u.Run != second.Run || len(u.Restored) != 3 {
+		t.Errorf("%+v", u)
+	}
+	if w.annotate(sidecars()); w.questions() != asked {
+		t.Error("answers were forgotten, too")
+	}
+	// Beyond its bound the log forgets by itself, and grows again.
+	l = w.open()
+	l.keep = 1000
+	for range 2 {
+		if release, err = l.working(); err != nil {
+			t.Fatal(err)
+		}
+		release()
+	}
+	if runs, err := l.Runs(); err != nil || !runs[0].Forgotten || runs[len(runs)-1].Forgotten || l.mem.bound == 0 {
+		t.Errorf("%+v, %v, bound %d", runs, err, l.mem.bound)
+	}
+}
+
+// A journal that was damaged in one place is told of, and undone in the others.
+func TestDamagedJournal(t *testing.T) {
+	w := newWorld(t, 20)
+	w.annotate(sidecars())
+	logs, err := filepath.Glob(filepath.Join(w.dev.State, "library", "*", "logs", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range logs {
+		if b, err := os.ReadFile(path); err == nil && len(b) > 3000 {
+			b[2000] ^= 1
+			w.write(path, b)
+		}
+	}
+	u := w.undo(w.lastRun())
+	if u.Damaged != 1 || len(u.Restored) == 0 || len(u.Restored) > 4 {
+		t.Errorf("%d restored, %d damaged", len(u.Restored), u.Damaged)
+	}
+}
+
+func (w *world) lastRun() string {
+	runs, err := w.open().Runs()
+	if err != nil || len(runs) == 0 {
+		w.t.Fatal(runs, err)
+	}
+	return runs[len(runs)-1].ID
+}
+
+// Nothing of photos or words can be read in what lies at home.
+func TestStateIsEncrypted(t *testing.T) {
+	w := newWorld(t, 3)
+	all, _ := w.annotate(sidecars())
+	n := 0
+	err := filepath.WalkDir(w.dev.State, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		n++
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", path, info.Mode())
+		}
+		b, err := os.ReadFile(path)
+		for _, s := range append([]string{"p00.jpg", ".xmp", "keywords"}, all[0].Added...) {
+			if len(s) > 3 && strings.Contains(string(b)+path, s) {
+				t.Errorf("%q is in %s", s, path)
+			}
+		}
+		return err
+	})
+	if err != nil || n < 3 {
+		t.Errorf("%d files, %v", n, err)
+	}
+}
+
+func TestRunsHaveIds(t *testing.T) {
+	l := &Library{mem: newMemory()}
+	seen := map[string]bool{}
+	for range 100 {
+		id, err := l.newRun()
+		if err != nil || len(id) != 13 || seen[id] {
+			t.Fatalf("%q, %v", id, err)
+		}
+		seen[id] = true
+	}
+	if len(seen) != 100 {
+		t.Error(fmt.Sprint(len(seen)))
+	}
+}
