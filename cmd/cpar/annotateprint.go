@@ -119,11 +119,10 @@ func (p *annotatePrinter) print(r *library.Result) {
 // diff shows what would come into the files of a photo.
 func (p *annotatePrinter) diff(r *library.Result) {
 	for _, file := range r.Files {
-		shown := file
-		if rel, err := filepath.Rel(filepath.Dir(r.Path), file); err == nil && filepath.IsLocal(rel) {
-			shown = filepath.Join(filepath.Dir(r.Path), rel)
+		if dir, err := filepath.Abs(filepath.Dir(r.Path)); err == nil && filepath.Dir(file) == dir {
+			file = filepath.Join(filepath.Dir(r.Path), filepath.Base(file)) // as the photo was named
 		}
-		fmt.Fprintln(p.cmd.OutOrStdout(), untrusted.Text(shown))
+		fmt.Fprintln(p.cmd.OutOrStdout(), untrusted.Text(file))
 	}
 	var new []rank.Keyword
 	for _, k := range r.Keywords {

@@ -208,7 +208,7 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	if err != nil {
 		return err
 	}
-	collection, err := dataset.Open(cmd.Context(), folder, dataset.Options{Strict: f.strict})
+	collection, err := dataset.Open(cmd.Context(), folder, dataset.Options{Strict: f.strict, Machine: f.keys.machine()})
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,8 @@ import (
 type keyFlags struct {
 	path, passphraseFile, slot string
 	cmd                        *cobra.Command
+	// opened is the key once it was read: nobody types a passphrase twice.
+	opened *user.Key
 }
 
 // ring is the system's keyring, but in stories.
@@ -78,7 +80,13 @@ func (k *keyFlags) read() (*user.Key, *device.Device, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if k.opened != nil {
+		return k.opened, d, nil
+	}
 	key, err := d.ReadKey(path, k.unlock(d, path))
+	if err == nil {
+		k.opened = key
+	}
 	if err != nil && k.path == "" {
 		err = hint.Add(err, "pass --key FILE, or set CPAR_KEY, if your key is elsewhere")
 	}

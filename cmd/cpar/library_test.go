@@ -220,7 +220,7 @@ const theirs = `<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?>
 // TestTwoThousandPhotos is one person's day with a library: a run that is killed half
 // way, another that goes on, one more that has nothing to do, and all of it taken back.
 func TestTwoThousandPhotos(t *testing.T) {
-	corel, err := dataset.Open(oracle.Path(t, "data/corel5k"), dataset.Options{})
+	corel, err := dataset.Open(t.Context(), oracle.Path(t, "data/corel5k"), dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

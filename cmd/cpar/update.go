@@ -75,7 +75,7 @@ of scheme cpar, ivf or capia is made anew with build instead.`,
 			if _, err := f.check(); err != nil {
 				return err
 			}
-			collection, err := dataset.Open(cmd.Context(), args[0], dataset.Options{Strict: strict})
+			collection, err := dataset.Open(cmd.Context(), args[0], dataset.Options{Strict: strict, Machine: f.keys.machine()})
 			if err != nil {
 				return err
 			}

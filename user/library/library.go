@@ -3,6 +3,7 @@ package library
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 
@@ -25,6 +26,12 @@ type Library struct {
 	mu   sync.Mutex
 	mem  *memory
 	read int64 // bytes of the log that mem knows
+}
+
+// Exists reports whether a device remembers anything, with whatever key.
+func Exists(d *device.Device) bool {
+	_, err := os.Stat(filepath.Join(d.State, "library"))
+	return err == nil
 }
 
 // Open opens what a device remembers.
