@@ -58,6 +58,7 @@ func commands() []*cobra.Command {
 		annotateCommand(),
 		undoCommand(),
 		runsCommand(),
+		uiCommand(),
 		addCommand(),
 		removeCommand(),
 		compactCommand(),

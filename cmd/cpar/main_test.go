@@ -76,6 +76,8 @@ func runCloud() int {
 //	plant FOLDER PHOTO          make a folder of files with terminal escapes and a newline in their names; $GOOD, $JUNK
 //	terminal CODE ANSWERS COMMAND…  run a command on a terminal, and answer what it asks with the
 //	                            lines of a file; ^C interrupts
+//	page ARGS…                  start cpar ui, look who is served, and end it by ^C
+//	taken                       set $TAKEN to a port that is not free
 //	interrupt SIGNAL ARGS…      start cpar demo and end it half way
 //	manifests DATA FOLDER       copy the manifests of a cloud's indexes
 //	emptydir FOLDER             fail if it holds anything
@@ -101,7 +103,7 @@ func TestStories(t *testing.T) {
 			"exits": exits, "serve": serve, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
 			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "fulldisk": fullDisk, "terminal": terminal, "json": jsonPath, "leaks": leaks,
 			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "interrupt": interrupt, "emptydir": emptyDir,
-			"otherkey": otherKey, "byname": byName, "wordof": wordOf, "plant": plant,
+			"otherkey": otherKey, "byname": byName, "wordof": wordOf, "plant": plant, "page": page, "taken": taken,
 			"visionserve": visionServe, "visionstop": visionStop, "asphotoprism": asPhotoPrism,
 			"immichserve": immichServe, "immichphotos": immichPhotos, "immichtag": immichTag,
 		},

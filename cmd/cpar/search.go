@@ -10,6 +10,9 @@ import (
 	"cpar"
 )
 
+// usualApprox is AP-X where nothing else is asked for.
+const usualApprox = 10
+
 // searchFlags are the owner's side of cpar.Params.
 type searchFlags struct {
 	scheme     string
@@ -24,7 +27,7 @@ type searchFlags struct {
 func (f *searchFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.scheme, "scheme", "", "cpar or ivf (a part of the photos), capia (scan of all), sealed (scan that the cloud cannot read) or local (scan at home); by default what the index was built for")
 	c.Flags().IntVar(&f.neighbours, "neighbours", 0, "nearest photos whose keywords count; by default as many as the index's ranker wants, 10 for the paper's")
-	c.Flags().Float64Var(&f.approx, "approx", 10, "approximation power AP-X: percent of the photos that a search may visit, 0.1 to 100")
+	c.Flags().Float64Var(&f.approx, "approx", usualApprox, "approximation power AP-X: percent of the photos that a search may visit, 0.1 to 100")
 	c.Flags().StringVar(&f.search, "search", "", "how to search an index of scheme cpar: depth (the paper's Algorithm 1, the default), rank (finds more) or bestbin; ivf only where it holds an inverted file too")
 	c.Flags().BoolVar(&f.prune, "prune", false, "search depth first and skip subtrees by plane distance; shows the cloud more (SECURITY.md)")
 }

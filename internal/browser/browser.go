@@ -1,9 +1,9 @@
 // Package browser opens pages in a real browser, for tests.
 //
-//	a page's address ─▶ Open ─▶ Page: keys, clicks, dropped files, pictures of the window
-//	                              ├ Complaints: the console's, exceptions, what a policy blocked
-//	                              ├ Strangers: requests that left the page's origin
-//	                              └ Broken: what axe-core finds to be unusable without eyes or a mouse
+//	a page's address ─▶ Page: keys, clicks, dropped files, downloads, pictures of the window
+//	                      ├ Complaints: the console's, exceptions, what a policy blocked
+//	                      ├ Strangers: requests that left the page's origin
+//	                      └ Broken: what axe-core finds to be unusable without eyes or a mouse
 //
 // It is driven through its debugging protocol by chromedp. A test of a browser skips where there is
 // none, unless CPAR_CHROMIUM=required; axe-core is a file that CPAR_AXE names, wanted where
@@ -16,11 +16,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
@@ -55,17 +57,18 @@ func program(t testing.TB) string {
 
 // A Page is one tab.
 type Page struct {
-	t      testing.TB
-	ctx    context.Context
-	origin string
+	t         testing.TB
+	ctx       context.Context
+	origin    string
+	downloads string
 
 	mu         sync.Mutex
 	complaints []string
 	strangers  []string
 }
 
-// Open opens the page at an address in a browser of its own, which ends with the test.
-func Open(t testing.TB, address string) *Page {
+// New is an empty page in a browser of its own, which ends with the test.
+func New(t testing.TB) *Page {
 	t.Helper()
 	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program(t)), chromedp.UserDataDir(t.TempDir()),
 		chromedp.NoSandbox, chromedp.DisableGPU, // as root, in a container
@@ -75,13 +78,33 @@ func Open(t testing.TB, address string) *Page {
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(all, chromedp.WithErrorf(func(string, ...any) {})) // events that it does not know
 	t.Cleanup(cancel)
-	p := &Page{t: t, ctx: ctx}
+	p := &Page{t: t, ctx: ctx, downloads: t.TempDir()}
+	chromedp.ListenTarget(ctx, p.hear)
+	p.Do(log.Enable(), network.Enable(), cdpbrowser.SetDownloadBehavior(cdpbrowser.SetDownloadBehaviorBehaviorAllow).WithDownloadPath(p.downloads))
+	return p
+}
+
+// Open opens the page at an address.
+func (p *Page) Open(address string) {
+	p.t.Helper()
 	if parts := strings.SplitAfterN(address, "/", 4); len(parts) == 4 {
 		p.origin = parts[0] + parts[1] + parts[2]
 	}
-	chromedp.ListenTarget(ctx, p.hear)
-	p.Do(log.Enable(), network.Enable(), chromedp.Navigate(address))
-	return p
+	p.Do(chromedp.Navigate(address))
+}
+
+// Downloaded is a file that the page has had the browser keep. It waits for it.
+func (p *Page) Downloaded(name string) []byte {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		b, err := os.ReadFile(filepath.Join(p.downloads, name))
+		if err == nil {
+			return b
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("nothing was downloaded: %v", err)
+		}
+	}
 }
 
 // hear takes in what the browser tells of the page.
@@ -141,11 +164,25 @@ func (p *Page) Do(actions ...chromedp.Action) {
 	}
 }
 
-// Press presses keys, one after the other: letters, or names as of package kb.
+// named are keys that write no letter of their name.
+var named = map[string]struct {
+	text string
+	code int64
+}{"Enter": {"\r", 13}, "Escape": {"", 27}, "ArrowLeft": {"", 37}, "ArrowUp": {"", 38}, "ArrowRight": {"", 39}, "ArrowDown": {"", 40}}
+
+// Press presses keys, one after the other, as a person does: a key that the page takes for
+// itself writes no letter.
 func (p *Page) Press(keys ...string) {
 	p.t.Helper()
 	for _, key := range keys {
-		p.Do(chromedp.KeyEvent(key))
+		k, ok := named[key]
+		if !ok {
+			k.text = key
+		}
+		event := func(kind input.KeyType) *input.DispatchKeyEventParams {
+			return input.DispatchKeyEvent(kind).WithKey(key).WithWindowsVirtualKeyCode(k.code)
+		}
+		p.Do(event(input.KeyDown).WithText(k.text), event(input.KeyUp))
 	}
 }
 
@@ -187,6 +224,16 @@ func (p *Page) Picture() (png []byte) {
 		return err
 	}))
 	return png
+}
+
+// Drawing is Picture as a JPEG file, which is smaller.
+func (p *Page) Drawing() (jpeg []byte) {
+	p.t.Helper()
+	p.Do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
+		jpeg, err = page.CaptureScreenshot().WithFormat(page.CaptureScreenshotFormatJpeg).WithQuality(86).Do(ctx)
+		return err
+	}))
+	return jpeg
 }
 
 // Broken are the rules of axe-core that the page as it is now breaks, each with where.

@@ -13,7 +13,6 @@ import (
 	"cpar"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
-	"cpar/user"
 )
 
 // maxBodyBytes bounds what the page sends, but for photos.
@@ -161,8 +160,7 @@ func (s *Server) look(w http.ResponseWriter, r *http.Request) (any, error) {
 	return views, nil
 }
 
-// annotate asks about photos. What became of each is told when all were asked about: a
-// person who stopped at a reply that was refused would tell the cloud.
+// annotate asks about photos.
 func (s *Server) annotate(w http.ResponseWriter, r *http.Request) (any, error) {
 	asked, err := body[ids](w, r)
 	if err != nil {
@@ -199,13 +197,12 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request) (any, error) {
 
 // An outcome is what became of asking about a photo.
 type outcome struct {
-	ID      string `json:"id"`
-	Error   string `json:"error,omitempty"`
-	Refused bool   `json:"refused,omitempty"` // the reply was tampered with
+	ID    string `json:"id"`
+	Error string `json:"error,omitempty"`
 }
 
 func outcomeOf(id string, err error) outcome {
-	o := outcome{ID: id, Refused: errors.Is(err, user.ErrRefused)}
+	o := outcome{ID: id}
 	if err != nil {
 		o.Error = err.Error()
 	}
@@ -286,8 +283,12 @@ func (s *Server) drop(w http.ResponseWriter, r *http.Request) (any, error) {
 	}{Matched: p != nil, Whole: whole}
 	if p != nil {
 		out.ID = p.id
-	} else {
-		out.ID = s.dropped.put(name, data).id
+		return out, nil
 	}
+	known, err := s.backend.LookData(name, data)
+	if err != nil {
+		return nil, err
+	}
+	out.ID = s.dropped.put(name, data, known).id
 	return out, nil
 }

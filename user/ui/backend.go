@@ -18,6 +18,7 @@ import (
 	"context"
 	"time"
 
+	"cpar"
 	"cpar/internal/reveal"
 	"cpar/user/rank"
 )
@@ -32,12 +33,14 @@ type Backend interface {
 	// Look reads what is known of a photo, without asking anybody.
 	Look(path string) (*Known, error)
 	// Annotate asks about photos and returns an answer for each that was asked, in order. The
-	// error is the cloud's or the person's, not a photo's.
+	// error is the cloud's or the person's, not a photo's. Of a reply that was refused nothing may be
+	// told while more can be asked: it is an answer without keywords.
 	Annotate(ctx context.Context, paths []string) ([]Answer, error)
 	// AnnotateData is Annotate for a photo that is in no folder.
 	AnnotateData(ctx context.Context, data []byte) (Answer, error)
-	// Sidecar is what would be written beside such a photo.
-	Sidecar(name string, data []byte, d Decision) ([]byte, error)
+	// LookData reads such a photo's keywords; Sidecar is what would be written beside it.
+	LookData(name string, data []byte) (*Known, error)
+	Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error)
 	// Write writes a decision, and the keywords that were suggested, as one run.
 	Write(ctx context.Context, path string, d Decision) (*Written, error)
 	// Runs are what was written, the newest first; Undo takes one back.
@@ -99,6 +102,8 @@ type Saw struct {
 	Bytes    int           `json:"bytes"`    // of the request
 	// Start is the beginning of the request as it was sent.
 	Start []byte `json:"start"`
+
+	scheme cpar.Scheme
 }
 
 // A Decision is what a person says of a photo's keywords.
@@ -121,6 +126,8 @@ type Run struct {
 	Files   int       `json:"files"`
 	Words   int       `json:"words"`
 	Undone  bool      `json:"undone"`
+	// Forgotten: it is too long ago to be undone.
+	Forgotten bool `json:"forgotten"`
 }
 
 // Undone is how a run was taken back.

@@ -20,7 +20,8 @@ func TestEveryView(t *testing.T) {
 	s, address := start(t, f)
 	all, _ := s.photos.list()
 	id := all[4].id
-	p := browser.Open(t, address)
+	p := browser.New(t)
+	p.Open(address)
 	p.Await(`document.querySelectorAll('.wall img.there').length > 3`)
 	if got := p.Text("location.href"); strings.Contains(got, s.token) {
 		t.Errorf("the token stays in the address: %s", got)

@@ -50,10 +50,10 @@ func newDropped() *dropped {
 }
 
 // put keeps a photo that is in no folder.
-func (d *dropped) put(name string, data []byte) *drop {
+func (d *dropped) put(name string, data []byte, known *Known) *drop {
 	b := make([]byte, 12)
 	rand.Read(b)
-	x := &drop{id: "d" + base64.RawURLEncoding.EncodeToString(b), name: name, data: data}
+	x := &drop{id: "d" + base64.RawURLEncoding.EncodeToString(b), name: name, data: data, known: *known}
 	d.by.Add(x.id, x)
 	return x
 }

@@ -112,7 +112,9 @@ func (f *fake) AnnotateData(context.Context, []byte) (Answer, error) {
 	return f.answer([]string{"sea", "boat"}), f.fail
 }
 
-func (f *fake) Sidecar(name string, _ []byte, d Decision) ([]byte, error) {
+func (f *fake) LookData(string, []byte) (*Known, error) { return &Known{Yours: []string{"old"}}, nil }
+
+func (f *fake) Sidecar(name string, _ []byte, _ *Known, d Decision) ([]byte, error) {
 	return fmt.Appendf(nil, "<sidecar>%s %v</sidecar>", name, d), nil
 }
 

@@ -39,7 +39,7 @@ var headers = map[string]string{
 // guard refuses who must not be served:
 //
 //	Host            a name that somebody has pointed at this machine (DNS rebinding)
-//	Sec-Fetch-Site  pages of other origins, and what they link to
+//	Sec-Fetch-Site  pages of other origins, and what they embed
 //	Origin          the same, of browsers that do not send it
 //	the token       other programs and other users of this machine; asked for below /api/
 func (s *Server) guard(next http.Handler) http.Handler {
@@ -51,7 +51,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		switch {
 		case r.Host != s.host:
 			refuse(w, http.StatusMisdirectedRequest, "this server has another name")
-		case !site(r.Header.Get("Sec-Fetch-Site"), api):
+		case !fromHere(r):
 			refuse(w, http.StatusForbidden, "this server does not serve other pages")
 		case r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+s.host:
 			refuse(w, http.StatusForbidden, "this server does not serve other pages")
@@ -63,10 +63,15 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// site reports whether a browser says that a request is the page's own, or, of the page itself,
-// that a person typed its address. Programs that are no browsers say nothing.
-func site(said string, api bool) bool {
-	return said == "" || said == "same-origin" || said == "none" && !api
+// fromHere reports whether a browser says that a request is the page's own. The page itself may
+// be opened from anywhere in a tab of its own: without the token it is empty. Programs that are no
+// browsers say nothing.
+func fromHere(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin":
+		return true
+	}
+	return r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
 func refuse(w http.ResponseWriter, status int, why string) {

@@ -80,6 +80,16 @@ func calls(id string) map[string]string {
 	}
 }
 
+// opened is a request of a browser that opens an address.
+func opened(from, into string) func(*http.Request) {
+	return func(r *http.Request) {
+		r.Header.Del("Origin")
+		for name, value := range map[string]string{"Sec-Fetch-Site": from, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": into} {
+			r.Header.Set(name, value)
+		}
+	}
+}
+
 // TestWhoIsRefused: no call is answered without the token, under another name, or for another
 // page; and the page itself not under another name or inside one.
 func TestWhoIsRefused(t *testing.T) {
@@ -103,7 +113,9 @@ func TestWhoIsRefused(t *testing.T) {
 		"another port":       {func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") }, 403, true},
 		"a page elsewhere":   {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403, true},
 		"another port's":     {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }, 403, true},
-		"typed":              {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "none") }, 403, false},
+		"in a frame":         {opened("cross-site", "iframe"), 403, true},
+		"opened in a tab":    {opened("cross-site", "document"), 403, false},
+		"typed":              {opened("none", "document"), 403, false},
 	} {
 		by := caller{t, s, c.alter}
 		for line, body := range calls(id) {

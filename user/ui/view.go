@@ -231,7 +231,7 @@ func (s *Server) sidecar(w http.ResponseWriter, r *http.Request) {
 		fail(w, errUnknown)
 		return
 	}
-	b, err := s.backend.Sidecar(x.name, x.data, s.decided.of(x.id))
+	b, err := s.backend.Sidecar(x.name, x.data, &x.known, s.decided.of(x.id))
 	if err == nil && len(b) == 0 {
 		err = fmt.Errorf("%w: there is nothing to write beside this photo", cpar.ErrInput)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/user"
 	"cpar/user/rank"
 )
 
@@ -34,14 +33,11 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// TestOutcomes: a refused reply is one of a photo's, an unreachable cloud is everybody's.
+// TestOutcomes: an unreachable cloud is told with advice, and an unknown photo is.
 func TestOutcomes(t *testing.T) {
 	f := newFake(t, 2)
 	s, _ := start(t, f)
 	c := caller{t: t, s: s}
-	if o := outcomeOf("x", fmt.Errorf("reading: %w: %w", cpar.ErrCloud, user.ErrRefused)); !o.Refused || o.Error == "" {
-		t.Errorf("%+v", o)
-	}
 	f.fail = hint.Add(fmt.Errorf("asking: %w", cpar.ErrCloud), "is it running?")
 	status, answer := c.call("POST", "/api/annotate", []byte(`{"ids":["`+s.photos.all[0].id+`"]}`))
 	if status != 502 || string(answer) != `{"error":"asking: cloud failure","hint":"is it running?"}`+"\n" {

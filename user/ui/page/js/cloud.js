@@ -51,7 +51,7 @@ function dump(bytes, all) {
     const some = [...bytes.subarray(at, at + 16)];
     const hex = some.map((b) => b.toString(16).padStart(2, '0')).join(' ').padEnd(47);
     const text = some.map((b) => (b > 32 && b < 127 ? String.fromCharCode(b) : '.')).join('');
-    out.push(`${at.toString(16).padStart(6, '0')}  ${hex}  ${text}`);
+    out.push(`${at.toString(16).padStart(4, '0')}  ${hex}  ${text}`);
   }
   const left = all - 16 * out.length;
   if (left > 0) out.push(`and ${left.toLocaleString('en')} bytes more`);

@@ -20,7 +20,7 @@ function entry(run, again) {
   const acts = h('div', { class: 'acts' });
   const offer = () => {
     const button = h('button', { type: 'button', class: 'quiet', 'aria-label': `Undo run ${run.id}`, onclick: confirm }, icon('undo'), 'Undo');
-    acts.replaceChildren(run.undone ? h('span', { class: 'soft' }, 'undone') : button);
+    acts.replaceChildren(run.undone || run.forgotten ? h('span', { class: 'soft' }, run.undone ? 'undone' : 'too long ago to be undone') : button);
     return button;
   };
   function confirm() {

@@ -1,7 +1,5 @@
-// Asking about photos, some at a time, while the person goes on looking.
-//
-// What was refused is told at the end and changes nothing before: a cloud that has altered a
-// reply must not see by what is asked next that somebody noticed.
+// Asking about photos, some at a time, while the person goes on looking. Photos that could not
+// be read are told at the end.
 
 import { h, count } from './element.js';
 import { post } from './session.js';
@@ -39,7 +37,7 @@ export async function suggest(ids) {
       bar.value = done;
     }
     const told = `Asked about ${count(done, 'photo')}`;
-    if (bad.length) say(`${told}; ${bad.length} could not be used: ${bad[0].error}`, 'bad');
+    if (bad.length) say(`${told}; ${bad.length} could not be read: ${bad[0].error}`, 'bad');
     else say(told);
   } catch (e) {
     complain(e);

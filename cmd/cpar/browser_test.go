@@ -1,0 +1,209 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cpar/internal/browser"
+	"cpar/internal/scene"
+	"cpar/user/dataset"
+	"cpar/user/metadata"
+)
+
+// Pictures of the page for docs/ are made by
+//
+//	go test ./cmd/cpar -run TestPageInBrowser -pictures ../../docs
+var pictures = flag.String("pictures", "", "write pictures of the page into this folder")
+
+// collection paints photos that have keywords, and photos that have none.
+func collection(t *testing.T, dir string, tagged, fresh int) (names []string) {
+	t.Helper()
+	var items []dataset.Item
+	for i := range tagged + fresh {
+		jpg, words, err := paintOnce(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder, name := "tagged", fmt.Sprintf("%03d.jpg", i)
+		if i >= tagged {
+			folder, name = "summer", fmt.Sprintf("P10%03d.jpg", 400+7*(i-tagged))
+			names = append(names, name)
+		} else {
+			items = append(items, dataset.Item{Name: name, Keywords: words})
+		}
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, folder, name), jpg, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := dataset.WriteManifestFile(filepath.Join(dir, "tagged"), items); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// tree is all files below a folder.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[e.Name()] = string(b)
+	}
+	return all
+}
+
+// TestPageInBrowser: with a real index at a real cloud and in a real browser, a photo is dropped, its
+// keywords are seen, one is rejected, one added, they are written, the photo is found by it, and
+// undone.
+func TestPageInBrowser(t *testing.T) {
+	dir := t.TempDir()
+	page := browser.New(t)
+	sh := programs{t, dir}
+	names := collection(t, dir, 132, 16)
+	sh.run("cpar", "init", "--key", "k", "--no-passphrase")
+	sh.run("cpar", "build", "tagged", "--key", "k", "--out", "index", "--ranker", "calibrated")
+	cloud := sh.serve("listening on ", "cpard", "-data", "cloud")
+	sh.run("cpar", "push", "index", "--cloud", cloud.address)
+	photos := filepath.Join(dir, "summer")
+	before := tree(t, photos)
+	ui := sh.serve("open ", "cpar", "ui", "summer", "--key", "k", "--cloud", cloud.address, "--sidecar-style", "append")
+	page.Open(ui.address)
+	page.Await(`document.querySelectorAll('.wall img.there').length > 3`)
+
+	// A copy under another name is the photo in the folder.
+	const at = 5
+	copied := filepath.Join(dir, "from the camera.jpg")
+	if err := os.WriteFile(copied, []byte(before[names[at]]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	page.Drop(copied)
+	page.Await(fmt.Sprintf(`document.getElementById('photo-name')?.textContent === %q`, names[at]))
+	page.Await(`document.querySelectorAll('.row').length > 1 && document.querySelector('.cloud canvas') && document.querySelectorAll('.near li').length > 3`)
+	if got := page.Text(`document.querySelector('.cloud').textContent`); !strings.Contains(got, "sealed") || !strings.Contains(got, "could read none") {
+		t.Errorf("what the cloud saw: %s", got)
+	}
+	rejected := page.Text(`document.querySelector('.row.chosen').dataset.word`)
+	sure := page.Text(`[...document.querySelectorAll('.group.sure .row')].map((r) => r.dataset.word)`)
+	page.Press("r")
+	page.Await(`document.querySelector('.row.reject')?.dataset.word === ` + fmt.Sprintf("%q", rejected))
+	page.Press("n")
+	page.Await(`document.activeElement.id === 'add'`)
+	page.Press("p", "i", "c", "n", "i", "c", "Enter")
+	page.Await(`[...document.querySelectorAll('.chips .new')].some((e) => e.textContent === 'picnic')`)
+	page.Text(`document.activeElement.blur()`)
+	page.Press("w")
+	page.Await(`document.getElementById('said').textContent.startsWith('Written to ')`)
+	page.Await(`[...document.querySelectorAll('.chips li')].some((e) => e.textContent === 'picnic' && e.className === '')`)
+
+	words, problems, err := metadata.ReadFile(filepath.Join(photos, names[at]))
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	left := slices.DeleteFunc(strings.Split(sure, ","), func(w string) bool { return w == rejected })
+	slices.Sort(left)
+	slices.Sort(words.Machine)
+	if !slices.Equal(words.Human, []string{"picnic"}) || !slices.Equal(words.Rejected, []string{rejected}) || !slices.Equal(words.Machine, left) {
+		t.Errorf("written: %+v; sure was %s, rejected %s", words, sure, rejected)
+	}
+	if now := tree(t, photos); len(now) != len(before)+1 || now[names[at]] != before[names[at]] {
+		t.Errorf("%d files, the photo untouched: %v", len(now), now[names[at]] == before[names[at]])
+	}
+
+	// Found, and taken back.
+	page.Press("/")
+	page.Await(`document.activeElement.id === 'word'`)
+	page.Press("p", "i", "c", "n", "i", "c", "Enter")
+	page.Await(`document.querySelectorAll('.results .wall a').length === 1`)
+	page.Await(fmt.Sprintf(`document.querySelector('.results .wall a').getAttribute('aria-label')?.startsWith(%q)`, names[at]))
+	pictured(t, page)
+	for undone := range 2 { // the person's words, and the machine's
+		page.Text(`location.hash = '#/runs'`)
+		page.Await(fmt.Sprintf(`document.querySelectorAll('.runs button').length === %d && document.querySelectorAll('.runs .undone').length === %d`, 2-undone, undone))
+		page.Text(`document.querySelector('.runs button').click()`)
+		page.Await(`document.querySelector('.runs button.main')`)
+		page.Text(`document.querySelector('.runs button.main').click()`)
+		page.Await(fmt.Sprintf(`document.querySelectorAll('.runs .undone').length === %d`, undone+1))
+		page.Text(`location.hash = '#/'`)
+		page.Await(`document.querySelector('.wall')`)
+	}
+	for name, b := range tree(t, photos) {
+		if before[name] != b {
+			t.Errorf("%s is not as before", name)
+		}
+	}
+
+	// A photo that is in no folder: its sidecar is downloaded.
+	stranger, _, err := scene.RenderJPEG(7, 500)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "stranger.jpg"), stranger, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.Drop(filepath.Join(dir, "stranger.jpg"))
+	page.Await(`document.getElementById('photo-name')?.textContent === 'stranger.jpg' && document.querySelectorAll('.row').length > 1`)
+	page.Press("a", "w")
+	page.Downloaded("stranger.jpg.xmp")
+	if err := os.WriteFile(filepath.Join(dir, "stranger.jpg.xmp"), page.Downloaded("stranger.jpg.xmp"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if words, _, err := metadata.ReadFile(filepath.Join(dir, "stranger.jpg")); err != nil || len(words.Human) != 1 {
+		t.Errorf("the sidecar that was downloaded: %+v, %v", words, err)
+	}
+
+	for _, rule := range page.Broken() {
+		t.Errorf("not usable by everybody: %s", rule)
+	}
+	if got := page.Complaints(); len(got) > 0 {
+		t.Errorf("complaints: %q", got)
+	}
+	if got := page.Strangers(); len(got) > 0 {
+		t.Errorf("requests to strangers: %q", got)
+	}
+	if err := ui.interrupt(); err != nil {
+		t.Errorf("after ^C: %v", err)
+	}
+}
+
+// pictured draws the page for the documents, if asked to.
+func pictured(t *testing.T, page *browser.Page) {
+	t.Helper()
+	if *pictures == "" {
+		return
+	}
+	page.Text(`location.hash = '#/'`)
+	page.Await(`document.querySelector('.head .main')`)
+	page.Text(`document.querySelector('.head .main').click()`)
+	page.Await(`document.querySelectorAll('.wall .bar').length > 15 && document.getElementById('working').hidden && !document.querySelector('.said.shown')`)
+	page.Window("light", 1280, 820)
+	page.Await(`[...document.querySelectorAll('.wall img')].every((i) => i.getBoundingClientRect().top > innerHeight || i.matches('.there'))`)
+	draw := func(name string) {
+		if err := os.WriteFile(filepath.Join(*pictures, name), page.Drawing(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	draw("ui-light.jpg")
+	page.Window("dark", 1280, 1100)
+	page.Text(`document.querySelectorAll('.wall a')[9].click()`)
+	page.Await(`document.querySelector('.stage img.there') && document.querySelector('.cloud canvas')`)
+	page.Press("a")
+	page.Await(`document.querySelector('.row.accept') && !document.querySelector('.said.shown')`)
+	draw("ui-dark.jpg")
+	page.Text(`document.querySelector('.row.accept .act.accept').click()`)
+	page.Await(`!document.querySelector('.row.accept')`)
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+	"cpar/internal/progress/bar"
+	"cpar/internal/untrusted"
+	"cpar/user"
+	"cpar/user/device"
+	"cpar/user/library"
+	"cpar/user/metadata"
+	"cpar/user/photos"
+	"cpar/user/ui"
+)
+
+type uiFlags struct {
+	keys   keyFlags
+	model  modelFlags
+	cloud  cloudFlags
+	search searchFlags
+	page   ui.OwnerOptions
+	where  string
+	style  string
+	port   int
+	open   bool
+	dryRun bool
+	asJSON bool
+}
+
+func uiCommand() *cobra.Command {
+	var f uiFlags
+	c := &cobra.Command{
+		Use:   "ui FOLDER…",
+		Short: "look at photos and their keywords on a page of this machine",
+		Long: `ui serves a page to your own browser: your photos, the keywords that are suggested for
+them and how sure each is, the photos of your collection that gave them, and what the cloud
+saw. You accept, reject and add keywords with the keyboard or the mouse, and write them where
+photo programs find them; every write is a run, which the page or cpar undo takes back. A photo
+that is dropped onto the page is found in the folders by what it shows; of one that is in none of
+them the sidecar can be downloaded.
+
+Nothing is asked or written until you say so. What you accept or add is yours: the next
+cpar add learns from it. What you reject is not suggested again.
+
+The page is in this program: nothing is fetched from a network. It listens on 127.0.0.1 alone.
+The address that is printed ends in a secret, which the page takes out of the address at once;
+whoever has it can see the photos below the folders, and write keywords. Do not pass it on. End
+the page with ^C: the secret is then worth nothing.`,
+		Example: `  $ cpar ui photos/ --cloud http://127.0.0.1:8080
+  open http://127.0.0.1:41873/#token=…
+  end with ^C`,
+		Args: someArgs("a folder of photos"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	f.keys.add(c)
+	f.cloud.add(c)
+	c.Flags().StringVar(&f.cloud.index, "index", "", "`id` of the index at the cloud, where it has several")
+	f.model.add(c)
+	c.Flags().StringVar(&f.where, "write", string(metadata.Sidecar), "where keywords are written: sidecar, or embedded in JPEG files")
+	c.Flags().StringVar(&f.style, "sidecar-style", string(metadata.Follow), "how sidecars are named: append (photo.jpg.xmp), adobe (photo.xmp) or follow-existing (the one that is there, else append)")
+	c.Flags().BoolVar(&f.page.KeepMtime, "keep-mtime", false, "files that are written keep their time")
+	c.Flags().Float64Var(&f.page.Threshold, "min-probability", likely, "what is as probable is sure, and written without your word, 0 to 1; the index needs a calibrated ranker")
+	c.Flags().StringArrayVar(&f.page.List.Exclude, "exclude", nil, "leave out files and folders that fit this `pattern`, such as 'draft*'; may be given several times")
+	c.Flags().IntVar(&f.port, "port", 0, "port of the page; 0 for any that is free")
+	c.Flags().BoolVar(&f.open, "open", false, "open the page in your browser")
+	dryRunFlag(c, &f.dryRun)
+	jsonFlag(c, &f.asJSON)
+	return c
+}
+
+// check refuses what can be known to be wrong before a passphrase is asked for.
+func (f *uiFlags) check(folders []string) error {
+	if f.where != string(metadata.Sidecar) && f.where != string(metadata.Embedded) {
+		return exitcode.UsageError(fmt.Errorf("--write %s; there are sidecar and embedded", untrusted.Text(f.where)))
+	}
+	f.page.Where, f.page.Style = metadata.Where(f.where), metadata.Style(f.style)
+	if !slices.Contains([]metadata.Style{metadata.Append, metadata.Adobe, metadata.Follow}, f.page.Style) {
+		return exitcode.UsageError(fmt.Errorf("--sidecar-style %s; there are append, adobe and follow-existing", untrusted.Text(f.style)))
+	}
+	if f.port < 0 || f.port > 65535 {
+		return exitcode.UsageError(fmt.Errorf("--port %d; ports are 0 to 65535", f.port))
+	}
+	if err := (user.Ranking{Most: 1, MinProbability: f.page.Threshold}).Check(); err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+			return hint.Add(fmt.Errorf("opening %s: %w: there is no such folder", untrusted.Text(folder), cpar.ErrInput), "name folders; a single photo can be dropped onto the page")
+		}
+	}
+	f.search.approx = usualApprox // so that the answers are those of cpar annotate
+	if err := f.search.parse(); err != nil {
+		return err
+	}
+	return f.model.check()
+}
+
+func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
+	if err := f.check(folders); err != nil {
+		return err
+	}
+	if f.dryRun {
+		return f.wouldServe(cmd, folders)
+	}
+	client, err := f.cloud.client()
+	if err != nil {
+		return err
+	}
+	id, err := f.cloud.id()
+	if err != nil {
+		return err
+	}
+	key, this, err := f.keys.read()
+	if err != nil {
+		return err
+	}
+	ready := func(o *user.Owner) error {
+		_, err := f.model.forOwner(o)
+		return err
+	}
+	x, err := this.Open(cmd.Context(), client, key, device.OpenOptions{Index: id, Ready: ready, Progress: bar.On(cmd.ErrOrStderr())})
+	if err != nil {
+		return err
+	}
+	l, err := library.Open(key, this)
+	if err != nil {
+		return err
+	}
+	f.page.Folders, f.page.Cloud = folders, client.URL()
+	f.page.Walk = device.Walk{Params: func(x *device.Index) (cpar.Params, error) {
+		return f.search.params(x.Manifest, x.Ranker().Neighbours())
+	}}
+	opened := ""
+	defer func() {
+		if opened != "" {
+			os.RemoveAll(opened)
+		}
+	}()
+	owner := ui.NewOwner(l, x, f.page)
+	err = ui.Serve(cmd.Context(), ui.Options{Folders: folders, Port: f.port, Backend: owner,
+		Ready: func(address string) error {
+			err := output(cmd, f.asJSON, struct {
+				Address string `json:"address"`
+			}{address}, func() { fmt.Fprintf(cmd.OutOrStdout(), "open %s\nend with ^C\n", address) })
+			if err != nil || !f.open {
+				return err
+			}
+			if opened, err = openBrowser(address); err != nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "note: %v; open the address yourself\n", err)
+			}
+			return nil
+		}})
+	if n := owner.Refused(); n > 0 { // only now: what is asked must not depend on it
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: the cloud tampered with %d of its replies, which were not used\n", n)
+	}
+	return err
+}
+
+// wouldServe says what would be served.
+func (f *uiFlags) wouldServe(cmd *cobra.Command, folders []string) error {
+	list, err := findPhotos(cmd, folders, photos.Options{Exclude: f.page.List.Exclude})
+	if err != nil {
+		return err
+	}
+	return output(cmd, f.asJSON, map[string]any{"photos": len(list), "dry_run": true}, func() {
+		fmt.Fprintf(cmd.OutOrStdout(), "would show %s on a page of this machine; nothing was done\n", photosOf(len(list)))
+	})
+}
+
+var errNoBrowser = errors.New("no browser could be opened")
+
+// openBrowser has the system open an address. What a program is called with, every user of the
+// machine may see; so the browser is given a file of the person's own that leads there. The folder with
+// that file is returned.
+func openBrowser(address string) (dir string, err error) {
+	dir, err = os.MkdirTemp("", "cpar-ui-")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "open.html")
+	page := fmt.Sprintf("<!doctype html><meta charset=utf-8><title>cpar</title><meta http-equiv=refresh content=\"0;url=%s\">\n", html.EscapeString(address))
+	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+		return dir, err
+	}
+	command := []string{"xdg-open", file}
+	switch runtime.GOOS {
+	case "darwin":
+		command[0] = "open"
+	case "windows":
+		command = []string{"rundll32", "url.dll,FileProtocolHandler", file}
+	}
+	opener := exec.Command(command[0], command[1:]...)
+	if err := opener.Start(); err != nil {
+		return dir, fmt.Errorf("%w: %w", errNoBrowser, err)
+	}
+	go opener.Wait()
+	return dir, nil
+}

@@ -1,0 +1,49 @@
+package library
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"cpar/user"
+)
+
+// TestRecall: who only looks asks nobody, and is told what was answered before, also of a reply that was refused.
+func TestRecall(t *testing.T) {
+	w := newWorld(t, 20)
+	o := sidecars()
+	o.Where = ""
+	recall := func() []Result {
+		t.Helper()
+		all, err := w.lib.Recall(context.Background(), w.index(), w.list, o)
+		if err != nil || len(all) != len(w.list) {
+			t.Fatal(len(all), err)
+		}
+		return all
+	}
+	for i, r := range recall() {
+		if r.Known || r.Err != nil || len(r.Keywords) > 0 || r.Path != w.list[i].Path {
+			t.Errorf("before: %+v", r)
+		}
+	}
+	if w.questions() != 0 {
+		t.Errorf("%d questions", w.questions())
+	}
+	w.alter = func(b []byte) { b[len(b)-9] ^= 0x10 }
+	told, _ := w.annotate(o)
+	asked := w.questions()
+	for i, r := range recall() {
+		if refused := errors.Is(told[i].Err, user.ErrRefused); !r.Known || RefusedReply(&r) != refused || !slices.Equal(r.Keywords, told[i].Keywords) {
+			t.Errorf("photo %d: %+v, was %+v", i, r, told[i])
+		}
+	}
+	// Another file of that name is another photo.
+	w.paint("p00.jpg", 33)
+	if r := recall()[0]; r.Known {
+		t.Errorf("of another photo: %+v", r)
+	}
+	if w.questions() != asked {
+		t.Errorf("%d questions more", w.questions()-asked)
+	}
+}

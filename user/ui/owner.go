@@ -1,0 +1,289 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"cpar"
+	"cpar/internal/reveal"
+	"cpar/user"
+	"cpar/user/device"
+	"cpar/user/library"
+	"cpar/user/metadata"
+	"cpar/user/photos"
+	"cpar/user/profile"
+	"cpar/user/rank"
+)
+
+const (
+	// guess is the least probability of a keyword that is shown: of ten such, one is right.
+	guess = 0.1
+	// mostWords are shown of a photo, and written.
+	mostWords = 12
+	// startBytes of a request are kept, to be shown.
+	startBytes = 6144
+)
+
+// OwnerOptions say how a library is shown.
+type OwnerOptions struct {
+	Folders []string
+	List    photos.Options
+	// Where and Style say how keywords are written.
+	Where     metadata.Where
+	Style     metadata.Style
+	KeepMtime bool
+	// Threshold is what a keyword's probability must be for it to be written without a
+	// person's word. An index without probabilities has none that are.
+	Threshold float64
+	// Walk says how the index is asked.
+	Walk device.Walk
+	// Cloud is its address, for a person to read.
+	Cloud string
+}
+
+// An Owner is the Backend of a library, and of an index at a cloud.
+type Owner struct {
+	library *library.Library
+	o       OwnerOptions
+
+	asking sync.Mutex // an index is for one goroutine
+	index  *device.Index
+	// state is the index as it was when it was asked last, for who only looks.
+	state atomic.Pointer[device.Index]
+
+	refused atomic.Int64
+
+	mu   sync.Mutex
+	also map[string][]string // other files of a photo's shot
+}
+
+// NewOwner makes the backend of a library.
+func NewOwner(l *library.Library, x *device.Index, o OwnerOptions) *Owner {
+	w := &Owner{library: l, o: o, index: x, also: map[string][]string{}}
+	if x.Ranker().Kind() != rank.KindCalibrated {
+		w.o.Threshold = 0
+	}
+	w.keepState()
+	return w
+}
+
+// keepState copies the index for readers, where nobody else has it.
+func (w *Owner) keepState() {
+	x := *w.index
+	w.state.Store(&x)
+}
+
+// Settings are what is in force.
+func (w *Owner) Settings() Settings {
+	x := w.state.Load()
+	short := x.Profile().Kind() != profile.Paper
+	return Settings{Index: x.ID().String(), Records: int(x.Manifest.Records), Scheme: x.Scheme().String(),
+		Protects: strings.TrimPrefix(reveal.Protects(x.Scheme(), short), "note: "), Profile: x.Profile().Kind().String(), Cloud: w.o.Cloud,
+		Threshold: int(math.Round(100 * w.o.Threshold)), Where: string(w.o.Where), Style: string(w.o.Style)}
+}
+
+// Photos lists the photos below the folders; that there are none is no error here.
+func (w *Owner) Photos(ctx context.Context) (*Listing, error) {
+	roots := make([]string, len(w.o.Folders))
+	for i, folder := range w.o.Folders {
+		var err error
+		if roots[i], err = filepath.Abs(folder); err != nil {
+			return nil, fmt.Errorf("looking for photos: %w: %w", cpar.ErrInput, err)
+		}
+	}
+	found, err := photos.List(ctx, roots, w.o.List)
+	if err != nil && (found == nil || ctx.Err() != nil) {
+		return nil, err
+	}
+	l := &Listing{Skipped: found.Summary()}
+	also := map[string][]string{}
+	for _, p := range found.Photos {
+		l.Paths = append(l.Paths, p.Path)
+		also[p.Path] = p.Also
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.also = also
+	return l, nil
+}
+
+// shots are photos as the library takes them.
+func (w *Owner) shots(paths ...string) []photos.Photo {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := make([]photos.Photo, len(paths))
+	for i, path := range paths {
+		list[i] = photos.Photo{Path: path, Also: w.also[path]}
+	}
+	return list
+}
+
+// options are how photos are asked about and shown: guesses, too.
+func (w *Owner) options() library.Options {
+	o := library.Options{Walk: w.o.Walk, OnErrors: -1, Most: mostWords, MinProbability: guess, Command: "ui"}
+	if w.o.Threshold == 0 {
+		o.MinProbability = 0
+	}
+	return o
+}
+
+// Look reads what is in and beside a photo, and what the library knows of it.
+func (w *Owner) Look(path string) (*Known, error) {
+	known, err := lookAt(path, w.library.Machine(path))
+	if err != nil {
+		return nil, err
+	}
+	results, err := w.library.Recall(context.Background(), w.state.Load(), w.shots(path), w.options())
+	if err != nil {
+		return nil, err
+	}
+	r := &results[0]
+	switch {
+	case library.RefusedReply(r):
+		known.Asked = true // and found to have no keywords: see Refused
+	case r.Err != nil:
+		return nil, r.Err
+	case r.Known:
+		known.Asked, known.Keywords, known.Near = true, r.Keywords, r.Near
+	}
+	return known, nil
+}
+
+// lookAt reads the keywords in and beside a photo. Machine words that another program has copied
+// into fields of its own are not taken for a person's.
+func lookAt(path string, machine []string) (*Known, error) {
+	words, problems, err := metadata.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	k := &Known{Machine: words.Machine, Rejected: words.Rejected}
+	for _, s := range words.Human {
+		if has(machine, s) {
+			k.Machine = append(k.Machine, s)
+		} else {
+			k.Yours = append(k.Yours, s)
+		}
+	}
+	k.Yours = append(k.Yours, words.People...)
+	for _, p := range problems {
+		k.Problems = append(k.Problems, filepath.Base(p.Path)+": "+p.Detail)
+	}
+	return k, nil
+}
+
+// Annotate asks about photos.
+func (w *Owner) Annotate(ctx context.Context, paths []string) ([]Answer, error) {
+	w.asking.Lock()
+	defer w.asking.Unlock()
+	defer w.keepState()
+	o := w.options()
+	saw := map[int]*Saw{}
+	o.Walk.Sending = func(i int, q *cpar.Request) (err error) {
+		saw[i], err = sawOf(q)
+		return err
+	}
+	at := map[string]int{}
+	for i, path := range paths {
+		at[path] = i
+	}
+	answers := make([]Answer, len(paths))
+	told := 0
+	_, err := w.library.Annotate(ctx, w.index, w.shots(paths...), o, func(r library.Result) {
+		i := at[r.Path]
+		told = max(told, i+1)
+		answers[i] = Answer{r.Keywords, r.Near, saw[i].answered(&r.Asked, len(r.Near)), w.unlessRefused(r.Err, r.Known)}
+	})
+	return answers[:told], err
+}
+
+// unlessRefused counts a reply that was refused, and takes its photo for one without keywords: a person
+// who saw it on the page would go on in another way than one who did not, and the cloud would
+// see that. SECURITY.md, "Refused replies".
+func (w *Owner) unlessRefused(err error, before bool) error {
+	if !errors.Is(err, user.ErrRefused) {
+		return err
+	}
+	if !before {
+		w.refused.Add(1)
+	}
+	return nil
+}
+
+// Refused is how many replies were refused, to be told when nothing more is asked.
+func (w *Owner) Refused() int { return int(w.refused.Load()) }
+
+// Write writes a decision, and then what is likely of what was suggested: two runs, since what a
+// person says and what a machine says are taken back each on its own.
+func (w *Owner) Write(ctx context.Context, path string, d Decision) (*Written, error) {
+	out := &Written{Added: []string{}}
+	take := func(r library.Result) error {
+		if r.Err != nil && !library.RefusedReply(&r) {
+			return r.Err
+		}
+		if len(r.Files) > 0 {
+			out.Run, out.File = r.Run, filepath.Base(r.Files[0])
+		}
+		out.Added = append(out.Added, r.Added...)
+		return nil
+	}
+	if !d.empty() {
+		r, err := w.library.Decide(ctx, path, w.o.Where, w.o.Style, d.Accept, d.Reject, d.Add)
+		if err == nil {
+			err = take(r)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	known, err := w.Look(path)
+	if err != nil || !known.Asked || w.o.Threshold == 0 {
+		return out, err
+	}
+	w.asking.Lock()
+	defer w.asking.Unlock()
+	defer w.keepState()
+	o := w.options()
+	o.Where, o.Style, o.KeepMtime, o.MinProbability = w.o.Where, w.o.Style, w.o.KeepMtime, w.o.Threshold
+	var wrong error
+	_, err = w.library.Annotate(ctx, w.index, w.shots(path), o, func(r library.Result) { wrong = take(r) })
+	return out, errors.Join(err, wrong)
+}
+
+// Runs are what was written, the newest first.
+func (w *Owner) Runs() ([]Run, error) {
+	all, err := w.library.Runs()
+	if err != nil {
+		return nil, err
+	}
+	var runs []Run
+	for _, r := range slices.Backward(all) {
+		if r.Files > 0 {
+			runs = append(runs, Run{r.ID, r.Began, r.Command, r.Files, r.Words, r.Undone, r.Forgotten})
+		}
+	}
+	return runs, nil
+}
+
+// Undo takes a run back.
+func (w *Owner) Undo(ctx context.Context, id string) (*Undone, error) {
+	u, err := w.library.Undo(ctx, id, false, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Undone{len(u.Restored), len(u.Retracted), len(u.Left) + len(u.Gone)}, nil
+}
+
+// Find lists photos that have a keyword from here.
+func (w *Owner) Find(_ context.Context, word string) (paths []string, err error) {
+	for _, r := range w.library.Find(word) {
+		paths = append(paths, r.Path)
+	}
+	return paths, nil
+}

@@ -1,0 +1,281 @@
+package ui
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cpar/cloud"
+	"cpar/cloud/api"
+	"cpar/cloud/store"
+	"cpar/cparhttp"
+	"cpar/internal/scene"
+	"cpar/user"
+	"cpar/user/dataset"
+	"cpar/user/device"
+	"cpar/user/library"
+	"cpar/user/metadata"
+	"cpar/user/rank"
+)
+
+// A house is an owner with an index of 32 painted photos at a cloud, and a folder of three that are new.
+type house struct {
+	*Owner
+	dir   string
+	alter func(reply []byte) // nil for an honest cloud
+	asked int
+}
+
+func newHouse(t *testing.T, ranker rank.Kind) *house {
+	t.Helper()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	paint := func(path string, i int) []string {
+		jpg, words, err := scene.RenderJPEG(5, i)
+		check(err)
+		check(os.WriteFile(path, jpg, 0o600))
+		return words
+	}
+	tagged := t.TempDir()
+	var items []dataset.Item
+	for i := range 32 {
+		path := filepath.Join(tagged, fmt.Sprintf("%02d.jpg", i))
+		items = append(items, dataset.Item{Name: filepath.Base(path), Path: path, Keywords: paint(path, i)})
+	}
+	images, _, err := user.ReadImages(t.Context(), items, user.ReadOptions{})
+	check(err)
+	key := user.NewKey()
+	b, err := user.Setup(t.Context(), key, images, user.Options{Ranker: ranker})
+	check(err)
+	index := filepath.Join(t.TempDir(), "index")
+	_, err = b.Encrypt(t.Context(), index)
+	check(err)
+
+	h := &house{dir: t.TempDir()}
+	c, err := cloud.New(t.TempDir(), store.Options{})
+	check(err)
+	handler, err := api.New(c.Store, c, api.Options{})
+	check(err)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.URL.Path, "/annotate") {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		h.asked++
+		kept := httptest.NewRecorder()
+		handler.ServeHTTP(kept, r)
+		body := kept.Body.Bytes()
+		if h.alter != nil {
+			h.alter(body)
+		}
+		w.Header().Set("Content-Type", kept.Header().Get("Content-Type"))
+		w.WriteHeader(kept.Code)
+		w.Write(body)
+	}))
+	t.Cleanup(func() { server.Close(); c.Close() })
+	client, err := cparhttp.New(server.URL, nil)
+	check(err)
+	dev := &device.Device{State: t.TempDir(), Cache: t.TempDir()}
+	check(dev.Made(key, index, nil))
+	_, err = dev.Push(t.Context(), client, index, device.PushOptions{})
+	check(err)
+	x, err := dev.Open(t.Context(), client, key, device.OpenOptions{})
+	check(err)
+	l, err := library.Open(key, dev)
+	check(err)
+	for i := range 3 {
+		paint(filepath.Join(h.dir, fmt.Sprintf("new%d.jpg", i)), 40+i)
+	}
+	h.Owner = NewOwner(l, x, OwnerOptions{Folders: []string{h.dir}, Where: metadata.Sidecar, Style: metadata.Append, Threshold: 0.5, Cloud: server.URL})
+	return h
+}
+
+func (h *house) look(t *testing.T, path string) *Known {
+	t.Helper()
+	k, err := h.Look(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// likely are the words that are written without a person's word.
+func likely(k *Known) (words []string) {
+	for _, w := range k.Keywords {
+		if w.Probability >= 0.5 {
+			words = append(words, w.Word)
+		}
+	}
+	slices.Sort(words)
+	return words
+}
+
+// TestOwner: a photo is asked about once, its keywords and a person's are written as two runs, found, and taken back.
+func TestOwner(t *testing.T) {
+	h := newHouse(t, rank.KindCalibrated)
+	listing, err := h.Photos(t.Context())
+	if err != nil || len(listing.Paths) != 3 {
+		t.Fatalf("%+v, %v", listing, err)
+	}
+	path := listing.Paths[1]
+	if k := h.look(t, path); k.Asked || h.asked != 0 {
+		t.Errorf("before: %+v after %d questions", k, h.asked)
+	}
+	answers, err := h.Annotate(t.Context(), listing.Paths)
+	if err != nil || len(answers) != 3 {
+		t.Fatalf("%d answers, %v", len(answers), err)
+	}
+	for i, a := range answers {
+		k := h.look(t, listing.Paths[i])
+		if a.Err != nil || !k.Asked || len(a.Keywords) == 0 || fmt.Sprint(k.Keywords) != fmt.Sprint(a.Keywords) || len(k.Near) != len(a.Near) || len(a.Near) == 0 {
+			t.Errorf("photo %d: %+v, known as %+v", i, a, k)
+		}
+		if s := a.Saw; s == nil || s.Bytes < 10_000 || len(s.Start) != startBytes || s.Sent < s.Bytes || s.Visited != 32 || len(s.Parts) == 0 || s.Learnt == "" || !bytes.HasPrefix(s.Start, []byte("CPAR")) {
+			t.Errorf("photo %d: the cloud saw %+v", i, a.Saw)
+		}
+	}
+	if bytes.Equal(answers[0].Saw.Start, answers[1].Saw.Start) {
+		t.Error("one request is shown for two photos")
+	}
+	asked := h.asked
+	if again, err := h.Annotate(t.Context(), []string{path}); err != nil || again[0].Saw != nil || h.asked != asked {
+		t.Errorf("asked again: %+v, %v", again, err)
+	}
+
+	words := likely(h.look(t, path))
+	if len(words) < 2 {
+		t.Fatalf("only %q is likely", words)
+	}
+	w, err := h.Write(t.Context(), path, Decision{Accept: words[:1], Reject: words[1:2], Add: []string{"holiday"}})
+	if err != nil || w.File != filepath.Base(path)+".xmp" || w.Run == "" {
+		t.Fatalf("%+v, %v", w, err)
+	}
+	k := h.look(t, path)
+	slices.Sort(k.Machine)
+	if !has(k.Yours, words[0]) || !has(k.Yours, "holiday") || len(k.Yours) != 2 || !slices.Equal(k.Rejected, words[1:2]) || !slices.Equal(k.Machine, words[2:]) {
+		t.Errorf("written: %+v of %q", k, words)
+	}
+	if w, err := h.Write(t.Context(), path, Decision{}); err != nil || w.File != "" {
+		t.Errorf("written again: %+v, %v", w, err)
+	}
+	if paths, _ := h.Find(t.Context(), "Holiday"); !slices.Equal(paths, []string{path}) {
+		t.Errorf("found %q", paths)
+	}
+	runs, err := h.Runs()
+	if err != nil || len(runs) != 2 || runs[0].ID != w.Run {
+		t.Fatalf("runs %+v, %v", runs, err)
+	}
+	for _, r := range runs {
+		if u, err := h.Undo(t.Context(), r.ID); err != nil || u.Restored != 1 {
+			t.Errorf("undone: %+v, %v", u, err)
+		}
+	}
+	if _, err := os.Stat(path + ".xmp"); err == nil {
+		t.Error("the sidecar is still there")
+	}
+	if s := h.Settings(); s.Records != 32 || s.Scheme != "sealed" || s.Threshold != 50 || strings.HasPrefix(s.Protects, "note") {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestStranger: of a photo that is in no folder nothing is left behind, and its sidecar says what a
+// person and the machine say.
+func TestStranger(t *testing.T) {
+	h := newHouse(t, rank.KindCalibrated)
+	t.Setenv("TMPDIR", t.TempDir())
+	data, err := os.ReadFile(filepath.Join(h.dir, "new1.jpg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := h.LookData("a.jpg", data)
+	if err != nil || len(known.Yours) > 0 {
+		t.Fatalf("%+v, %v", known, err)
+	}
+	a, err := h.AnnotateData(t.Context(), data)
+	if err != nil || a.Err != nil || len(a.Keywords) == 0 || a.Saw == nil {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	known.Keywords = a.Keywords
+	words := likely(known)
+	b, err := h.Sidecar("a.jpg", data, known, Decision{Reject: words[:1], Add: []string{"holiday"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, b := range map[string][]byte{"a.jpg": data, "a.jpg.xmp": b} {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := lookAt(filepath.Join(dir, "a.jpg"), nil)
+	if err == nil {
+		slices.Sort(got.Machine)
+	}
+	if err != nil || !slices.Equal(got.Yours, []string{"holiday"}) || !slices.Equal(got.Machine, words[1:]) || !slices.Equal(got.Rejected, words[:1]) {
+		t.Errorf("%+v, %v; likely %q", got, err, words)
+	}
+	if left, _ := os.ReadDir(os.Getenv("TMPDIR")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if runs, _ := h.Runs(); len(runs) > 0 {
+		t.Errorf("runs %+v", runs)
+	}
+}
+
+// TestWithoutProbabilities: of an index that gives weights nothing is sure, and only what a person says is
+// written.
+func TestWithoutProbabilities(t *testing.T) {
+	h := newHouse(t, rank.KindPaper)
+	path := filepath.Join(h.dir, "new0.jpg")
+	a, err := h.Annotate(t.Context(), []string{path})
+	if err != nil || len(a[0].Keywords) == 0 || h.Settings().Threshold != 0 {
+		t.Fatalf("%+v, %v, %+v", a, err, h.Settings())
+	}
+	if w, err := h.Write(t.Context(), path, Decision{}); err != nil || w.File != "" {
+		t.Errorf("%+v, %v", w, err)
+	}
+	word := a[0].Keywords[0].Word
+	if _, err := h.Write(t.Context(), path, Decision{Accept: []string{word}}); err != nil {
+		t.Fatal(err)
+	}
+	if k := h.look(t, path); !slices.Equal(k.Yours, []string{word}) || len(k.Machine) > 0 {
+		t.Errorf("%+v", k)
+	}
+}
+
+// TestRefusedOnThePage: a reply that was tampered with looks as a photo without keywords, is not asked
+// for again, and is counted.
+func TestRefusedOnThePage(t *testing.T) {
+	h := newHouse(t, rank.KindCalibrated)
+	h.alter = func(b []byte) { b[len(b)-9] ^= 0x10 }
+	path := filepath.Join(h.dir, "new0.jpg")
+	for range 2 {
+		a, err := h.Annotate(t.Context(), []string{path})
+		if err != nil || a[0].Err != nil || len(a[0].Keywords) > 0 {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		if k := h.look(t, path); !k.Asked || len(k.Keywords)+len(k.Problems) > 0 {
+			t.Errorf("%+v", k)
+		}
+	}
+	if h.asked != 1 || h.Refused() != 1 {
+		t.Errorf("asked %d times, %d refused", h.asked, h.Refused())
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := h.AnnotateData(t.Context(), data); err != nil || a.Err != nil || len(a.Keywords) > 0 || h.Refused() != 2 {
+		t.Errorf("a stranger: %+v, %v, %d refused", a, err, h.Refused())
+	}
+}

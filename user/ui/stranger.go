@@ -1,0 +1,98 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"cpar"
+	"cpar/internal/reveal"
+	"cpar/user"
+	"cpar/user/device"
+	"cpar/user/feature"
+	"cpar/user/metadata"
+)
+
+// What the owner does with a photo that is in no folder, and what a cloud sees of any.
+
+// AnnotateData asks about a photo that is in no folder. Nothing of it is remembered.
+func (w *Owner) AnnotateData(ctx context.Context, data []byte) (Answer, error) {
+	w.asking.Lock()
+	defer w.asking.Unlock()
+	defer w.keepState()
+	walk, o := w.o.Walk, w.options()
+	walk.Ranking.Most, walk.Ranking.MinProbability = o.Most, o.MinProbability
+	var saw *Saw
+	walk.Sending = func(_ int, q *cpar.Request) (err error) {
+		saw, err = sawOf(q)
+		return err
+	}
+	stranger := device.Photo{Name: "the photo", Features: func(o *user.Owner) (*feature.Vectors, error) { return o.Features(data) }}
+	all, err := w.index.Annotate(ctx, []device.Photo{stranger}, walk)
+	if err != nil || len(all) == 0 {
+		return Answer{}, err
+	}
+	a := &all[0]
+	return Answer{a.Keywords, a.Near, saw.answered(a, len(a.Near)), w.unlessRefused(a.Err, false)}, nil
+}
+
+// sawOf is what a request shows the cloud.
+func sawOf(q *cpar.Request) (*Saw, error) {
+	b, err := q.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	parts, err := reveal.Request(q, b)
+	if err != nil {
+		return nil, err
+	}
+	return &Saw{Scheme: q.Params.Scheme.String(), Parts: parts, Bytes: len(b), Start: slices.Clone(b[:min(len(b), startBytes)]), scheme: q.Params.Scheme}, nil
+}
+
+// answered adds what the answer shows; nil where nothing was sent.
+func (s *Saw) answered(a *device.Annotated, nearest int) *Saw {
+	if s == nil || a.Sent == 0 {
+		return nil
+	}
+	s.Sent, s.Received, s.Visited = a.Sent, a.Received, int(a.Visited)
+	s.Learnt = reveal.Learnt(s.scheme, s.Visited, nearest)
+	return s
+}
+
+// staged does with a photo that is in no folder what can only be done with a file: in a folder of its own
+// that nobody else may read and that goes at once.
+func staged[T any](name string, data []byte, work func(path string) (T, error)) (v T, err error) {
+	dir, err := os.MkdirTemp("", "cpar-ui-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		path := filepath.Join(dir, "photo"+filepath.Ext(name))
+		if err = os.WriteFile(path, data, 0o600); err == nil {
+			return work(path)
+		}
+	}
+	return v, fmt.Errorf("reading a photo that was dropped: %w: %w", cpar.ErrStorage, err)
+}
+
+// LookData reads the keywords in a photo that is in no folder.
+func (w *Owner) LookData(name string, data []byte) (*Known, error) {
+	return staged(name, data, func(path string) (*Known, error) { return lookAt(path, nil) })
+}
+
+// Sidecar is what would be written beside a photo that is in no folder.
+func (w *Owner) Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error) {
+	return staged(name, data, func(path string) ([]byte, error) {
+		c := metadata.Change{Accept: d.Accept, Reject: d.Reject, Add: d.Add}
+		for _, word := range k.Keywords {
+			if w.o.Threshold > 0 && word.Probability >= w.o.Threshold {
+				c.Suggest = append(c.Suggest, word.Word)
+			}
+		}
+		edit, err := metadata.Plan(path, metadata.Sidecar, metadata.Append, c)
+		if err != nil || edit == nil {
+			return nil, err
+		}
+		return edit.New, nil
+	})
+}
