@@ -60,7 +60,7 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 // notThere is the hint for a server that does not know a call that every Immich knows.
 func (c *Client) notThere(err error) error {
 	if errors.Is(err, errGone) {
-		return hint.Add(err, "is that Immich's address, and does an album of that id exist? Immich 1.138 or later is needed")
+		return hint.Add(err, "is that Immich's address, and does an album of that id exist? Immich 2 or later is needed")
 	}
 	return err
 }

@@ -5,7 +5,7 @@
 //	       ◀─ tags auto/… ◀─ keywords  ║
 //	            └─▶ the journal (user/vault): what is about to be tagged, then what was
 //
-// The protocol, of Immich 1.138 and later, as its published description and server have
+// The protocol, of Immich 2 and later, as its published description and server have
 // it (read, not copied). All is below ADDRESS/api, JSON, with the header x-api-key:
 //
 //	call                           sent                                   needed of the answer           permission
