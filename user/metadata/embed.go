@@ -38,7 +38,7 @@ func editJPEG(name string, change func(*target) []string) (*Edit, error) {
 	if err != nil {
 		return nil, readError(err)
 	}
-	f, err := os.Open(name)
+	f, err := open(name)
 	if err != nil {
 		return nil, readError(err)
 	}

@@ -118,7 +118,7 @@ func ReadFile(path string) (Words, []Problem, error) {
 func readAll(photo string) (source, []Problem, error) {
 	var all source
 	var problems []Problem
-	f, err := os.Open(photo)
+	f, err := open(photo)
 	if err != nil {
 		return all, nil, readError(err)
 	}
@@ -200,7 +200,7 @@ func readBlocks(r io.ReaderAt, size int64, name string) (source, []error) {
 
 // isJPEG reports what a file begins with.
 func isJPEG(name string) (bool, error) {
-	f, err := os.Open(name)
+	f, err := open(name)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			return false, nil // a sidecar that is gone has nothing to take out

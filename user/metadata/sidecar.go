@@ -74,9 +74,21 @@ func readSidecar(name string) (string, []byte, error) {
 	return name, data, err
 }
 
-// readRegular reads a file of limited size. A device or a pipe would never end.
+// open opens a regular file. A pipe would keep us waiting for somebody who writes to it.
+func open(name string) (*os.File, error) {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is not a file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(name)
+}
+
+// readRegular reads a file of limited size. A device would never end.
 func readRegular(name string, limit int64) ([]byte, error) {
-	f, err := os.Open(name)
+	f, err := open(name)
 	if err != nil {
 		return nil, readError(err)
 	}
