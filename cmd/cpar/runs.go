@@ -15,7 +15,7 @@ func runsCommand() *cobra.Command {
 		Use:   "runs",
 		Short: "list what annotate wrote, run by run",
 		Long: `runs lists the runs of annotate --write and the decisions made on the page of cpar ui, the
-oldest first, with their ids for cpar undo.
+oldest first, with their ids for cpar undo. Those over an Immich library: cpar immich runs.
 
 The journal lies in the state folder, encrypted under the key. It holds what undo needs of
 the files, until you have it forgotten.`,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,6 +41,9 @@ Files that cannot be changed are named, and the exit code is 8.`,
 			id := ""
 			if len(args) == 1 {
 				id = args[0]
+			}
+			if strings.HasPrefix(id, "immich-") {
+				return hint.Add(usageOf("that is a run over an Immich library"), "cpar immich undo %s", untrusted.Text(id))
 			}
 			l, err := openLibrary(&f.keys)
 			if err != nil {

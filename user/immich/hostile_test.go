@@ -94,7 +94,9 @@ func TestHostileServer(t *testing.T) {
 		"busy":                  {say(429, ""), cpar.ErrCloud, "status 429", tries},
 		"down":                  {say(503, ""), cpar.ErrCloud, "status 503", tries},
 		"a teapot":              {say(418, ""), cpar.ErrCloud, "status 418", 1},
-		"elsewhere":             {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect) }, cpar.ErrInput, "sends the request elsewhere", 1},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+		}, cpar.ErrInput, "sends the request elsewhere", 1},
 		"half an answer": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			io.WriteString(w, "{")
