@@ -77,9 +77,10 @@ func buildCommand() *cobra.Command {
 index: a folder that can be pushed to a cloud. The collection is not changed.
 
 A collection is a folder with a manifest.csv (path,keywords with keywords
-separated by ;), or any folder whose JPEG files carry IPTC or XMP keywords. The data
-sets SAIAPR TC-12 (labels), IAPR TC-12 (words of descriptions) and LabelMe are read as
-they are published.
+separated by ;), or any folder of photos with keywords in them or in sidecars beside
+them, as photo programs write them. The data sets SAIAPR TC-12 (labels), IAPR TC-12
+(words of descriptions), LabelMe, COCO, Open Images and the LEAR packs are read as they
+are published. cpar dataset inspect says what a folder is taken for.
 
 The cloud will score every photo and read no score (scheme sealed), unless you choose
 another scheme. Schemes that show it distances must be allowed for the key: cpar key

@@ -64,6 +64,7 @@ func commands() []*cobra.Command {
 		compactCommand(),
 		keyCommand(),
 		cardCommand(),
+		datasetCommand(),
 		inspectCommand(),
 		featuresCommand(),
 		visionCommand(),

@@ -4,12 +4,15 @@
 //	folder/manifest.csv              ─┐
 //	  path,keywords                   │
 //	  a.jpg,sky;sea                   │
-//	folder as SAIAPR TC-12, IAPR      ├─▶ Open ─▶ Items (path, keywords) + Warnings
-//	  TC-12 or LabelMe are published  │
+//	folder as SAIAPR TC-12, IAPR      │
+//	  TC-12, LabelMe, the LEAR packs, ├─▶ Open ─▶ Items (path, keywords) + Warnings
+//	  COCO or Open Images are         │
+//	  published                       │
 //	folder/… of photos with keywords  │
 //	  in them or beside them          │
 //	  (package metadata)             ─┘
-//	folder/split.csv (path,split)     ──▶ Collection.Split, else HeldOut
+//	folder/split.csv (path,split),
+//	  or halves as published          ──▶ Collection.Split, else HeldOut
 //
 // The table of importers says in which order the kinds are tried. The paper's own
 // collection is IAPR TC-12 with the labels of SAIAPR TC-12.
@@ -18,17 +21,19 @@
 // rest of the program need not check again:
 //
 //   - Name is unique, valid UTF-8, relative, slash-separated, and stays inside
-//     the folder, also through symbolic links; the file exists and is not empty;
+//     the folder, also through symbolic links where a table names it; the file exists, and of
+//     a table is not empty;
 //   - every item has 1 to 31 keywords ([MaxKeywords], the capacity of the encrypted
 //     block), each 1 to 128 bytes ([MaxKeywordBytes]) of Unicode NFC without
 //     control characters, without repetition. Words that differ in case only are
 //     one word, spelt as most photos of the collection have it.
 //
-// Everything skipped or shortened on the way is reported as a [Warning].
-// Time and memory are linear in the number of rows.
+// Everything skipped or shortened on the way is reported as a [Warning], and what was no
+// photo to begin with in Collection.Skipped. Time is linear in what is read, and memory in
+// the number of photos: large files are read as streams.
 //
-// Formats: RFC 4180 (CSV); IPTC-NAA IIM 4.2, dataset 2:25; XMP part 1, dc:subject;
-// Grubinger et al., The IAPR benchmark (2006); Escalante et al., The segmented and
+// Formats: RFC 4180 (CSV); Guillaumin et al., TagProp (2009), vec_read.m; Lin et al.,
+// Microsoft COCO (2014); Kuznetsova et al., The Open Images Dataset V4 (2020); Grubinger et al., The IAPR benchmark (2006); Escalante et al., The segmented and
 // annotated IAPR TC-12 benchmark (2010); Russell et al., LabelMe (2008).
 package dataset
 
@@ -75,9 +80,10 @@ type Collection struct {
 	// Their paths are relative, with slashes.
 	Skipped []photos.Skipped
 
-	opts     Options
-	split    map[string]string // name → train or test; nil without split.csv
-	splitErr error             // why split.csv is unusable; Split reports it
+	opts      Options
+	split     map[string]string // name → train or test; nil if nothing says so
+	splitFrom string            // what says so
+	splitErr  error             // why that is unusable; Split reports it
 }
 
 // Options changes how a collection is read. The zero value is lenient.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 
+	"cpar/internal/untrusted"
 	"cpar/user/photos"
 )
 
@@ -21,11 +22,14 @@ import (
 type Format string
 
 const (
-	Manifest Format = "manifest"     // manifest.csv
-	SAIAPR   Format = "SAIAPR TC-12" // labels of regions, the paper's keywords
-	IAPR     Format = "IAPR TC-12"   // descriptions in English
-	LabelMe  Format = "LabelMe"      // names of outlined objects
-	Embedded Format = "embedded"     // keywords in and beside photos
+	Manifest   Format = "manifest"     // manifest.csv
+	SAIAPR     Format = "SAIAPR TC-12" // labels of regions, the paper's keywords
+	LEAR       Format = "LEAR pack"    // Corel-5k, ESP game, IAPR TC-12 as the literature has them
+	COCO       Format = "COCO"         // instances of objects
+	OpenImages Format = "Open Images"  // labels that people have verified
+	IAPR       Format = "IAPR TC-12"   // descriptions in English
+	LabelMe    Format = "LabelMe"      // names of outlined objects
+	Embedded   Format = "embedded"     // keywords in and beside photos
 )
 
 // importer reads one kind of collection.
@@ -40,10 +44,14 @@ type importer struct {
 
 // importers are tried in this order. A manifest.csv comes first: it is how an owner
 // overrules the rest. SAIAPR TC-12 comes before IAPR TC-12, whose photos it labels, because
-// the labels are what the paper's Table 1 shows.
+// the labels are what the paper's Table 1 shows; so does a LEAR pack, whose keywords are the
+// nouns that the literature reports on.
 var importers = []importer{
 	{Manifest, findManifest, (*Collection).readManifestFile},
 	{SAIAPR, findSAIAPR, (*Collection).readSAIAPR},
+	{LEAR, findLEAR, (*Collection).readLEAR},
+	{COCO, findCOCO, (*Collection).readCOCO},
+	{OpenImages, findOpenImages, (*Collection).readOpenImages},
 	{IAPR, findIAPR, (*Collection).readIAPR},
 	{LabelMe, findLabelMe, (*Collection).readLabelMe},
 	{Embedded, func(*os.Root) (string, error) { return ".", nil }, (*Collection).readTree},
@@ -150,6 +158,33 @@ func (c *Collection) annotated(rows []row, name, where string, raw []string) []r
 
 func (c *Collection) warn(k Kind, name, format string, args ...any) {
 	c.Warnings = append(c.Warnings, *newWarning(k, name, format, args...))
+}
+
+// watched reports how much of a large file is read, by megabytes.
+func (c *Collection) watched(f *os.File, name string) io.Reader {
+	info, err := f.Stat()
+	if err != nil || c.opts.Progress == nil || info.Size() < 16<<20 {
+		return f
+	}
+	return &watchedReader{r: f, tell: func(read int64) {
+		c.opts.Progress.Report("reading "+untrusted.Text(name), int(read>>20), int(info.Size()>>20))
+	}}
+}
+
+type watchedReader struct {
+	r    io.Reader
+	read int64
+	tell func(read int64)
+}
+
+func (w *watchedReader) Read(b []byte) (int, error) {
+	n, err := w.r.Read(b)
+	before := w.read
+	w.read += int64(n)
+	if w.read>>20 > before>>20 || err != nil {
+		w.tell(w.read)
+	}
+	return n, err
 }
 
 // readLimited reads a whole file of at most limit bytes.

@@ -21,6 +21,7 @@ func (c *Collection) readSplitFile(root *os.Root) {
 	if _, err := root.Lstat(SplitName); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
+	c.splitErr = nil // of a pack that split.csv overrules
 	f, err := openRegular(root, SplitName)
 	if err != nil {
 		c.splitErr = err
@@ -63,7 +64,7 @@ func (c *Collection) readSplitFile(root *os.Root) {
 	if c.splitErr != nil {
 		return
 	}
-	c.split = split
+	c.split, c.splitFrom = split, SplitName
 	for _, it := range c.Items {
 		if split[it.Name] == "" {
 			c.Warnings = append(c.Warnings, *newWarning(SplitGap, it.Name, "not in %s: in neither half", SplitName))
@@ -71,8 +72,19 @@ func (c *Collection) readSplitFile(root *os.Root) {
 	}
 }
 
-// Split divides the items by split.csv. ok is false if the collection has none; then use
-// HeldOut. Names in split.csv that are not in the collection are ignored; items that are
+// divide keeps the halves that a data set is published in, if both are here.
+func (c *Collection) divide(split map[string]string, from string) {
+	halves := map[string]bool{}
+	for _, it := range c.Items {
+		halves[split[it.Name]] = true
+	}
+	if halves[splitTrain] && halves[splitTest] {
+		c.split, c.splitFrom = split, from
+	}
+}
+
+// Split divides the items by split.csv, or as the data set is published in halves. ok is
+// false if the collection has neither; then use HeldOut. Names in split.csv that are not in the collection are ignored; items that are
 // not in split.csv are in neither half (Open has warned about them). Errors wrap
 // cpar.ErrInput.
 func (c *Collection) Split() (train, test []Item, ok bool, err error) {
@@ -91,8 +103,8 @@ func (c *Collection) Split() (train, test []Item, ok bool, err error) {
 		}
 	}
 	if len(train) == 0 || len(test) == 0 {
-		return nil, nil, false, inputError("name the images as "+ManifestName+" does",
-			"%s leaves %d images to train and %d to test on", SplitName, len(train), len(test))
+		return nil, nil, false, inputError("name the images as the collection does",
+			"%s leaves %d images to train and %d to test on", c.splitFrom, len(train), len(test))
 	}
 	return train, test, true, nil
 }
@@ -101,7 +113,7 @@ func (c *Collection) Split() (train, test []Item, ok bool, err error) {
 // never moves one between the halves. Of two or more items at least one is held out and
 // one is not; if every is below 2, none is.
 //
-// Published data sets are divided so, too, for none of the importers' has a split.csv. The
+// The paper's data sets are divided so, too, for they are published in one piece. The
 // paper asked for 50 photos of IAPR TC-12, each with two or more related images among the
 // others, and does not say which: cpar-eval asks for the whole tenth, and leaves those with
 // fewer related images out of the paper's protocol only. Since the hash is of the name, a

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"cpar/internal/progress/bar"
+	"cpar/internal/untrusted"
+	"cpar/user/dataset"
+	"cpar/user/photos"
+)
+
+func datasetCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "dataset",
+		Short: "look at a collection of photos with keywords",
+		Args:  noArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(datasetInspectCommand())
+	return c
+}
+
+// surveyed is what dataset inspect prints.
+type surveyed struct {
+	Folder string `json:"folder"`
+	*dataset.Survey
+	Skipped  []photos.Skipped  `json:"skipped"`
+	Warnings []dataset.Warning `json:"warnings"`
+}
+
+func datasetInspectCommand() *cobra.Command {
+	var asJSON bool
+	var o dataset.Options
+	c := &cobra.Command{
+		Use:   "inspect COLLECTION",
+		Short: "say what a folder of photos is taken for, and what is in it",
+		Long: `inspect reads a collection as cpar build does, and says which kind it is, how many
+photos and keywords it has, which keywords are the most frequent, whether it comes in
+halves, and what was left out. No photo is decoded, nothing is sent and nothing written; no key
+is needed.
+
+The kinds, in the order in which they are tried: a manifest.csv; the data sets SAIAPR
+TC-12, LEAR packs (Corel-5k, ESP game, IAPR TC-12), COCO, Open Images, IAPR TC-12 and
+LabelMe as they are published; any tree of photos with keywords in them or in sidecars.
+
+-v names everything that was left out. With --strict the exit code is 3 if a photo or a
+keyword was.`,
+		Example: `  $ cpar dataset inspect photos/
+  photos/: photos with keywords in them or beside them
+  4500 photos with 371 keywords, 3.5 a photo (1 to 5)
+  most frequent: water 1120, sky 988, tree 947, people 744, grass 497`,
+		Args: oneArg("the folder of a collection"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Progress = bar.On(cmd.ErrOrStderr())
+			collection, err := dataset.Open(cmd.Context(), args[0], o)
+			if err != nil {
+				return err
+			}
+			survey, err := collection.Survey()
+			if err != nil {
+				return err
+			}
+			r := &surveyed{Folder: args[0], Survey: survey, Skipped: append([]photos.Skipped{}, collection.Skipped...),
+				Warnings: append([]dataset.Warning{}, collection.Warnings...)}
+			return output(cmd, asJSON, r, func() {
+				tellCollection(cmd, collection)
+				r.print(cmd.OutOrStdout())
+			})
+		},
+	}
+	c.Flags().BoolVar(&o.Strict, "strict", false, "fail if anything was left out that is a photo or a keyword")
+	c.Flags().BoolVar(&o.IncludePeople, "include-people", false, "count names of people, which programs find by faces, among the keywords")
+	jsonFlag(c, &asJSON)
+	return c
+}
+
+// kindsOfCollections are how formats are called in a sentence.
+var kindsOfCollections = map[dataset.Format]string{
+	dataset.Manifest: "a folder with a " + dataset.ManifestName,
+	dataset.Embedded: "photos with keywords in them or beside them",
+}
+
+func (r *surveyed) print(w io.Writer) {
+	kind := kindsOfCollections[r.Format]
+	if kind == "" {
+		kind = string(r.Format) + ", as published"
+	}
+	fmt.Fprintf(w, "%s: %s\n", untrusted.Text(r.Folder), kind)
+	fmt.Fprintf(w, "%s with %s, %.1f a photo (%d to %d)\n", photosOf(r.Photos), counted(r.Keywords, "keyword"), r.Mean, r.Fewest, r.Most)
+	fmt.Fprint(w, "most frequent: ")
+	for i, f := range r.Frequent {
+		if i > 0 {
+			fmt.Fprint(w, ", ")
+		}
+		fmt.Fprintf(w, "%s %d", f.Word, f.Photos)
+	}
+	fmt.Fprintln(w)
+	if r.Rare > 0 {
+		fmt.Fprintf(w, "of one photo only: %s\n", counted(r.Rare, "keyword"))
+	}
+	if r.Split != nil {
+		fmt.Fprintf(w, "halves by %s: %d to train, %d to test\n", r.Split.By, r.Split.Train, r.Split.Test)
+	}
+}
