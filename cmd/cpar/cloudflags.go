@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +16,7 @@ import (
 type cloudFlags struct{ url, index string }
 
 func (f *cloudFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.url, "cloud", os.Getenv("CPAR_CLOUD"), "`URL` of the cloud (default $CPAR_CLOUD)")
+	c.Flags().StringVar(&f.url, "cloud", "", "`URL` of the cloud (default $CPAR_CLOUD)")
 }
 
 func (f *cloudFlags) client() (*cparhttp.Client, error) {

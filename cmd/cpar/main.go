@@ -63,6 +63,7 @@ func commands() []*cobra.Command {
 		removeCommand(),
 		compactCommand(),
 		keyCommand(),
+		configCommand(),
 		cardCommand(),
 		datasetCommand(),
 		inspectCommand(),
@@ -70,6 +71,7 @@ func commands() []*cobra.Command {
 		visionCommand(),
 		immichCommand(),
 		demoCommand(),
+		manCommand(),
 		cloudCommand(),
 	}
 }
@@ -97,12 +99,16 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		Args:          knownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		// A command that has one of its own must call applySettings.
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return applySettings(c) },
 	}
 	root.SuggestionsMinimumDistance = 2
 	verboseFlag(root)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError(c, err) })
 	root.AddCommand(commands()...)
+	root.AddCommand(topics()...)
 	version.Add(root)
+	complete(root)
 	return root
 }
 

@@ -116,7 +116,7 @@ func command(ts *testscript.TestScript, name string, args ...string) *exec.Cmd {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			cmd := exec.Command(path, args...)
 			cmd.Dir = ts.MkAbs(".")
-			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "CPAR_MODEL", "CPAR_VISION_TOKEN", "CPAR_IMMICH", "CPAR_IMMICH_API_KEY", "STORY_KEYRING", "SYSTEMROOT", "LocalAppData", "AppData"} {
+			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "CPAR_MODEL", "CPAR_CONFIG", "CPAR_RUNTIME", "CPAR_INDEX", "CPAR_CACHE", "CPAR_VISION_TOKEN", "CPAR_IMMICH", "CPAR_IMMICH_API_KEY", "STORY_KEYRING", "SYSTEMROOT", "LocalAppData", "AppData"} {
 				if x := ts.Getenv(v); x != "" {
 					cmd.Env = append(cmd.Env, v+"="+x)
 				}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -23,7 +22,7 @@ type modelFlags struct {
 }
 
 func (m *modelFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&m.path, "model", os.Getenv("CPAR_MODEL"), "image network of profile network, an ONNX `file` (default $CPAR_MODEL)")
+	c.Flags().StringVar(&m.path, "model", "", "image network of profile network, an ONNX `file` (default $CPAR_MODEL)")
 	c.Flags().StringVar(&m.preprocessing, "preprocessing", "", "how pictures are prepared for the network: clip, imagenet, tensorflow or a `file`; by default MODEL.json beside the model, or what it says itself")
 	c.Flags().StringVar(&m.runtime, "runtime", "auto", "what runs the network: go, onnxruntime, or auto")
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"cpar"
 	"cpar/internal/hint"
@@ -84,4 +85,23 @@ func (d *Device) InUse(key *user.Key) (s IndexState, ok bool, err error) {
 		return nil
 	})
 	return s, ok, err
+}
+
+// SeenIndexes are the ids of all indexes that this device has seen, with whichever key, in
+// order. What cannot be read is left out: they are suggestions for who types.
+func (d *Device) SeenIndexes() []string {
+	files, _ := filepath.Glob(filepath.Join(d.State, "keys", "*"))
+	var ids []string
+	for _, file := range files {
+		m := memory{}
+		b, err := readSmall(file)
+		if err != nil || json.Unmarshal(b, &m) != nil {
+			continue // a lock, or what is damaged
+		}
+		for _, s := range m.Seen {
+			ids = append(ids, s.ID.String())
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/device"
+	"cpar/user/network"
+	"cpar/user/profile"
+	"cpar/user/rank"
+)
+
+// A shell completes the values of these flags, in whichever command they are, and files
+// or folders elsewhere where the flag is of one.
+var (
+	flagValues = map[string]func() []string{
+		"scheme": func() []string { return append(schemeNames(), schemeAuto) },
+		"allow":  schemeNames,
+		"profile": func() []string {
+			return append(names(profile.Paper, profile.Learned, profile.Network), profileAuto, profileSuited)
+		},
+		"ranker":        func() []string { return names(rank.KindDefault, rank.KindPaper, rank.KindCalibrated) },
+		"search":        searchNames,
+		"split":         func() []string { return names(user.SplitPCA, user.SplitOriginal) },
+		"place":         func() []string { return names(cpar.PlaceLeaf, cpar.PlaceNode) },
+		"order":         func() []string { return names(user.OrderRank, user.OrderOPE) },
+		"runtime":       func() []string { return runtimes },
+		"preprocessing": network.Presets,
+		"pca":           func() []string { return []string{"8", "16", "32", "64", "128"} },
+		"write":         func() []string { return []string{"sidecar", "embedded", "csv"} },
+		"sidecar-style": func() []string { return []string{"append", "adobe", "follow-existing"} },
+		"on-errors":     func() []string { return []string{"stop", "continue"} },
+		"log-level":     func() []string { return []string{"debug", "info", "warn", "error"} },
+	}
+	// fileFlags are those of files, by the endings that fit; none for any.
+	fileFlags = map[string][]string{
+		"key": nil, "passphrase-file": nil, "new-passphrase-file": nil, "token-file": nil,
+		"model": {"onnx"}, "picture": {"png"}, "tls-cert": {"pem", "crt"}, "tls-key": {"pem", "key"},
+	}
+	folderFlags = []string{"cache", "data", "keep", "save-requests"}
+)
+
+func names[T interface{ String() string }](all ...T) (out []string) {
+	for _, x := range all {
+		out = append(out, x.String())
+	}
+	return out
+}
+
+func schemeNames() []string { return names(cpar.Schemes()...) }
+
+func searchNames() []string {
+	var out []string
+	for _, s := range cpar.Schemes() {
+		for _, x := range s.Searches() {
+			if !slices.Contains(out, x.String()) {
+				out = append(out, x.String())
+			}
+		}
+	}
+	return out
+}
+
+// complete has a shell complete the flags and arguments of a command and of those below it.
+func complete(c *cobra.Command) {
+	for name, values := range flagValues {
+		if c.Flags().Lookup(name) != nil {
+			must(c.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+				return beginning(begun, values()), cobra.ShellCompDirectiveNoFileComp
+			}))
+		}
+	}
+	for name, endings := range fileFlags {
+		if c.Flags().Lookup(name) != nil {
+			must(c.MarkFlagFilename(name, endings...))
+		}
+	}
+	for _, name := range folderFlags {
+		if c.Flags().Lookup(name) != nil {
+			must(c.MarkFlagDirname(name))
+		}
+	}
+	if c.Flags().Lookup("index") != nil {
+		if slices.Contains([]string{"add", "compact", "remove"}, c.Name()) { // whose index is a folder
+			must(c.MarkFlagDirname("index"))
+		} else {
+			must(c.RegisterFlagCompletionFunc("index", indexesSeen))
+		}
+	}
+	switch c.CommandPath() {
+	case "cpar key allow":
+		c.ValidArgsFunction = func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return beginning(begun, append(schemeNames(), "none")), cobra.ShellCompDirectiveNoFileComp
+		}
+	case "cpar key slot remove":
+		c.ValidArgsFunction = slotsOfKey
+	}
+	if c.Flags().Lookup("slot") != nil {
+		must(c.RegisterFlagCompletionFunc("slot", slotsOfKey))
+	}
+	for _, sub := range c.Commands() {
+		complete(sub)
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		panic("cpar: " + err.Error()) // a flag that was just looked up
+	}
+}
+
+// indexesSeen are the indexes that this device has seen, of whichever key: a shell cannot
+// ask for a passphrase.
+func indexesSeen(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	d, err := device.This()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return beginning(begun, d.SeenIndexes()), cobra.ShellCompDirectiveNoFileComp
+}
+
+// slotsOfKey are the slots of the key file that the command line names.
+func slotsOfKey(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	var keys keyFlags
+	if err := applySettings(c); err == nil {
+		keys.path = c.Flags().Lookup("key").Value.String()
+	}
+	path, err := keys.file()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	slots, _ := user.Slots(path) // none where it cannot be read
+	return beginning(begun, slots), cobra.ShellCompDirectiveNoFileComp
+}
+
+func beginning(begun string, all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return !strings.HasPrefix(s, begun) })
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"cpar/internal/exitcode"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/COMMANDS.md")
+
+const commandsPage = "../../docs/COMMANDS.md"
+
+// commandsDoc is the page of settings and exit codes, from the tables in the code.
+func commandsDoc() string {
+	var b strings.Builder
+	b.WriteString(`# Commands, settings, exit codes
+
+Written from the code (` + "`go test ./cmd/cpar -run TestCommandsPage -update`" + `). Each command explains itself
+with an example: ` + "`cpar COMMAND --help`" + `. Manual pages: ` + "`cpar man FOLDER`" + `. Completions: ` + "`cpar completion --help`" + `.
+
+## Commands
+
+| command | what it does |
+|---|---|
+`)
+	root := newRoot()
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() && c.Name() != "help" && c.Name() != "completion" {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", c.CommandPath(), c.Short)
+			for _, s := range c.Commands() {
+				fmt.Fprintf(&b, "| `%s` | %s |\n", s.CommandPath(), s.Short)
+				for _, x := range s.Commands() {
+					fmt.Fprintf(&b, "| `%s` | %s |\n", x.CommandPath(), x.Short)
+				}
+			}
+		}
+	}
+	b.WriteString(`
+## Settings
+
+What applies is, in this order: the flag, the environment, the file, the default. The file is ` + "`cpar/config.toml`" + ` in the
+configuration folder (on Linux ` + "`~/.config`" + `), or what ` + "`" + configVariable + "`" + ` names. A name that it does not know is an error. Paths in it may begin with
+` + "`~/`" + `, and count from its own folder. ` + "`cpar config`" + ` shows what applies, and from where.
+
+| flag, and name in the file | environment | what | default |
+|---|---|---|---|
+`)
+	for _, s := range settings {
+		what := s.what
+		if len(s.except) > 0 {
+			what += "; not of `" + strings.Join(s.except, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `--%s` | `%s` | %s | %s |\n", s.flag, s.environment(), what, s.none)
+	}
+	b.WriteString(`
+## Exit codes
+
+| code | name | what |
+|---|---|---|
+`)
+	for _, c := range exitcode.All() {
+		fmt.Fprintf(&b, "| %d | %s | %s |\n", c.Code, c.Name, c.Says)
+	}
+	return b.String()
+}
+
+// TestCommandsPage: the page says what the code does.
+func TestCommandsPage(t *testing.T) {
+	want := commandsDoc()
+	if *update {
+		if err := os.WriteFile(commandsPage, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(commandsPage)
+	if err != nil || string(got) != want {
+		t.Errorf("docs/COMMANDS.md is not what the code says (%v); write it again with: go test ./cmd/cpar -run TestCommandsPage -update", err)
+	}
+}
