@@ -29,13 +29,14 @@ func (l *Library) Forget(ids []string, dryRun bool) ([]string, error) {
 		drop[r.Run] = true
 	}
 	forgotten := []string{}
+	l.mu.Lock()
 	for _, id := range l.mem.order {
-		r := l.mem.runs[id]
-		if (len(ids) == 0 || drop[id]) && !r.began.Words {
+		if (len(ids) == 0 || drop[id]) && !l.mem.runs[id].began.Words {
 			forgotten = append(forgotten, id)
 			drop[id] = true
 		}
 	}
+	l.mu.Unlock()
 	if dryRun || len(forgotten) == 0 {
 		return forgotten, nil
 	}
@@ -87,7 +88,7 @@ func (l *Library) compact(drop map[string]bool) error {
 		return err
 	}
 	l.mu.Lock()
-	l.mem = nil // to be read again
+	l.read = -1 // to be read again
 	l.mu.Unlock()
 	return nil
 }
@@ -137,11 +138,14 @@ func lastOf(all []record) map[string]int {
 // grows to twice of that.
 func (l *Library) bound() error {
 	size, err := l.log.Size()
-	if err != nil || size <= max(l.keep, l.mem.bound) {
+	l.mu.Lock()
+	bound, order := max(l.keep, l.mem.bound), slices.Clone(l.mem.order)
+	l.mu.Unlock()
+	if err != nil || size <= bound {
 		return err
 	}
 	drop := map[string]bool{}
-	for _, id := range l.mem.order[:(len(l.mem.order)+1)/2] {
+	for _, id := range order[:(len(order)+1)/2] {
 		drop[id] = true
 	}
 	if err := l.compact(drop); err != nil {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"cpar"
+	"cpar/internal/hint"
 	"cpar/user"
 	"cpar/user/device"
 	"cpar/user/picture"
@@ -56,6 +57,14 @@ func unreadable(err error) error {
 		err = pe.Err
 	}
 	return fmt.Errorf("reading the photo: %w: %w", cpar.ErrInput, err)
+}
+
+// unnamed is an error without the path that it begins with: results say which photo.
+func unnamed(err error) error {
+	if inner := errors.Unwrap(err); inner != nil && hint.Of(inner) == hint.Of(err) {
+		return inner
+	}
+	return err
 }
 
 // known reports whether nothing is left to do for a photo that looks as it did: it gets

@@ -67,7 +67,7 @@ func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progres
 			return u, context.Cause(ctx)
 		}
 		if err := u.undo(i, r.Keep, dryRun); err != nil {
-			u.Left = append(u.Left, Left{i.Path, err.Error(), i.Photo})
+			u.Left = append(u.Left, Left{i.Path, unnamed(err).Error(), i.Photo})
 		}
 		tell.Report("undo", len(intents)-n, len(intents))
 	}

@@ -18,6 +18,7 @@ func (w *walk) finish(g group) error {
 	for _, j := range g.jobs {
 		w.tell(j)
 		if w.l == nil || !j.fresh {
+			j.answer = nil // told, and of 30,000 photos many bytes
 			continue
 		}
 		b, err := json.Marshal(j.answer)
@@ -25,6 +26,7 @@ func (w *walk) finish(g group) error {
 			return fmt.Errorf("remembering an answer: %w", err)
 		}
 		records = append(records, record{Asked: &asked{j.content, g.key, b}})
+		j.answer = nil
 	}
 	if w.l == nil {
 		return nil
@@ -144,7 +146,7 @@ func (w *walk) words(j *job) ([]string, error) {
 	}
 	there, _, err := metadata.ReadFile(j.path)
 	if err != nil {
-		return nil, err
+		return nil, unnamed(err)
 	}
 	for _, s := range slices.Concat(there.Human, there.Machine) {
 		delete(before, metadata.Fold(s))
@@ -195,8 +197,8 @@ func (w *walk) sort(todo []*target) (now, later []*target) {
 
 func (w *walk) failTarget(t *target) {
 	if t.j.err == nil {
-		t.j.err = t.err
-		w.fail(t.j, t.err)
+		t.j.err = unnamed(t.err)
+		w.fail(t.j, t.j.err)
 	}
 }
 
