@@ -36,8 +36,8 @@ type Options struct {
 	Lean bool
 	// Jobs is how many photos are read at once; 0 for one a core.
 	Jobs int
-	// OnErrors is how many photos may fail before the rest is left; -1 for any number. A
-	// reply that cannot be read is none of them.
+	// OnErrors is how many photos may be unreadable, or lie where nothing can be written,
+	// before the rest is left; -1 for any number. What comes after the asking does not count.
 	OnErrors int
 	// MinProbability and Most are what a word must have to be told and written. An index
 	// without probabilities has only Most.
@@ -186,7 +186,7 @@ type walk struct {
 	results []Result
 	told    []bool // which of them are
 	sum     Summary
-	failed  atomic.Int64 // photos that could not be read or written
+	failed  atomic.Int64 // photos that could not be read
 
 	run     string   // of the first intent on
 	confirm []record // done, and not yet in the log
@@ -244,11 +244,18 @@ func (w *walk) walk(ctx context.Context) error {
 	return err
 }
 
-// fail notes what is wrong with a photo.
+// fail notes what is wrong with a photo that was not asked about.
 func (w *walk) fail(j *job, err error) {
+	w.failLate(j, err)
+	w.failed.Add(1)
+}
+
+// failLate notes what is wrong with a photo that was asked about. It does not count for
+// OnErrors: where a reply was refused nothing is written, and so nothing fails.
+func (w *walk) failLate(j *job, err error) {
+	j.err = err
 	w.results[j.at].Err = err
 	w.told[j.at] = true
-	w.failed.Add(1)
 }
 
 func (w *walk) tooMany() bool { return w.o.OnErrors >= 0 && w.failed.Load() > int64(w.o.OnErrors) }
@@ -324,7 +331,6 @@ func (w *walk) askGroup(ctx context.Context, g group) (group, error) {
 		switch {
 		case a.Err != nil && a.Sent == 0:
 			w.fail(j, a.Err) // before anything was asked
-			j.err = a.Err
 		case a.Err != nil:
 			r.Err, j.answer, j.fresh = a.Err, &answer{Refused: true}, true
 		default:

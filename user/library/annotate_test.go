@@ -180,13 +180,28 @@ func TestErrors(t *testing.T) {
 	if got := w.words(w.list[39].Path); len(got) == 0 {
 		t.Error("the last photo has no words")
 	}
-	// A folder that cannot be written to, and a sidecar that is no XML.
-	w.write(w.list[6].Path+".xmp", []byte("<broken"))
+}
+
+// What cannot be written does not change what is asked: where a reply is refused, nothing
+// is written that could fail. A folder that is read-only is seen before.
+func TestUnwritable(t *testing.T) {
+	w := newWorld(t, 33)
+	for i := range 3 {
+		w.write(w.list[i].Path+".xmp", []byte("<broken"))
+	}
 	o := sidecars()
-	o.Most = 12
-	all, sum, err := w.try(o)
-	if err != nil || !errors.Is(all[6].Err, cpar.ErrInput) || sum.Failed != 5 {
-		t.Errorf("%v, %+v, %+v", err, all[6], sum)
+	o.OnErrors = 0
+	all, sum := w.annotate(o)
+	if !errors.Is(all[0].Err, cpar.ErrInput) || sum.Failed != 3 || sum.Written != 30 || w.questions() != 3 {
+		t.Errorf("%+v, %d questions, %v", sum, w.questions(), all[0].Err)
+	}
+	path := w.paint("protected/p.jpg", 5)
+	if err := os.Chmod(filepath.Dir(path), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(path), 0o755) })
+	if all, _, err := w.try(o); !errors.Is(err, ErrStopped) || !errors.Is(all[len(all)-1].Err, cpar.ErrStorage) || w.questions() != 3 {
+		t.Errorf("%v, %d questions", err, w.questions())
 	}
 }
 

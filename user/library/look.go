@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"cpar"
@@ -20,6 +21,7 @@ import (
 // look finds the photos that something is left to do for.
 func (w *walk) look(ctx context.Context) ([]*job, error) {
 	var todo []*job
+	folders := map[string]error{}
 	for i, p := range w.list {
 		if i%1000 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -43,6 +45,10 @@ func (w *walk) look(ctx context.Context) ([]*job, error) {
 			w.tell(j)
 			r.Finished = true
 		default:
+			if err := w.protected(folders, filepath.Dir(j.path)); err != nil {
+				w.fail(j, err)
+				continue
+			}
 			todo = append(todo, j)
 		}
 	}
@@ -50,6 +56,21 @@ func (w *walk) look(ctx context.Context) ([]*job, error) {
 		return nil, ErrStopped
 	}
 	return todo, nil
+}
+
+// protected says why nothing can be written into a folder, before anything is asked for it.
+func (w *walk) protected(known map[string]error, folder string) error {
+	if w.o.Where == "" || w.o.DryRun {
+		return nil
+	}
+	err, ok := known[folder]
+	if !ok {
+		if info, e := os.Stat(folder); e == nil && info.Mode().Perm()&0o222 == 0 {
+			err = hint.Add(fmt.Errorf("%w: the folder is read-only", cpar.ErrStorage), "allow writing to it, or take --write csv")
+		}
+		known[folder] = err
+	}
+	return err
 }
 
 func unreadable(err error) error {

@@ -70,8 +70,7 @@ func (w *walk) write(g group, records []record) error {
 	for _, j := range g.jobs {
 		words, err := w.words(j)
 		if err != nil {
-			w.fail(j, err)
-			j.err = err
+			w.failLate(j, err)
 		}
 		if len(words) == 0 || err != nil {
 			continue
@@ -197,8 +196,7 @@ func (w *walk) sort(todo []*target) (now, later []*target) {
 
 func (w *walk) failTarget(t *target) {
 	if t.j.err == nil {
-		t.j.err = unnamed(t.err)
-		w.fail(t.j, t.j.err)
+		w.failLate(t.j, unnamed(t.err))
 	}
 }
 
