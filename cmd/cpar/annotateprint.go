@@ -19,6 +19,7 @@ type annotated struct {
 	Also     []string       `json:"also,omitempty"`
 	Keywords []rank.Keyword `json:"keywords,omitempty"`
 	Error    string         `json:"error,omitempty"`
+	Warning  string         `json:"warning,omitempty"`
 	Sent     int            `json:"bytes_sent"`
 	Received int            `json:"bytes_received"`
 	Visited  uint32         `json:"records_visited,omitempty"`
@@ -40,8 +41,13 @@ func annotatedOf(r *library.Result) annotated {
 	if r.Err != nil {
 		a.Error = r.Err.Error()
 	}
+	if r.CutShort {
+		a.Warning = cutShort
+	}
 	return a
 }
+
+const cutShort = "the end of the file is missing; what is there was annotated"
 
 // annotatePrinter prints what came of photos, when the last has been asked about.
 type annotatePrinter struct {
@@ -100,6 +106,9 @@ func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 
 // print prints a photo, those of which nothing is to be said only with --verbose.
 func (p *annotatePrinter) print(r *library.Result) {
+	if r.CutShort && r.Err == nil {
+		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: warning: %s\n", untrusted.Text(r.Path), cutShort)
+	}
 	out, written := p.cmd.OutOrStdout(), p.f.write.to != ""
 	switch {
 	case r.Err != nil:

@@ -61,6 +61,9 @@ type Result struct {
 	Run      string           // that wrote them
 	Known    bool             // the answer was known
 	Finished bool             // and nothing was left to do
+	// CutShort: the end of the photo is missing, and what is there was annotated. It is
+	// told where the photo was read.
+	CutShort bool
 	// Beside: the file holds no keywords, so a sidecar does.
 	Beside bool
 	Err    error

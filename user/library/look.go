@@ -204,6 +204,7 @@ func (w *walk) prepare(j *job) error {
 	if err != nil {
 		return err
 	}
+	w.results[j.at].CutShort = picture.CutShort(data)
 	j.features = device.Extracted(w.list[j.at].Path, features)
 	return nil
 }
