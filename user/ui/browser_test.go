@@ -13,6 +13,18 @@ import (
 
 var pictures = flag.String("pictures", "", "write pictures of every view into this folder")
 
+// pictured keeps a picture of the window, if asked to.
+func pictured(t *testing.T, p *browser.Page, name string) {
+	t.Helper()
+	if *pictures == "" {
+		return
+	}
+	p.Await(`!document.querySelector('.said.shown')`)
+	if err := os.WriteFile(filepath.Join(*pictures, name+".png"), p.Picture(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestEveryView: in both themes and at two widths, every view can be used without eyes and
 // without a mouse (axe-core), nothing is complained of, and nothing is fetched from elsewhere.
 func TestEveryView(t *testing.T) {
@@ -29,6 +41,7 @@ func TestEveryView(t *testing.T) {
 	if got := p.Text("history.length"); got != "2" && got != "1" {
 		t.Errorf("the address before is in the history: %s entries", got)
 	}
+	pictured(t, p, "fresh")
 	p.Text(`document.querySelector('.head .main').click()`)
 	p.Await(`document.querySelectorAll('.wall .bar').length > 20 && document.getElementById('working').hidden`)
 	views := []struct{ name, hash, ready string }{
@@ -49,19 +62,7 @@ func TestEveryView(t *testing.T) {
 				p.Text(fmt.Sprintf(`location.hash = %q`, v.hash))
 				p.Await(`!document.getElementById('main').hasAttribute('aria-busy') && ` + v.ready)
 				name := fmt.Sprintf("%s-%s-%d", v.name, theme, width)
-				if *pictures != "" {
-					p.Await(`!document.querySelector('.said.shown')`)
-					if err := os.WriteFile(filepath.Join(*pictures, name+".png"), p.Picture(), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if *pictures != "" && v.name == "photo" {
-					p.Window(theme, width, 2000)
-					if err := os.WriteFile(filepath.Join(*pictures, name+"-tall.png"), p.Picture(), 0o644); err != nil {
-						t.Fatal(err)
-					}
-					p.Window(theme, width, 860)
-				}
+				pictured(t, p, name)
 				for _, rule := range p.Broken() {
 					t.Errorf("%s: %s", name, rule)
 				}
@@ -71,6 +72,7 @@ func TestEveryView(t *testing.T) {
 			}
 			p.Press("?")
 			p.Await(`document.getElementById('help').open`)
+			pictured(t, p, fmt.Sprintf("help-%s-%d", theme, width))
 			for _, rule := range p.Broken() {
 				t.Errorf("help-%s-%d: %s", theme, width, rule)
 			}
@@ -82,5 +84,104 @@ func TestEveryView(t *testing.T) {
 	}
 	if got := p.Strangers(); len(got) > 0 {
 		t.Errorf("requests to strangers: %q", got)
+	}
+}
+
+// TestKeys: what the keys do, and that they do nothing while a person types or has switched them off.
+func TestKeys(t *testing.T) {
+	f := newFake(t, 3)
+	s, address := start(t, f)
+	p := browser.New(t)
+	p.Open(address)
+	all, _ := s.photos.list()
+	p.Await(`document.querySelectorAll('.wall a').length === 3`)
+	p.Text(`document.querySelector('.wall a').click()`)
+	at := func(i int) {
+		t.Helper()
+		p.Await(fmt.Sprintf(`location.hash === '#/photo/%s' && document.getElementById('photo-name')?.textContent === %q`, all[i].id, filepath.Base(all[i].name)))
+	}
+	at(0)
+	p.Press("ArrowRight")
+	at(1)
+	p.Press("ArrowRight")
+	at(2)
+	p.Press("ArrowRight") // the last
+	p.Press("ArrowLeft")
+	at(1)
+	p.Press("s")
+	p.Await(`document.querySelectorAll('.row').length > 2`)
+	first, second := p.Text(`document.querySelectorAll('.row')[0].dataset.word`), p.Text(`document.querySelectorAll('.row')[1].dataset.word`)
+	chosen := func(word string) {
+		t.Helper()
+		p.Await(fmt.Sprintf(`document.querySelector('.row.chosen').dataset.word === %q`, word))
+	}
+	chosen(first)
+	p.Press("ArrowDown")
+	chosen(second)
+	if got := p.Text(`document.activeElement.dataset.word`); got != second {
+		t.Errorf("a screen reader reads %q, not %q", got, second)
+	}
+	p.Press("ArrowUp", "ArrowUp")
+	chosen(first)
+	p.Press("a")
+	chosen(second)
+	p.Press("r", "n")
+	p.Await(`document.activeElement.id === 'add'`)
+	p.Press("a", "r", "w", "s", "?", "Enter") // letters of a word
+	p.Await(`document.querySelector('.chips .new')?.textContent === 'arws?'`)
+	p.Press("Escape")
+	p.Await(`document.activeElement.id !== 'add'`)
+	p.Press("w")
+	p.Await(`document.getElementById('said').textContent.startsWith('Written to ')`)
+	k := f.known[all[1].path]
+	if fmt.Sprint(k.Yours) != fmt.Sprintf("[%s arws?]", first) || fmt.Sprint(k.Rejected) != fmt.Sprintf("[%s]", second) {
+		t.Errorf("written: %+v", k)
+	}
+	p.Press("Escape")
+	p.Await(`document.querySelector('.wall')`)
+	p.Press("/")
+	p.Await(`document.activeElement.id === 'word'`)
+	p.Text(`location.hash = '#/settings'`)
+	p.Await(`document.getElementById('keys')`)
+	p.Text(`document.getElementById('keys').click()`)
+	p.Press("?")
+	if got := p.Text(`document.getElementById('help').open`); got != "false" {
+		t.Error("keys that are switched off act")
+	}
+	if got := p.Complaints(); len(got) > 0 {
+		t.Errorf("complaints: %q", got)
+	}
+}
+
+// TestMarkupIsText: names and keywords that look like markup are shown as they are.
+func TestMarkupIsText(t *testing.T) {
+	f := newFake(t, 1)
+	evil := `<img src=x onerror=alert(1)>`
+	for path, words := range f.truth {
+		other := filepath.Join(filepath.Dir(path), evil+".jpg")
+		if err := os.Rename(path, other); err != nil {
+			t.Skip(err) // not every system takes such names
+		}
+		f.truth = map[string][]string{other: append(words, evil, "javascript:alert(1)")}
+		f.known = map[string]*Known{other: {Yours: []string{evil + "yours"}}}
+	}
+	_, address := start(t, f)
+	p := browser.New(t)
+	p.Open(address)
+	p.Await(`document.querySelector('.wall a[aria-label]')`)
+	p.Text(`document.querySelector('.wall a').click()`)
+	p.Await(`document.getElementById('photo-name')`)
+	p.Press("s")
+	p.Await(`document.querySelectorAll('.row').length > 2 && document.querySelector('.near li')`)
+	p.Text(`location.hash = '#/search/' + encodeURIComponent(document.querySelector('.chips li').textContent)`)
+	p.Await(`document.querySelector('.results h2')`)
+	if got := p.Text(`document.querySelector('.results h2').textContent`); got != "1 photo with "+evil+"yours" {
+		t.Errorf("%s", got)
+	}
+	if got := p.Text(`document.querySelectorAll('img[src=x]').length`); got != "0" {
+		t.Error("markup was taken for markup")
+	}
+	if got := append(p.Complaints(), p.Strangers()...); len(got) > 0 {
+		t.Errorf("complaints: %q", got)
 	}
 }

@@ -71,6 +71,24 @@ func ask[T any](c caller, method, path string, body any) (v T) {
 	return v
 }
 
+// TestPolicy: what a browser is told, by the letter: the tests of calls compare it with itself.
+func TestPolicy(t *testing.T) {
+	want := "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob:; connect-src 'self'; base-uri 'none'; " +
+		"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	if policy != want {
+		t.Errorf("the policy is %s", policy)
+	}
+	for name, want := range map[string]string{"Content-Security-Policy": want, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin"} {
+		if headers[name] != want {
+			t.Errorf("%s: %q", name, headers[name])
+		}
+	}
+	if a, b := newToken(), newToken(); len(a) != 43 || a == b {
+		t.Errorf("tokens %q, %q", a, b)
+	}
+}
+
 // calls are one of each kind.
 func calls(id string) map[string]string {
 	return map[string]string{

@@ -1,10 +1,9 @@
 // The library: all photos, and a way to ask about many of them.
 
 import { h, count, failed } from './element.js';
-import { list, look } from './photos.js';
+import { list } from './photos.js';
 import { tiles } from './tiles.js';
 import { suggest, running } from './suggest.js';
-import { complain } from './say.js';
 
 export async function library(main, signal) {
   const all = await list();
@@ -34,14 +33,9 @@ async function rescan(main, signal) {
   }
 }
 
-// ask asks about the photos that were not asked about before.
+// ask asks about all photos; what was answered before is not sent again.
 async function ask(ids, button) {
   button.disabled = true;
-  try {
-    const views = await look(ids);
-    await suggest(views.filter((v) => !v.asked && !v.problems.length).map((v) => v.id));
-  } catch (e) {
-    complain(e);
-  }
+  await suggest(ids);
   button.disabled = false;
 }

@@ -10,6 +10,8 @@ import { cloud } from './cloud.js';
 import { say, complain } from './say.js';
 
 export async function photo(main, signal, id) {
+  // Before anything is waited for: who goes through photos fast must not lose a step.
+  keys({ ArrowLeft: () => go(id, -1), ArrowRight: () => go(id, 1), Escape: () => { location.hash = '#/'; } }, signal);
   if (!place(id).at) setOrder((await list()).photos.map((p) => p.id)); // after a reload
   let [view] = await look([id]);
   if (signal.aborted) return;
@@ -32,6 +34,7 @@ export async function photo(main, signal, id) {
     img.alt = view.yours.length ? `${view.name}: ${view.yours.join(', ')}` : view.name;
     document.title = `${view.name} - cpar`;
     panel.replaceChildren(heading(view), list_.draw(view, asking), doing(view));
+    list_.settle();
   };
   const under = async () => {
     const parts = await Promise.all([near(view), cloud(view)]);
@@ -100,10 +103,9 @@ export async function photo(main, signal, id) {
     if (fresh) under();
   }, signal);
   keys({
-    ArrowLeft: () => go(id, -1), ArrowRight: () => go(id, 1),
     ArrowUp: inTurn(() => list_.move(-1)), ArrowDown: inTurn(() => list_.move(1)),
     a: inTurn(() => list_.act('accept')), r: inTurn(() => list_.act('reject')), n: inTurn(() => list_.add()),
-    s: inTurn(suggest), w: inTurn(write), Escape: () => { location.hash = '#/'; },
+    s: inTurn(suggest), w: inTurn(write),
   }, signal);
   draw();
   await under();

@@ -28,8 +28,9 @@ export function keep(view) {
   for (const watch of watchers) watch(view);
 }
 
+// refresh looks anew at those photos that were looked at.
 export async function refresh(ids) {
-  for (const view of await look(ids, true)) keep(view);
+  for (const view of await look(ids.filter((id) => known.has(id)), true)) keep(view);
 }
 
 // forget is for when files have changed behind the page's back, as an undo does.

@@ -14,10 +14,6 @@ export const running = () => stopping !== null;
 
 export async function suggest(ids) {
   if (running()) return;
-  if (!ids.length) {
-    say('Every photo was asked about before');
-    return;
-  }
   let stop = false;
   stopping = () => { stop = true; };
   const figure = h('span', {}, '');
@@ -36,7 +32,7 @@ export async function suggest(ids) {
       done += some.length;
       bar.value = done;
     }
-    const told = `Asked about ${count(done, 'photo')}`;
+    const told = `${count(done, 'photo')} asked about`;
     if (bad.length) say(`${told}; ${bad.length} could not be read: ${bad[0].error}`, 'bad');
     else say(told);
   } catch (e) {

@@ -7,6 +7,7 @@ export function words(decide) {
   let view;
   let chosen = null; // the word that keys act on
   let root = null;
+  let focused = null;
 
   function draw(v, asking) {
     const first = view?.id !== v.id;
@@ -27,8 +28,15 @@ export function words(decide) {
     const typed = root?.querySelector('input')?.value;
     root = next;
     if (typed && !first) next.querySelector('input').value = typed;
-    if (inside) requestAnimationFrame(() => next.querySelector(`[data-key="${CSS.escape(inside)}"]`)?.focus());
+    focused = inside;
     return next;
+  }
+
+  // settle gives the focus back to what had it, now that the new list is on the page. Later would
+  // be too late: the person may have gone on.
+  function settle() {
+    if (focused) root.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+    focused = null;
   }
 
   function group(title, kind, list, note) {
@@ -110,5 +118,5 @@ export function words(decide) {
     if (open) choose(open.word);
   }
 
-  return { draw, move, act, add: () => root.querySelector('#add').focus() };
+  return { draw, settle, move, act, add: () => root.querySelector('#add').focus() };
 }

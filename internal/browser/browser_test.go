@@ -1,0 +1,53 @@
+package browser
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestFaultsAreNoticed: each fault of a page is found where it is looked for; a test that found none
+// would mean nothing.
+func TestFaultsAreNoticed(t *testing.T) {
+	const good = `<!doctype html><html lang="en"><head><title>a page</title><link rel="icon" href="data:,"></head><body><main><h1>a page</h1>FAULT</main></body></html>`
+	for _, c := range []struct{ fault, where string }{
+		{``, ""},
+		{`<script>console.error("oh")</script>`, "complaints"},
+		{`<script>nothing.there()</script>`, "complaints"},
+		{`<script>Promise.reject(new Error("oh"))</script>`, "complaints"},
+		{`<script src="/missing.js"></script>`, "complaints"},
+		{`<style>h1 { color: red }</style>`, "complaints"}, // the policy
+		{`<script>fetch("http://127.0.0.1:9/").catch(() => {})</script>`, "strangers"},
+		{`<form><input type="text"></form>`, "broken"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/" {
+				http.NotFound(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Content-Security-Policy", "style-src 'self'")
+			io.WriteString(w, strings.Replace(good, "FAULT", c.fault, 1))
+		}))
+		p := New(t)
+		p.Open(server.URL + "/")
+		p.Await(`document.readyState === 'complete'`)
+		p.Text(`new Promise((done) => setTimeout(done, 200))`)
+		found := map[string][]string{"complaints": p.Complaints(), "strangers": p.Strangers(), "broken": p.Broken()}
+		for where, list := range found {
+			if where == "broken" && os.Getenv("CPAR_AXE") == "" {
+				continue
+			}
+			if where == c.where && len(list) == 0 {
+				t.Errorf("%q is not noticed among %s", c.fault, where)
+			}
+			if c.where == "" && len(list) > 0 {
+				t.Errorf("of a good page: %s %q", where, list)
+			}
+		}
+		server.Close()
+	}
+}
