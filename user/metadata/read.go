@@ -136,7 +136,7 @@ func readAll(photo string) (source, []Problem, error) {
 		problems = append(problems, Problem{photo, err.Error()})
 	}
 	var seen []os.FileInfo
-	for _, name := range sidecars(photo) {
+	for _, name := range Sidecars(photo) {
 		info, err := os.Stat(name)
 		// On systems that ignore case, two names are one file.
 		if err != nil || containsFile(seen, info) {

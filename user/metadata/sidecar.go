@@ -13,8 +13,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// sidecars are the names that a photo's sidecar may have, the more particular first.
-func sidecars(photo string) []string {
+// Sidecars are the names that a photo's sidecar may have, the more particular first.
+func Sidecars(photo string) []string {
 	bare := strings.TrimSuffix(photo, filepath.Ext(photo))
 	names := []string{photo + ".xmp", photo + ".XMP"}
 	if bare != photo && filepath.Base(photo) != filepath.Ext(photo) {
@@ -25,7 +25,7 @@ func sidecars(photo string) []string {
 
 // sidecarFor is the sidecar to be written.
 func sidecarFor(photo string, s Style) (string, error) {
-	names := sidecars(photo)
+	names := Sidecars(photo)
 	existing := func(names []string) string {
 		for _, n := range names {
 			if _, err := os.Lstat(n); err == nil {

@@ -136,6 +136,9 @@ func (w *Owner) options() library.Options {
 
 // Look reads what is in and beside a photo, and what the library knows of it.
 func (w *Owner) Look(path string) (*Known, error) {
+	if err := w.inside(path); err != nil {
+		return nil, err
+	}
 	known, err := lookAt(path, w.library.Machine(path))
 	if err != nil {
 		return nil, err
@@ -222,6 +225,9 @@ func (w *Owner) Refused() int { return int(w.refused.Load()) }
 // Write writes a decision, and then what is likely of what was suggested: two runs, since what a
 // person says and what a machine says are taken back each on its own.
 func (w *Owner) Write(ctx context.Context, path string, d Decision) (*Written, error) {
+	if err := w.inside(path); err != nil {
+		return nil, err
+	}
 	out := &Written{Added: []string{}}
 	take := func(r library.Result) error {
 		if r.Err != nil && !library.RefusedReply(&r) {
