@@ -47,10 +47,24 @@ func editJPEG(name string, change func(*target) []string) (*Edit, error) {
 	if err != nil {
 		return nil, readError(err)
 	}
-	start := make([]byte, 2)
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: it is not a file", cpar.ErrInput)
 	}
+	e, err := changeJPEG(f, info.Size(), change)
+	if e != nil {
+		e.Path = name
+	}
+	return e, err
+}
+
+// A file is a photo on disk or in memory.
+type file interface {
+	io.ReaderAt
+	io.ReadSeeker
+}
+
+func changeJPEG(f file, size int64, change func(*target) []string) (*Edit, error) {
+	start := make([]byte, 2)
 	if _, err := f.ReadAt(start, 0); err != nil || [2]byte(start) != [2]byte{0xff, soi} {
 		return nil, hint.Add(fmt.Errorf("%w: it is no JPEG", ErrNotEmbeddable), "write sidecars for photos of other kinds")
 	}
@@ -71,15 +85,18 @@ func editJPEG(name string, change func(*target) []string) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Edit{Path: name, Added: added}
-	if e.Old, e.New, err = h.difference(after, f, info.Size()); err != nil {
+	e := &Edit{Added: added}
+	if e.Old, e.New, err = h.difference(after, f, size); err != nil {
 		return nil, err
 	}
-	return e, e.digest(f)
+	if err := e.digest(f); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // digest sets what the whole file is, before and afterwards.
-func (e *Edit) digest(f *os.File) error {
+func (e *Edit) digest(f io.ReadSeeker) error {
 	before, after := sha256.New(), sha256.New()
 	before.Write(e.Old)
 	after.Write(e.New)

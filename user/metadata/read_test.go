@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,11 @@ func subjects(words ...string) string {
 }
 
 func be32(n int) string { return string(binary.BigEndian.AppendUint32(nil, uint32(n))) }
+
+// pngChunk is a chunk with its checksum, which other programs look at.
+func pngChunk(kind, data string) string {
+	return be32(len(data)) + kind + data + be32(int(crc32.ChecksumIEEE([]byte(kind+data))))
+}
 
 func chunk(kind, data string) string { return be32(len(data)) + kind + data + "crc " }
 
