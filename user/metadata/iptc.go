@@ -81,10 +81,11 @@ func (m *iim) bytes() []byte {
 
 func (d dataset) isKeyword() bool { return d.record == 2 && d.number == 25 }
 
-// text decodes a value. Without a declaration the rule is Latin-1, but many programs
-// write UTF-8 all the same, and Latin-1 beyond ASCII is hardly ever valid UTF-8 by chance.
+// text decodes a value, whatever is declared: without a declaration the rule is Latin-1,
+// but many programs write UTF-8 all the same, and the reverse happens too. Latin-1 beyond
+// ASCII is hardly ever valid UTF-8 by chance.
 func (m *iim) text(value []byte) string {
-	if !m.utf8 && !utf8.Valid(value) {
+	if !utf8.Valid(value) {
 		value, _ = charmap.Windows1252.NewDecoder().Bytes(value) // maps every byte
 	}
 	return string(value)

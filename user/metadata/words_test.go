@@ -114,3 +114,16 @@ func TestCategoriesAndRegions(t *testing.T) {
 	equal(t, "people", w.People, []string{"Anna", "Ben"})
 	equal(t, "machine", w.Machine, []string{"sky"})
 }
+
+// darktable 4.2.1 wrote this when it imported a JPEG file with our words in it, flat and
+// below auto. They are a machine's still.
+func TestDarktableSidecarTeachesNothing(t *testing.T) {
+	p, err := parsePacket(get(t, "testdata/darktable-4.2.1.xmp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := p.read()
+	w := s.words()
+	equal(t, "human", w.Human, nil)
+	equal(t, "machine", w.Machine, []string{"Küste", "sky"})
+}

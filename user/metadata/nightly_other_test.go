@@ -1,0 +1,7 @@
+//go:build !unix
+
+package metadata
+
+import "os/exec"
+
+func endTogether(*exec.Cmd) {}

@@ -1,0 +1,14 @@
+//go:build unix
+
+package metadata
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// endTogether makes Cancel end a program with all that it started.
+func endTogether(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}
