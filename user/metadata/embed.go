@@ -6,11 +6,9 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
-	"cpar"
 	"cpar/internal/hint"
 
 	"github.com/beevik/etree"
@@ -46,9 +44,6 @@ func editJPEG(name string, change func(*target) []string) (*Edit, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, readError(err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: it is not a file", cpar.ErrInput)
 	}
 	e, err := changeJPEG(f, info.Size(), change)
 	if e != nil {
