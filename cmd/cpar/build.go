@@ -34,6 +34,7 @@ type buildFlags struct {
 	block           int
 	lists           int
 	strict, dryRun  bool
+	people          bool
 	asJSON          bool
 }
 
@@ -53,13 +54,15 @@ type built struct {
 	Tuning     *tune.Tuning     `json:"tuning,omitempty"`
 
 	// Format is what the collection was read as.
-	Format   dataset.Format    `json:"format"`
-	Images   int               `json:"images"`
-	Keywords int               `json:"keywords"`
-	Bytes    uint64            `json:"bytes,omitempty"`
-	Fields   uint32            `json:"split_fields,omitempty"`
-	Clamped  int               `json:"clamped"`
-	Choice   *tune.Choice      `json:"choice,omitempty"`
+	Format   dataset.Format `json:"format"`
+	Images   int            `json:"images"`
+	Keywords int            `json:"keywords"`
+	Bytes    uint64         `json:"bytes,omitempty"`
+	Fields   uint32         `json:"split_fields,omitempty"`
+	Clamped  int            `json:"clamped"`
+	Choice   *tune.Choice   `json:"choice,omitempty"`
+	// LeftOut counts the photos that are not in the index, those of Skipped among them.
+	LeftOut  int               `json:"left_out"`
 	Skipped  []user.Skipped    `json:"skipped"`
 	Warnings []dataset.Warning `json:"warnings"`
 	DryRun   bool              `json:"dry_run"`
@@ -119,6 +122,7 @@ it stopped. An index that --out holds already stays whole until the new one is.`
 	c.Flags().StringVar(&f.place, "place", "leaf", "of scheme cpar: records in the leaves of a tree (leaf) or at every node (node, the paper's)")
 	c.Flags().IntVar(&f.block, "block", 0, "block width of scheme sealed, 32 to 256: wider blocks make requests smaller and what is fetched once larger; 0 for what suits the profile")
 	c.Flags().IntVar(&f.lists, "lists", 0, "of scheme ivf: lists of the inverted file; 0 for what suits the number of photos")
+	peopleFlag(c, &f.people)
 	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first photo that cannot be used")
 	c.Flags().StringVar(&f.cache, "cache", defaultCache(), "`folder` that keeps features between runs; empty for none")
 	dryRunFlag(c, &f.dryRun)
@@ -209,7 +213,7 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	if err != nil {
 		return err
 	}
-	collection, err := dataset.Open(cmd.Context(), folder, dataset.Options{Strict: f.strict, Machine: f.keys.machine()})
+	collection, err := dataset.Open(cmd.Context(), folder, dataset.Options{Strict: f.strict, Machine: f.keys.machine(), IncludePeople: f.people, Progress: o.Progress})
 	if err != nil {
 		return err
 	}
@@ -264,7 +268,7 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 		}
 	}
 	r := &built{Format: collection.Format, Images: len(images), Keywords: len(words),
-		Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...), DryRun: f.dryRun}
+		LeftOut: collection.LeftOut() + len(skipped), Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...), DryRun: f.dryRun}
 	if f.dryRun { // and decides nothing
 		r.Scheme, r.Profile, r.Ranker = f.scheme, f.profile, f.ranker
 		return r, nil
@@ -302,10 +306,10 @@ func (r *built) print(cmd *cobra.Command) {
 		fmt.Fprintf(out, "read as %s\n", r.Format)
 	}
 	if r.DryRun {
-		fmt.Fprintf(out, "would encrypt %s with %s, %d left out; nothing was written\n", photosOf(r.Images), counted(r.Keywords, "keyword"), len(r.Skipped))
+		fmt.Fprintf(out, "would encrypt %s with %s, %d left out; nothing was written\n", photosOf(r.Images), counted(r.Keywords, "keyword"), r.LeftOut)
 		return
 	}
-	fmt.Fprintf(out, "encrypted %s with %s into %s (%s), %d left out\n", photosOf(r.Images), counted(r.Keywords, "keyword"), r.Index, size(r.Bytes), len(r.Skipped))
+	fmt.Fprintf(out, "encrypted %s with %s into %s (%s), %d left out\n", photosOf(r.Images), counted(r.Keywords, "keyword"), r.Index, size(r.Bytes), r.LeftOut)
 	fmt.Fprintf(out, "index %s\n", r.ID)
 	fmt.Fprintf(out, "profile %s, ranker %s", r.Profile, r.Ranker)
 	if r.Profile != profile.Paper.String() {

@@ -23,6 +23,10 @@ func datasetCommand() *cobra.Command {
 	return c
 }
 
+func peopleFlag(c *cobra.Command, to *bool) {
+	c.Flags().BoolVar(to, "include-people", false, "count names of people, which photo programs keep below a root for faces, among the keywords")
+}
+
 // surveyed is what dataset inspect prints.
 type surveyed struct {
 	Folder string `json:"folder"`
@@ -72,7 +76,7 @@ keyword was.`,
 		},
 	}
 	c.Flags().BoolVar(&o.Strict, "strict", false, "fail if anything was left out that is a photo or a keyword")
-	c.Flags().BoolVar(&o.IncludePeople, "include-people", false, "count names of people, which programs find by faces, among the keywords")
+	peopleFlag(c, &o.IncludePeople)
 	jsonFlag(c, &asJSON)
 	return c
 }

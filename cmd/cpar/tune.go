@@ -17,6 +17,7 @@ import (
 type tuneFlags struct {
 	model  modelFlags
 	cache  string
+	people bool
 	asJSON bool
 }
 
@@ -56,6 +57,7 @@ most 4000 photos are asked; it takes minutes for a few thousand.`,
 	}
 	f.model.add(c)
 	c.Flags().StringVar(&f.cache, "cache", defaultCache(), "`folder` that keeps features between runs; empty for none")
+	peopleFlag(c, &f.people)
 	jsonFlag(c, &f.asJSON)
 	return c
 }
@@ -72,7 +74,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 			return err
 		}
 	}
-	collection, err := dataset.Open(cmd.Context(), folder, dataset.Options{})
+	collection, err := dataset.Open(cmd.Context(), folder, dataset.Options{IncludePeople: f.people, Progress: opt.Progress})
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,9 @@ type updated struct {
 	// Was is the id that compact has replaced.
 	Was string `json:"was,omitempty"`
 	// NotFound are the photos given to remove that the index does not hold.
-	NotFound []string          `json:"not_found"`
+	NotFound []string `json:"not_found"`
+	// LeftOut counts the photos that add has not added, those of Skipped among them.
+	LeftOut  int               `json:"left_out,omitempty"`
 	Skipped  []user.Skipped    `json:"skipped"`
 	Warnings []dataset.Warning `json:"warnings"`
 	DryRun   bool              `json:"dry_run"`
@@ -55,7 +57,7 @@ type updated struct {
 
 func addCommand() *cobra.Command {
 	var f updateFlags
-	var strict bool
+	var strict, people bool
 	c := &cobra.Command{
 		Use:   "add COLLECTION --index FOLDER",
 		Short: "add annotated photos to an index of scheme sealed or local",
@@ -75,12 +77,13 @@ of scheme cpar, ivf or capia is made anew with build instead.`,
 			if _, err := f.check(); err != nil {
 				return err
 			}
-			collection, err := dataset.Open(cmd.Context(), args[0], dataset.Options{Strict: strict, Machine: f.keys.machine()})
+			collection, err := dataset.Open(cmd.Context(), args[0], dataset.Options{Strict: strict, Machine: f.keys.machine(), IncludePeople: people, Progress: bar.On(cmd.ErrOrStderr())})
 			if err != nil {
 				return err
 			}
 			return f.withPhotos(cmd, collection.Items, strict, func(ctx context.Context, key *user.Key, images []user.Image, r *updated) (err error) {
 				r.Warnings = append(r.Warnings, collection.Warnings...)
+				r.LeftOut = collection.LeftOut() + len(r.Skipped)
 				if !f.asJSON {
 					tellCollection(cmd, collection)
 				}
@@ -92,7 +95,7 @@ of scheme cpar, ivf or capia is made anew with build instead.`,
 				return err
 			}, func(out io.Writer, r *updated) {
 				if f.dryRun {
-					fmt.Fprintf(out, "would add %s to %s, %d left out; nothing was written\n", photosOf(r.Added), f.index, len(r.Skipped))
+					fmt.Fprintf(out, "would add %s to %s, %d left out; nothing was written\n", photosOf(r.Added), f.index, r.LeftOut)
 					return
 				}
 				fmt.Fprintf(out, "added %s to %s: %s, %s to push\n", photosOf(r.Added), f.index, photosOf(r.Records), size(r.Bytes))
@@ -104,6 +107,7 @@ of scheme cpar, ivf or capia is made anew with build instead.`,
 	}
 	f.add(c)
 	f.addPhotos(c)
+	peopleFlag(c, &people)
 	c.Flags().BoolVar(&strict, "strict", false, "stop at the first photo that cannot be used")
 	return c
 }

@@ -69,6 +69,10 @@ func TestOpenLibrary(t *testing.T) {
 		t.Errorf("summary:\n%s", s)
 	}
 
+	if n := c.LeftOut(); n != 5 {
+		t.Errorf("%d photos left out, want the 5 of the warnings", n)
+	}
+
 	c, err = Open(t.Context(), dir, Options{IncludePeople: true})
 	if err != nil {
 		t.Fatal(err)

@@ -131,19 +131,28 @@ func (o *openImages) readLabels(ctx context.Context, root *os.Root, file string)
 	if strings.Contains(path.Base(file), splitTrain) {
 		half = splitTrain
 	}
-	columns := map[string]int{}
-	return o.eachRow(ctx, root, file, 4, func(line int, fields []string) {
-		if line == 1 {
-			for i, f := range fields {
-				columns[strings.TrimPrefix(f, "\ufeff")] = i
+	var columns []int // of the photo, the label and the confidence; empty if the table is none
+	header := true
+	return o.eachRow(ctx, root, file, 1, func(line int, fields []string) {
+		if header {
+			header = false
+			if columns = labelColumns(fields); columns == nil {
+				o.warn(Malformed, file, "line %d: no header with ImageID, LabelName and Confidence; the table is left out", line)
 			}
 			return
 		}
-		id, label := fields[field(columns, "ImageID", 0)], fields[field(columns, "LabelName", 2)]
-		confidence, err := strconv.ParseFloat(fields[field(columns, "Confidence", 3)], 64)
+		if columns == nil {
+			return
+		}
+		if len(fields) <= slices.Max(columns) {
+			o.warn(Malformed, file, "line %d: %s where %d belong", line, plural(len(fields), "column"), slices.Max(columns)+1)
+			return
+		}
+		id, label := fields[columns[0]], fields[columns[1]]
+		confidence, err := strconv.ParseFloat(fields[columns[2]], 64)
 		switch {
 		case err != nil:
-			o.warn(Malformed, file, "line %d: %s is no confidence", line, untrusted.Text(fields[field(columns, "Confidence", 3)]))
+			o.warn(Malformed, file, "line %d: %s is no confidence", line, untrusted.Text(fields[columns[2]]))
 			return
 		case o.photos[id] == "":
 			o.absent++
@@ -164,12 +173,16 @@ func (o *openImages) readLabels(ctx context.Context, root *os.Root, file string)
 	})
 }
 
-// field is where a column is, or where it was always published.
-func field(columns map[string]int, name string, published int) int {
-	if i, ok := columns[name]; ok {
-		return i
+// labelColumns finds the columns of a table; nil if one is missing.
+func labelColumns(header []string) (columns []int) {
+	for _, name := range []string{"ImageID", "LabelName", "Confidence"} {
+		i := slices.IndexFunc(header, func(h string) bool { return strings.TrimPrefix(h, "\ufeff") == name })
+		if i < 0 {
+			return nil
+		}
+		columns = append(columns, i)
 	}
-	return published
+	return columns
 }
 
 // finish makes items of the photos that are here.

@@ -64,6 +64,7 @@ func TestDamagedOpenImages(t *testing.T) {
 		{"no name", "\ufeffImageID,Source,LabelName,Confidence\n" + first + "/m/0zzz\x1b,1\n" + first + "/m/07j7r,1\n", "train/000026e7ee790996.jpg: Tree;Clothing",
 			[]string{`bad-keyword train/000026e7ee790996.jpg: ` + table + ` line 2: label "/m/0zzz\x1b" has no name in class-descriptions`}},
 		{"empty", "", boxed, nil},
+		{"no header", first + "/m/0bt9lr,1\n" + first + "/m/07j7r,1\n", boxed, []string{"malformed-row " + table + ": line 1: no header with ImageID, LabelName and Confidence; the table is left out"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c, err := Open(t.Context(), folder(t, with(whole, table, tc.rows)), Options{})
@@ -98,6 +99,7 @@ func FuzzOpenImages(f *testing.F) {
 			f.Add([]byte(s))
 		}
 	}
+	f.Add([]byte("ImageID,LabelName,,,Confidence\n,,,"))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if err := os.WriteFile(filepath.Join(dir, "train.csv"), data, 0o644); err != nil {

@@ -36,6 +36,25 @@ type Halves struct {
 	Test  int    `json:"test"`
 }
 
+// LeftOut counts the photos that reading met or was told of, and that are no items: without
+// keywords, unreadable, of a kind that is not read, missing.
+func (c *Collection) LeftOut() int {
+	items := make(map[string]bool, len(c.Items))
+	for _, it := range c.Items {
+		items[it.Name] = true
+	}
+	left := map[string]bool{}
+	for _, w := range c.Warnings {
+		switch w.Kind {
+		case Missing, Outside, Malformed, Encoding, Unreadable, Ignored, NoKeywords:
+			if !items[w.Name] {
+				left[w.Name] = true
+			}
+		}
+	}
+	return len(left)
+}
+
 // Survey counts what the collection has. It fails if the collection has halves that are
 // unusable.
 func (c *Collection) Survey() (*Survey, error) {
