@@ -99,13 +99,13 @@ network rank keywords by probability, and paper does with --ranker calibrated.
 Photos that cannot be used are named, counted and left out; --strict stops at
 the first. Features are kept in a cache, so an interrupted build goes on where
 it stopped. An index that --out holds already stays whole until the new one is.`,
-		Example: `  $ cpar build photos/ --key family.key --out family.index
+		Example: `  $ cpar build photos/ --out family.index
   encrypted 4500 photos with 371 keywords into family.index (7 MB), 0 left out
   index 3a9d33fd4c9e228a4994b0d476c91826
   profile learned, ranker calibrated, 96 dimensions
   note: scheme sealed hides photos, keywords, requests and all distances from the cloud…
 
-  $ cpar build photos/ --model mobilenet.onnx --key family.key --out family.index`,
+  $ cpar build photos/ --model mobilenet.onnx --out family.index     (finds about twice as much)`,
 		Args: oneArg("the folder of a collection"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
@@ -193,6 +193,9 @@ func (f *buildFlags) readOptions(w io.Writer, o tune.Plan, tell user.Progress) (
 		}
 	} else if f.model.path != "" && !f.asJSON {
 		f.model.unused(w, f.profile, "; pass --profile network to use it")
+	}
+	if f.model.path == "" && (o.TryProfiles || o.Suited) && !f.asJSON {
+		f.model.worthIt(w)
 	}
 	if !f.dryRun {
 		opt.Cache, err = openCache(f.cache)

@@ -67,6 +67,24 @@ func (m *modelFlags) forOwner(o *user.Owner) (*network.Encoder, error) {
 	return n, o.Use(n)
 }
 
+// again are the flags as they were given, for a command to type next.
+func (m *modelFlags) again() string {
+	again := " --model " + shellWord(m.path)
+	if m.preprocessing != "" {
+		again += " --preprocessing " + shellWord(m.preprocessing)
+	}
+	if m.runtime != "" && m.runtime != runtimes[0] {
+		again += " --runtime " + m.runtime
+	}
+	return again
+}
+
+// worthIt says what a network would be good for, where none was named.
+func (m *modelFlags) worthIt(w io.Writer) {
+	fmt.Fprintln(w, "note: without an image network photos are compared by colours and textures; with one about twice as much is found. "+
+		"Take MobileNetV2 in ONNX form, from the ONNX model zoo, or another image classifier, and pass --model FILE (README, Which profile)")
+}
+
 // unused says that a model is not used, to whom it may surprise.
 func (m *modelFlags) unused(w io.Writer, profile, use string) {
 	fmt.Fprintf(w, "note: profile %s uses no image network, so %s is not used%s\n", profile, m.path, use)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +18,16 @@ import (
 // next tells a person what to do next, on standard error.
 func next(cmd *cobra.Command, format string, args ...any) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", args...)
+}
+
+// shellWord is a word as a shell takes it back.
+func shellWord(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@%+,=~", r)
+	}) && !strings.HasPrefix(s, "~") {
+		return s
+	}
+	return untrusted.Text("'" + strings.ReplaceAll(s, "'", `'\''`) + "'")
 }
 
 // output prints v as JSON, or calls human.

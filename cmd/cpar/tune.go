@@ -96,9 +96,12 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 		r.print(cmd.OutOrStdout())
 		model := ""
 		if t.Recommended.Profile == profile.Network {
-			model = " --model " + f.model.path
+			model = f.model.again()
 		}
-		next(cmd, "cpar build %s --profile %v --ranker %v%s --out FOLDER.index", folder, t.Recommended.Profile, t.Recommended.Ranker, model)
+		if f.model.path == "" {
+			f.model.worthIt(cmd.ErrOrStderr())
+		}
+		next(cmd, "cpar build %s --scheme %v --profile %v --ranker %v%s --out FOLDER.index", shellWord(folder), user.DefaultScheme, t.Recommended.Profile, t.Recommended.Ranker, model)
 	})
 }
 

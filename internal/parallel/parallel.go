@@ -40,6 +40,23 @@ func Until(ctx context.Context, n int, worker func() (task func(int))) error {
 	return ctx.Err()
 }
 
+// OrLeave waits for work, but no longer than ctx lasts: for what cannot look at a context,
+// such as a library's eigenvalues. Work that is left goes on with what it has, so nobody may
+// read what it writes when OrLeave has returned an error of ctx.
+func OrLeave(ctx context.Context, work func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // For calls task(0) to task(n-1) on all cores.
 func For(n int, task func(int)) { Each(n, func() func(int) { return task }) }
 

@@ -249,7 +249,10 @@ func (v *validation) directions(ctx context.Context, ridge float64, dim int) ([]
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		w, err := correlate(m, ridge, dim)
+		w, err := correlateUntil(ctx, m, ridge, dim)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if err != nil {
 			failed = fmt.Errorf("fold %d: %w", fold, err)
 			continue

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"cpar"
+	"cpar/internal/parallel"
 )
 
 // moments are sums over photos from which covariances are computed. Those of a fold are
@@ -188,6 +189,22 @@ func correlate(m *moments, ridge float64, dim int) (blas64.General, error) {
 	}
 	blas64.Trsm(blas.Left, blas.Trans, 1, lx, u)
 	return u, nil
+}
+
+// correlateUntil is correlate, but waits no longer than ctx lasts.
+func correlateUntil(ctx context.Context, m *moments, ridge float64, dim int) (blas64.General, error) {
+	type result struct {
+		w   blas64.General
+		err error
+	}
+	var r result
+	if err := parallel.OrLeave(ctx, func() error {
+		r.w, r.err = correlate(m, ridge, dim)
+		return nil
+	}); err != nil {
+		return blas64.General{}, err
+	}
+	return r.w, r.err
 }
 
 // factor returns the lower Cholesky factor of c with the ridge added.

@@ -60,7 +60,7 @@ func fit(ctx context.Context, rows [][]float32, keywords [][]string, opt Options
 	if err != nil {
 		return nil, err
 	}
-	w, err := correlate(m, opt.Ridge, opt.Dim)
+	w, err := correlateUntil(ctx, m, opt.Ridge, opt.Dim)
 	if err != nil {
 		return nil, err
 	}

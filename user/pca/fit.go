@@ -65,7 +65,7 @@ func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, e
 
 	size := min(krylovFactor*out+krylovExtra, in)
 	if len(rows) <= size {
-		if err := fitExact(b, &c); err != nil {
+		if err := parallel.OrLeave(ctx, func() error { return fitExact(b, &c) }); err != nil {
 			return nil, fmt.Errorf("fitting principal components: %w", err)
 		}
 		return b, nil
@@ -97,7 +97,15 @@ func (c *centred) krylov(ctx context.Context, size, out int, rng *rand.Rand) (bl
 		next = matrix(min(width, size-k.Rows), in)
 		copy(next.Data, z.Data[start*in:k.Rows*in])
 	}
-	return rayleighRitz(k.General, z, out, floor*c.total)
+	var found blas64.General
+	err := parallel.OrLeave(ctx, func() (err error) {
+		found, err = rayleighRitz(k.General, z, out, floor*c.total)
+		return err
+	})
+	if ctx.Err() != nil {
+		return k.General, ctx.Err() // found may still be written to
+	}
+	return found, err
 }
 
 func checkRows(rows [][]float32, out int) error {
