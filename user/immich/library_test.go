@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,7 +105,9 @@ func TestAnnotateOthers(t *testing.T) {
 	w.Before = func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == "PUT" && strings.HasSuffix(r.URL.Path, "/assets") && first {
 			first = false
+			w.Lock()
 			w.Photos[1].Tags = []string{"auto/dog"}
+			w.Unlock()
 		}
 		return false
 	}
@@ -127,9 +130,9 @@ func TestBrokenOff(t *testing.T) {
 	calls, done := len(whole.Calls), whole.tagged()
 	for at := range calls {
 		w := newWorld(t, lines...)
-		n := 0
+		var n atomic.Int32
 		w.Before = func(rw http.ResponseWriter, _ *http.Request) bool {
-			if n++; n > at {
+			if int(n.Add(1)) > at {
 				rw.WriteHeader(http.StatusBadGateway)
 				return true
 			}
