@@ -65,6 +65,7 @@ func commands() []*cobra.Command {
 		keyCommand(),
 		configCommand(),
 		cardCommand(),
+		doctorCommand(),
 		datasetCommand(),
 		inspectCommand(),
 		featuresCommand(),

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// What needs no --json, since it serves and prints nothing else, and what writes nothing and so
+// needs no --dry-run.
+var (
+	servers = []string{"cpar vision-serve", "cpar ui", "cpar demo-cloud"}
+	readers = []string{"cpar tune", "cpar annotate", "cpar runs", "cpar config", "cpar doctor", "cpar inspect", "cpar features", "cpar version",
+		"cpar key slots", "cpar key phrase", "cpar dataset inspect", "cpar list"}
+)
+
+// TestEveryCommand: --json beside every output, --dry-run on every writer.
+func TestEveryCommand(t *testing.T) {
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+		if c.HasSubCommands() || c.RunE == nil && c.Run == nil || c.Name() == "help" || slices.Contains(servers, c.CommandPath()) {
+			return
+		}
+		if c.Flags().Lookup("json") == nil {
+			t.Errorf("%s has no --json", c.CommandPath())
+		}
+		if c.Flags().Lookup("dry-run") == nil && !slices.Contains(readers, c.CommandPath()) {
+			t.Errorf("%s has no --dry-run", c.CommandPath())
+		}
+		if c.Example == "" {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
+	}
+	walk(newRoot())
+}
