@@ -80,7 +80,7 @@ func (c *Collection) readIAPR(ctx context.Context, root *os.Root, base string) e
 			words, err = readDescription(b, photosName+"/"+inside)
 		}
 		if err != nil {
-			c.warn(Unreadable, file, "%s is left out: %v", name, err)
+			c.warn(Unreadable, file, "%s is left out: %s", name, reason(err, file))
 			return
 		}
 		rows = c.annotated(rows, name, file, words)

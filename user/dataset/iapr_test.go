@@ -83,9 +83,9 @@ func TestDamagedIAPR(t *testing.T) {
 		{"empty", "", "", left("its XML is damaged: EOF")},
 		{"another element", "<HTML>x</HTML>", "", left("its XML is damaged: expected element type <DOC> but have <HTML>")},
 		{"another charset", "<?xml version=\"1.0\" encoding=\"Big5\"?>" + eng("01/1000", "a"), "", left("its XML is damaged: xml: opening charset \"Big5\": save it in UTF-8")},
-		{"another photo", eng("01/1001", "a lake"), "", left("it describes images/01/1001.jpg: unusable input")},
-		{"a photo outside", eng("../../secret", "a lake"), "", left("it describes images/../../secret.jpg: unusable input")},
-		{"large", strings.Repeat(" ", maxDescription+1), "", left(file + " has more than 1048576 bytes: unusable input")},
+		{"another photo", eng("01/1001", "a lake"), "", left("it describes images/01/1001.jpg")},
+		{"a photo outside", eng("../../secret", "a lake"), "", left("it describes images/../../secret.jpg")},
+		{"large", strings.Repeat(" ", maxDescription+1), "", left("it has more than 1048576 bytes")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c, err := Open(t.Context(), folder(t, with(whole, file, tc.annotation)), Options{})

@@ -66,7 +66,7 @@ func (c *Collection) readLabelMe(ctx context.Context, root *os.Root, _ string) e
 			a, err = readAnnotation(b)
 		}
 		if err != nil {
-			c.warn(Unreadable, file, "its photo is left out: %v", err)
+			c.warn(Unreadable, file, "its photo is left out: %s", reason(err, file))
 			return
 		}
 		if strings.ContainsAny(a.filename, `/\`) {

@@ -105,7 +105,7 @@ func (c *Collection) saiaprRows(ctx context.Context, root *os.Root, regions stri
 		case errors.Is(err, fs.ErrNotExist):
 			c.warn(Missing, file, "without it the photos of %s are left out", folder)
 		case err != nil:
-			c.warn(Unreadable, file, "the photos of %s are left out: %v", folder, err)
+			c.warn(Unreadable, file, "the photos of %s are left out: %s", folder, reason(err, file))
 		default:
 			labelled = true
 			labels, warnings := readLabels(decodeText(b), file)

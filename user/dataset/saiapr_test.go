@@ -118,7 +118,7 @@ func TestDamagedSAIAPR(t *testing.T) {
 		{"no images, an empty one, a large file", with(whole, "saiapr_tc-12/03/labels.txt", "3000 1 150\n", "saiapr_tc-12/01/images/1000.JPG", "",
 			"saiapr_tc-12/04/labels.txt", strings.Repeat(" ", maxLabels+1)), saiaprItems[:2],
 			[]string{"missing-file saiapr_tc-12/03/images/3000.jpg: labels.txt line 1",
-				"unreadable-file saiapr_tc-12/04/labels.txt: the photos of saiapr_tc-12/04 are left out: saiapr_tc-12/04/labels.txt has more than 16777216 bytes: unusable input",
+				"unreadable-file saiapr_tc-12/04/labels.txt: the photos of saiapr_tc-12/04 are left out: it has more than 16777216 bytes",
 				"unreadable-file saiapr_tc-12/01/images/1000.JPG: labels.txt line 1: the file is empty"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestSAIAPRStaysInside(t *testing.T) {
 	equal(t, "items", listing(c.Items), saiaprItems[:1])
 	equal(t, "warnings", details(c.Warnings), []string{"ignored-file saiapr_tc-12/05: a symbolic link",
 		"ignored-file saiapr_tc-12/00/images/25.jpg: a symbolic link", "missing-file saiapr_tc-12/00/images/25.jpg: labels.txt line 1",
-		"unreadable-file saiapr_tc-12/01/labels.txt: the photos of saiapr_tc-12/01 are left out: opening saiapr_tc-12/01/labels.txt: path escapes from parent: unusable input"})
+		"unreadable-file saiapr_tc-12/01/labels.txt: the photos of saiapr_tc-12/01 are left out: opening it: path escapes from parent"})
 }
 
 // A manifest overrules every other kind, and each kind but a data set's own is as before.

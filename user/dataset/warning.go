@@ -77,6 +77,12 @@ func newWarning(kind Kind, name, format string, args ...any) *Warning {
 	return w
 }
 
+// reason is an error beside the name of its file, which need not be said twice.
+func reason(err error, file string) string {
+	text := strings.TrimSuffix(err.Error(), ": "+cpar.ErrInput.Error())
+	return strings.Replace(text, file, "it", 1)
+}
+
 // Summary groups and counts warnings, one line per kind in a fixed order: "3 files
 // missing: a.jpg, b.jpg, c.jpg". It names the first five of each kind. It is safe to print.
 func Summary(warnings []Warning) string {
