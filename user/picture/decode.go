@@ -2,17 +2,13 @@ package picture
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
 	"image/gif"
-	"image/jpeg"
 	"image/png"
 	"io"
 	"strings"
-	"sync"
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
@@ -22,12 +18,11 @@ import (
 )
 
 // Limits on the resources that an image may use. The claims in a file are checked against
-// them before anything is allocated.
+// them before anything is allocated; memory.go has the limit on memory.
 const (
-	maxPixels    = 100 << 20 // per image
+	maxPixels    = 400 << 20 // per image: the largest sensors and panoramas of phones
 	maxSide      = 1 << 16   // JPEG's own limit
 	maxFileBytes = 1 << 30
-	maxDecoded   = 512 << 20 // bytes of decoded samples: 16-bit colour takes 8 per pixel
 
 	// Beyond plainPixels an image must have a byte for every pixelsPerByte pixels. A
 	// blank progressive JPEG of 4:2:0 reaches about 500, a blank PNG 1000 (deflate's
@@ -39,54 +34,93 @@ const (
 	// however few bytes it has. Encoders write about ten.
 	maxScans = 500
 
-	// Pictures of at least hugePixels are decoded one at a time.
+	// Pictures of at least hugePixels are reduced while they are read, whatever their
+	// format, and so are HEIC: nothing uses all their pixels (jpegreduced.go).
 	hugePixels = 24 << 20
 )
 
-// huge is locked while a huge picture is decoded: a hundred megapixels of progressive
-// JPEG take most of a gigabyte, whatever the number of goroutines.
-var huge sync.Mutex
-
-// Decode reads a JPEG, PNG, GIF (its first frame), WebP, TIFF or BMP image. Anything else
-// is an error that wraps cpar.ErrInput, never a panic.
+// Decode reads a JPEG, PNG, GIF (its first frame), WebP, TIFF, BMP or HEIC image, or the
+// largest JPEG within a raw photo. Anything else is an error that wraps cpar.ErrInput, never
+// a panic.
 func Decode(data []byte) (*Picture, error) {
+	if r := rawOf(data); r != nil {
+		return r.decode()
+	}
+	return decodeImage(data, 0)
+}
+
+// decodeImage reads an image that is no raw photo. It turns it as `turn` says, or as the image
+// itself does if that is 0.
+func decodeImage(data []byte, turn orientation) (*Picture, error) {
 	c, claim, err := inspect(data)
 	if err != nil {
 		return nil, err
 	}
-	if claim.Width*claim.Height >= hugePixels {
-		huge.Lock()
-		defer huge.Unlock()
+	if turn == 0 {
+		turn = readOrientation(c.name, data)
 	}
-	img, err := c.image(data, claim)
-	if err != nil {
-		return nil, c.failure(err)
-	}
-	size := img.Bounds().Size()
-	return upright(rowsOf(c.name, img), size.X, size.Y, readOrientation(c.name, data)), nil
-}
-
-// image decodes a file whose claimed size has been accepted.
-func (c *codec) image(data []byte, claim image.Config) (image.Image, error) {
-	if cell := cellSide(claim.Width, claim.Height); c.name == "jpeg" && cell > 1 {
-		img, err := guard(func() (image.Image, error) { return decodeReduced(data, claim.Width, claim.Height, cell) })
+	var verdict error
+	for _, a := range c.attempts(data, claim, turn) {
+		p, err := a.try()
 		if err == nil {
-			return img, nil
+			return p, nil
+		}
+		// An irregular JPEG is left to image/jpeg, which says better what is wrong.
+		if !errors.Is(err, errIrregular) {
+			verdict = err
 		}
 	}
-	img, err := guard(func() (image.Image, error) { return c.decode(data) })
-	if err != nil {
-		return nil, err
+	return nil, c.failure(verdict)
+}
+
+// attempts are the ways to decode a file whose claimed size has been accepted, the best first.
+func (c *codec) attempts(data []byte, claim image.Config, turn orientation) []attempt {
+	w, h := claim.Width, claim.Height
+	cell := 1
+	if w*h >= hugePixels || c.name == "heic" {
+		cell = cellSide(w, h)
 	}
-	// Check again: the decoder may find another size than the header claims.
-	b := img.Bounds()
-	return img, checkClaim(image.Config{ColorModel: img.ColorModel(), Width: b.Dx(), Height: b.Dy()}, len(data))
+	rgb := 3 * int64(ceilDiv(w, cell)) * int64(ceilDiv(h, cell))
+	whole := attempt{c.bytes(claim, data) + rgb, func() (p *Picture, err error) {
+		err = c.decode(data, func(img image.Image) error {
+			// Check again: the decoder may find another size than the header claims.
+			b := img.Bounds()
+			if err := checkClaim(image.Config{ColorModel: img.ColorModel(), Width: b.Dx(), Height: b.Dy()}, len(data)); err != nil {
+				return err
+			}
+			read, columns, rows := meansOf(rowsOf(c.colours(data), img), b.Dx(), b.Dy(), cell)
+			p = upright(read, columns, rows, turn)
+			return nil
+		})
+		return p, err
+	}}
+	if c.name != "jpeg" {
+		return []attempt{whole}
+	}
+	if cellSide(w, h) == 1 {
+		return []attempt{whole, inCells(data, claim, turn, true)}
+	}
+	return []attempt{inCells(data, claim, turn, false), whole, inCells(data, claim, turn, true)}
 }
 
 type codec struct {
 	name   string
 	config func(data []byte) (image.Config, error)
-	decode func(data []byte) (image.Image, error)
+	// decode lends the picture to use: that of a HEIC lies in the sandbox's memory.
+	decode func(data []byte, use func(image.Image) error) error
+	// bytes is an upper bound of the memory that decode takes.
+	bytes func(claim image.Config, data []byte) int64
+}
+
+// lent adapts a decoder whose pictures are Go's.
+func lent(decode func(data []byte) (image.Image, error)) func([]byte, func(image.Image) error) error {
+	return func(data []byte, use func(image.Image) error) error {
+		img, err := decode(data)
+		if err != nil {
+			return err
+		}
+		return use(img)
+	}
 }
 
 // sniff detects the format from the content, since names and extensions lie.
@@ -96,31 +130,39 @@ func sniff(data []byte) (*codec, error) {
 	}
 	switch {
 	case has(0, "\xff\xd8\xff"):
-		return &codec{"jpeg", jpegConfig, jpegDecode}, nil
+		return &codec{"jpeg", jpegConfig, lent(jpegDecode), jpegBytes}, nil
 	case has(0, "\x89PNG\r\n\x1a\n"):
-		return newCodec("png", png.DecodeConfig, png.Decode), nil
+		return newCodec("png", png.DecodeConfig, png.Decode, pngBytes), nil
 	case has(0, "GIF87a"), has(0, "GIF89a"):
-		return newCodec("gif", gif.DecodeConfig, gif.Decode), nil
+		return newCodec("gif", gif.DecodeConfig, gif.Decode, timesSamples(1)), nil
 	case has(0, "RIFF") && has(8, "WEBP"):
-		return &codec{"webp", webpConfig, func(d []byte) (image.Image, error) { return webp.Decode(bytes.NewReader(d)) }}, nil
+		c := newCodec("webp", nil, webp.Decode, webpBytes)
+		c.config = webpConfig
+		return c, nil
 	case has(0, "II*\x00"), has(0, "MM\x00*"):
-		return newCodec("tiff", tiff.DecodeConfig, tiff.Decode), nil
+		// One strip may hold all, and is held beside the pixels.
+		return newCodec("tiff", tiff.DecodeConfig, tiff.Decode, timesSamples(2)), nil
 	case has(0, "BM"):
-		return newCodec("bmp", bmp.DecodeConfig, bmp.Decode), nil
+		return newCodec("bmp", bmp.DecodeConfig, bmp.Decode, timesSamples(1)), nil
 	case len(data) == 0:
 		return nil, fmt.Errorf("%w: the file is empty", cpar.ErrInput)
+	case has(4, "ftyp") && isHEIC(data):
+		return &codec{"heic", heicConfig, heicDecode, heicBytes}, nil
+	case has(4, "ftyp") && isAVIF(data):
+		return nil, fmt.Errorf("%w: an AVIF image; convert it to JPEG first", cpar.ErrInput)
 	case has(4, "ftyp"):
-		return nil, fmt.Errorf("%w: a HEIF, AVIF or video file; convert it to JPEG first", cpar.ErrInput)
+		return nil, fmt.Errorf("%w: a video, or a kind of HEIF without a photo in HEVC", cpar.ErrInput)
 	}
-	return nil, fmt.Errorf("%w: not a JPEG, PNG, GIF, WebP, TIFF or BMP image", cpar.ErrInput)
+	return nil, fmt.Errorf("%w: not a JPEG, PNG, GIF, WebP, TIFF, BMP, HEIC or raw image", cpar.ErrInput)
 }
 
 // newCodec adapts a decoder that reads from an io.Reader.
-func newCodec(name string, config func(io.Reader) (image.Config, error), decode func(io.Reader) (image.Image, error)) *codec {
+func newCodec(name string, config func(io.Reader) (image.Config, error), decode func(io.Reader) (image.Image, error), weigh func(image.Config, []byte) int64) *codec {
 	return &codec{
 		name:   name,
 		config: func(d []byte) (image.Config, error) { return config(bytes.NewReader(d)) },
-		decode: func(d []byte) (image.Image, error) { return decode(bytes.NewReader(d)) },
+		decode: lent(func(d []byte) (image.Image, error) { return decode(bytes.NewReader(d)) }),
+		bytes:  weigh,
 	}
 }
 
@@ -150,95 +192,23 @@ func checkClaim(cfg image.Config, size int) error {
 	case w <= 0 || h <= 0:
 		return fmt.Errorf("it has no pixels (%dx%d)", w, h)
 	case w > maxSide || h > maxSide:
-		return fmt.Errorf("it claims %dx%d pixels, more than %d on a side; scale it down first", w, h, maxSide)
+		return fmt.Errorf("it claims %dx%d pixels, more than %d on a side", w, h, maxSide)
 	case w*h > maxPixels:
-		return fmt.Errorf("it claims %dx%d pixels, more than the %d million accepted; scale it down first", w, h, maxPixels>>20)
-	case w*h*sampleBytes(cfg.ColorModel) > maxDecoded:
-		return fmt.Errorf("it claims %dx%d pixels of 16-bit colour, too many to hold; scale it down or store 8 bits", w, h)
+		return fmt.Errorf("it claims %dx%d pixels, more than the %d million accepted; a smaller copy of it gets the same keywords", w, h, maxPixels>>20)
 	case w*h > plainPixels && w*h > pixelsPerByte*int64(size):
 		return fmt.Errorf("it claims %dx%d pixels but has only %d bytes; it is damaged or made to exhaust memory", w, h, size)
 	}
 	return nil
 }
 
-// sampleBytes is the most that a decoded pixel takes.
-func sampleBytes(m color.Model) int64 {
-	switch m {
-	case color.GrayModel, color.AlphaModel:
-		return 1
-	case color.Gray16Model:
-		return 2
-	case color.RGBA64Model, color.NRGBA64Model:
-		return 8
-	}
-	if _, ok := m.(color.Palette); ok {
-		return 1
-	}
-	return 4
-}
-
-// guard turns a decoder's panic into an error: both decoders and files are other people's.
-func guard[T any](f func() (T, error)) (v T, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the decoder failed on it (%v)", r)
-		}
-	}()
-	return f()
-}
-
 func (c *codec) failure(err error) error {
 	hint := ""
 	text := err.Error()
-	if strings.Contains(text, "EOF") || strings.Contains(text, "short Huffman data") {
+	if errors.Is(err, errTooLittle) || strings.Contains(text, "EOF") || strings.Contains(text, "short Huffman data") {
 		hint = "; the file is cut short, copy it again from its source"
 	}
 	if errors.Is(err, cpar.ErrInput) {
 		return fmt.Errorf("decoding %s image: %w%s", c.name, err, hint)
 	}
 	return fmt.Errorf("decoding %s image: %w: %w%s", c.name, cpar.ErrInput, err, hint)
-}
-
-// webpConfig checks the frame as well as the canvas: an extended header may claim a
-// canvas far smaller than the frame that will be allocated.
-func webpConfig(data []byte) (image.Config, error) {
-	cfg, err := webp.DecodeConfig(bytes.NewReader(data))
-	if err != nil {
-		return cfg, err
-	}
-	for id, body := range riffChunks(data) {
-		switch {
-		case id == "ANIM" || id == "ANMF":
-			return cfg, errors.New("it is an animation; save one of its frames")
-		case id == "VP8 " && len(body) >= 10:
-			cfg.Width = max(cfg.Width, int(binary.LittleEndian.Uint16(body[6:])&0x3fff))
-			cfg.Height = max(cfg.Height, int(binary.LittleEndian.Uint16(body[8:])&0x3fff))
-		case id == "VP8L" && len(body) >= 5:
-			n := binary.LittleEndian.Uint32(body[1:])
-			cfg.Width = max(cfg.Width, int(n&0x3fff)+1)
-			cfg.Height = max(cfg.Height, int(n>>14&0x3fff)+1)
-		}
-	}
-	return cfg, nil
-}
-
-// jpegConfig also counts the scans. Their marker cannot occur in entropy-coded data, so
-// the count is an upper bound, whatever else the file holds.
-func jpegConfig(data []byte) (image.Config, error) {
-	if n := bytes.Count(data, []byte{0xff, 0xda}); n > maxScans {
-		return image.Config{}, fmt.Errorf("it has %d scans, more than the %d accepted", n, maxScans)
-	}
-	return jpeg.DecodeConfig(bytes.NewReader(data))
-}
-
-// jpegDecode treats four-component files without Adobe's marker as CMYK, as other
-// programs do. image/jpeg refuses them, so they are given a marker.
-func jpegDecode(data []byte) (image.Image, error) {
-	img, err := jpeg.Decode(bytes.NewReader(data))
-	if err != nil && strings.Contains(err.Error(), "APP14") {
-		adobe := []byte{0xff, 0xee, 0, 14, 'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, 0}
-		marked := append(append(append(make([]byte, 0, len(data)+len(adobe)), data[:2]...), adobe...), data[2:]...)
-		return jpeg.Decode(bytes.NewReader(marked))
-	}
-	return img, err
 }

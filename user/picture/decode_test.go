@@ -99,10 +99,13 @@ func TestRefused(t *testing.T) {
 	}{
 		"empty":           {nil, "empty"},
 		"text":            {[]byte("not an image at all"), "not a JPEG"},
-		"heic":            {[]byte("\x00\x00\x00\x18ftypheic"), "convert it"},
-		"short jpeg":      {photo[:len(photo)/2], "cut short"},
+		"heic of nothing": {[]byte("\x00\x00\x00\x18ftypheic"), "claims no size"},
+		"avif":            {[]byte("\x00\x00\x00\x14ftypavif\x00\x00\x00\x00mif1"), "convert it"},
+		"video":           {[]byte("\x00\x00\x00\x14ftypisom\x00\x00\x00\x00mp41"), "a video"},
+		"short jpeg":      {photo[:len(photo)*2/5], "cut short"},
 		"jpeg magic only": {[]byte("\xff\xd8\xff"), "jpeg"},
 		"huge png":        {pngHeader(30000, 30000), "30000x30000"},
+		"large png":       {append(pngHeader(12000, 9000), make([]byte, 1<<16)...), "416 MB of memory"},
 		"long png":        {pngHeader(100_000_000, 1), "on a side"},
 		"png of nothing":  {pngHeader(9000, 9000), "exhaust memory"},
 		"overflowing png": {pngHeader(1<<31-1, 1<<31-1), "overflow"},
@@ -264,6 +267,7 @@ func FuzzDecode(f *testing.F) {
 		}
 	}
 	f.Add(withExif(encodeJPEG(f, synthetic(9, 7)), 6))
+	f.Add(encodeJPEG(f, synthetic(40, 30))[:900])
 	f.Add(pngHeader(30000, 30000))
 	f.Add(webpExtended(16384, 4096))
 	var asTIFF, asBMP, asGIF bytes.Buffer

@@ -63,25 +63,40 @@ type reducedJPEG struct {
 	tables  int  // Huffman tables seen
 	scanned bool // a scan has been read
 
+	lenient   bool // take what there is (jpegtail.go)
+	truncated bool // and that is not all
+
 	bits   bitReader
 	eobRun int // blocks to come that end without another symbol
 }
 
-// decodeReduced decodes a JPEG whose header claims w×h pixels to an image with one pixel
-// per cell of cell×cell.
-func decodeReduced(data []byte, w, h, cell int) (image.Image, error) {
-	if len(data) < 2 || data[0] != 0xff || data[1] != 0xd8 {
+// decode decodes a JPEG whose header claims d.w×d.h pixels to an image with one pixel per
+// cell of d.cell×d.cell.
+func (d *reducedJPEG) decode() (image.Image, error) {
+	if len(d.data) < 2 || d.data[0] != 0xff || d.data[1] != 0xd8 {
 		return nil, errIrregular
 	}
-	d := &reducedJPEG{data: data, pos: 2, w: w, h: h, cell: cell}
+	d.pos = 2
+	err := d.segments()
+	if d.lenient && d.scanned {
+		err = d.whole()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.image()
+}
+
+// segments reads everything up to the end marker.
+func (d *reducedJPEG) segments() error {
 	for {
 		marker, body, err := d.segment()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		switch marker {
 		case 0xd9:
-			return d.image()
+			return nil
 		case 0xc0, 0xc1, 0xc2:
 			d.baseline, d.progressive = marker == 0xc0, marker == 0xc2
 			err = d.frame(body)
@@ -93,7 +108,7 @@ func decodeReduced(data []byte, w, h, cell int) (image.Image, error) {
 			err = d.scan(body)
 		case 0xdd:
 			if len(body) != 2 {
-				return nil, errIrregular
+				return errIrregular
 			}
 			d.interval = int(binary.BigEndian.Uint16(body))
 		case 0xe0:
@@ -106,11 +121,11 @@ func decodeReduced(data []byte, w, h, cell int) (image.Image, error) {
 			}
 		default:
 			if (marker < 0xe0 || marker > 0xef) && marker != 0xfe {
-				return nil, errIrregular
+				return errIrregular
 			}
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
@@ -190,6 +205,7 @@ type jpegComponent struct {
 
 	// known is the lowest bit read so far of each coefficient, −1 if none.
 	known [64]int8
+	rows  int // rows of blocks of which at least the mean was read
 
 	// For a progressive file, between scans:
 	sums            []int32  // fold.size() for each block
@@ -270,13 +286,20 @@ func (d *reducedJPEG) image() (image.Image, error) {
 	if !d.jfif && (d.adobeRGB || luma.id == 'R' && cb.id == 'G' && cr.id == 'B') {
 		return nil, errIrregular
 	}
-	ratio := image.YCbCrSubsampleRatio444
-	if luma.stride != cb.stride { // 4:1:1 in cells of 2×2
-		ratio = image.YCbCrSubsampleRatio422
+	ratio, ok := ratios[[2]int{luma.h * luma.fold.kx / cb.fold.kx, luma.v * luma.fold.ky / cb.fold.ky}]
+	if !ok {
+		return nil, errIrregular
 	}
 	return &image.YCbCr{
 		Y: luma.plane, Cb: cb.plane, Cr: cr.plane,
 		YStride: luma.stride, CStride: cb.stride,
 		SubsampleRatio: ratio, Rect: rect,
 	}, nil
+}
+
+// ratios are how many columns and rows of luma share a sample of chroma. In cells there are
+// few left: a subsampled block covers more of them.
+var ratios = map[[2]int]image.YCbCrSubsampleRatio{
+	{1, 1}: image.YCbCrSubsampleRatio444, {2, 1}: image.YCbCrSubsampleRatio422, {2, 2}: image.YCbCrSubsampleRatio420,
+	{1, 2}: image.YCbCrSubsampleRatio440, {4, 1}: image.YCbCrSubsampleRatio411, {4, 2}: image.YCbCrSubsampleRatio410,
 }

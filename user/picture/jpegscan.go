@@ -36,7 +36,18 @@ func (d *reducedJPEG) scan(body []byte) error {
 	d.scanned = true
 	d.bits = bitReader{data: d.data, pos: d.pos}
 	d.eobRun = 0
-	if err := s.run(); err != nil {
+	rows, err := s.run()
+	if s.first == 0 && s.high == 0 {
+		for _, p := range s.parts {
+			p.c.rows = rows * p.c.v
+			if single := len(s.parts) == 1; single && rows == p.c.ownY {
+				p.c.rows = p.c.blocksY // the rest have no pixels
+			} else if single {
+				p.c.rows = rows
+			}
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if d.eobRun != 0 {
@@ -124,19 +135,19 @@ func (c *jpegComponent) prepare(d *reducedJPEG) error {
 	return nil
 }
 
-// run goes through the MCUs of the scan.
-func (s *jpegScan) run() error {
+// run goes through the MCUs of the scan. It returns how many rows of them are complete.
+func (s *jpegScan) run() (rows int, err error) {
 	d := s.d
 	single := len(s.parts) == 1
-	columns, rows := d.mcusX, d.mcusY
+	columns, all := d.mcusX, d.mcusY
 	if single {
-		columns, rows = s.parts[0].c.ownX, s.parts[0].c.ownY
+		columns, all = s.parts[0].c.ownX, s.parts[0].c.ownY
 	}
-	for y := range rows {
+	for y := range all {
 		for x := range columns {
 			if mcu := y*columns + x; d.interval > 0 && mcu > 0 && mcu%d.interval == 0 {
 				if err := d.bits.restart(mcu/d.interval - 1); err != nil {
-					return err
+					return y, err
 				}
 				d.eobRun = 0
 				for i := range s.parts {
@@ -147,24 +158,24 @@ func (s *jpegScan) run() error {
 				p := &s.parts[i]
 				if single {
 					if !s.block(p, x, y) {
-						return errIrregular
+						return y, errIrregular
 					}
 					continue
 				}
 				for v := range p.c.v {
 					for h := range p.c.h {
 						if !s.block(p, x*p.c.h+h, y*p.c.v+v) {
-							return errIrregular
+							return y, errIrregular
 						}
 					}
 				}
 			}
 			if d.bits.overrun() {
-				return errIrregular
+				return y, errIrregular
 			}
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // block reads a scan's part of a block. It reports false if the data make no sense.

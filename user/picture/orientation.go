@@ -123,39 +123,16 @@ func riffChunks(data []byte) iter.Seq2[string, []byte] {
 
 // tiffOrientation reads tag 0x0112 of the first directory of a TIFF block.
 func tiffOrientation(b []byte) orientation {
-	if len(b) < 8 {
-		return 1
+	if t, ok := newTIFF(b); ok {
+		return t.directory(t.first()).orientation()
 	}
-	var order binary.ByteOrder
-	switch string(b[:4]) {
-	case "II*\x00":
-		order = binary.LittleEndian
-	case "MM\x00*":
-		order = binary.BigEndian
-	default:
-		return 1
-	}
-	dir := uint64(order.Uint32(b[4:]))
-	if dir+2 > uint64(len(b)) {
-		return 1
-	}
-	entries := int(order.Uint16(b[dir:]))
-	b = b[dir+2:]
-	for ; entries > 0 && len(b) >= 12; entries, b = entries-1, b[12:] {
-		if order.Uint16(b) != 0x0112 {
-			continue
-		}
-		v := uint32(0)
-		switch order.Uint16(b[2:]) { // a short by the standard, a long from some cameras
-		case 3:
-			v = uint32(order.Uint16(b[8:]))
-		case 4:
-			v = order.Uint32(b[8:])
-		}
-		if v >= 1 && v <= 8 {
-			return orientation(v)
-		}
-		return 1
+	return 1
+}
+
+// orientation is 1 if the directory has none that makes sense.
+func (d tiffDirectory) orientation() orientation {
+	if v, ok := d.number(0x0112); ok && v >= 1 && v <= 8 {
+		return orientation(v)
 	}
 	return 1
 }

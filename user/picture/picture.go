@@ -2,7 +2,8 @@
 //
 //	file ─▶ ReadFile ─▶ bytes ─▶ Decode ─▶ Picture, 3·Width·Height bytes of RGB
 //	                               │ limits, before anything is allocated
-//	                               │ JPEG, PNG, GIF, WebP, TIFF, BMP; large JPEGs at reduced size
+//	                               │ JPEG, PNG, GIF, WebP, TIFF, BMP, HEIC; the JPEG within a raw
+//	                               │ photo; large ones at reduced size
 //	                               └ transparency over white, turned as EXIF says
 //
 // Image files come from anywhere, so nothing in them is trusted: a file that is damaged,
@@ -22,11 +23,14 @@ import (
 
 // A Picture is a decoded, upright image.
 type Picture struct {
-	// Width and Height are in pixels. A large JPEG is decoded at a half, a quarter or an
+	// Width and Height are in pixels. A large photo is decoded at a half, a quarter or an
 	// eighth of its size (jpegreduced.go); these are then the reduced sides.
 	Width, Height int
 	// RGB holds 3·Width·Height bytes, row by row from the top left.
 	RGB []byte
+	// Truncated says that the end of the file is missing or damaged. The picture then ends
+	// with the last row that is whole, or lacks detail.
+	Truncated bool
 }
 
 // Row returns the 3·Width bytes of row y, which p still owns.
