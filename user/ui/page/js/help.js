@@ -19,8 +19,9 @@ export function help() {
   const dialog = document.getElementById('help');
   if (dialog.open) return;
   const close = h('button', { type: 'button', class: 'main', onclick: () => dialog.close() }, 'Close');
+  const title = h('h2', { id: 'help-title', tabindex: '-1' }, 'Help');
   dialog.replaceChildren(
-    h('h2', { id: 'help-title' }, 'Help'),
+    title,
     h('p', {}, 'A photo is never sent. The cloud gets an encrypted request and returns encrypted keywords of photos that are near; they are decrypted and ranked here.'),
     h('p', {}, 'Nothing is written before you press Write. What is sure and what you accept or add is then written for your photo program; every write is a run, and can be undone.'),
     h('table', {}, h('caption', { class: 'hidden' }, 'Keys'),
@@ -29,5 +30,5 @@ export function help() {
         h('tr', {}, h('th', { scope: 'row' }, key.split(', ').map((k) => h('kbd', {}, k))), h('td', {}, what))))),
     h('p', { class: 'acts' }, close));
   dialog.showModal();
-  close.focus();
+  title.focus(); // the beginning, on a small window, too
 }
