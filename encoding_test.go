@@ -39,8 +39,8 @@ func sampleManifest() *Manifest {
 		Scheme: SchemeCPAR, ID: IndexID{9}, Records: 3, Dim: 5, Shift: 28,
 		Trees: 2, Place: PlaceNode, PlaneShift: 44, OrderBytes: 2, Fields: 2, Planes: 3, KeywordBytes: 92,
 	}
-	for i, bytes := range []uint64{80, 40, 276, 3*4 + 2*3*16, 3 * 3 * 8, 1000} {
-		kinds := []SegmentKind{SegmentVectors, SegmentVectors, SegmentKeywords, SegmentForest, SegmentPlanes, SegmentLedger}
+	for i, bytes := range []uint64{80, 40, 276, 3*4 + 2*3*16, 3 * 3 * 8, 1000, 2000} {
+		kinds := []SegmentKind{SegmentVectors, SegmentVectors, SegmentKeywords, SegmentForest, SegmentPlanes, SegmentLedger, SegmentProfile}
 		m.Segments = append(m.Segments, Segment{Kind: kinds[i], Bytes: bytes, Digest: Digest{byte(i)}})
 	}
 	return m
@@ -179,12 +179,12 @@ func TestOneDigestOneSegment(t *testing.T) {
 	for range m.Records {
 		m.Segments = append(m.Segments, Segment{Kind: SegmentVectors, Bytes: 8, Digest: Digest{1}})
 	}
-	m.Segments = append(m.Segments, Segment{Kind: SegmentKeywords, Bytes: 60000, Digest: Digest{2}}, Segment{Kind: SegmentLedger, Bytes: 1, Digest: Digest{3}})
+	m.Segments = append(m.Segments, Segment{Kind: SegmentKeywords, Bytes: 60000, Digest: Digest{2}}, Segment{Kind: SegmentLedger, Bytes: 1, Digest: Digest{3}}, Segment{Kind: SegmentProfile, Bytes: 1, Digest: Digest{4}})
 	if err := m.Validate(); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("one row named 60000 times: %v", err)
 	}
 	for i := range m.Records {
-		m.Segments[i].Digest = Digest{4, byte(i), byte(i >> 8)}
+		m.Segments[i].Digest = Digest{5, byte(i), byte(i >> 8)}
 	}
 	if err := m.Validate(); err != nil {
 		t.Errorf("60000 rows: %v", err)
@@ -197,8 +197,8 @@ func TestStructures(t *testing.T) {
 	both := sampleManifest()
 	both.Place, both.Segments[3].Bytes = PlaceLeaf, 3*4+2*5*16
 	both.Lists = 2
-	ledger := both.Segments[5]
-	both.Segments = append(both.Segments[:5], Segment{SegmentLists, 8, Digest{10}}, Segment{SegmentCentroids, 2 * 5 * 8, Digest{11}}, ledger)
+	ledger, profile := both.Segments[5], both.Segments[6]
+	both.Segments = append(both.Segments[:5], Segment{SegmentLists, 8, Digest{10}}, Segment{SegmentCentroids, 2 * 5 * 8, Digest{11}}, ledger, profile)
 	lists := *both
 	lists.Trees, lists.PlaneShift, lists.OrderBytes, lists.Fields, lists.Planes = 0, 0, 0, 0, 0
 	lists.Segments = slices.Delete(slices.Clone(both.Segments), 3, 5)

@@ -85,7 +85,7 @@ func TestFormatExamples(t *testing.T) {
 		"forest": forestBytes,
 		"manifest": marshal(t, &Manifest{
 			Scheme: SchemeCAPIA, ID: exampleID(), Records: 3, Dim: 2, Shift: 28, KeywordBytes: 92,
-			Segments: []Segment{segment(SegmentVectors, 48, 0xd0), segment(SegmentKeywords, 276, 0xe0), segment(SegmentLedger, 1000, 0xf0)},
+			Segments: []Segment{segment(SegmentVectors, 48, 0xd0), segment(SegmentKeywords, 276, 0xe0), segment(SegmentLedger, 1000, 0xf0), segment(SegmentProfile, 2000, 0xc0)},
 		}),
 		"derivation": exampleDerivation(t),
 	}

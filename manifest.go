@@ -174,7 +174,7 @@ func (m *Manifest) Validate() error {
 // requiredSegments are the segments that an index must have exactly once, with their
 // sizes in bytes.
 func (m *Manifest) requiredSegments(form schemeSpec) map[SegmentKind]uint64 {
-	want := map[SegmentKind]uint64{SegmentKeywords: uint64(m.Records) * uint64(m.KeywordBytes), SegmentLedger: anySize}
+	want := map[SegmentKind]uint64{SegmentKeywords: uint64(m.Records) * uint64(m.KeywordBytes), SegmentLedger: anySize, SegmentProfile: anySize}
 	maps.Copy(want, form.segments)
 	if m.Lists > 0 {
 		want[SegmentLists] = 4 * uint64(m.Lists)
@@ -192,7 +192,7 @@ const anySize, notEmpty = math.MaxUint64, math.MaxUint64 - 1
 
 func (m *Manifest) validateSegments(form schemeSpec, fail func(string, ...any) error) error {
 	unit, want := form.unit(m), m.requiredSegments(form)
-	vectors := uint64(0)
+	vectors, identified := uint64(0), uint64(0)
 	count := map[SegmentKind]int{}
 	// One file named many times would be read and mapped many times.
 	sizes := map[Digest]uint64{}
@@ -207,11 +207,16 @@ func (m *Manifest) validateSegments(form schemeSpec, fail func(string, ...any) e
 			return fail("segment %d (vectors) of %d bytes is not whole units of %d", i, s.Bytes, unit)
 		case s.Kind == SegmentVectors:
 			vectors += s.Bytes
+		case s.Kind == SegmentIdentities && form.grows:
+			if s.Bytes <= identityOverhead || (s.Bytes-identityOverhead)%IdentityBytes != 0 {
+				return fail("segment %d (identities) of %d bytes", i, s.Bytes)
+			}
+			identified += (s.Bytes - identityOverhead) / IdentityBytes
 		case !belongs || size != anySize && s.Bytes != size && (size != notEmpty || s.Bytes == 0):
 			return fail("segment %d (%v) of %d bytes does not belong", i, s.Kind, s.Bytes)
 		}
 		count[s.Kind]++
-		if s.Kind != SegmentVectors && count[s.Kind] > 1 {
+		if s.Kind != SegmentVectors && s.Kind != SegmentIdentities && count[s.Kind] > 1 {
 			return fail("two segments of %v", s.Kind)
 		}
 		if other, twice := sizes[s.Digest]; twice && (other != 0 || s.Bytes != 0) {
@@ -223,6 +228,9 @@ func (m *Manifest) validateSegments(form schemeSpec, fail func(string, ...any) e
 		if count[k] != 1 {
 			return fail("no segment of %v", k)
 		}
+	}
+	if form.grows && identified != uint64(m.Records) {
+		return fail("%d identities of %d records", identified, m.Records)
 	}
 	if !form.fits(m, vectors/unit) {
 		return fail("%d bytes of vectors in units of %d for %d records", vectors, unit, m.Records)

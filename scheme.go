@@ -55,6 +55,8 @@ type schemeSpec struct {
 	fits func(m *Manifest, units uint64) bool
 	// trees, lists: the index may have these. If it may have any, it must have some.
 	trees, lists bool
+	// grows: records can be added later, so the index says which photos it holds.
+	grows bool
 	// searches are those that a request may name, the default first. Where there is but
 	// one way to search, a request says 0.
 	searches []Search
@@ -91,6 +93,7 @@ var schemeSpecs = map[Scheme]schemeSpec{
 		// The size of a group depends on parameters that this package does not know.
 		unit:     func(*Manifest) uint64 { return 8 },
 		fits:     func(_ *Manifest, units uint64) bool { return units > 0 },
+		grows:    true,
 		segments: map[SegmentKind]uint64{SegmentParams: ParamsBytes, SegmentHints: notEmpty},
 		searches: []Search{0},
 		accepts:  []Scheme{SchemeSealed},
@@ -103,6 +106,7 @@ var schemeSpecs = map[Scheme]schemeSpec{
 		fits: func(m *Manifest, units uint64) bool {
 			return units <= uint64(m.Records) && units*LocalBlockRecords >= uint64(m.Records)
 		},
+		grows:    true,
 		searches: []Search{0},
 	},
 }
@@ -110,6 +114,9 @@ var schemeSpecs = map[Scheme]schemeSpec{
 // Searches lists what Params.Search may be for this scheme, the default first; nil for
 // what is no scheme.
 func (s Scheme) Searches() []Search { return slices.Clone(schemeSpecs[s].searches) }
+
+// Grows reports whether records can be added to an index of this scheme later.
+func (s Scheme) Grows() bool { return schemeSpecs[s].grows }
 
 // Scored reports whether the cloud computes this scheme's scores in the clear, from rows of words.
 func (s Scheme) Scored() bool { return s.CloudSearches() && !s.Opaque() }

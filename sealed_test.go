@@ -33,6 +33,9 @@ func sealedManifest(s Scheme) *Manifest {
 		add(SegmentParams, ParamsBytes)
 		add(SegmentHints, 5000)
 	}
+	add(SegmentProfile, 3000)
+	add(SegmentIdentities, identityOverhead+60*IdentityBytes)
+	add(SegmentIdentities, identityOverhead+10*IdentityBytes)
 	return m
 }
 
@@ -111,22 +114,42 @@ func TestSealedManifests(t *testing.T) {
 		of    Scheme
 		spoil func(*Manifest)
 	}{
-		"a shift":                 {SchemeSealed, func(m *Manifest) { m.Shift = 1 }},
-		"trees":                   {SchemeSealed, func(m *Manifest) { m.Trees = 1 }},
-		"lists":                   {SchemeLocal, func(m *Manifest) { m.Lists = 1 }},
-		"no hints":                {SchemeSealed, drop(SegmentHints)},
-		"empty hints":             {SchemeSealed, func(m *Manifest) { m.Segments[5].Bytes = 0 }},
-		"no parameters":           {SchemeSealed, drop(SegmentParams)},
-		"long parameters":         {SchemeSealed, func(m *Manifest) { m.Segments[4].Bytes++ }},
-		"no vectors":              {SchemeSealed, drop(SegmentVectors)},
-		"half a word":             {SchemeSealed, func(m *Manifest) { m.Segments[0].Bytes += 4 }},
-		"no profile":              {SchemeLocal, drop(SegmentLedger)},
-		"no keywords":             {SchemeLocal, drop(SegmentKeywords)},
-		"half a block":            {SchemeLocal, func(m *Manifest) { m.Segments[0].Bytes += 8 }},
-		"too few blocks":          {SchemeLocal, func(m *Manifest) { m.Segments = m.Segments[1:] }},
-		"more blocks than photos": {SchemeLocal, func(m *Manifest) { m.Records, m.Segments[2].Bytes = 2, 2*92 }},
-		"local with parameters":   {SchemeSealed, func(m *Manifest) { m.Scheme = SchemeLocal }},
-		"capia with hints":        {SchemeSealed, func(m *Manifest) { m.Scheme = SchemeCAPIA; m.Segments[0].Bytes, m.Segments[1].Bytes = 40*60, 40*10 }},
+		"a shift":          {SchemeSealed, func(m *Manifest) { m.Shift = 1 }},
+		"trees":            {SchemeSealed, func(m *Manifest) { m.Trees = 1 }},
+		"lists":            {SchemeLocal, func(m *Manifest) { m.Lists = 1 }},
+		"no hints":         {SchemeSealed, drop(SegmentHints)},
+		"empty hints":      {SchemeSealed, func(m *Manifest) { m.Segments[5].Bytes = 0 }},
+		"no parameters":    {SchemeSealed, drop(SegmentParams)},
+		"long parameters":  {SchemeSealed, func(m *Manifest) { m.Segments[4].Bytes++ }},
+		"no vectors":       {SchemeSealed, drop(SegmentVectors)},
+		"half a word":      {SchemeSealed, func(m *Manifest) { m.Segments[0].Bytes += 4 }},
+		"no ledger":        {SchemeLocal, drop(SegmentLedger)},
+		"no profile":       {SchemeLocal, drop(SegmentProfile)},
+		"two profiles":     {SchemeLocal, func(m *Manifest) { m.Segments[5].Kind, m.Segments[5].Bytes = SegmentProfile, 1 }},
+		"no identities":    {SchemeLocal, drop(SegmentIdentities)},
+		"an identity less": {SchemeLocal, func(m *Manifest) { m.Segments[5].Bytes -= IdentityBytes }},
+		"an identity more": {SchemeSealed, func(m *Manifest) { m.Segments[8].Bytes += IdentityBytes }},
+		"half an identity": {SchemeLocal, func(m *Manifest) { m.Segments[5].Bytes += 8 }},
+		"identities of nobody": {SchemeLocal, func(m *Manifest) {
+			m.Segments[6].Bytes, m.Segments[5].Bytes = identityOverhead, identityOverhead+70*IdentityBytes
+		}},
+		"identities too short": {SchemeLocal, func(m *Manifest) { m.Segments[6].Bytes = 3 }},
+		"no keywords":          {SchemeLocal, drop(SegmentKeywords)},
+		"half a block":         {SchemeLocal, func(m *Manifest) { m.Segments[0].Bytes += 8 }},
+		"too few blocks":       {SchemeLocal, func(m *Manifest) { m.Segments = m.Segments[1:] }},
+		"more blocks than photos": {SchemeLocal, func(m *Manifest) {
+			m.Records, m.Segments[2].Bytes = 2, 2*92
+			m.Segments[5].Bytes, m.Segments[6].Bytes = identityOverhead+IdentityBytes, identityOverhead+IdentityBytes
+		}},
+		"local with parameters": {SchemeSealed, func(m *Manifest) { m.Scheme = SchemeLocal }},
+		"capia with hints": {SchemeSealed, func(m *Manifest) {
+			drop(SegmentIdentities)(m)
+			drop(SegmentParams)(m)
+			m.Scheme, m.Segments[0].Bytes, m.Segments[1].Bytes = SchemeCAPIA, 40*60, 40*10
+		}},
+		"capia with identities": {SchemeLocal, func(m *Manifest) {
+			m.Scheme, m.Segments[0].Bytes, m.Segments[1].Bytes = SchemeCAPIA, 40*60, 40*10
+		}},
 	} {
 		m := sealedManifest(c.of)
 		c.spoil(m)

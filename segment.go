@@ -52,13 +52,21 @@ const (
 	SegmentLists SegmentKind = 5
 	// SegmentCentroids: rows of Dim words, C(V) of each list's centroid.
 	SegmentCentroids SegmentKind = 6
-	// SegmentLedger: what the owner must know about the index, encrypted; the cloud only stores it.
+	// SegmentLedger: what the owner must know about this state of the index, encrypted; the
+	// cloud only stores it.
 	SegmentLedger SegmentKind = 7
 	// SegmentParams: the public constants of scheme sealed, ParamsBytes long.
 	SegmentParams SegmentKind = 8
 	// SegmentHints: encrypted data that the owner needs to read sealed replies; the cloud
 	// only stores it.
 	SegmentHints SegmentKind = 9
+	// SegmentProfile: what is compared of a photo, encrypted. It is large and stays as it is
+	// through updates.
+	SegmentProfile SegmentKind = 10
+	// SegmentIdentities: which photos consecutive records are of, IdentityBytes each,
+	// encrypted. An index that can be updated has one or more, and every addition brings
+	// its own; only updates read them.
+	SegmentIdentities SegmentKind = 11
 )
 
 const (
@@ -66,6 +74,10 @@ const (
 	ParamsBytes = 36
 	// LocalBlockRecords is the number of records in a full block of scheme local.
 	LocalBlockRecords = 32
+	// IdentityBytes is the length of a record's identity. A segment of them begins with a
+	// nonce and ends with a tag.
+	IdentityBytes    = 16
+	identityOverhead = 12 + 16
 )
 
 // LocalBlockBytes is the length of an encrypted block of LocalBlockRecords vectors of dim
@@ -76,7 +88,7 @@ func LocalBlockBytes(dim uint32) uint64 {
 }
 
 var segmentKinds = enum.Table[SegmentKind]{What: "segment kind", First: SegmentVectors,
-	Names: []string{"vectors", "keywords", "forest", "planes", "lists", "centroids", "ledger", "parameters", "hints"}}
+	Names: []string{"vectors", "keywords", "forest", "planes", "lists", "centroids", "ledger", "parameters", "hints", "profile", "identities"}}
 
 func (k SegmentKind) String() string { return segmentKinds.String(k) }
 

@@ -67,6 +67,8 @@ func newSealed(t *testing.T, counts ...[]int) *sealedFixture {
 	}
 	s.add(cpar.SegmentParams, params)
 	s.add(cpar.SegmentHints, []byte("hints"))
+	s.add(cpar.SegmentProfile, []byte("profile"))
+	s.add(cpar.SegmentIdentities, make([]byte, 28+cpar.IdentityBytes*s.m.Records))
 	return s
 }
 

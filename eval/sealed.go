@@ -111,7 +111,7 @@ func (s *sealedSession) open() (err error) {
 		return err
 	}
 	s.manifest = s.files.Manifest()
-	if s.owner, err = user.Open(s.key, s.manifest, s.files.Segment(cpar.SegmentLedger)); err != nil {
+	if s.owner, err = user.Open(s.key, s.manifest, s.files.Read); err != nil {
 		return err
 	}
 	held := map[cpar.Digest][]byte{}

@@ -19,6 +19,7 @@ type Builder struct {
 	opt        Options
 	plain      plain
 	collection *index.Collection
+	identities []identity // by image
 	// encrypted is set by the first Encrypt.
 	encrypted bool
 	// Validation is what the profile and its ranker gave on photos of the
@@ -67,18 +68,39 @@ func (b *Builder) encrypt(ctx context.Context, folder string, dir indexdir.Optio
 	}
 	defer d.Close()
 	w := &index.Writer{Dir: d, Progress: b.opt.Progress, Manifest: &cpar.Manifest{ID: b.ID(), Scheme: b.Scheme(), Records: uint32(b.ledger.records)}}
-	if err := b.write(ctx, w, b.plain); err != nil {
+	identities := make([]identity, len(b.identities))
+	for record, image := range b.collection.Images {
+		identities[record] = b.identities[image]
+	}
+	if err := b.write(ctx, w, b.plain, identities); err != nil {
 		return nil, fmt.Errorf("encrypting the index: %w", err)
 	}
 	return w.Manifest, nil
 }
 
-// write writes and activates a state of an index: the scheme's segments, then the
-// ledger, which vouches for them.
-func (o *Owner) write(ctx context.Context, w *index.Writer, s building) error {
+// write writes and activates a state of an index: the scheme's segments, the identities
+// of the new records, the last ones, the profile if the index has none yet, then the
+// ledger, which vouches for all.
+func (o *Owner) write(ctx context.Context, w *index.Writer, s building, added []identity) error {
 	if err := s.Write(ctx, w); err != nil {
 		return err
 	}
+	if o.Scheme().Grows() {
+		if err := writeIdentities(o.index, w, o.ledger.records-len(added), added); err != nil {
+			return err
+		}
+	}
+	if _, there := w.Manifest.Segment(cpar.SegmentProfile); !there {
+		fitted, err := encryptProfile(o.index)
+		if err != nil {
+			return err
+		}
+		if err := w.Bytes(cpar.SegmentProfile, fitted); err != nil {
+			return err
+		}
+	}
+	// The digest of contents is over the manifest's order.
+	w.Sort()
 	o.ledger.contents = contentsOf(w.Manifest)
 	encrypted, err := encryptLedger(o.ledger, o.index, s)
 	if err != nil {
@@ -91,5 +113,5 @@ func (o *Owner) write(ctx context.Context, w *index.Writer, s building) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return w.Dir.Activate(w.Manifest)
+	return w.Activate()
 }

@@ -6,22 +6,23 @@ import (
 	"unicode/utf8"
 
 	"cpar"
-	"cpar/internal/hint"
 	"cpar/internal/progress"
 	"cpar/internal/untrusted"
 	"cpar/user/dataset"
 	"cpar/user/feature"
 	"cpar/user/internal/keyword"
 	"cpar/user/network"
-	"cpar/user/picture"
 	"cpar/user/profile"
 )
 
 // An Image is an annotated image of a collection: its raw features, an embedding
-// among them where a network was used, and its keywords, at most 31.
+// among them where a network was used, and its keywords, at most 31. Content is
+// picture.Content of its file, by which an index knows a photo again; zero where it was
+// not looked at.
 type Image struct {
 	Vectors  *feature.Vectors
 	Keywords []string
+	Content  [32]byte
 }
 
 // Progress is told how far a stage has come. It may be nil, and is called by
@@ -50,37 +51,68 @@ type Skipped struct {
 // ReadImages extracts the features of a collection's images. Images that
 // cannot be decoded are returned by name, or stop the reading if strict.
 func ReadImages(ctx context.Context, items []dataset.Item, opt ReadOptions) ([]Image, []Skipped, error) {
-	how := feature.Options{
-		Cache:    opt.Cache,
-		Progress: func(done, total int) { opt.Progress.Report("features", done, total) },
-	}
-	if opt.Network != nil {
-		how.Network = opt.Network
-	}
-	results, err := feature.All(ctx, len(items), func(i int) ([]byte, error) { return picture.ReadFile(items[i].Path) }, how)
+	images, _, skipped, err := readImages(ctx, items, opt)
+	return images, skipped, err
+}
+
+// ReadDistinct is ReadImages where of copies in the collection one counts, with the
+// keywords of all (Distinct).
+func ReadDistinct(ctx context.Context, items []dataset.Item, opt ReadOptions) ([]Image, []CopyOf, []Skipped, error) {
+	images, used, skipped, err := readImages(ctx, items, opt)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, skipped, err
 	}
-	var images []Image
-	var skipped []Skipped
+	photos, copied := make([]Listed, len(images)), map[int]bool{}
+	for i, im := range images {
+		photos[i] = Listed{Content: im.Content, Keywords: im.Keywords}
+	}
+	keywords, copies := Distinct(photos)
+	named := make([]CopyOf, 0, len(copies))
+	for _, c := range copies {
+		copied[c.Photo] = true
+		named = append(named, CopyOf{Name: items[used[c.Photo]].Name, Of: items[used[c.Of]].Name})
+	}
+	var distinct []Image
+	for i, im := range images {
+		if !copied[i] {
+			im.Keywords = keywords[i]
+			distinct = append(distinct, im)
+		}
+	}
+	return distinct, named, skipped, nil
+}
+
+// CopyOf names two photos of a collection that show the same.
+type CopyOf struct {
+	Name string `json:"name"`
+	Of   string `json:"of"`
+}
+
+// readImages also says which items became images.
+func readImages(ctx context.Context, items []dataset.Item, opt ReadOptions) (images []Image, used []int, skipped []Skipped, err error) {
+	results, err := extract(ctx, items, opt)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	for i, r := range results {
 		if r.Err != nil {
 			if opt.Strict {
-				return nil, nil, hint.Add(fmt.Errorf("reading %s: %w", untrusted.Text(items[i].Name), r.Err), "without --strict such images are left out and counted")
+				return nil, nil, nil, unusable(items[i], r.Err)
 			}
 			skipped = append(skipped, Skipped{Name: items[i].Name, Reason: r.Err.Error()})
 			continue
 		}
-		images = append(images, Image{Vectors: r.Vectors, Keywords: items[i].Keywords})
+		images = append(images, Image{Vectors: r.Vectors, Keywords: items[i].Keywords, Content: r.Content})
+		used = append(used, i)
 	}
 	if len(images) == 0 {
 		which := fmt.Sprintf("none of its %d images can be used; the first", len(items))
 		if len(items) == 1 {
 			which = "its only image cannot be used"
 		}
-		return nil, skipped, fmt.Errorf("reading the collection: %w: %s: %s", cpar.ErrInput, which, firstReason(skipped))
+		return nil, nil, skipped, fmt.Errorf("reading the collection: %w: %s: %s", cpar.ErrInput, which, firstReason(skipped))
 	}
-	return images, skipped, nil
+	return images, used, skipped, nil
 }
 
 func firstReason(skipped []Skipped) string {

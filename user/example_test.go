@@ -88,7 +88,7 @@ func Example_sealed() {
 	defer files.Release()
 
 	// Another device has the key, and fetches the rest.
-	owner, err := user.Open(key, files.Manifest(), files.Segment(cpar.SegmentLedger))
+	owner, err := user.Open(key, files.Manifest(), files.Read)
 	check(err)
 	hold(owner, files)
 	pending, request, err := owner.Request(photo(0, 100), owner.DefaultParams())
@@ -114,7 +114,7 @@ func Example_local() {
 	key := user.NewKey()
 	_, files := encrypted(key, user.Options{Scheme: cpar.SchemeLocal})
 	defer files.Release()
-	owner, err := user.Open(key, files.Manifest(), files.Segment(cpar.SegmentLedger))
+	owner, err := user.Open(key, files.Manifest(), files.Read)
 	check(err)
 	hold(owner, files)
 	pending, request, err := owner.Request(photo(1, 100), owner.DefaultParams())

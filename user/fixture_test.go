@@ -91,10 +91,35 @@ func look(t testing.TB, key *Key, folder string) *opened {
 			t.Fatal(err)
 		}
 	}
-	if x.Owner, err = Open(key, m, x.segment(cpar.SegmentLedger)); err != nil {
+	if x.Owner, err = Open(key, m, x.fetch); err != nil {
 		t.Fatal(err)
 	}
 	return x
+}
+
+func (x *opened) fetch(s cpar.Segment) ([]byte, error) { return x.segments[s.Digest], nil }
+
+// with is fetch where the ledger is another.
+func (x *opened) with(ledger []byte) Fetch {
+	return func(s cpar.Segment) ([]byte, error) {
+		if s.Kind == cpar.SegmentLedger {
+			return ledger, nil
+		}
+		return x.fetch(s)
+	}
+}
+
+// adding adds images whatever the index holds.
+func adding(ctx context.Context, images []Image) func(u *updating) error {
+	return func(u *updating) error { return u.change(ctx, change{add: images}) }
+}
+
+// contentsOfAll are what Remove knows images by.
+func contentsOfAll(images []Image) (out [][32]byte) {
+	for _, im := range images {
+		out = append(out, im.Content)
+	}
+	return out
 }
 
 func (x *opened) segment(k cpar.SegmentKind) []byte {

@@ -28,9 +28,7 @@ func TestInterruptedUpdate(t *testing.T) {
 					}
 				},
 				func(fsys durable.FS, root string) error {
-					_, err := update(key, filepath.Join(root, "x"), "adding", updateOptions{testOnlyFS: fsys}, func(u *updating) error {
-						return u.add(context.Background(), added)
-					})
+					_, err := update(key, filepath.Join(root, "x"), "adding", UpdateOptions{testOnlyFS: fsys}, adding(context.Background(), added))
 					return err
 				},
 				func(t *testing.T, root string, done bool) {

@@ -91,10 +91,10 @@ func TestLearntIndexIsUpdated(t *testing.T) {
 			if !strings.Contains(ranker(), "a word of its own") {
 				t.Errorf("%v, %v: a word that was added is not counted", kind, scheme)
 			}
-			if u, err := Remove(ctx, key, folder, second[:1]); err != nil || u.Removed != 1 {
+			if u, err := Remove(ctx, key, folder, contentsOfAll(second[:1]), UpdateOptions{}); err != nil || u.Removed != 1 {
 				t.Fatalf("%v, %v: %+v, %v", kind, scheme, u, err)
 			}
-			if _, err := Compact(ctx, key, folder); err != nil {
+			if _, err := Compact(ctx, key, folder, UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			x = held(t, key, folder)

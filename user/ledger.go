@@ -20,17 +20,20 @@ import (
 	"cpar/user/rank"
 )
 
-// A ledger is what the owner must know of an index to ask it about a photo. Much of
-// it was learnt from private photos and keywords, so it never crosses the wall
+// A ledger is what the owner must know of a state of an index to ask it about a photo.
+// Much of it was learnt from private photos and keywords, so it never crosses the wall
 // unencrypted. It is stored, encrypted, with the index: a second device needs the
-// key only.
+// key only. The profile, which is large and stays as it is, has a segment of its own.
 type ledger struct {
 	id cpar.IndexID
 	// origin is the index whose projection the records were made with: id, but for
 	// an index that Compact made.
-	origin  cpar.IndexID
-	scheme  cpar.Scheme
-	records int
+	origin cpar.IndexID
+	scheme cpar.Scheme
+	// name is what its owner calls the index; "" where they do not.
+	name string
+	// records counts all that were ever added, live those that can be found.
+	records, live int
 	// generation grows by one with every update; begun is the generation that the
 	// id began with. Every id has its own keys.
 	generation, begun uint64
@@ -39,12 +42,14 @@ type ledger struct {
 	contents [sha256.Size]byte
 	// before are the states that this one was made from, the newest first, PastStates
 	// of them at most: a fork that went on is told from the states that follow.
-	before  [][sha256.Size]byte
-	profile profile.Profile
-	ranker  rank.Ranker
-	dict    *keyword.Dictionary
+	before [][sha256.Size]byte
+	ranker rank.Ranker
+	dict   *keyword.Dictionary
 	// state names this state: the digest of the encoding, zero until that is made.
 	state [sha256.Size]byte
+
+	// profile is read from, and written to, its own segment.
+	profile profile.Profile
 }
 
 // PastStates is how many states before its own a ledger knows.
@@ -54,11 +59,11 @@ const (
 	ledgerMagic = "CPAR"
 	ledgerKind  = 'P'
 	// ledgerVersion is the version of the encoding that docs/FORMAT.md draws.
-	ledgerVersion = 5
+	ledgerVersion = 6
 )
 
-// paddedWords is what the keyword list and the ranker are filled up to a multiple
-// of: the length of the ledger tells the cloud nothing about words.
+// paddedWords is what the name, the keyword list and the ranker are filled up to a
+// multiple of: the length of the ledger tells the cloud nothing about words.
 const paddedWords = 1 << 16
 
 func wordPadding(words int) int { return (paddedWords - words%paddedWords) % paddedWords }
@@ -73,6 +78,7 @@ func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	b = append(b, l.origin[:]...)
 	b = append(b, byte(l.scheme))
 	b = le.AppendUint32(b, uint32(l.records))
+	b = le.AppendUint32(b, uint32(l.live))
 	b = le.AppendUint64(b, l.generation)
 	b = le.AppendUint64(b, l.begun)
 	b = append(b, l.contents[:]...)
@@ -81,11 +87,8 @@ func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 		b = append(b, state[:]...)
 	}
 	b = le.AppendUint16(b, feature.Version)
-	b, err := profile.Append(b, l.profile)
+	b, err := l.appendWords(b)
 	if err != nil {
-		return nil, fmt.Errorf("writing ledger: %w", err)
-	}
-	if b, err = l.appendWords(b); err != nil {
 		return nil, fmt.Errorf("writing ledger: %w", err)
 	}
 	if b, err = own.AppendBinary(b); err != nil {
@@ -94,9 +97,11 @@ func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	return b, nil
 }
 
-// appendWords appends keywords and ranker, padded.
+// appendWords appends name, keywords and ranker, padded.
 func (l *ledger) appendWords(b []byte) (_ []byte, err error) {
 	start, words := len(b), l.dict.Words()
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(l.name)))
+	b = append(b, l.name...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(words)))
 	for _, w := range words {
 		b = binary.LittleEndian.AppendUint16(b, uint16(len(w)))
@@ -126,7 +131,7 @@ func readLedger(r *wire.Reader) (*ledger, error) {
 	copy(l.id[:], r.Bytes(len(l.id), "index id"))
 	copy(l.origin[:], r.Bytes(len(l.origin), "origin"))
 	l.scheme = cpar.Scheme(r.U8("scheme"))
-	l.records = int(r.U32("records"))
+	l.records, l.live = int(r.U32("records")), int(r.U32("records that can be found"))
 	l.generation, l.begun = r.U64("generation"), r.U64("first generation")
 	copy(l.contents[:], r.Bytes(len(l.contents), "digest of contents"))
 	l.before = make([][sha256.Size]byte, min(r.Count(sha256.Size, "states before"), PastStates+1))
@@ -139,16 +144,9 @@ func readLedger(r *wire.Reader) (*ledger, error) {
 		return nil, r.Err()
 	case features != feature.Version:
 		return nil, hint.Add(fmt.Errorf("%w: its photos were looked at as version %d does, this program looks as version %d", cpar.ErrVersion, features, feature.Version), rebuild)
-	case !known || l.records < 1 || l.records > cpar.MaxRecords || l.begun == 0 || l.generation < l.begun || len(l.before) > PastStates:
+	case l.live < 1 || l.live > l.records || !known || l.records < 1 || l.records > cpar.MaxRecords || l.begun == 0 || l.generation < l.begun || len(l.before) > PastStates:
 		r.Fail("scheme %d, %d records, generation %d since %d after %d states", l.scheme, l.records, l.generation, l.begun, len(l.before))
 		return nil, r.Err()
-	}
-	var err error
-	if l.profile, err = profile.Read(r); err != nil {
-		return nil, err
-	}
-	if err := l.profile.Validate(); err != nil {
-		return nil, fmt.Errorf("%w: profile %v: %w", cpar.ErrCorrupt, l.profile.Kind(), err)
 	}
 	return l, l.readWords(r)
 }
@@ -157,7 +155,12 @@ func readLedger(r *wire.Reader) (*ledger, error) {
 const rebuild = "build the index again with this program (cpar build COLLECTION --out FOLDER.index), and push it"
 
 func (l *ledger) readWords(r *wire.Reader) error {
-	words, size := make([]string, r.Count(2, "words")), 4
+	l.name = string(r.Bytes(int(r.U16("length of the name")), "name"))
+	if r.Err() == nil && l.name != "" && CheckName(l.name) != nil {
+		r.Fail("a name that nobody could have given")
+	}
+	words := make([]string, r.Count(2, "words"))
+	size := 2 + len(l.name) + 4
 	for i := range words {
 		words[i] = string(r.Bytes(int(r.U16("word length")), "word"))
 		if !utf8.ValidString(words[i]) {

@@ -28,25 +28,24 @@ const (
 	versionAt    = 6
 	schemeAt     = 40
 	recordsAt    = 41
-	generationAt = 45
-	begunAt      = 53
-	beforeAt     = 93
-	featuresAt   = 97
-	profileAt    = 99
+	liveAt       = 45
+	generationAt = 49
+	begunAt      = 57
+	beforeAt     = 97
+	featuresAt   = 101
+	nameAt       = 103
 )
 
-// openPlain opens a ledger that was decrypted.
-func openPlain(key *Key, plain []byte) (l *ledger, s scheme, err error) {
+// openPlain opens a ledger that was decrypted, of an index with this profile.
+func openPlain(key *Key, plain []byte, p profile.Profile) (l *ledger, s scheme, err error) {
 	r := wire.NewReader(plain, cpar.ErrCorrupt)
 	if l, err = readLedger(r); err != nil {
 		return nil, nil, err
 	}
+	l.profile = p
 	var x *index.Index
 	if x, err = l.index(key, rand.NewChaCha8([32]byte{})); err == nil {
-		s, err = schemes[l.scheme].open(x, r)
-	}
-	if err == nil {
-		err = r.Close()
+		s, err = l.openScheme(x, r)
 	}
 	return l, s, err
 }
@@ -58,11 +57,12 @@ func TestLedgerIsKept(t *testing.T) {
 		t.Helper()
 		b := setUp(t, key, images, opt)
 		b.ledger.generation, b.ledger.begun, b.ledger.contents, b.ledger.before = 7, 3, [32]byte{5}, [][32]byte{{6}, {7}}
+		b.ledger.name = "family"
 		plain, err := b.ledger.appendBinary(nil, b.plain)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, s, err := openPlain(key, plain)
+		l, s, err := openPlain(key, plain, b.Profile())
 		if err != nil {
 			t.Fatalf("%v, %v: %v", opt.Scheme, opt.Profile, err)
 		}
@@ -70,11 +70,11 @@ func TestLedgerIsKept(t *testing.T) {
 			t.Errorf("%v, %v: read, then written otherwise: %v", opt.Scheme, opt.Profile, err)
 		}
 		if l.id != b.ID() || l.origin != b.ID() || l.scheme != opt.Scheme || l.records != len(images) || l.generation != 7 || l.begun != 3 || l.contents != [32]byte{5} || !slices.Equal(l.before, b.ledger.before) ||
-			l.profile.Kind() != opt.Profile || l.ranker.Kind() != b.Ranker().Kind() || !slices.Equal(l.dict.Words(), b.Words()) {
+			l.name != "family" || l.live != len(images) || l.ranker.Kind() != b.Ranker().Kind() || !slices.Equal(l.dict.Words(), b.Words()) {
 			t.Errorf("%v, %v: read as %+v", opt.Scheme, opt.Profile, l)
 		}
 		for cut := 0; cut < len(plain); cut += 1 + len(plain)/97 {
-			if _, _, err := openPlain(key, plain[:cut]); !errors.Is(err, cpar.ErrCorrupt) {
+			if _, _, err := openPlain(key, plain[:cut], b.Profile()); !errors.Is(err, cpar.ErrCorrupt) {
 				t.Fatalf("%v, %v cut to %d of %d bytes: %v", opt.Scheme, opt.Profile, cut, len(plain), err)
 			}
 		}
@@ -84,7 +84,7 @@ func TestLedgerIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		plain[len(common)-1] = 1
-		if _, _, err := openPlain(key, plain); !errors.Is(err, cpar.ErrCorrupt) {
+		if _, _, err := openPlain(key, plain, b.Profile()); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%v, %v with padding that is not zero: %v", opt.Scheme, opt.Profile, err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestOtherVersionsAreRefused(t *testing.T) {
 				}
 				le.PutUint16(plain[c.at:], c.then)
 			})
-			_, err := Open(key, m, ledger)
+			_, err := Open(key, m, x.with(ledger))
 			if !errors.Is(err, cpar.ErrVersion) || !strings.Contains(hint.Of(err), "cpar build") {
 				t.Errorf("%v, %s: %v; hint %q", scheme, name, err, hint.Of(err))
 			}
@@ -171,11 +171,11 @@ func TestOtherVersionsAreRefused(t *testing.T) {
 			clear(plain[8:])
 			le.PutUint16(plain[versionAt:], ledgerVersion+1)
 		})
-		if _, err := Open(key, m, ledger); !errors.Is(err, cpar.ErrVersion) {
+		if _, err := Open(key, m, x.with(ledger)); !errors.Is(err, cpar.ErrVersion) {
 			t.Errorf("%v, another thing: %v", scheme, err)
 		}
 		m, ledger = resealed(t, key, x, func([]byte) {})
-		if _, err := Open(key, m, ledger); err != nil {
+		if _, err := Open(key, m, x.with(ledger)); err != nil {
 			t.Errorf("%v, as it was: %v", scheme, err)
 		}
 	}
@@ -184,7 +184,9 @@ func TestOtherVersionsAreRefused(t *testing.T) {
 // TestDamagedLedgersAreRefused, though the key is right.
 func TestDamagedLedgersAreRefused(t *testing.T) {
 	key := testKey()
-	_, folder := build(t, key, madeImages(3, 1), small(cpar.SchemeSealed))
+	opt := small(cpar.SchemeSealed)
+	opt.Name = "family"
+	_, folder := build(t, key, madeImages(3, 1), opt)
 	x := look(t, key, folder)
 	for name, spoil := range map[string]func(plain []byte){
 		"no ledger":                 func(b []byte) { b[0] = 'X' },
@@ -195,19 +197,21 @@ func TestDamagedLedgersAreRefused(t *testing.T) {
 		"another scheme":            func(b []byte) { b[schemeAt] = byte(cpar.SchemeLocal) },
 		"no record":                 func(b []byte) { clear(b[recordsAt:generationAt]) },
 		"too many records":          func(b []byte) { b[recordsAt+3] = 0xff },
+		"none to be found":          func(b []byte) { b[liveAt] = 0 },
+		"fewer to be found":         func(b []byte) { b[liveAt]-- },
+		"more to be found":          func(b []byte) { b[liveAt]++ },
 		"no generation":             func(b []byte) { clear(b[generationAt:begunAt]) },
 		"begun at nothing":          func(b []byte) { clear(b[begunAt : begunAt+8]) },
 		"begun after it":            func(b []byte) { b[begunAt] = 2 },
 		"other contents":            func(b []byte) { b[begunAt+8]++ },
 		"states that are not there": func(b []byte) { b[beforeAt+3] = 1 },
-		"no such profile":           func(b []byte) { b[profileAt] = 9 },
-		"another profile":           func(b []byte) { b[profileAt] = byte(profile.Learned) },
-		"a PCA that is none":        func(b []byte) { b[profileAt+1]++ },
+		"a name of no characters":   func(b []byte) { copy(b[nameAt+2:], "\x00") },
+		"a name beyond its room":    func(b []byte) { b[nameAt+1] = 0xff },
 		"a word that is not UTF-8":  func(b []byte) { b[bytes.Index(b, []byte("word 2"))] = 0xff },
 		"words out of order":        func(b []byte) { b[bytes.Index(b, []byte("kind 0"))] = 'z' },
 	} {
 		m, ledger := resealed(t, key, x, spoil)
-		if _, err := Open(key, m, ledger); !errors.Is(err, cpar.ErrCorrupt) {
+		if _, err := Open(key, m, x.with(ledger)); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -225,13 +229,13 @@ func TestStateNamesAll(t *testing.T) {
 			t.Errorf("%v: written as %x", scheme, b.State())
 		}
 		for name, work := range map[string]func(u *updating) error{
-			"less one":     func(u *updating) error { return u.remove(t.Context(), images[4:5]) },
-			"less another": func(u *updating) error { return u.remove(t.Context(), images[5:]) },
-			"more":         func(u *updating) error { return u.add(t.Context(), madeImages(1, 9)) },
+			"less one":     func(u *updating) error { return u.remove(t.Context(), contentsOfAll(images[4:5])) },
+			"less another": func(u *updating) error { return u.remove(t.Context(), contentsOfAll(images[5:])) },
+			"more":         adding(t.Context(), madeImages(1, 9)),
 			"compacted":    func(u *updating) error { return u.compact(t.Context()) },
 		} {
 			fork := copyFolder(t, folder)
-			if _, err := update(key, fork, "testing", updateOptions{}, work); err != nil {
+			if _, err := update(key, fork, "testing", UpdateOptions{}, work); err != nil {
 				t.Fatal(err)
 			}
 			x := look(t, key, fork)
@@ -250,7 +254,7 @@ func TestStatesBefore(t *testing.T) {
 	var states [][32]byte
 	for range PastStates + 3 {
 		states = append(states, look(t, key, folder).State())
-		if _, err := update(key, folder, "testing", updateOptions{}, func(u *updating) error { return u.add(t.Context(), madeImages(1, 9)) }); err != nil {
+		if _, err := update(key, folder, "testing", UpdateOptions{}, adding(t.Context(), madeImages(1, 9))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -295,7 +299,7 @@ func TestNoncesAreCounted(t *testing.T) {
 }
 
 func FuzzLedger(f *testing.F) {
-	key := testKey()
+	key, profiles := testKey(), map[profile.Kind]profile.Profile{}
 	add := func(images []Image, opt Options) {
 		b, err := Setup(context.Background(), key, images, opt)
 		if err != nil {
@@ -305,17 +309,22 @@ func FuzzLedger(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(enc)
-		f.Add(enc[:140])
+		profiles[opt.Profile] = b.Profile()
+		f.Add(byte(opt.Profile), enc)
+		f.Add(byte(opt.Profile), enc[:140])
 	}
 	for _, scheme := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeSealed, cpar.SchemeLocal} {
-		add(madeImages(6, 2), Options{Scheme: scheme, PCA: 128, Trees: 1})
+		add(madeImages(6, 2), Options{Name: "family", Scheme: scheme, PCA: 128, Trees: 1})
 	}
 	for kind, images := range learntProfiles {
 		add(images(20, 2), Options{Scheme: cpar.SchemeCAPIA, Profile: kind})
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		l, s, err := openPlain(key, data)
+	f.Fuzz(func(t *testing.T, kind byte, data []byte) {
+		p := profiles[profile.Kind(kind)]
+		if p == nil {
+			return
+		}
+		l, s, err := openPlain(key, data, p)
 		if err != nil {
 			if !errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrVersion) && !errors.Is(err, cpar.ErrInput) {
 				t.Errorf("%v is of no kind", err)

@@ -40,6 +40,8 @@ var (
 // ranks: the best that was measured. The paper's own forest is SplitOriginal with
 // cpar.PlaceNode.
 type Options struct {
+	// Name is what the index is to be called, which only its owner can read; it may be "".
+	Name    string
 	Scheme  cpar.Scheme
 	Profile profile.Kind
 	// Ranker is what keywords are ranked by.
@@ -103,6 +105,11 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: %v, %v, %v", cpar.ErrInput, o.Split, o.Place, o.Order)
 	case !o.Profile.Valid() || !o.Ranker.Valid():
 		return o, fmt.Errorf("%w: %v, %v", cpar.ErrInput, o.Profile, o.Ranker)
+	}
+	if o.Name != "" {
+		if err := CheckName(o.Name); err != nil {
+			return o, err
+		}
 	}
 	err := entry.check(&o)
 	return o, err

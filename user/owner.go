@@ -31,57 +31,126 @@ type Owner struct {
 	manifest cpar.Manifest
 	// network is what Use gave.
 	network atomic.Pointer[network.Encoder]
+	// cache is what Keep gave.
+	cache atomic.Pointer[feature.Cache]
 }
 
 // newOwner puts together what setting up, opening and updating have made.
 func newOwner(l *ledger, x *index.Index, s scheme) *Owner {
 	o := &Owner{ledger: l, index: x, scheme: s, manifest: cpar.Manifest{ID: l.id, Scheme: l.scheme, Records: uint32(l.records)}}
 	s.Describe(&o.manifest)
+	l.live = s.Live()
 	return o
 }
 
-// Open opens an index with its key. ledger is the index's ledger segment, encrypted;
-// one with another digest than the manifest's is refused (ErrCorrupt), and so are a
-// key of another index (ErrKey) and a scheme that the key does not allow (ErrInput).
-func Open(key *Key, m *cpar.Manifest, ledger []byte) (*Owner, error) {
-	o, err := open(key, m, ledger, rand.Reader)
+// A Fetch gets the bytes of a segment of an index, encrypted as they are stored.
+type Fetch func(s cpar.Segment) ([]byte, error)
+
+// Open opens an index with its key; fetch is asked for the ledger, and then for the
+// profile. Bytes of another digest than the manifest's are refused (ErrCorrupt), and so
+// are a key of another index (ErrKey) and a scheme that the key does not allow (ErrInput).
+func Open(key *Key, m *cpar.Manifest, fetch Fetch) (*Owner, error) {
+	o, err := open(key, m, fetch, rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("opening index %v: %w", m.ID, err)
 	}
 	return o, nil
 }
 
-func open(key *Key, m *cpar.Manifest, encrypted []byte, random io.Reader) (*Owner, error) {
-	if s, ok := m.Segment(cpar.SegmentLedger); !ok || s.Digest != sha256.Sum256(encrypted) {
-		return nil, hint.Add(fmt.Errorf("%w: the ledger is not the one that its manifest names", cpar.ErrCorrupt),
-			"it belongs to another index, or to another state of this one; fetch manifest and ledger again")
-	}
-	plain, err := decryptLedger(encrypted, key, m.ID)
+func open(key *Key, m *cpar.Manifest, fetch Fetch, random io.Reader) (*Owner, error) {
+	l, r, err := openLedger(key, m, fetch)
 	if err != nil {
 		return nil, err
 	}
-	r := wire.NewReader(plain, cpar.ErrCorrupt)
-	l, err := readLedger(r)
-	if err != nil {
-		return nil, fmt.Errorf("reading ledger: %w", err)
-	}
-	l.state = stateOf(plain)
 	if err := key.Check(l.scheme); err != nil {
+		return nil, err
+	}
+	fitted, err := checked(m, cpar.SegmentProfile, fetch)
+	if err != nil {
+		return nil, err
+	}
+	if l.profile, err = decryptProfile(fitted, key, m.ID); err != nil {
 		return nil, err
 	}
 	x, err := l.index(key, random)
 	if err != nil {
 		return nil, err
 	}
-	s, err := schemes[l.scheme].open(x, r)
-	if err == nil {
-		err = r.Close()
-	}
+	s, err := l.openScheme(x, r)
 	if err != nil {
 		return nil, fmt.Errorf("reading ledger: %w", err)
 	}
 	o := newOwner(l, x, s)
 	return o, o.checkManifest(m)
+}
+
+// openLedger reads the ledger up to the scheme's own part, which the reader is left at,
+// and holds the manifest against it: only then is anything else of the index believed.
+func openLedger(key *Key, m *cpar.Manifest, fetch Fetch) (*ledger, *wire.Reader, error) {
+	encrypted, err := checked(m, cpar.SegmentLedger, fetch)
+	if err != nil {
+		return nil, nil, err
+	}
+	plain, err := decryptLedger(encrypted, key, m.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := wire.NewReader(plain, cpar.ErrCorrupt)
+	l, err := readLedger(r)
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("reading ledger: %w", err)
+	case l.contents != contentsOf(m):
+		return nil, nil, fmt.Errorf("%w: its ledger vouches for other segments than its manifest names", cpar.ErrCorrupt)
+	}
+	l.state = stateOf(plain)
+	return l, r, nil
+}
+
+// openScheme reads the scheme's own part of a ledger.
+func (l *ledger) openScheme(x *index.Index, r *wire.Reader) (scheme, error) {
+	s, err := schemes[l.scheme].open(x, r)
+	if err == nil {
+		err = r.Close()
+	}
+	if err == nil && s.Live() != l.live {
+		err = fmt.Errorf("%w: %d records can be found in it, and it says %d", cpar.ErrCorrupt, s.Live(), l.live)
+	}
+	return s, err
+}
+
+// checked fetches the segment of a kind that a manifest names once.
+func checked(m *cpar.Manifest, kind cpar.SegmentKind, fetch Fetch) ([]byte, error) {
+	s, ok := m.Segment(kind)
+	if !ok {
+		return nil, fmt.Errorf("%w: its manifest names no %v", cpar.ErrCorrupt, kind)
+	}
+	b, err := fetch(s)
+	if err == nil && s.Digest != sha256.Sum256(b) {
+		err = hint.Add(fmt.Errorf("%w: the %v is not the one that its manifest names", cpar.ErrCorrupt, kind),
+			"it belongs to another index, or to another state of this one; fetch manifest and %v again", kind)
+	}
+	return b, err
+}
+
+// A Glance is what the ledger alone says of an index.
+type Glance struct {
+	Name       string
+	ID, Origin cpar.IndexID
+	Scheme     cpar.Scheme
+	Generation uint64
+	State      cpar.Digest
+	// Records can be found.
+	Records int
+}
+
+// LookAt opens the ledger of an index and nothing else.
+func LookAt(key *Key, m *cpar.Manifest, fetch Fetch) (Glance, error) {
+	l, _, err := openLedger(key, m, fetch)
+	if err != nil {
+		return Glance{}, fmt.Errorf("looking at index %v: %w", m.ID, err)
+	}
+	return Glance{Name: l.name, ID: l.id, Origin: l.origin, Scheme: l.scheme, Generation: l.generation, State: l.state, Records: l.live}, nil
 }
 
 // checkManifest refuses a manifest that describes another index than the ledger, or
@@ -100,6 +169,9 @@ func (o *Owner) checkManifest(m *cpar.Manifest) error {
 
 // ID names the index that o is open for.
 func (o *Owner) ID() cpar.IndexID { return o.ledger.id }
+
+// Name is what its owner calls the index, "" where they do not.
+func (o *Owner) Name() string { return o.ledger.name }
 
 // Origin names the index that the projection is derived with: ID, but for an
 // index that Compact made. Indexes of one key and one origin are states of one
@@ -197,11 +269,14 @@ func (o *Owner) Use(n *network.Encoder) error {
 	return nil
 }
 
+// Keep has Features keep what it computes, nil for nowhere.
+func (o *Owner) Keep(c *feature.Cache) { o.cache.Store(c) }
+
 var extractors = sync.Pool{New: func() any { return feature.NewExtractor() }}
 
 // Features decodes a photo and computes what the index's profile needs of it.
 func (o *Owner) Features(photo []byte) (*feature.Vectors, error) {
-	var opts feature.Options
+	opts := feature.Options{Cache: o.cache.Load()}
 	if n := o.network.Load(); n != nil {
 		opts.Network = n
 	}

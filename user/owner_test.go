@@ -38,7 +38,7 @@ func TestOpenNeedsTheKeyOnly(t *testing.T) {
 		if err1 != nil || err2 != nil || !slices.Equal(p, q) {
 			t.Errorf("%+v: the second device makes another request: %v, %v", opt, err1, err2)
 		}
-		if _, err := Open(testKey(), x.manifest, x.segment(cpar.SegmentLedger)); !errors.Is(err, cpar.ErrKey) {
+		if _, err := Open(testKey(), x.manifest, x.with(x.segment(cpar.SegmentLedger))); !errors.Is(err, cpar.ErrKey) {
 			t.Errorf("%+v: another key: %v, want ErrKey", opt, err)
 		}
 	}
@@ -51,14 +51,14 @@ func TestOpenAsksThePolicy(t *testing.T) {
 	for _, scheme := range cpar.Schemes() {
 		_, folder := build(t, key, madeImages(3, 1), small(scheme))
 		x := look(t, key, folder)
-		_, err := Open(key.Restricted(DefaultPolicy()), x.manifest, x.segment(cpar.SegmentLedger))
+		_, err := Open(key.Restricted(DefaultPolicy()), x.manifest, x.with(x.segment(cpar.SegmentLedger)))
 		if Hides(scheme) != (err == nil) {
 			t.Errorf("%v: %v", scheme, err)
 		}
 		if err != nil && (!errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), fmt.Sprint("cpar key allow ", scheme))) {
 			t.Errorf("%v: %v; hint %q", scheme, err, hint.Of(err))
 		}
-		if _, err := Open(key.Restricted(0), x.manifest, x.segment(cpar.SegmentLedger)); !errors.Is(err, cpar.ErrInput) {
+		if _, err := Open(key.Restricted(0), x.manifest, x.with(x.segment(cpar.SegmentLedger))); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%v, nothing allowed: %v", scheme, err)
 		}
 	}
@@ -72,11 +72,11 @@ func TestOpenChecksTheLedger(t *testing.T) {
 	_, other := build(t, key, madeImages(60, 1), small(cpar.SchemeCAPIA))
 	a, b := look(t, key, one), look(t, key, other)
 	for _, k := range []*Key{key, testKey()} {
-		if _, err := Open(k, a.manifest, b.segment(cpar.SegmentLedger)); !errors.Is(err, cpar.ErrCorrupt) || hint.Of(err) == "" {
+		if _, err := Open(k, a.manifest, a.with(b.segment(cpar.SegmentLedger))); !errors.Is(err, cpar.ErrCorrupt) || hint.Of(err) == "" {
 			t.Errorf("another ledger: %v; hint %q", err, hint.Of(err))
 		}
 	}
-	if _, err := Open(key, &cpar.Manifest{}, a.segment(cpar.SegmentLedger)); !errors.Is(err, cpar.ErrCorrupt) {
+	if _, err := Open(key, &cpar.Manifest{}, a.fetch); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("a manifest without a ledger: %v", err)
 	}
 }
@@ -111,7 +111,7 @@ func TestManifestIsTheLedgers(t *testing.T) {
 			m := *x.manifest
 			m.Segments = slices.Clone(m.Segments)
 			spoil(&m)
-			if _, err := Open(key, &m, x.segment(cpar.SegmentLedger)); !errors.Is(err, cpar.ErrCorrupt) {
+			if _, err := Open(key, &m, x.with(x.segment(cpar.SegmentLedger))); !errors.Is(err, cpar.ErrCorrupt) {
 				t.Errorf("%v, %s: %v", scheme, name, err)
 			}
 			if err := x.Hold(&m, x.segments); !errors.Is(err, cpar.ErrCorrupt) {

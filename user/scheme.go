@@ -51,8 +51,6 @@ type plain interface {
 type entry struct {
 	// hides: the cloud reads no distance. Such schemes need no permission.
 	hides bool
-	// grows: records can be added and removed later.
-	grows bool
 	// check refuses options, and settles those that the scheme leaves no choice of.
 	check func(o *Options) error
 	// setUp begins an index of a collection, open one from its bytes in the ledger.
@@ -99,7 +97,6 @@ func ofCompared(check func(*Options) error, options func(Options) compared.Optio
 func ofRows(k rows.Kind, check func(*Options) error) entry {
 	return entry{
 		hides: true,
-		grows: true,
 		check: check,
 		setUp: func(_ context.Context, x *index.Index, c *index.Collection, o Options) (plain, error) {
 			return k.SetUp(x, c, o.Block)
@@ -110,7 +107,7 @@ func ofRows(k rows.Kind, check func(*Options) error) entry {
 }
 
 // Updatable reports whether an index of a scheme can be added to and removed from.
-func Updatable(s cpar.Scheme) bool { return schemes[s].grows }
+func Updatable(s cpar.Scheme) bool { return s.Grows() }
 
 // Hides reports whether the cloud reads no distance under a scheme.
 func Hides(s cpar.Scheme) bool { return schemes[s].hides }

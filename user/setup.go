@@ -61,7 +61,7 @@ func setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 	if c.Vectors, err = vectors(ctx, fit.Profile, images, opt.Progress); err != nil {
 		return nil, err
 	}
-	l := &ledger{scheme: opt.Scheme, records: len(images), generation: 1, begun: 1}
+	l := &ledger{name: opt.Name, scheme: opt.Scheme, records: len(images), generation: 1, begun: 1}
 	if l.profile, err = fit.Profile.ForCollection(c.Vectors); err != nil {
 		return nil, err
 	}
@@ -89,6 +89,10 @@ func setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 		return nil, err
 	}
 	b.Owner = newOwner(l, x, b.plain)
+	identify := identify(key, l.origin)
+	for _, im := range images {
+		b.identities = append(b.identities, identify(im.Content))
+	}
 	return b, nil
 }
 
@@ -105,7 +109,15 @@ func IndexBytes(s cpar.Scheme, p profile.Profile, ranker rank.Ranker, keywords [
 		return 0, err
 	}
 	plain, err := l.appendBinary(nil, nothing{})
-	return vectors + uint64(n*keyword.Size+len(plain)+box.Overhead), err
+	if err != nil {
+		return 0, err
+	}
+	fitted, err := appendProfile(nil, l.id, p)
+	size := vectors + uint64(n*keyword.Size+len(plain)+len(fitted)+2*box.Overhead)
+	if s.Grows() {
+		size += uint64(n*cpar.IdentityBytes + box.Overhead)
+	}
+	return size, err
 }
 
 // nothing is a scheme that keeps nothing in the ledger: what they keep is in

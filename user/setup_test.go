@@ -35,12 +35,12 @@ func TestPinnedIndex(t *testing.T) {
 		opt  Options
 		want string
 	}{
-		{Options{Scheme: cpar.SchemeCPAR}, "041fde7e3b66c403"},
-		{Options{Scheme: cpar.SchemeCPAR, WithLists: true}, "4f6aa7a15d75bb1c"},
-		{Options{Scheme: cpar.SchemeIVF}, "f4258fab2bf896d1"},
-		{Options{Scheme: cpar.SchemeCAPIA}, "cb6f9c9a1e799e1d"},
-		{Options{Scheme: cpar.SchemeSealed}, "05f0c0d32b6fa094"},
-		{Options{Scheme: cpar.SchemeLocal}, "1ac49261711d2bf9"},
+		{Options{Scheme: cpar.SchemeCPAR}, "ab0fc13d32d56cba"},
+		{Options{Scheme: cpar.SchemeCPAR, WithLists: true}, "7b26e44d6d94aad2"},
+		{Options{Scheme: cpar.SchemeIVF}, "2b93a7856c08d302"},
+		{Options{Scheme: cpar.SchemeCAPIA}, "3eb8d7972497d524"},
+		{Options{Scheme: cpar.SchemeSealed}, "46ca6d2cdf26f509"},
+		{Options{Scheme: cpar.SchemeLocal}, "7cbe25a9ae4e167a"},
 	} {
 		c.opt.testOnlyRand = rand.NewChaCha8([32]byte{1})
 		_, folder := build(t, key, madeImages(30, 1), c.opt)

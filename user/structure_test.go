@@ -2,12 +2,18 @@ package user
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"cpar"
 	"cpar/cloud/search"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir"
 	"cpar/kdforest"
+	"cpar/user/profile"
+	"cpar/user/rank"
 )
 
 // TestSchemesSearchTheirOwnStructure: what is built and asked by default goes, at the
@@ -72,16 +78,13 @@ func TestListsFindWhatScanFinds(t *testing.T) {
 	}
 }
 
-// TestForestAndLists: an index of scheme cpar as it was made before the inverted file had
-// a scheme of its own, holding a forest and lists, opens with its key file, and the cloud
-// answers by every search of either. The sample was written by the code of that time,
-// from the first thirty of madeEmbedded.
+// TestForestAndLists: an index of scheme cpar that was built with lists beside its forest
+// opens with the key alone, and the cloud answers by every search of either.
 func TestForestAndLists(t *testing.T) {
-	key, err := ReadKeyFile("testdata/forest-and-lists/key", Unlock{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := held(t, key, "testdata/forest-and-lists/index")
+	key, opt := testKey(), small(cpar.SchemeCPAR)
+	opt.Profile, opt.Ranker = profile.Network, rank.KindCalibrated
+	_, folder := build(t, key, madeEmbedded(30, 1), opt)
+	x := held(t, key, folder)
 	if m := x.manifest; m.Scheme != cpar.SchemeCPAR || m.Trees != 2 || m.Lists != 3 {
 		t.Fatalf("%+v", m)
 	}
@@ -112,4 +115,14 @@ func TestForestAndLists(t *testing.T) {
 	}
 	ask(cpar.Params{Scheme: cpar.SchemeIVF, Search: cpar.SearchIVF})
 	ask(cpar.Params{Scheme: cpar.SchemeCAPIA})
+}
+
+// TestIndexOfBefore: an index that was written before the profile had a segment of its own
+// is refused, with the command that builds it again. The sample was written by the code of
+// that time.
+func TestIndexOfBefore(t *testing.T) {
+	_, err := indexdir.Open("testdata/forest-and-lists/index")
+	if !errors.Is(err, cpar.ErrVersion) || !strings.Contains(hint.Of(err), "cpar build") {
+		t.Errorf("%v; hint %q", err, hint.Of(err))
+	}
 }

@@ -3,7 +3,6 @@ package user
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -26,35 +25,53 @@ type Update struct {
 	// Records can be found afterwards.
 	Records int `json:"records"`
 	Added   int `json:"added"`
-	Removed int `json:"removed"`
-	// Missing are the indices of images given to Remove that match no live record.
+	// Changed are photos that have other keywords than before, Unchanged those that
+	// have the same (Sync).
+	Changed   int `json:"changed"`
+	Unchanged int `json:"unchanged"`
+	Removed   int `json:"removed"`
+	// Missing are the indices of photos given to Remove that match no live record.
 	Missing []int `json:"missing"`
 	// Clamped counts the added records whose vector was moved towards the baseline
 	// so that no score can wrap; 0 for photographs.
 	Clamped int `json:"clamped"`
 	// Bytes were written: segments that the state before did not have.
 	Bytes uint64 `json:"bytes"`
+	// Written is whether there is a new state.
+	Written bool `json:"written"`
+}
+
+// UpdateOptions are what all updates have in common.
+type UpdateOptions struct {
+	// DryRun does all but write: what it says is what the update would say.
+	DryRun   bool
+	Progress Progress
+
+	// testOnlyFS stands for the disk, testOnlyRand for crypto/rand. Never set outside
+	// tests.
+	testOnlyFS   durable.FS
+	testOnlyRand io.Reader
 }
 
 // Add puts more images into the index of scheme sealed or local in folder, with
-// the bases, baselines and projection that it was built with. The records that
-// are there stay as they are, byte for byte; the new ones come in groups or
-// blocks of their own, in random order; keywords, hints and ledger are encrypted
-// anew.
+// the bases, baselines and projection that it was built with, whatever it holds already:
+// Sync looks. The records that are there stay as they are, byte for byte; the new ones
+// come in groups or blocks of their own, in random order; keywords, hints and ledger are
+// encrypted anew.
 func Add(ctx context.Context, key *Key, folder string, images []Image, progress Progress) (*Update, error) {
-	return update(key, folder, "adding to index", updateOptions{progress: progress}, func(u *updating) error { return u.add(ctx, images) })
+	return update(key, folder, "adding to index", UpdateOptions{Progress: progress}, func(u *updating) error { return u.change(ctx, change{add: images}) })
 }
 
 // Remove takes those records out of the index of scheme sealed or local in folder
-// whose vector is that of one of the images, keywords of the images aside. Which
+// that are of a photo with one of these contents (picture.Content). Which
 // keywords they had is erased at once: their blocks are empty from then on. Until
 // Compact their vectors stay, encrypted, and are passed over by the owner, and
 // their words stay in the ledger's dictionary, encrypted too, which Owner.Words
 // lists; the cloud is not told which records they are. Update.Missing
-// names the images without such a record; where that is all of them, nothing is
+// names the contents without such a record; where that is all of them, nothing is
 // written and Removed is 0.
-func Remove(ctx context.Context, key *Key, folder string, images []Image) (*Update, error) {
-	return update(key, folder, "removing from index", updateOptions{}, func(u *updating) error { return u.remove(ctx, images) })
+func Remove(ctx context.Context, key *Key, folder string, contents [][32]byte, o UpdateOptions) (*Update, error) {
+	return update(key, folder, "removing from index", o, func(u *updating) error { return u.remove(ctx, contents) })
 }
 
 // Compact makes a new index, with a new id, of what was not removed from the one
@@ -63,17 +80,18 @@ func Remove(ctx context.Context, key *Key, folder string, images []Image) (*Upda
 // words that no record has any more go. The vectors stay those of the projection
 // that they were made with. An index at the cloud under the old id is the
 // caller's to delete, once the new one is there.
-func Compact(ctx context.Context, key *Key, folder string) (*Update, error) {
-	return update(key, folder, "compacting index", updateOptions{}, func(u *updating) error { return u.compact(ctx) })
+func Compact(ctx context.Context, key *Key, folder string, o UpdateOptions) (*Update, error) {
+	return update(key, folder, "compacting index", o, func(u *updating) error { return u.compact(ctx) })
 }
 
-// updateOptions are what updates have in common.
-type updateOptions struct {
-	progress Progress
-	// testOnlyFS stands for the disk, testOnlyRand for crypto/rand. Never set outside
-	// tests.
-	testOnlyFS   durable.FS
-	testOnlyRand io.Reader
+// Rename calls the index in folder by another name, which is a state of its own.
+func Rename(ctx context.Context, key *Key, folder, name string, o UpdateOptions) (*Update, error) {
+	return update(key, folder, "renaming index", o, func(u *updating) error {
+		if err := CheckName(name); err != nil || name == u.owner.Name() {
+			return err
+		}
+		return u.change(ctx, change{name: name})
+	})
 }
 
 // updating is an index in a folder that is being updated.
@@ -83,30 +101,36 @@ type updating struct {
 	random io.Reader
 	writer *index.Writer
 	// old is the state before, owner its owner, rows the owner's scheme.
-	old      *cpar.Manifest
-	owner    *Owner
-	rows     *rows.Index
-	keywords [][]string // of every record
+	old   *cpar.Manifest
+	owner *Owner
+	rows  *rows.Index
+	// keywords and identities are those of every record.
+	keywords   [][]string
+	identities []identity
 	// next is the owner of the state after; nil where nothing was to be done.
 	next *Owner
 	done Update
 }
 
 // update locks a folder, lets work write a new state and reports it.
-func update(key *Key, folder, what string, o updateOptions, work func(*updating) error) (*Update, error) {
+func update(key *Key, folder, what string, o UpdateOptions, work func(*updating) error) (*Update, error) {
 	if _, err := indexdir.ReadManifest(folder); err != nil { // Create would make the folder
 		return nil, err
 	}
 	fail := func(err error) (*Update, error) { return nil, fmt.Errorf("%s in %s: %w", what, folder, err) }
-	dir, err := indexdir.Create(folder, indexdir.Options{FS: o.testOnlyFS})
-	if err != nil {
-		return fail(err)
+	u := &updating{key: key, folder: folder, random: o.testOnlyRand, writer: &index.Writer{Progress: o.Progress}, done: Update{Missing: []int{}}}
+	if !o.DryRun {
+		dir, err := indexdir.Create(folder, indexdir.Options{FS: o.testOnlyFS})
+		if err != nil {
+			return fail(err)
+		}
+		defer dir.Close()
+		u.writer.Dir = dir
 	}
-	defer dir.Close()
-	u := &updating{key: key, folder: folder, random: o.testOnlyRand, writer: &index.Writer{Dir: dir, Progress: o.progress}, done: Update{Missing: []int{}}}
 	if u.random == nil {
 		u.random = rand.Reader
 	}
+	var err error
 	if u.old, err = indexdir.ReadManifest(folder); err != nil {
 		return nil, err
 	}
@@ -125,18 +149,14 @@ func update(key *Key, folder, what string, o updateOptions, work func(*updating)
 			}
 		}
 	}
-	u.done.ID, u.done.Generation, u.done.Records = owner.ID(), owner.Generation(), owner.Records()
+	u.done.ID, u.done.Generation, u.done.Records, u.done.Written = owner.ID(), owner.Generation(), owner.Records(), u.next != nil && !o.DryRun
 	return &u.done, nil
 }
 
 // open opens the index and everything of it that an update writes again.
 func (u *updating) open() error {
-	ledger, _ := u.old.Segment(cpar.SegmentLedger)
-	b, err := indexdir.ReadSegment(u.folder, ledger)
-	if err != nil {
-		return err
-	}
-	if u.owner, err = open(u.key, u.old, b, u.random); err != nil {
+	var err error
+	if u.owner, err = open(u.key, u.old, u.fetch, u.random); err != nil {
 		return err
 	}
 	var ok bool
@@ -148,7 +168,8 @@ func (u *updating) open() error {
 		if x.Kind == cpar.SegmentVectors {
 			continue // they stay as they are
 		}
-		if b, err = indexdir.ReadSegment(u.folder, x); err != nil {
+		b, err := u.fetch(x)
+		if err != nil {
 			return err
 		}
 		taken[x.Kind] = append(taken[x.Kind], b)
@@ -156,14 +177,19 @@ func (u *updating) open() error {
 	if err := u.rows.HoldSome(taken); err != nil {
 		return err
 	}
-	u.keywords, err = u.rows.KeywordsOf()
+	if u.keywords, err = u.rows.KeywordsOf(); err != nil {
+		return err
+	}
+	u.identities, err = readIdentities(u.owner.index, u.old, u.fetch)
 	return err
 }
 
-// vectorSegments are the vectors of the state before.
-func (u *updating) vectorSegments() (list []cpar.Segment, bytes uint64) {
+func (u *updating) fetch(s cpar.Segment) ([]byte, error) { return indexdir.ReadSegment(u.folder, s) }
+
+// segments are those of a kind in the state before.
+func (u *updating) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment, bytes uint64) {
 	for _, x := range u.old.Segments {
-		if x.Kind == cpar.SegmentVectors {
+		if slices.Contains(kinds, x.Kind) {
 			list = append(list, x)
 			bytes += x.Bytes
 		}
@@ -171,9 +197,12 @@ func (u *updating) vectorSegments() (list []cpar.Segment, bytes uint64) {
 	return list, bytes
 }
 
-// write writes the next state: a ledger that change makes of this one's, and what
-// begin makes of its index.
-func (u *updating) write(ctx context.Context, change func(l *ledger) error, begin func(x *index.Index) (*rows.Builder, error)) error {
+// stay are the segments that an update of an index does not write again.
+var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentProfile, cpar.SegmentIdentities}
+
+// write writes the next state: a ledger that change makes of this one's, what begin
+// makes of its index, and the identities of new records.
+func (u *updating) write(ctx context.Context, added []identity, change func(l *ledger) error, begin func(x *index.Index) (*rows.Builder, error)) error {
 	l := u.owner.ledger.after()
 	if err := change(l); err != nil {
 		return err
@@ -191,11 +220,11 @@ func (u *updating) write(ctx context.Context, change func(l *ledger) error, begi
 	}
 	m := &cpar.Manifest{ID: l.id, Scheme: l.scheme, Records: uint32(l.records)}
 	if l.id == u.old.ID {
-		m.Segments, _ = u.vectorSegments()
+		m.Segments, _ = u.segments(stay...)
 	}
 	u.writer.Manifest = m
 	next := newOwner(l, x, b)
-	if err := next.write(ctx, u.writer, b); err != nil {
+	if err := next.write(ctx, u.writer, b, added); err != nil {
 		return err
 	}
 	u.next = next
@@ -207,80 +236,6 @@ func (l *ledger) recount(keywords [][]string) {
 	if c, ok := l.ranker.(*rank.Calibrated); ok {
 		l.ranker = c.Recounted(keywords)
 	}
-}
-
-func (u *updating) add(ctx context.Context, images []Image) error {
-	if len(images) == 0 || len(images) > cpar.MaxRecords-int(u.old.Records) {
-		return fmt.Errorf("%w: %d images for an index of %d records", cpar.ErrInput, len(images), u.old.Records)
-	}
-	if err := checkKeywords(images); err != nil {
-		return err
-	}
-	shuffled := make([]Image, len(images))
-	for i, from := range u.permutation(len(images)) {
-		shuffled[i] = images[from]
-	}
-	v, err := vectors(ctx, u.owner.Profile(), shuffled, u.writer.Progress)
-	if err != nil {
-		return err
-	}
-	added, clamped, err := u.rows.RowsOf(v)
-	if err != nil {
-		return err
-	}
-	u.keywords = append(u.keywords, Keywords(shuffled)...)
-	u.done.Added, u.done.Clamped = len(images), clamped
-	return u.write(ctx, func(l *ledger) (err error) {
-		l.records += len(images)
-		l.recount(u.keywords)
-		// Old words stay, so that no number of a word tells what was added.
-		l.dict, err = keyword.NewDictionary(append(u.keywords[:len(u.keywords):len(u.keywords)], l.dict.Words()))
-		return err
-	}, func(x *index.Index) (*rows.Builder, error) { return u.grown(x, added, nil), nil })
-}
-
-func (u *updating) remove(ctx context.Context, images []Image) error {
-	if len(images) == 0 {
-		return fmt.Errorf("%w: no image to remove", cpar.ErrInput)
-	}
-	v, err := vectors(ctx, u.owner.Profile(), images, nil)
-	if err != nil {
-		return err
-	}
-	wanted, _, err := u.rows.RowsOf(v)
-	if err != nil {
-		return err
-	}
-	matched := map[string]bool{} // by row of an image: whether a record has it
-	for i := range wanted.Len() {
-		matched[rowKey(wanted.At(i))] = false
-	}
-	var found []int
-	if err := u.each(ctx, func(record int, row []int16, addend int64, removed bool) {
-		key := rowKey(row, addend)
-		if _, ok := matched[key]; ok && !removed {
-			matched[key] = true
-			found = append(found, record)
-		}
-	}); err != nil {
-		return err
-	}
-	for i := range wanted.Len() {
-		if !matched[rowKey(wanted.At(i))] {
-			u.done.Missing = append(u.done.Missing, i)
-		}
-	}
-	switch {
-	case len(found) == 0:
-		return nil
-	case len(found) == u.owner.Records():
-		return hint.Add(fmt.Errorf("%w: nothing would be left of the index", cpar.ErrInput), "delete the index instead")
-	}
-	for _, i := range found {
-		u.keywords[i] = nil
-	}
-	u.done.Removed = len(found)
-	return u.write(ctx, func(*ledger) error { return nil }, func(x *index.Index) (*rows.Builder, error) { return u.grown(x, nil, found), nil })
 }
 
 func (u *updating) compact(ctx context.Context) error {
@@ -295,11 +250,11 @@ func (u *updating) compact(ctx context.Context) error {
 		return err
 	}
 	u.done.Removed = int(u.old.Records) - len(kept)
-	order, keywords := u.permutation(len(kept)), make([][]string, len(kept))
+	order, keywords, identities := u.permutation(len(kept)), make([][]string, len(kept)), make([]identity, len(kept))
 	for i, from := range order {
-		keywords[i] = u.keywords[kept[from]]
+		keywords[i], identities[i] = u.keywords[kept[from]], u.identities[kept[from]]
 	}
-	return u.write(ctx, func(l *ledger) (err error) {
+	return u.write(ctx, identities, func(l *ledger) (err error) {
 		drawn := u.owner.index.Fresh("index", u.owner.State())
 		copy(l.id[:], drawn[:])
 		l.records, l.begun = len(kept), l.generation
@@ -311,7 +266,7 @@ func (u *updating) compact(ctx context.Context) error {
 
 // grown begins the next state of the same index.
 func (u *updating) grown(x *index.Index, add *rows.Rows, removed []int) *rows.Builder {
-	_, bytes := u.vectorSegments()
+	_, bytes := u.segments(cpar.SegmentVectors)
 	if add == nil {
 		add = rows.New(int(u.old.Dim))
 	}
@@ -320,15 +275,6 @@ func (u *updating) grown(x *index.Index, add *rows.Rows, removed []int) *rows.Bu
 
 // each decrypts every record of the state before.
 func (u *updating) each(ctx context.Context, each func(record int, row []int16, addend int64, removed bool)) error {
-	segments, _ := u.vectorSegments()
-	return u.rows.DecryptAll(ctx, segments, func(x cpar.Segment) ([]byte, error) { return indexdir.ReadSegment(u.folder, x) }, each)
-}
-
-// rowKey is a row as a key of a map. Its addend follows from it.
-func rowKey(row []int16, _ int64) string {
-	b := make([]byte, 0, 2*len(row))
-	for _, x := range row {
-		b = binary.LittleEndian.AppendUint16(b, uint16(x))
-	}
-	return string(b)
+	segments, _ := u.segments(cpar.SegmentVectors)
+	return u.rows.DecryptAll(ctx, segments, u.fetch, each)
 }

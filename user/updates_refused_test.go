@@ -35,15 +35,15 @@ func TestUpdatesRefuse(t *testing.T) {
 		want error
 	}{
 		"add to capia":       {func() error { _, err := Add(ctx, key, capia, one, nil); return err }, cpar.ErrInput},
-		"compact capia":      {func() error { _, err := Compact(ctx, key, capia); return err }, cpar.ErrInput},
+		"compact capia":      {func() error { _, err := Compact(ctx, key, capia, UpdateOptions{}); return err }, cpar.ErrInput},
 		"add nothing":        {func() error { _, err := Add(ctx, key, sealed, nil, nil); return err }, cpar.ErrInput},
-		"remove nothing":     {func() error { _, err := Remove(ctx, key, sealed, nil); return err }, cpar.ErrInput},
-		"remove all":         {func() error { _, err := Remove(ctx, key, sealed, one); return err }, cpar.ErrInput},
+		"remove nothing":     {func() error { _, err := Remove(ctx, key, sealed, nil, UpdateOptions{}); return err }, cpar.ErrInput},
+		"remove all":         {func() error { _, err := Remove(ctx, key, sealed, contentsOfAll(one), UpdateOptions{}); return err }, cpar.ErrInput},
 		"too many keywords":  {func() error { _, err := Add(ctx, key, sealed, many, nil); return err }, cpar.ErrInput},
 		"no index":           {func() error { _, err := Add(ctx, key, absent, one, nil); return err }, cpar.ErrInput},
 		"another key":        {func() error { _, err := Add(ctx, testKey(), sealed, one, nil); return err }, cpar.ErrKey},
 		"stopped":            {func() error { _, err := Add(stopped, key, sealed, one, nil); return err }, context.Canceled},
-		"compacting stopped": {func() error { _, err := Compact(stopped, key, sealed); return err }, context.Canceled},
+		"compacting stopped": {func() error { _, err := Compact(stopped, key, sealed, UpdateOptions{}); return err }, context.Canceled},
 	} {
 		if err := c.run(); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -69,7 +69,7 @@ func TestUpdatesRefuse(t *testing.T) {
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Compact(ctx, key, sealed); !errors.Is(err, cpar.ErrCorrupt) {
+	if _, err := Compact(ctx, key, sealed, UpdateOptions{}); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("a damaged group: %v", err)
 	}
 }
@@ -82,22 +82,24 @@ func TestUpdatesEndBeforeNoncesRepeat(t *testing.T) {
 		key := testKey()
 		_, folder := build(t, key, madeImages(3, 1), small(scheme))
 		// Records times generations are one below the limit.
-		_, err := update(key, folder, "ageing", updateOptions{}, func(u *updating) error {
+		_, err := update(key, folder, "ageing", UpdateOptions{}, func(u *updating) error {
 			old := func(l *ledger) error { l.generation = box.MaxMessages / 3; return nil }
-			return u.write(ctx, old, func(x *index.Index) (*rows.Builder, error) { return u.grown(x, nil, nil), nil })
+			return u.write(ctx, nil, old, func(x *index.Index) (*rows.Builder, error) { return u.grown(x, nil, nil), nil })
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, f := range map[string]func() (*Update, error){
-			"Add":    func() (*Update, error) { return Add(ctx, key, folder, madeImages(1, 5), nil) },
-			"Remove": func() (*Update, error) { return Remove(ctx, key, folder, madeImages(1, 1)) },
+			"Add": func() (*Update, error) { return Add(ctx, key, folder, madeImages(1, 5), nil) },
+			"Remove": func() (*Update, error) {
+				return Remove(ctx, key, folder, contentsOfAll(madeImages(1, 1)), UpdateOptions{})
+			},
 		} {
 			if _, err := f(); !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), "compact") {
 				t.Errorf("%v: %s: %v; %s", scheme, name, err, hint.Of(err))
 			}
 		}
-		u, err := Compact(ctx, key, folder)
+		u, err := Compact(ctx, key, folder, UpdateOptions{})
 		if err != nil || u.Generation != box.MaxMessages/3+1 {
 			t.Fatalf("%v: compacted: %+v, %v", scheme, u, err)
 		}

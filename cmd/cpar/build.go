@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +27,8 @@ import (
 type buildFlags struct {
 	keys            keyFlags
 	model           modelFlags
-	out, cache      string
+	cache           cacheFlags
+	out, name       string
 	scheme, orderBy string
 	profile, ranker string
 	split, place    string
@@ -42,6 +44,7 @@ type buildFlags struct {
 type built struct {
 	Index   string `json:"index,omitempty"`
 	ID      string `json:"id,omitempty"`
+	Name    string `json:"name"`
 	Scheme  string `json:"scheme"`
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
@@ -61,11 +64,13 @@ type built struct {
 	Fields   uint32         `json:"split_fields,omitempty"`
 	Clamped  int            `json:"clamped"`
 	Choice   *tune.Choice   `json:"choice,omitempty"`
-	// LeftOut counts the photos that are not in the index, those of Skipped among them.
-	LeftOut  int               `json:"left_out"`
-	Skipped  []user.Skipped    `json:"skipped"`
-	Warnings []dataset.Warning `json:"warnings"`
-	DryRun   bool              `json:"dry_run"`
+	// Photos counts every photo that was found: used, or left out for a reason.
+	Photos counts `json:"photos"`
+	// Duplicates are photos that show what another shows, which has their keywords, too.
+	Duplicates []user.CopyOf     `json:"duplicates"`
+	Skipped    []user.Skipped    `json:"skipped"`
+	Warnings   []dataset.Warning `json:"warnings"`
+	DryRun     bool              `json:"dry_run"`
 
 	// protects says what the scheme hides.
 	protects string
@@ -97,8 +102,13 @@ have keywords, else paper; auto takes what cpar tune recommends. Profiles learne
 network rank keywords by probability, and paper does with --ranker calibrated.
 
 Photos that cannot be used are named, counted and left out; --strict stops at
-the first. Features are kept in a cache, so an interrupted build goes on where
-it stopped. An index that --out holds already stays whole until the new one is.`,
+the first. Of photos that show the same one counts, with the keywords of all. A photo
+has at most 31 keywords. Features are kept in your cache folder, encrypted under your key,
+so an interrupted build goes on where it stopped. An index that --out holds already
+stays whole until the new one is.
+
+--name is what you call the index: cpar annotate --index, and cpar inspect --key take
+it. It stands in the index, encrypted.`,
 		Example: `  $ cpar build photos/ --out family.index
   encrypted 4500 photos with 371 keywords into family.index (7 MB), 0 left out
   index 3a9d33fd4c9e228a4994b0d476c91826
@@ -114,6 +124,7 @@ it stopped. An index that --out holds already stays whole until the new one is.`
 	c.Flags().StringVar(&f.profile, "profile", profileSuited, "what is compared of a photo: paper, learned, network (needs --model), auto: try them and choose, or default: by the collection")
 	c.Flags().StringVar(&f.ranker, "ranker", "default", "what ranks keywords: paper (weights W_t), calibrated (probabilities), or default: paper for profile paper, else calibrated")
 	c.Flags().StringVar(&f.out, "out", "", "`folder` of the index (required)")
+	c.Flags().StringVar(&f.name, "name", "", "what you call the index (default: the name of the collection's folder)")
 	c.Flags().StringVar(&f.scheme, "scheme", user.DefaultScheme.String(), "sealed (the cloud sees no distance), local (fetched once, searched at home), cpar (the paper's encrypted forest), ivf (encrypted inverted file), capia (linear scan), or auto: measure and choose")
 	c.Flags().StringVar(&f.orderBy, "order", "rank", "order ciphertexts: rank (dense ranks) or ope (the paper's, which leaks approximate values)")
 	c.Flags().IntVar(&f.pca, "pca", profile.DefaultPCA, "of profile paper: reduce haar and haarq by this factor: 8, 16, 32, 64 or 128")
@@ -124,7 +135,7 @@ it stopped. An index that --out holds already stays whole until the new one is.`
 	c.Flags().IntVar(&f.lists, "lists", 0, "of scheme ivf: lists of the inverted file; 0 for what suits the number of photos")
 	peopleFlag(c, &f.people)
 	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first photo that cannot be used")
-	c.Flags().StringVar(&f.cache, "cache", defaultCache(), "`folder` that keeps features between runs; empty for none")
+	f.cache.add(c)
 	dryRunFlag(c, &f.dryRun)
 	jsonFlag(c, &f.asJSON)
 	return c
@@ -197,10 +208,20 @@ func (f *buildFlags) readOptions(w io.Writer, o tune.Plan, tell user.Progress) (
 	if f.model.path == "" && (o.TryProfiles || o.Suited) && !f.asJSON {
 		f.model.worthIt(w)
 	}
-	if !f.dryRun {
-		opt.Cache, err = openCache(f.cache)
+	return opt, nil
+}
+
+// nameFor is what the index of a collection's folder is called: what the flag says, else the
+// name of the folder, if an index can have it.
+func (f *buildFlags) nameFor(folder string) string {
+	if f.name != "" {
+		return f.name
 	}
-	return opt, err
+	whole, err := filepath.Abs(folder)
+	if err != nil || user.CheckName(filepath.Base(whole)) != nil {
+		return ""
+	}
+	return filepath.Base(whole)
 }
 
 func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
@@ -209,6 +230,13 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	}
 	o, err := f.plan()
 	if err != nil {
+		return err
+	}
+	if err := f.cache.check(); err != nil {
+		return err
+	}
+	o.Name = f.nameFor(folder)
+	if err := o.Check(); err != nil {
 		return err
 	}
 	o.Progress = bar.On(cmd.ErrOrStderr())
@@ -231,6 +259,14 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	}
 	if err := f.checkOut(); err != nil {
 		return err
+	}
+	if key != nil || f.cache.folder != "" {
+		if reading.Cache, err = f.cache.open(this, key); err != nil {
+			return err
+		}
+	}
+	if f.dryRun {
+		reading.Cache = reading.Cache.ReadOnly()
 	}
 	result, err := f.build(cmd.Context(), this, key, collection, o, reading)
 	if err != nil {
@@ -260,7 +296,7 @@ func (f *buildFlags) checkOut() error {
 
 // build reads the photos and makes the index of them.
 func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.Key, collection *dataset.Collection, o tune.Plan, reading user.ReadOptions) (*built, error) {
-	images, skipped, err := user.ReadImages(ctx, collection.Items, reading)
+	images, duplicates, skipped, err := user.ReadDistinct(ctx, collection.Items, reading)
 	if err != nil {
 		return nil, err
 	}
@@ -271,12 +307,19 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 		}
 	}
 	r := &built{Format: collection.Format, Images: len(images), Keywords: len(words),
-		LeftOut: collection.LeftOut() + len(skipped), Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...), DryRun: f.dryRun}
+		Name: o.Name, Photos: countsOf(collection, len(images), skipped, duplicates), Duplicates: duplicates, Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...), DryRun: f.dryRun}
 	if f.dryRun { // and decides nothing
 		r.Scheme, r.Profile, r.Ranker = f.scheme, f.profile, f.ranker
 		return r, nil
 	}
 	o.Tune = tune.Options{PCA: o.PCA, Items: collection.Items, Network: reading.Network, Progress: o.Progress}
+	kept, err := f.cache.vault(this, key)
+	if err != nil {
+		return nil, err
+	}
+	if kept != nil {
+		o.Tune.Keep = kept
+	}
 	b, decided, err := tune.Build(ctx, key, images, o)
 	if err != nil {
 		return nil, err
@@ -303,17 +346,22 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 func (r *built) print(cmd *cobra.Command) {
 	out := cmd.OutOrStdout()
 	printSkipped(cmd, r.Skipped)
+	printDuplicates(cmd, r.Duplicates)
 	switch r.Format {
 	case dataset.Manifest, dataset.Embedded: // an owner's own
 	default:
 		fmt.Fprintf(out, "read as %s\n", r.Format)
 	}
 	if r.DryRun {
-		fmt.Fprintf(out, "would encrypt %s with %s, %d left out; nothing was written\n", photosOf(r.Images), counted(r.Keywords, "keyword"), r.LeftOut)
+		fmt.Fprintf(out, "would encrypt %s with %s, %d left out; nothing was written\n", photosOf(r.Images), counted(r.Keywords, "keyword"), r.Photos.left())
 		return
 	}
-	fmt.Fprintf(out, "encrypted %s with %s into %s (%s), %d left out\n", photosOf(r.Images), counted(r.Keywords, "keyword"), r.Index, size(r.Bytes), r.LeftOut)
-	fmt.Fprintf(out, "index %s\n", r.ID)
+	fmt.Fprintf(out, "encrypted %s with %s into %s (%s), %d left out\n", photosOf(r.Images), counted(r.Keywords, "keyword"), r.Index, size(r.Bytes), r.Photos.left())
+	fmt.Fprintf(out, "index %s", r.ID)
+	if r.Name != "" {
+		fmt.Fprintf(out, ", called %s", r.Name)
+	}
+	fmt.Fprintln(out)
 	fmt.Fprintf(out, "profile %s, ranker %s", r.Profile, r.Ranker)
 	if r.Profile != profile.Paper.String() {
 		fmt.Fprintf(out, ", %d dimensions", r.Dimensions)

@@ -122,7 +122,7 @@ as the third. With a thousand photos that takes one to two minutes.`,
 	c.Flags().StringVar(&poster, "picture", "", "also draw four of the pictures, as you and the cloud see them, into this PNG `file`")
 	c.Flags().StringVar(&o.Keep, "keep", "", "keep key, index, the cloud's data and log in this `folder`")
 	c.Flags().IntVar(&o.Keywords, "keywords", 5, "keywords for each picture, at most")
-	c.Flags().StringVar(&cache, "cache", defaultCache(), "`folder` that keeps the features of --data between runs; empty for none")
+	c.Flags().StringVar(&cache, "cache", "", "keep the features of --data between runs in this `folder`, in the clear")
 	dryRunFlag(c, &dryRun)
 	jsonFlag(c, &asJSON)
 	return c

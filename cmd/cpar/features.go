@@ -2,12 +2,9 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"cpar/internal/hint"
 	"cpar/internal/untrusted"
 	"cpar/user/feature"
 	"cpar/user/picture"
@@ -49,21 +46,4 @@ With --json it prints one object keyed by the file names as given.`,
 	}
 	jsonFlag(c, &asJSON)
 	return c
-}
-
-// openCache opens the cache of features in a folder, none where it is "".
-func openCache(folder string) (*feature.Cache, error) {
-	if folder == "" {
-		return nil, nil
-	}
-	c, err := feature.OpenCache(folder)
-	return c, hint.Add(err, "pass --cache FOLDER, or --cache= for none")
-}
-
-func defaultCache() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "cpar", "features")
 }

@@ -62,6 +62,7 @@ func commands() []*cobra.Command {
 		addCommand(),
 		removeCommand(),
 		compactCommand(),
+		renameCommand(),
 		keyCommand(),
 		configCommand(),
 		cardCommand(),

@@ -62,15 +62,29 @@ func tellCollection(cmd *cobra.Command, c *dataset.Collection) {
 	}
 }
 
-// printSkipped names photos that could not be used: ten, or all with --verbose.
+// printSkipped names photos that could not be used.
 func printSkipped(cmd *cobra.Command, skipped []user.Skipped) {
+	printSome(cmd, skipped, func(s user.Skipped) string {
+		return fmt.Sprintf("left out %s: %s", untrusted.Text(s.Name), untrusted.Text(s.Reason))
+	})
+}
+
+// printDuplicates names photos that show what others show.
+func printDuplicates(cmd *cobra.Command, copies []user.CopyOf) {
+	printSome(cmd, copies, func(c user.CopyOf) string {
+		return fmt.Sprintf("duplicate: %s shows what %s shows", untrusted.Text(c.Name), untrusted.Text(c.Of))
+	})
+}
+
+// printSome prints a line for each of ten, or of all with --verbose.
+func printSome[T any](cmd *cobra.Command, list []T, line func(T) string) {
 	notes := cmd.ErrOrStderr()
-	for i, s := range skipped {
+	for i, x := range list {
 		if i == 10 && !verbose(cmd) {
-			fmt.Fprintf(notes, "… and %d more (-v names them)\n", len(skipped)-i)
+			fmt.Fprintf(notes, "… and %d more (-v names them)\n", len(list)-i)
 			break
 		}
-		fmt.Fprintf(notes, "left out %s: %s\n", untrusted.Text(s.Name), untrusted.Text(s.Reason))
+		fmt.Fprintln(notes, line(x))
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -10,13 +11,15 @@ import (
 	"cpar/internal/progress/bar"
 	"cpar/user"
 	"cpar/user/dataset"
+	"cpar/user/device"
 	"cpar/user/profile"
 	"cpar/user/tune"
 )
 
 type tuneFlags struct {
+	keys   keyFlags
 	model  modelFlags
-	cache  string
+	cache  cacheFlags
 	people bool
 	asJSON bool
 }
@@ -24,8 +27,9 @@ type tuneFlags struct {
 // tuned is what tune prints.
 type tuned struct {
 	*tune.Tuning
-	Skipped  []user.Skipped    `json:"skipped"`
-	Warnings []dataset.Warning `json:"warnings"`
+	Duplicates []user.CopyOf     `json:"duplicates"`
+	Skipped    []user.Skipped    `json:"skipped"`
+	Warnings   []dataset.Warning `json:"warnings"`
 }
 
 func tuneCommand() *cobra.Command {
@@ -34,8 +38,9 @@ func tuneCommand() *cobra.Command {
 		Use:   "tune COLLECTION",
 		Short: "find out which profile and ranker suit a collection",
 		Long: `tune tries the profiles of cpar build on your own collection: it takes keywords from
-some of the photos, has the others say them, and compares. Nothing is encrypted or
-sent, no key is needed, and nothing is written but the cache of features.
+some of the photos, has the others say them, and compares. Nothing is sent. With a
+key, features and the outcome are kept in your cache folder, encrypted, so that
+cpar build --profile auto does not do it all again; without one nothing is written.
 
 For each profile and ranker it prints, with 5 keywords a photo:
 
@@ -56,7 +61,8 @@ most 4000 photos are asked; it takes minutes for a few thousand.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	f.model.add(c)
-	c.Flags().StringVar(&f.cache, "cache", defaultCache(), "`folder` that keeps features between runs; empty for none")
+	f.keys.add(c)
+	f.cache.add(c)
 	peopleFlag(c, &f.people)
 	jsonFlag(c, &f.asJSON)
 	return c
@@ -78,21 +84,23 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 	if err != nil {
 		return err
 	}
-	if opt.Cache, err = openCache(f.cache); err != nil {
-		return err
-	}
-	images, skipped, err := user.ReadImages(cmd.Context(), collection.Items, opt)
+	keep, err := f.keep(&opt)
 	if err != nil {
 		return err
 	}
-	t, err := tune.Tune(cmd.Context(), images, tune.Options{Items: collection.Items, Network: opt.Network, Progress: opt.Progress})
+	images, duplicates, skipped, err := user.ReadDistinct(cmd.Context(), collection.Items, opt)
 	if err != nil {
 		return err
 	}
-	r := &tuned{Tuning: t, Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...)}
+	t, err := tune.Tune(cmd.Context(), images, tune.Options{Items: collection.Items, Network: opt.Network, Keep: keep, Progress: opt.Progress})
+	if err != nil {
+		return err
+	}
+	r := &tuned{Tuning: t, Duplicates: duplicates, Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...)}
 	return output(cmd, f.asJSON, r, func() {
 		tellCollection(cmd, collection)
 		printSkipped(cmd, r.Skipped)
+		printDuplicates(cmd, r.Duplicates)
 		r.print(cmd.OutOrStdout())
 		model := ""
 		if t.Recommended.Profile == profile.Network {
@@ -103,6 +111,35 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 		}
 		next(cmd, "cpar build %s --scheme %v --profile %v --ranker %v%s --out FOLDER.index", shellWord(folder), user.DefaultScheme, t.Recommended.Profile, t.Recommended.Ranker, model)
 	})
+}
+
+// keep opens where features and the outcome are kept, where there is a key.
+func (f *tuneFlags) keep(opt *user.ReadOptions) (tune.Keeper, error) {
+	if err := f.cache.check(); err != nil {
+		return nil, err
+	}
+	path, err := f.keys.file()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); err != nil && f.keys.path == "" && f.cache.folder == "" {
+		return nil, nil
+	}
+	var key *user.Key
+	var this *device.Device
+	if f.cache.folder == "" {
+		if key, this, err = f.keys.read(); err != nil {
+			return nil, err
+		}
+	}
+	if opt.Cache, err = f.cache.open(this, key); err != nil {
+		return nil, err
+	}
+	v, err := f.cache.vault(this, key)
+	if v == nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 func (r *tuned) print(out io.Writer) {

@@ -68,6 +68,9 @@ var ErrLocked = errors.New("in use by another process")
 
 const rebuild = "build or push the index again"
 
+// otherVersion is what to do with an index of another version of the format.
+const otherVersion = "build the index again with this program (cpar build COLLECTION --out FOLDER.index), and push it"
+
 // SegmentPath returns the path of a segment of the index in folder.
 func SegmentPath(folder string, d cpar.Digest) string {
 	return filepath.Join(folder, segmentsName, d.String())
@@ -95,8 +98,11 @@ func ReadManifest(folder string) (*cpar.Manifest, error) {
 
 func decodeManifest(b []byte) (*cpar.Manifest, error) {
 	m, err := cpar.DecodeManifest(b)
-	if errors.Is(err, cpar.ErrCorrupt) {
+	switch {
+	case errors.Is(err, cpar.ErrCorrupt):
 		err = hint.Add(err, rebuild)
+	case errors.Is(err, cpar.ErrVersion):
+		err = hint.Add(err, otherVersion)
 	}
 	return m, err
 }

@@ -617,7 +617,7 @@ func TestReadersWhileActivating(t *testing.T) {
 	if x.Segments()[0] == nil {
 		t.Error("unmapped before the last release")
 	}
-	if got := x.Segment(cpar.SegmentLedger); !bytes.Equal(got, want[len(want)-1]) {
+	if got := x.Segment(cpar.SegmentLedger); !bytes.Equal(got, want[len(want)-2]) {
 		t.Error("Segment(ledger) is not the ledger")
 	}
 	x.Release()

@@ -234,6 +234,16 @@ func (x *Index) Segment(kind cpar.SegmentKind) []byte {
 	return nil
 }
 
+// Read returns the bytes of one segment of the manifest.
+func (x *Index) Read(s cpar.Segment) ([]byte, error) {
+	for i, known := range x.manifest.Segments {
+		if known == s {
+			return x.segments[i], nil
+		}
+	}
+	return nil, segmentError(s, ErrMissing)
+}
+
 // Retain adds a reference. The caller must hold one.
 func (x *Index) Retain() {
 	if x.refs.Add(1) <= 1 {

@@ -1,7 +1,7 @@
 // Package version says which build of a program this is, in the same words for all of
 // them.
 //
-//	build info ─▶ Info ─▶ cpar v1.2.3 (0123456789ab), format 2, go1.26.0 linux/amd64
+//	build info ─▶ Info ─▶ cpar v1.2.3 (0123456789ab), format 3, go1.26.0 linux/amd64
 package version
 
 import (

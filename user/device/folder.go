@@ -16,7 +16,7 @@ func OpenFolder(key *user.Key, folder string) (*user.Owner, *cpar.Manifest, erro
 		return nil, nil, err
 	}
 	defer x.Release()
-	o, err := user.Open(key, x.Manifest(), x.Segment(cpar.SegmentLedger))
+	o, err := user.Open(key, x.Manifest(), x.Read)
 	if err != nil {
 		return nil, nil, hint.Add(err, "pass the key file it was built with")
 	}

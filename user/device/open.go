@@ -16,6 +16,7 @@ import (
 	"cpar/internal/hint"
 	"cpar/internal/progress"
 	"cpar/user"
+	"cpar/user/feature"
 )
 
 // An Answerer answers requests.
@@ -38,7 +39,9 @@ type OpenOptions struct {
 	// Index is the one that the person named; zero where none was.
 	Index cpar.IndexID
 	// Ready, if not nil, may refuse the index before anything large is fetched.
-	Ready    func(*user.Owner) error
+	Ready func(*user.Owner) error
+	// Cache keeps the features of photos (Device.Features); nil for nowhere.
+	Cache    *feature.Cache
 	Progress progress.Func
 }
 
@@ -157,6 +160,7 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 			return err
 		}
 	}
+	o.Keep(h.opt.Cache)
 	fetched, err := h.hold(ctx, o, m)
 	x.Fetched += fetched
 	if err != nil {
@@ -166,33 +170,55 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 	return nil
 }
 
-// maxLedgerBytes bounds a ledger: one of PCA-8 has 20 MB, and the largest list of
-// keywords adds 8.
+// maxLedgerBytes bounds what is fetched before the key has shown whose it is: a profile
+// of PCA-8 has 20 MB, the largest list of keywords 8.
 const maxLedgerBytes = 64 << 20
 
-// ledger opens the owner's side with the ledger, which lies at the cloud and which
-// only the key opens. A copy is kept, encrypted as it is.
+// ledger opens the owner's side with ledger and profile, which lie at the cloud and which
+// only the key opens. Copies are kept, encrypted as they are.
 func (h *home) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, error) {
-	s, ok := m.Segment(cpar.SegmentLedger)
-	if !ok || s.Bytes > maxLedgerBytes {
-		return nil, fmt.Errorf("opening an index: %w: it has no ledger, or one of %d bytes", cpar.ErrCorrupt, s.Bytes)
-	}
-	path := h.device.cached("ledgers", m.ID.String())
-	encrypted, fresh, err := h.fetch(ctx, m.ID, s, path, func(int) {})
-	if err != nil {
-		return nil, err
-	}
-	o, err := user.Open(h.key, m, encrypted)
+	f := &fetching{home: h, ctx: ctx, id: m.ID}
+	o, err := user.Open(h.key, m, f.fetch)
 	if err != nil {
 		return nil, hint.Add(err, "pass the key file it was built with")
 	}
-	// Kept only now that the key has shown whose it is, one an index: a cloud must
-	// not fill this machine. A copy that cannot be written costs another download,
-	// nothing else.
-	if fresh {
-		keep(path, encrypted)
-	}
+	f.keep()
 	return o, nil
+}
+
+// fetching gets what the owner's side is opened with.
+type fetching struct {
+	*home
+	ctx   context.Context
+	id    cpar.IndexID
+	fresh map[string][]byte // by path in the cache
+}
+
+func (f *fetching) fetch(s cpar.Segment) ([]byte, error) {
+	if s.Bytes > maxLedgerBytes {
+		return nil, fmt.Errorf("%w: a %v of %d bytes", cpar.ErrCorrupt, s.Kind, s.Bytes)
+	}
+	path := f.device.cached(folderOf[s.Kind], f.id.String())
+	b, fresh, err := f.home.fetch(f.ctx, f.id, s, path, func(int) {})
+	if fresh && err == nil {
+		if f.fresh == nil {
+			f.fresh = map[string][]byte{}
+		}
+		f.fresh[path] = b
+	}
+	return b, err
+}
+
+// folderOf are the folders of the cache with one file for each index.
+var folderOf = map[cpar.SegmentKind]string{cpar.SegmentLedger: "ledgers", cpar.SegmentProfile: "profiles"}
+
+// keep keeps copies, one an index, now that the key has shown whose they are: a cloud must
+// not fill this machine. A copy that cannot be written costs another download, nothing
+// else.
+func (f *fetching) keep() {
+	for path, b := range f.fresh {
+		keep(path, b)
+	}
 }
 
 // hold gives an owner what must be at home: from the cache, or else from the cloud.
@@ -266,7 +292,9 @@ func (d *Device) dropOthers(id cpar.IndexID, keep map[cpar.Digest][]byte) {
 func (d *Device) forget(id cpar.IndexID) {
 	if d.Cache != "" {
 		_ = os.RemoveAll(d.cached("held", id.String()))
-		_ = os.Remove(d.cached("ledgers", id.String()))
+		for _, folder := range folderOf {
+			_ = os.Remove(d.cached(folder, id.String()))
+		}
 	}
 }
 

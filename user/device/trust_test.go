@@ -180,7 +180,7 @@ func TestCompactedIndexIsFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := user.Compact(t.Context(), key, folder); err != nil {
+	if _, err := user.Compact(t.Context(), key, folder, user.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Made(key, folder, m); err != nil {

@@ -2,10 +2,12 @@ package feature
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"sync"
 
 	"cpar/internal/parallel"
+	"cpar/user/picture"
 )
 
 // Options say how photos become vectors. The zero value is usable.
@@ -19,9 +21,11 @@ type Options struct {
 	Progress func(done, total int)
 }
 
-// A Result is the outcome for one image: its vectors or an error.
+// A Result is the outcome for one image: its vectors or an error. Content is
+// picture.Content of the file, zero where it could not be loaded.
 type Result struct {
 	Vectors *Vectors
+	Content [sha256.Size]byte
 	Err     error
 }
 
@@ -46,7 +50,8 @@ func All(ctx context.Context, n int, load func(i int) ([]byte, error), opts Opti
 			if data, err := load(i); err != nil {
 				r.Err = fmt.Errorf("loading image: %w", err)
 			} else {
-				r.Vectors, r.Err = e.Photo(data, opts)
+				r.Content = picture.Content(data)
+				r.Vectors, r.Err = e.photo(data, r.Content, opts)
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -1,179 +1,92 @@
 package feature
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"hash/crc32"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
-	"strings"
-	"time"
-
-	"cpar"
 )
 
-// A Cache keeps vectors and embeddings in a folder, so that a collection is extracted
-// only once. An entry is named by the SHA-256 of the image file: renaming or moving a
-// photo keeps its entries, editing it does not.
+// A Cache keeps vectors and embeddings, so that a photo is looked at only once. What is
+// kept is named by what the picture shows (picture.Content): renaming or moving a photo, or
+// giving it other keywords, keeps its entries; editing it does not.
 //
-//	DIR/ab/abcd…ef.v4                  "cparfeat" · Version (4 bytes) · SHA-256 of the image ·
-//	                                   rgb hsv lab gabor (float32) gaborq (int8) haar (float32) haarq (int8) ·
-//	                                   CRC-32C of all that (4); 22,384 bytes
-//	DIR/ab/abcd…ef.n0123456789abcdef   "cparembd" · version (4 bytes) · SHA-256 of the image ·
-//	                                   digest of the network (32) · values (float32) · CRC-32C (4)
+// It lies in one of two places: in a vault (NewCache), encrypted under the owner's key and
+// bounded, or in a folder in the clear (OpenCache), for measurements, where there is no key.
 //
-// Numbers are little-endian. An entry that is damaged, truncated or of another version
-// counts as missing; it is computed again and replaced. Entries appear by rename, so a
-// process killed while writing leaves only a temporary file, which OpenCache removes.
-// Entries are not synced to disk: a power failure may lose some, the checksum detects
-// torn ones, and both can be computed again. The checksum protects against accidents, not
-// against someone who can write to the folder. Entries are plaintext; files are 0600,
-// folders 0700.
-//
-// A Cache is safe for concurrent use, also by several processes. A nil *Cache keeps nothing.
-type Cache struct{ dir string }
+// An entry that is damaged, truncated or of another version counts as missing; it is
+// computed again and replaced. A Cache is safe for concurrent use, also by several
+// processes. A nil *Cache keeps nothing.
+type Cache struct {
+	store store
+	// readOnly is for dry runs.
+	readOnly bool
+}
 
-const (
-	cacheTemp        = "tmp-" // prefix of files not yet renamed
-	staleAfter       = time.Hour
-	embeddingVersion = 1
+// A store keeps values by kind and name; a *vault.Vault is one.
+type store interface {
+	Get(kind string, name []byte) (value []byte, ok bool)
+	Put(kind string, name, value []byte) error
+}
+
+// NewCache is a cache in a vault, or in another store of the kind.
+func NewCache(s store) *Cache { return &Cache{store: s} }
+
+// ReadOnly is the same cache, which nothing is written to.
+func (c *Cache) ReadOnly() *Cache {
+	if c == nil {
+		return nil
+	}
+	return &Cache{store: c.store, readOnly: true}
+}
+
+// embeddingVersion identifies how embeddings are kept.
+const embeddingVersion = 1
+
+var (
+	vectorsKind   = fmt.Sprintf("features %d", Version)
+	embeddingKind = fmt.Sprintf("embedding %d", embeddingVersion)
 )
 
-// OpenCache opens a cache folder, creating it if necessary, and removes what killed
-// processes left in it. Errors wrap cpar.ErrInput or cpar.ErrStorage.
-func OpenCache(dir string) (*Cache, error) {
-	if dir == "" {
-		return nil, fmt.Errorf("opening feature cache: %w: no folder given", cpar.ErrInput)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("opening feature cache: %w: %w", cpar.ErrStorage, err)
-	}
-	// Only in folders of entries: the user may name a folder that holds other things too.
-	stale, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "[0-9a-f][0-9a-f]", cacheTemp+"*"))
-	for _, path := range stale {
-		// A recent one may belong to a process that is still writing.
-		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleAfter {
-			os.Remove(path)
+// cached is the value of an entry, or what compute makes, which is kept. If keeping it fails,
+// it is still returned.
+func cached[T any](c *Cache, kind string, name []byte, decode func([]byte) (T, bool), compute func() (T, error), encode func(T) []byte) (T, error) {
+	if c != nil {
+		if body, ok := c.store.Get(kind, name); ok {
+			if value, ok := decode(body); ok {
+				return value, nil
+			}
 		}
 	}
-	return &Cache{dir: dir}, nil
+	value, err := compute()
+	if err == nil && c != nil && !c.readOnly {
+		_ = c.store.Put(kind, name, encode(value))
+	}
+	return value, err
 }
 
-// escapeGlob keeps brackets and stars in a folder's name from acting as a pattern.
-func escapeGlob(path string) string {
-	if filepath.Separator == '\\' {
-		return path // no escaping there, so a stale file may remain
+// vectors are those of the picture with this content.
+func (c *Cache) vectors(content [sha256.Size]byte, compute func() (*Vectors, error)) (*Vectors, error) {
+	decode := func(b []byte) (*Vectors, bool) {
+		if len(b) != vectorsSize {
+			return nil, false
+		}
+		return decodeVectors(b), true
 	}
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+	return cached(c, vectorsKind, content[:], decode, compute, encodeVectors)
 }
 
-// vectors returns the vectors for an image's SHA-256, or computes and stores them. If
-// storing fails, it still returns them.
-func (c *Cache) vectors(image [sha256.Size]byte, compute func() (*Vectors, error)) (*Vectors, error) {
-	if c == nil {
-		return compute()
+// embedding is the result of a network for it.
+func (c *Cache) embedding(content, network [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
+	decode := func(b []byte) ([]float32, bool) {
+		if len(b) == 0 || len(b)%4 != 0 {
+			return nil, false
+		}
+		values := make([]float32, len(b)/4)
+		readFloats(values, b)
+		return values, true
 	}
-	e := c.vectorsEntry(image)
-	if body := e.read(); len(body) == vectorsSize {
-		return decodeVectors(body), nil
-	}
-	v, err := compute()
-	if err == nil {
-		_ = e.write(encodeVectors(v))
-	}
-	return v, err
-}
-
-// embedding does the same for the result of a network.
-func (c *Cache) embedding(image, network [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
-	if c == nil {
-		return compute()
-	}
-	e := c.embeddingEntry(image, network)
-	if body := e.read(); len(body) > 0 && len(body)%4 == 0 {
-		values := make([]float32, len(body)/4)
-		readFloats(values, body)
-		return values, nil
-	}
-	values, err := compute()
-	if err == nil {
-		_ = e.write(appendFloats(nil, values))
-	}
-	return values, err
-}
-
-// An entry is a file of the cache: its path and its first bytes.
-type entry struct {
-	path   string
-	header []byte
-}
-
-func (c *Cache) vectorsEntry(image [sha256.Size]byte) entry {
-	header := binary.LittleEndian.AppendUint32([]byte("cparfeat"), Version)
-	return entry{c.path(image, fmt.Sprintf(".v%d", Version)), append(header, image[:]...)}
-}
-
-func (c *Cache) embeddingEntry(image, network [sha256.Size]byte) entry {
-	header := binary.LittleEndian.AppendUint32([]byte("cparembd"), embeddingVersion)
-	header = append(append(header, image[:]...), network[:]...)
-	return entry{c.path(image, ".n"+hex.EncodeToString(network[:8])), header}
-}
-
-func (c *Cache) path(image [sha256.Size]byte, suffix string) string {
-	name := hex.EncodeToString(image[:])
-	return filepath.Join(c.dir, name[:2], name+suffix)
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// encode adds the header before a body and the checksum after it.
-func (e entry) encode(body []byte) []byte {
-	b := append(bytes.Clone(e.header), body...)
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
-}
-
-// decode returns the body of an encoded entry, or nil if it is invalid.
-func (e entry) decode(b []byte) []byte {
-	end := len(b) - 4
-	if end < len(e.header) || !bytes.Equal(b[:len(e.header)], e.header) || crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {
-		return nil
-	}
-	return b[len(e.header):end]
-}
-
-// read returns the body of the entry, or nil if there is no valid one.
-func (e entry) read() []byte {
-	b, err := os.ReadFile(e.path)
-	if err != nil {
-		return nil
-	}
-	return e.decode(b)
-}
-
-// write writes a file beside the entry and renames it into place.
-func (e entry) write(body []byte) error {
-	folder := filepath.Dir(e.path)
-	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	f, err := os.CreateTemp(folder, cacheTemp) // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(e.encode(body))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), e.path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return cached(c, embeddingKind, append(content[:], network[:]...), decode, compute, func(v []float32) []byte { return appendFloats(nil, v) })
 }
 
 // vectorsSize is the length of the body of a vectors entry.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/user/vault"
 )
 
 func TestCache(t *testing.T) {
@@ -39,9 +40,9 @@ func TestCache(t *testing.T) {
 	}
 	get("first", 1)
 	get("again", 1)
-	e := c.vectorsEntry(key)
+	e := c.store.(folder).entry(vectorsKind, key[:])
 	good, err := os.ReadFile(e.path)
-	if err != nil || len(good) != 22384 { // as the comment on Cache says
+	if err != nil || len(good) != len(cacheMagic)+4+len(vectorsKind)+4+32+vectorsSize+4 {
 		t.Fatal(len(good), err)
 	}
 	for path, mode := range map[string]os.FileMode{e.path: 0o600, filepath.Dir(e.path): 0o700, dir: 0o700} {
@@ -57,12 +58,13 @@ func TestCache(t *testing.T) {
 	}
 	for i := range good {
 		good[i] ^= 4
-		if e.decode(good) != nil {
+		if _, ok := e.decode(good); ok {
 			t.Fatalf("byte %d changed, and nobody noticed", i)
 		}
 		good[i] ^= 4
 	}
-	if other := c.vectorsEntry(sha256.Sum256(nil)); other.decode(good) != nil {
+	other := sha256.Sum256(nil)
+	if _, ok := c.store.(folder).entry(vectorsKind, other[:]).decode(good); ok {
 		t.Error("the entry of one image is taken for another's")
 	}
 	// A bad image is not cached, and fails every time.
@@ -84,7 +86,7 @@ func TestCacheStorage(t *testing.T) {
 		t.Error(err)
 	}
 	// A cache that cannot be written still answers.
-	if v, err := NewExtractor().Photo(encodePNG(t, synthetic(9, 9)), Options{Cache: &Cache{dir: file}}); err != nil || v == nil {
+	if v, err := NewExtractor().Photo(encodePNG(t, synthetic(9, 9)), Options{Cache: NewCache(folder{file})}); err != nil || v == nil {
 		t.Error(err)
 	}
 	// Remains of a killed process are removed once they are old, and only then.
@@ -107,18 +109,18 @@ func TestCacheStorage(t *testing.T) {
 
 // FuzzEntry uses its input as a cache file, and as the body of one.
 func FuzzEntry(f *testing.F) {
-	c := &Cache{}
-	vectors, embedding := c.vectorsEntry([32]byte{1}), c.embeddingEntry([32]byte{1}, [32]byte{2})
+	var store folder
+	vectors, embedding := store.entry(vectorsKind, make([]byte, 32)), store.entry(embeddingKind, make([]byte, 64))
 	body := encodeVectors(extract(f, synthetic(20, 20)))
 	f.Add(body)
 	f.Add(vectors.encode(body))
 	f.Add(embedding.encode(appendFloats(nil, []float32{1, -2, 0.5})))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, e := range []entry{vectors, embedding} {
-			if body := e.decode(b); body != nil && !bytes.Equal(e.encode(body), b) {
+			if body, ok := e.decode(b); ok && !bytes.Equal(e.encode(body), b) {
 				t.Fatal("another file from the same body")
 			}
-			if !bytes.Equal(e.decode(e.encode(b)), b) {
+			if body, ok := e.decode(e.encode(b)); !ok || !bytes.Equal(body, b) {
 				t.Fatal("another body from the same file")
 			}
 		}
@@ -226,7 +228,7 @@ func TestCacheShared(t *testing.T) {
 		})
 	}
 	group.Wait()
-	left, _ := filepath.Glob(filepath.Join(cache.dir, "*", "*"))
+	left, _ := filepath.Glob(filepath.Join(cache.store.(folder).dir, "*", "*"))
 	if len(left) != 1 || strings.Contains(left[0], cacheTemp) {
 		t.Errorf("left behind: %v", left)
 	}
@@ -261,4 +263,32 @@ func TestOpenCacheRemovesItsOwnOnly(t *testing.T) {
 	if _, err := os.Stat(ours); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a stale file of ours is still there: %v", err)
 	}
+}
+
+// TestVaultKeeps: a cache in a vault gives what was put into it, to the same key alone, and a
+// photo that was renamed or given other keywords is not looked at again.
+func TestVaultKeeps(t *testing.T) {
+	dir := t.TempDir()
+	open := func(secret byte) *Cache {
+		t.Helper()
+		v, err := vault.Open(dir, [32]byte{secret}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return NewCache(v)
+	}
+	want, computed := extract(t, synthetic(50, 70)), 0
+	get := func(note string, c *Cache, wantComputed int) {
+		t.Helper()
+		v, err := c.vectors([32]byte{1}, func() (*Vectors, error) { computed++; return want, nil })
+		if err != nil || !reflect.DeepEqual(v, want) || computed != wantComputed {
+			t.Errorf("%s: computed %d times, want %d; %v", note, computed, wantComputed, err)
+		}
+	}
+	get("read only", open(1).ReadOnly(), 1)
+	get("which keeps nothing", open(1), 2)
+	get("again", open(1), 2)
+	get("read only, and there", open(1).ReadOnly(), 2)
+	get("another key", open(2), 3)
+	get("none", (*Cache)(nil).ReadOnly(), 4)
 }

@@ -27,11 +27,12 @@ type Embedding struct {
 // network, from the cache if possible. It decodes the file at most once. It ignores
 // opts.Progress.
 func (e *Extractor) Photo(data []byte, opts Options) (*Vectors, error) {
+	return e.photo(data, picture.Content(data), opts)
+}
+
+// photo is Photo of a file whose content is known.
+func (e *Extractor) photo(data []byte, key [sha256.Size]byte, opts Options) (*Vectors, error) {
 	decoded := sync.OnceValues(func() (*picture.Picture, error) { return picture.Decode(data) })
-	var key [sha256.Size]byte
-	if opts.Cache != nil {
-		key = sha256.Sum256(data)
-	}
 	v, err := opts.Cache.vectors(key, func() (*Vectors, error) {
 		p, err := decoded()
 		if err != nil {

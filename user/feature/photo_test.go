@@ -58,9 +58,9 @@ func TestEmbeddings(t *testing.T) {
 		t.Errorf("without a network: %+v, %v", v, err)
 	}
 
-	key := sha256.Sum256(data)
+	key := picture.Content(data)
 	name := hex.EncodeToString(key[:])
-	entry := filepath.Join(dir, name[:2], name+".n0100000000000000")
+	entry := filepath.Join(dir, name[:2], name+".embedding-1-0100000000000000")
 	good, err := os.ReadFile(entry)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestEmbeddings(t *testing.T) {
 	if info, err := os.Stat(entry); err != nil || info.Mode().Perm() != 0o600 {
 		t.Error(info.Mode(), err)
 	}
-	if e := c.embeddingEntry(key, [sha256.Size]byte{2}); e.decode(good) != nil {
+	if _, ok := c.store.(folder).entry(embeddingKind, append(key[:], make([]byte, 32)...)).decode(good); ok {
 		t.Error("an entry of one network is taken for another's")
 	}
 	os.WriteFile(entry, good[:len(good)-3], 0o600)

@@ -29,6 +29,12 @@ func (k Kind) Valid() bool { return kinds.Has(k) }
 // MarshalText writes the name that String returns.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
+// UnmarshalText is ParseKind.
+func (k *Kind) UnmarshalText(text []byte) (err error) {
+	*k, err = ParseKind(string(text))
+	return err
+}
+
 // ParseKind is the inverse of Kind.String.
 func ParseKind(name string) (Kind, error) { return kinds.Parse(name, cpar.ErrInput) }
 

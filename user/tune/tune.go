@@ -32,7 +32,10 @@ type Options struct {
 	// read. Without any these are not measured.
 	Items []dataset.Item
 	// Network computed the images' embeddings. Its cost is measured with it.
-	Network  *network.Encoder
+	Network *network.Encoder
+	// Keep keeps the outcome, so that it is not worked out again for the same collection
+	// and options; nil for nowhere.
+	Keep     Keeper
 	Progress user.Progress
 }
 
@@ -102,6 +105,10 @@ func Tune(ctx context.Context, images []user.Image, opt Options) (*Tuning, error
 	case !some:
 		return nil, hint.Add(fmt.Errorf("tuning: %w: none of the photos has a keyword", cpar.ErrInput), how)
 	}
+	name, nameable := nameOf(images, opt)
+	if kept := read(opt.Keep, name); nameable && kept != nil {
+		return kept, nil
+	}
 	t := &Tuning{Photos: len(images), LeftOut: []LeftOut{}, fits: map[profile.Kind]*profile.Fitted{}}
 	photos := readSome(opt.Items)
 	extract, err := timePhotos(ctx, photos, feature.Options{})
@@ -124,6 +131,9 @@ func Tune(ctx context.Context, images []user.Image, opt Options) (*Tuning, error
 		}
 	}
 	t.decide()
+	if nameable {
+		t.write(opt.Keep, name)
+	}
 	return t, nil
 }
 

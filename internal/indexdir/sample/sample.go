@@ -33,6 +33,7 @@ func Segments(m *cpar.Manifest, seed uint64) (kinds []cpar.SegmentKind, segments
 		{cpar.SegmentForest, int(m.Planes)*(2+int(m.OrderBytes)) + int(m.Trees)*n*16},
 		{cpar.SegmentPlanes, int(m.Planes) * (int(m.Fields) + 1) * 8},
 		{cpar.SegmentLedger, 40},
+		{cpar.SegmentProfile, 48},
 	} {
 		forest := s.kind == cpar.SegmentForest || s.kind == cpar.SegmentPlanes
 		if forest && m.Scheme != cpar.SchemeCPAR || s.kind == cpar.SegmentVectors && s.size == 0 {

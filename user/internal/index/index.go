@@ -96,6 +96,7 @@ const ChunkBytes = 64 << 20
 
 // A Writer writes segments into a folder and enters them into a manifest.
 type Writer struct {
+	// Dir is nil for a dry run: then segments are made, counted and dropped.
 	Dir      *indexdir.Writer
 	Manifest *cpar.Manifest
 	Progress progress.Func
@@ -103,6 +104,14 @@ type Writer struct {
 
 // Segment writes one segment by what write puts into it.
 func (w *Writer) Segment(kind cpar.SegmentKind, write func(io.Writer) error) error {
+	if w.Dir == nil {
+		d := dropping{Hash: sha256.New()}
+		if err := write(&d); err != nil {
+			return err
+		}
+		w.Manifest.Segments = append(w.Manifest.Segments, cpar.Segment{Kind: kind, Bytes: d.bytes, Digest: cpar.Digest(d.Sum(nil))})
+		return nil
+	}
 	sw, err := w.Dir.AddSegment(kind)
 	if err != nil {
 		return err
@@ -117,6 +126,25 @@ func (w *Writer) Segment(kind cpar.SegmentKind, write func(io.Writer) error) err
 	}
 	w.Manifest.Segments = append(w.Manifest.Segments, s)
 	return nil
+}
+
+// dropping is a segment that goes nowhere.
+type dropping struct {
+	hash.Hash
+	bytes uint64
+}
+
+func (d *dropping) Write(p []byte) (int, error) {
+	d.bytes += uint64(len(p))
+	return d.Hash.Write(p)
+}
+
+// Activate makes what was written the index of the folder, in one step.
+func (w *Writer) Activate() error {
+	if w.Dir == nil {
+		return w.Manifest.Validate()
+	}
+	return w.Dir.Activate(w.Manifest)
 }
 
 // Sort puts the segments into the manifest's order.

@@ -105,6 +105,9 @@ func (x *Index) Describe(m *cpar.Manifest) { m.Dim = uint32(x.quantiser.Dim()) }
 // Live is the number of records that were not removed.
 func (x *Index) Live() int { return x.Records - x.removed.count(x.Records) }
 
+// Removed reports whether a record was removed.
+func (x *Index) Removed(record int) bool { return x.removed.Has(record) }
+
 // Needs says which segments must be held before a photo can be annotated.
 func (x *Index) Needs(k cpar.SegmentKind) bool {
 	return k == cpar.SegmentKeywords || x.cipher.Needs(k)

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/progress/bar"
+	"cpar/internal/untrusted"
+	"cpar/user"
+	"cpar/user/dataset"
+	"cpar/user/feature"
+)
+
+type addFlags struct {
+	updateFlags
+	model                      modelFlags
+	strict, removeMissing, yes bool
+	people                     bool
+}
+
+func addCommand() *cobra.Command {
+	var f addFlags
+	c := &cobra.Command{
+		Use:   "add COLLECTION --index FOLDER",
+		Short: "bring an index of scheme sealed or local up to date with a collection",
+		Long: `add makes an index that build made hold the photos of a collection. It knows photos by
+what they show: one that was moved, renamed or copied is not added again, one that has
+other keywords now gets them, and a new one is encrypted and added. Of copies in the
+collection one counts, with the keywords of all, and the others are named. The collection
+is not changed. With nothing to do, nothing is written.
+
+Photos that the index holds and the collection does not are left alone, so that a folder
+of new photos can be added by itself. --remove-missing removes them, for a folder that
+holds all; where that would be more than half of the index, it asks for --yes.
+
+What the index holds already is not written again, so the next push sends new photos, the
+keywords, and what reads replies, all encrypted: --dry-run says how much. The cloud sees
+that something was added and about how much (SECURITY.md). An index of scheme cpar, ivf
+or capia is made anew with build instead.`,
+		Example: `  $ cpar add summer/ --index family.index
+  added 40 photos to family.index, 2 with other keywords, 118 unchanged: 4540 photos, 1194 kB to push
+  $ cpar push family.index --cloud http://127.0.0.1:8080
+  pushed index 3a9d33fd4c9e228a4994b0d476c91826 (7 MB) to http://127.0.0.1:8080
+
+  $ cpar add photos/ --index family.index --remove-missing --dry-run`,
+		Args: oneArg("the folder of a collection"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	f.add(c)
+	f.model.add(c)
+	f.cache.add(c)
+	peopleFlag(c, &f.people)
+	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first photo that cannot be used")
+	c.Flags().BoolVar(&f.removeMissing, "remove-missing", false, "remove the photos that the collection does not hold, or that have no keywords in it any more")
+	c.Flags().BoolVar(&f.yes, "yes", false, "let --remove-missing remove more than half of the index")
+	return c
+}
+
+func (f *addFlags) run(cmd *cobra.Command, folder string) error {
+	for _, check := range []func() error{f.check, f.model.check, f.cache.check} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	collection, err := dataset.Open(cmd.Context(), folder, dataset.Options{Strict: f.strict, Machine: f.keys.machine(), IncludePeople: f.people, Progress: bar.On(cmd.ErrOrStderr())})
+	if err != nil {
+		return err
+	}
+	tell := bar.On(cmd.ErrOrStderr())
+	return f.update(cmd, func(ctx context.Context, o opened, r *updated) error {
+		r.Warnings = append(r.Warnings, collection.Warnings...)
+		if !f.asJSON {
+			tellCollection(cmd, collection)
+		}
+		return f.sync(ctx, o, collection.Items, r, tell)
+	}, func(out io.Writer, r *updated) {
+		fmt.Fprintln(out, f.line(r))
+		if r.Clamped > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s unlike those that the index was built of; distances to them are approximate\n", photosOf(r.Clamped))
+		}
+		if r.Written {
+			next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 (where cpard serves)", f.index)
+		}
+	})
+}
+
+// sync holds the collection against the index.
+func (f *addFlags) sync(ctx context.Context, o opened, items []dataset.Item, r *updated, tell user.Progress) error {
+	reading := user.ReadOptions{Strict: f.strict, Progress: tell}
+	memo, err := f.cache.vault(o.device, o.key)
+	if err != nil {
+		return err
+	}
+	if reading.Cache, err = f.cache.open(o.device, o.key); err != nil {
+		return err
+	}
+	contents := user.ContentOptions{Strict: f.strict, Progress: tell}
+	if memo != nil {
+		contents.Memo = memo
+	}
+	if f.dryRun {
+		reading.Cache, contents.ReadOnly = reading.Cache.ReadOnly(), true
+	}
+	listed, read, skipped, err := user.ReadContents(ctx, items, contents)
+	if err != nil {
+		return err
+	}
+	r.Skipped = append(r.Skipped, skipped...)
+	if err := f.certain(r); err != nil {
+		return err
+	}
+	_, copies := user.Distinct(listed)
+	for _, c := range copies {
+		r.Duplicates = append(r.Duplicates, user.CopyOf{Name: read[c.Photo].Name, Of: read[c.Of].Name})
+	}
+	opt := user.SyncOptions{UpdateOptions: user.UpdateOptions{DryRun: f.dryRun, Progress: tell}, RemoveMissing: f.removeMissing, Most: f.yes}
+	opt.Features = func(ctx context.Context, owner *user.Owner, photos []int) (out []*feature.Vectors, err error) {
+		// A network is wanted only now that there is something to look at.
+		if reading.Network, err = f.model.forOwner(owner); err != nil {
+			return nil, err
+		}
+		fresh := make([]dataset.Item, len(photos))
+		for k, i := range photos {
+			fresh[k] = read[i]
+		}
+		out, skipped, err := user.ReadFeatures(ctx, fresh, reading)
+		r.Skipped = append(r.Skipped, skipped...)
+		return out, err
+	}
+	r.Update, err = user.Sync(ctx, o.key, f.index, listed, opt)
+	return err
+}
+
+// certain refuses to remove what is missing where something of the collection cannot be read:
+// it might be any photo.
+func (f *addFlags) certain(r *updated) error {
+	unread := []string{}
+	for _, s := range r.Skipped {
+		unread = append(unread, s.Name)
+	}
+	for _, w := range r.Warnings {
+		if w.Kind == dataset.Unreadable {
+			unread = append(unread, w.Name)
+		}
+	}
+	if !f.removeMissing || len(unread) == 0 {
+		return nil
+	}
+	return hint.Add(fmt.Errorf("adding to index %s: %w: %s of the collection cannot be read, so nobody can tell which are missing; the first: %s",
+		f.index, cpar.ErrInput, counted(len(unread), "file"), untrusted.Text(unread[0])), "mend or remove what cannot be read, or leave --remove-missing out")
+}
+
+// line is what add has done.
+func (f *addFlags) line(r *updated) string {
+	if r.Added+r.Changed+r.Removed == 0 {
+		return fmt.Sprintf("nothing to add to %s: it holds the %s of the collection that can be used, with these keywords; nothing was written", f.index, photosOf(r.Unchanged))
+	}
+	also := []string{fmt.Sprintf("%s %s to %s", f.would("add", "added"), photosOf(r.Added), f.index)}
+	if r.Changed > 0 {
+		also = append(also, fmt.Sprintf("%d with other keywords", r.Changed))
+	}
+	also = append(also, fmt.Sprintf("%d unchanged", r.Unchanged))
+	if f.removeMissing {
+		also = append(also, fmt.Sprintf("%d removed", r.Removed))
+	}
+	if n := len(r.Duplicates); n > 0 {
+		also = append(also, fmt.Sprintf("%d left out as duplicates", n))
+	}
+	if n := len(r.Skipped); n > 0 {
+		also = append(also, fmt.Sprintf("%d left out as unusable", n))
+	}
+	return strings.Join(also, ", ") + ": " + f.wrote(r)
+}

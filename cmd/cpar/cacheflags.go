@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/user"
+	"cpar/user/device"
+	"cpar/user/feature"
+	"cpar/user/vault"
+)
+
+// cacheFlags say where features are kept between runs.
+type cacheFlags struct {
+	folder string
+	limit  int
+}
+
+// noCache is the folder of those who want none.
+const noCache = "none"
+
+func (f *cacheFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.folder, "cache", "", "keep features in this `folder`, in the clear, instead of encrypted under your key in your cache folder; none: nowhere")
+	c.Flags().IntVar(&f.limit, "cache-limit", device.DefaultLimit>>30, "how many `GB` the encrypted cache takes before the oldest in it go")
+}
+
+func (f *cacheFlags) check() error {
+	if f.limit < 1 || f.limit > 1<<20 {
+		return hint.Add(fmt.Errorf("%w: --cache-limit %d", cpar.ErrInput, f.limit), "a number of GB; --cache none keeps nothing")
+	}
+	return nil
+}
+
+// vault is where what can be computed again is kept under a key, nil for nowhere.
+func (f *cacheFlags) vault(d *device.Device, key *user.Key) (*vault.Vault, error) {
+	if f.folder != "" || key == nil {
+		return nil, nil
+	}
+	return d.Vault(key, int64(f.limit)<<30)
+}
+
+// open opens the cache of features, nil for none.
+func (f *cacheFlags) open(d *device.Device, key *user.Key) (*feature.Cache, error) {
+	switch f.folder {
+	case noCache:
+		return nil, nil
+	case "":
+		v, err := f.vault(d, key)
+		if v == nil || err != nil {
+			return nil, hint.Add(err, "pass --cache none to keep nothing")
+		}
+		return feature.NewCache(v), nil
+	}
+	c, err := feature.OpenCache(f.folder)
+	return c, hint.Add(err, "pass --cache FOLDER, or --cache none")
+}

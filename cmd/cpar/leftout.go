@@ -1,0 +1,53 @@
+package main
+
+import (
+	"cpar/user"
+	"cpar/user/dataset"
+)
+
+// counts say what became of all that lies in a collection's folder: every photo that was
+// found is used or left out for one reason, and what is no photo has a reason, too.
+type counts struct {
+	Found   int            `json:"found"`
+	Used    int            `json:"used"`
+	LeftOut map[string]int `json:"left_out"`
+	Others  map[string]int `json:"other_files"`
+}
+
+// photoKinds are the warnings that stand for a photo that is not used, each in a word.
+var photoKinds = map[dataset.Kind]string{
+	dataset.NoKeywords: "without keywords",
+	dataset.Missing:    "missing",
+	dataset.Unreadable: "unreadable",
+	dataset.Ignored:    "not read",
+	dataset.Outside:    "outside the collection",
+	dataset.Encoding:   "name or row not in UTF-8",
+}
+
+func countsOf(c *dataset.Collection, used int, skipped []user.Skipped, duplicates []user.CopyOf) counts {
+	n := counts{Used: used, LeftOut: map[string]int{}, Others: map[string]int{}}
+	for _, w := range c.Warnings {
+		if reason, ok := photoKinds[w.Kind]; ok {
+			n.LeftOut[reason]++
+		}
+	}
+	if len(skipped) > 0 {
+		n.LeftOut["damaged or of no known kind"] = len(skipped)
+	}
+	if len(duplicates) > 0 {
+		n.LeftOut["duplicate"] = len(duplicates)
+	}
+	for _, s := range c.Skipped {
+		n.Others[string(s.Reason)]++
+	}
+	n.Found = used + n.left()
+	return n
+}
+
+// left is how many photos were left out.
+func (n counts) left() (sum int) {
+	for _, k := range n.LeftOut {
+		sum += k
+	}
+	return sum
+}

@@ -1,0 +1,147 @@
+package user
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"cpar/internal/hint"
+	"cpar/internal/parallel"
+	"cpar/internal/untrusted"
+	"cpar/user/dataset"
+	"cpar/user/feature"
+	"cpar/user/picture"
+)
+
+// A Memo keeps values by kind and name; a *vault.Vault is one.
+type Memo interface {
+	Get(kind string, name []byte) (value []byte, ok bool)
+	Put(kind string, name, value []byte) error
+}
+
+// ContentOptions say how contents are read.
+type ContentOptions struct {
+	// Strict stops at the first file that cannot be read.
+	Strict bool
+	// Memo remembers the content of a file by its path, size and time, so that a large
+	// collection is not read every time; nil for none. It is not written to if ReadOnly.
+	Memo     Memo
+	ReadOnly bool
+	Progress Progress
+}
+
+// ReadContents looks at what the photos of a collection show, without decoding one. read
+// are the items that could be read, in step with listed.
+func ReadContents(ctx context.Context, items []dataset.Item, opt ContentOptions) (listed []Listed, read []dataset.Item, skipped []Skipped, err error) {
+	contents, errs := make([][32]byte, len(items)), make([]error, len(items))
+	var mu sync.Mutex
+	done := 0
+	parallel.Each(len(items), func() func(int) {
+		return func(i int) {
+			if ctx.Err() != nil {
+				return
+			}
+			contents[i], errs[i] = opt.content(items[i].Path)
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			opt.Progress.Report("read", done, len(items))
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, nil, nil, err
+	}
+	for i, it := range items {
+		switch {
+		case errs[i] == nil:
+			listed, read = append(listed, Listed{Content: contents[i], Keywords: it.Keywords}), append(read, it)
+		case opt.Strict:
+			return nil, nil, nil, fmt.Errorf("reading %s: %w", untrusted.Text(it.Name), errs[i])
+		default:
+			skipped = append(skipped, Skipped{Name: it.Name, Reason: errs[i].Error()})
+		}
+	}
+	return listed, read, skipped, nil
+}
+
+const contentKind = "content 1"
+
+// settled is how old a file must be for its time to tell whether it was written again.
+const settled = 2 * time.Second
+
+func (opt ContentOptions) content(path string) (content [32]byte, err error) {
+	name := opt.name(path)
+	if name != nil {
+		if b, ok := opt.Memo.Get(contentKind, name); ok && len(b) == len(content) {
+			return [32]byte(b), nil
+		}
+	}
+	data, err := picture.ReadFile(path)
+	if err != nil {
+		return content, err
+	}
+	content = picture.Content(data)
+	if name != nil && !opt.ReadOnly {
+		_ = opt.Memo.Put(contentKind, name, content[:]) // else it is read again
+	}
+	return content, nil
+}
+
+// name is what a file's content is remembered by, nil where it is not.
+func (opt ContentOptions) name(path string) []byte {
+	if opt.Memo == nil {
+		return nil
+	}
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err != nil || time.Since(info.ModTime()) < settled {
+		return nil
+	}
+	b := append([]byte(whole), 0)
+	b = binary.LittleEndian.AppendUint64(b, uint64(info.Size()))
+	return binary.LittleEndian.AppendUint64(b, uint64(info.ModTime().UnixNano()))
+}
+
+// ReadFeatures extracts the features of photos, nil of those that cannot be used.
+func ReadFeatures(ctx context.Context, items []dataset.Item, opt ReadOptions) ([]*feature.Vectors, []Skipped, error) {
+	results, err := extract(ctx, items, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := make([]*feature.Vectors, len(items))
+	var skipped []Skipped
+	for i, r := range results {
+		switch {
+		case r.Err == nil:
+			out[i] = r.Vectors
+		case opt.Strict:
+			return nil, nil, unusable(items[i], r.Err)
+		default:
+			skipped = append(skipped, Skipped{Name: items[i].Name, Reason: r.Err.Error()})
+		}
+	}
+	return out, skipped, nil
+}
+
+func unusable(it dataset.Item, err error) error {
+	return hint.Add(fmt.Errorf("reading %s: %w", untrusted.Text(it.Name), err), "without --strict such images are left out and counted")
+}
+
+// extract computes the features of a collection's photos.
+func extract(ctx context.Context, items []dataset.Item, opt ReadOptions) ([]feature.Result, error) {
+	how := feature.Options{
+		Cache:    opt.Cache,
+		Progress: func(done, total int) { opt.Progress.Report("features", done, total) },
+	}
+	if opt.Network != nil {
+		how.Network = opt.Network
+	}
+	return feature.All(ctx, len(items), func(i int) ([]byte, error) { return picture.ReadFile(items[i].Path) }, how)
+}

@@ -1,0 +1,99 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/feature"
+	"cpar/user/vault"
+)
+
+// DefaultLimit is how many bytes a vault of the cache takes: the features and embeddings of
+// some 150,000 photos.
+const DefaultLimit = 4 << 30
+
+const vaultsFolder = "vault"
+
+// Vault is where this device keeps what it can compute again of photos, encrypted under
+// the key and bounded; nil where there is no folder for a cache.
+func (d *Device) Vault(key *user.Key, limit int64) (*vault.Vault, error) {
+	if d.Cache == "" {
+		return nil, nil
+	}
+	return key.Vault(d.cached(vaultsFolder, key.Fingerprint()), limit)
+}
+
+// Features is the cache of features and embeddings in the vault.
+func (d *Device) Features(key *user.Key, limit int64) (*feature.Cache, error) {
+	v, err := d.Vault(key, limit)
+	if v == nil || err != nil {
+		return nil, err
+	}
+	return feature.NewCache(v), nil
+}
+
+// Kept is one thing that a device's cache holds.
+type Kept struct {
+	What  string `json:"what"`
+	Files int    `json:"files"`
+	Bytes int64  `json:"bytes"`
+	dir   string
+}
+
+// kept are the folders of the cache, in words.
+var kept = []struct{ folder, what string }{
+	{vaultsFolder, "features of photos and what was found out from them (encrypted)"},
+	{"held", "what indexes need at home (encrypted)"},
+	{"ledgers", "ledgers of indexes (encrypted)"},
+	{"profiles", "profiles of indexes (encrypted)"},
+	{"features", "features of photos in the clear, of cpar demo, cpar-eval and earlier versions"},
+}
+
+// Kept says what the cache holds; nothing in it is lost for good when it goes. What is in the
+// folder and is not known is not counted, and not removed.
+func (d *Device) Kept() ([]Kept, error) {
+	out := make([]Kept, 0, len(kept))
+	for _, k := range kept {
+		one := Kept{What: k.what, dir: d.cached(k.folder)}
+		if d.Cache == "" {
+			out = append(out, one)
+			continue
+		}
+		err := filepath.WalkDir(one.dir, func(_ string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			if info, err := e.Info(); err == nil { // else it is gone meanwhile
+				one.Files++
+				one.Bytes += info.Size()
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("looking into the cache: %w: %w", cpar.ErrStorage, err)
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// ClearCache removes what Kept names, and says what that was. What was seen of clouds, and what
+// runs have written, is no part of it.
+func (d *Device) ClearCache(dryRun bool) ([]Kept, error) {
+	list, err := d.Kept()
+	if err != nil || dryRun {
+		return list, err
+	}
+	for _, k := range slices.DeleteFunc(slices.Clone(list), func(k Kept) bool { return k.dir == "" }) {
+		if err := os.RemoveAll(k.dir); err != nil {
+			return list, fmt.Errorf("clearing the cache: %w: %w", cpar.ErrStorage, err)
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,251 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/user/feature"
+	"cpar/user/internal/index"
+	"cpar/user/internal/keyword"
+	"cpar/user/internal/rows"
+)
+
+// A Listed photo is one of a collection before its features are looked at.
+type Listed struct {
+	Content  [32]byte // picture.Content
+	Keywords []string
+}
+
+// A Copy is a photo whose content another one has, too; both by index.
+type Copy struct {
+	Photo, Of int
+}
+
+// Distinct finds copies in a collection: one of each content stays, with the keywords of
+// all, as many as a record holds. Contents that are not known are copies of nothing.
+func Distinct(photos []Listed) (keywords [][]string, copies []Copy) {
+	keywords, first := make([][]string, len(photos)), map[[32]byte]int{}
+	for i, p := range photos {
+		of, again := first[p.Content]
+		if !again || p.Content == [32]byte{} {
+			first[p.Content], keywords[i] = i, slices.Clone(p.Keywords)
+			continue
+		}
+		copies = append(copies, Copy{Photo: i, Of: of})
+		for _, w := range p.Keywords {
+			if len(keywords[of]) < keyword.Max && !slices.Contains(keywords[of], w) {
+				keywords[of] = append(keywords[of], w)
+			}
+		}
+	}
+	return keywords, copies
+}
+
+// SyncOptions say how far Sync goes.
+type SyncOptions struct {
+	UpdateOptions
+	// RemoveMissing removes the records of photos that the collection does not hold.
+	RemoveMissing bool
+	// Most lets it remove more than half of them.
+	Most bool
+	// Features are asked for the features of the photos that are new, by index; nil for
+	// one that cannot be used, which is then left out.
+	Features func(ctx context.Context, o *Owner, photos []int) ([]*feature.Vectors, error)
+}
+
+// Sync makes the index of scheme sealed or local in folder hold the photos of a
+// collection, which it knows by their content: what is new is added, keywords that have
+// changed are replaced, and what the collection does not hold goes if that is asked for.
+// Of copies in the collection one counts, with the keywords of all (Distinct). Where
+// there is nothing to do, nothing is written.
+func Sync(ctx context.Context, key *Key, folder string, photos []Listed, o SyncOptions) (*Update, error) {
+	return update(key, folder, "updating index", o.UpdateOptions, func(u *updating) error { return u.sync(ctx, photos, o) })
+}
+
+func (u *updating) sync(ctx context.Context, photos []Listed, o SyncOptions) error {
+	keywords, copies := Distinct(photos)
+	copied := map[int]bool{}
+	for _, c := range copies {
+		copied[c.Photo] = true
+	}
+	records, identify := u.byIdentity(), identify(u.key, u.owner.Origin())
+	c, held, fresh := change{keywords: map[int][]string{}}, map[int]bool{}, []int{}
+	for i, p := range photos {
+		if copied[i] {
+			continue
+		}
+		of := records[identify(p.Content)]
+		if len(of) == 0 || p.Content == [32]byte{} {
+			fresh = append(fresh, i)
+			continue
+		}
+		changed := false
+		for _, record := range of {
+			held[record] = true
+			if !sameWords(u.keywords[record], keywords[i]) {
+				changed, c.keywords[record] = true, keywords[i]
+			}
+		}
+		if changed {
+			u.done.Changed++
+		} else {
+			u.done.Unchanged++
+		}
+	}
+	if o.RemoveMissing {
+		for record := range u.identities {
+			if !u.rows.Removed(record) && !held[record] {
+				c.remove = append(c.remove, record)
+			}
+		}
+		if n := u.owner.Records(); 2*len(c.remove) > n && !o.Most {
+			return hint.Add(fmt.Errorf("%w: the collection holds fewer than half of the %d photos of the index, and %d would be removed", cpar.ErrInput, n, len(c.remove)),
+				"is it the right folder, and is all of it there? If so, pass --yes")
+		}
+	}
+	if len(fresh) > 0 {
+		vectors, err := o.Features(ctx, u.owner, fresh)
+		if err != nil {
+			return err
+		}
+		for k, i := range fresh {
+			if vectors[k] != nil {
+				c.add = append(c.add, Image{Vectors: vectors[k], Keywords: keywords[i], Content: photos[i].Content})
+			}
+		}
+	}
+	if len(c.add)+len(c.remove)+len(c.keywords) == 0 {
+		return nil
+	}
+	return u.change(ctx, c)
+}
+
+// byIdentity are the live records of each photo; those of which none is known are not
+// among them.
+func (u *updating) byIdentity() map[identity][]int {
+	out := map[identity][]int{}
+	for record, id := range u.identities {
+		if id != (identity{}) && !u.rows.Removed(record) {
+			out[id] = append(out[id], record)
+		}
+	}
+	return out
+}
+
+// sameWords is whether two photos have the same keywords, in whatever order.
+func sameWords(a, b []string) bool {
+	if slices.Equal(a, b) {
+		return true
+	}
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(a, b)
+}
+
+func (u *updating) remove(ctx context.Context, contents [][32]byte) error {
+	if len(contents) == 0 {
+		return fmt.Errorf("%w: no photo to remove", cpar.ErrInput)
+	}
+	records, identify := u.byIdentity(), identify(u.key, u.owner.Origin())
+	gone := map[int]bool{}
+	for i, content := range contents {
+		found := records[identify(content)]
+		if len(found) == 0 || content == [32]byte{} {
+			u.done.Missing = append(u.done.Missing, i)
+		}
+		for _, record := range found {
+			gone[record] = true
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	var c change
+	for record := range u.identities {
+		if gone[record] {
+			c.remove = append(c.remove, record)
+		}
+	}
+	return u.change(ctx, c)
+}
+
+// A change leads to the next state of an index.
+type change struct {
+	add      []Image
+	remove   []int            // records
+	keywords map[int][]string // of records that have others now
+	name     string           // the new one; "" for the old one
+}
+
+func (u *updating) change(ctx context.Context, c change) error {
+	if len(c.add) > cpar.MaxRecords-int(u.old.Records) || len(c.add)+len(c.remove)+len(c.keywords)+len(c.name) == 0 {
+		return fmt.Errorf("%w: %d images for an index of %d records", cpar.ErrInput, len(c.add), u.old.Records)
+	}
+	if len(c.remove) == u.owner.Records() && len(c.add) == 0 {
+		return hint.Add(fmt.Errorf("%w: nothing would be left of the index", cpar.ErrInput), "delete the index instead")
+	}
+	if err := checkKeywords(c.add); err != nil {
+		return err
+	}
+	for record, words := range c.keywords {
+		if err := checkKeywords([]Image{{Keywords: words}}); err != nil {
+			return err
+		}
+		u.keywords[record] = words
+	}
+	for _, record := range c.remove {
+		u.keywords[record] = nil
+	}
+	added, identities, err := u.lay(ctx, c.add)
+	if err != nil {
+		return err
+	}
+	u.done.Added, u.done.Removed = len(c.add), len(c.remove)
+	return u.write(ctx, identities, func(l *ledger) (err error) {
+		l.records += len(c.add)
+		if c.name != "" {
+			l.name = c.name
+		}
+		l.recount(u.live(c.remove))
+		// Old words stay, so that no number of a word tells what was added.
+		l.dict, err = keyword.NewDictionary(append(u.keywords[:len(u.keywords):len(u.keywords)], l.dict.Words()))
+		return err
+	}, func(x *index.Index) (*rows.Builder, error) { return u.grown(x, added, c.remove), nil })
+}
+
+// live are the keywords of the records that can be found once more are removed.
+func (u *updating) live(removed []int) (keywords [][]string) {
+	gone := map[int]bool{}
+	for _, record := range removed {
+		gone[record] = true
+	}
+	for record, words := range u.keywords {
+		if out := record < len(u.identities) && u.rows.Removed(record) || gone[record]; !out {
+			keywords = append(keywords, words)
+		}
+	}
+	return keywords
+}
+
+// lay lays out new images in random order, and appends their keywords.
+func (u *updating) lay(ctx context.Context, images []Image) (added *rows.Rows, identities []identity, err error) {
+	shuffled := make([]Image, len(images))
+	for i, from := range u.permutation(len(images)) {
+		shuffled[i] = images[from]
+	}
+	v, err := vectors(ctx, u.owner.Profile(), shuffled, u.writer.Progress)
+	if err != nil {
+		return nil, nil, err
+	}
+	if added, u.done.Clamped, err = u.rows.RowsOf(v); err != nil {
+		return nil, nil, err
+	}
+	identify := identify(u.key, u.owner.Origin())
+	for _, im := range shuffled {
+		identities = append(identities, identify(im.Content))
+	}
+	u.keywords = append(u.keywords, Keywords(shuffled)...)
+	return added, identities, nil
+}

@@ -1,0 +1,133 @@
+package tune
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"cpar"
+	"cpar/internal/wire"
+	"cpar/user"
+	"cpar/user/feature"
+	"cpar/user/internal/index"
+	"cpar/user/profile"
+	"cpar/user/rank"
+)
+
+// A Keeper keeps values by kind and name; a *vault.Vault is one. A Tuning was learnt from
+// private photos and keywords: it is kept encrypted or not at all.
+type Keeper interface {
+	Get(kind string, name []byte) (value []byte, ok bool)
+	Put(kind string, name, value []byte) error
+}
+
+// keptKind changes whenever a Tuning could come out otherwise, or is encoded otherwise.
+var keptKind = fmt.Sprintf("tuning 1, features %d", feature.Version)
+
+// nameOf is a digest of all that a Tuning depends on; ok is false where the photos are not
+// known by their contents.
+func nameOf(images []user.Image, opt Options) (name []byte, ok bool) {
+	d := index.NewDigest()
+	index.Add(d, []byte(fmt.Sprint(cmp.Or(opt.PCA, profile.DefaultPCA))))
+	for _, im := range images {
+		if im.Content == [32]byte{} {
+			return nil, false
+		}
+		index.Add(d, im.Content[:])
+		if e := im.Vectors.Embedding; e != nil {
+			index.Add(d, e.Network[:])
+		}
+		index.Add(d, []int64{int64(len(im.Keywords))})
+		for _, w := range im.Keywords {
+			index.Add(d, []byte(w))
+		}
+	}
+	sum := d.Sum()
+	return sum[:], true
+}
+
+// read is a Tuning that was kept, nil if there is none that can be read.
+func read(k Keeper, name []byte) *Tuning {
+	if k == nil || name == nil {
+		return nil
+	}
+	b, ok := k.Get(keptKind, name)
+	if !ok {
+		return nil
+	}
+	t, err := decode(b)
+	if err != nil {
+		return nil
+	}
+	return t
+}
+
+func (t *Tuning) write(k Keeper, name []byte) {
+	if k == nil {
+		return
+	}
+	if b, err := t.encode(); err == nil {
+		_ = k.Put(keptKind, name, b) // else it is worked out again
+	}
+}
+
+// encode writes a Tuning: its JSON, and each profile that was fitted with its ranker.
+func (t *Tuning) encode() ([]byte, error) {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	b := append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(t.fits)))
+	for _, kind := range profile.Kinds() { // in the order of their constants
+		fit := t.fits[kind]
+		if fit == nil {
+			continue
+		}
+		if b, err = profile.Append(b, fit.Profile); err != nil {
+			return nil, err
+		}
+		if b, err = wire.AppendEncoded(b, fit.Ranker); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// decode is the inverse of encode, but for samples and what was measured, which nothing asks
+// for afterwards.
+func decode(b []byte) (*Tuning, error) {
+	r := wire.NewReader(b, cpar.ErrCorrupt)
+	t := &Tuning{fits: map[profile.Kind]*profile.Fitted{}}
+	text := r.Bytes(r.Count(1, "bytes of JSON"), "JSON")
+	if r.Err() != nil {
+		return nil, r.Err()
+	}
+	if err := json.Unmarshal(text, t); err != nil {
+		return nil, err
+	}
+	for n := r.Count(1, "profiles"); n > 0 && r.Err() == nil; n-- {
+		p, err := profile.Read(r)
+		if err == nil {
+			err = p.Validate()
+		}
+		if err != nil {
+			return nil, err
+		}
+		fit := &profile.Fitted{Profile: p, Ranker: new(rank.Calibrated)}
+		if err := r.Encoded("ranker", fit.Ranker); err != nil {
+			return nil, err
+		}
+		t.fits[p.Kind()] = fit
+	}
+	if err := r.Close(); err != nil {
+		return nil, err
+	}
+	known := slices.ContainsFunc(t.Rows, func(row Row) bool { return row.Profile == t.Recommended.Profile && row.Ranker == t.Recommended.Ranker })
+	if !known || t.fits[t.Recommended.Profile] == nil {
+		return nil, fmt.Errorf("%w: it recommends what it has not tried", cpar.ErrCorrupt)
+	}
+	return t, nil
+}
