@@ -98,8 +98,15 @@ func Index(m *cpar.Manifest, segments [][]byte) ([]Part, error) {
 			p.What = fmt.Sprintf("keywords of %d records, %d bytes each (AES-256-GCM)", m.Records, m.KeywordBytes)
 			p.Learns = "nothing: every block has the same length"
 		case cpar.SegmentLedger:
-			p.What = "the owner's ledger: profile, keyword list and whatever else requests need (AES-256-GCM)"
-			p.Learns = "its length, which tells the profile and grows with the list of keywords by 64 KiB at a time"
+			p.What = "the owner's ledger: name, keyword list and whatever else requests need (AES-256-GCM)"
+			p.Learns = "its length, which grows with the list of keywords by 64 KiB at a time"
+		case cpar.SegmentProfile:
+			p.What = "the profile: what is compared of a photo (AES-256-GCM); sent once, not with updates"
+			p.Learns = "its length, which tells which kind of profile it is"
+		case cpar.SegmentIdentities:
+			n := int(s.Bytes-(cpar.IdentityBytes+12)) / cpar.IdentityBytes
+			p.What = fmt.Sprintf("which photos %d records are of, for the owner's updates (AES-256-GCM)", n)
+			p.Learns = "how many records were added together"
 		default:
 			if err := schemes[m.Scheme].segment(p, index{m, segments}, s, segments[i]); err != nil {
 				return nil, err
