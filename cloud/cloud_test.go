@@ -30,8 +30,8 @@ func pushed(t *testing.T, c *cloud.Cloud, n int) cpar.IndexID {
 		keywords = fmt.Appendf(keywords, "%04d", i%10000)
 	}
 	half := n / 2 * 16
-	kinds := []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentLedger}
-	for i, b := range [][]byte{rows[:half], rows[half:], keywords, []byte("profile")} {
+	kinds := []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentLedger, cpar.SegmentProfile}
+	for i, b := range [][]byte{rows[:half], rows[half:], keywords, []byte("ledger"), []byte("profile")} {
 		s := cpar.Segment{Kind: kinds[i], Bytes: uint64(len(b)), Digest: sha256.Sum256(b)}
 		m.Segments = append(m.Segments, s)
 		if err := c.PutSegment(m.ID, s.Digest, int64(len(b)), bytes.NewReader(b)); err != nil {

@@ -159,7 +159,7 @@ func TestSealed(t *testing.T) {
 			t.Fatal(err)
 		}
 		next := newSealed(t, []int{256, 256, 256, 200}, []int{256, 7}, []int{9})
-		want := []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords}
+		want := []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentIdentities}
 		if sent := next.push(t, c); !slices.Equal(sent, want) {
 			t.Errorf("the update sent %v, want %v", sent, want)
 		}
@@ -196,6 +196,8 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 	index.add(cpar.SegmentVectors, make([]byte, cpar.LocalBlockBytes(8)))
 	index.add(cpar.SegmentKeywords, make([]byte, 8))
 	index.add(cpar.SegmentLedger, []byte("ledger"))
+	index.add(cpar.SegmentProfile, []byte("profile"))
+	index.add(cpar.SegmentIdentities, make([]byte, 28+2*cpar.IdentityBytes))
 	index.push(t, c)
 
 	_, good := s.request(1)
@@ -254,6 +256,7 @@ func TestSealedIndexesThatDoNotFit(t *testing.T) {
 		"another number of records": func(s *sealedFixture) {
 			s.m.Records++
 			s.replace(1, make([]byte, 4*s.m.Records))
+			s.replace(6, make([]byte, 28+cpar.IdentityBytes*s.m.Records))
 		},
 		"another dimension": func(s *sealedFixture) { s.m.Dim++ },
 		"bad parameters":    func(s *sealedFixture) { s.replace(3, make([]byte, cpar.ParamsBytes)) },

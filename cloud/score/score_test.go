@@ -33,7 +33,7 @@ func request(dim int) *cpar.Request {
 func lists(first ...byte) *parts {
 	p := capia(4, 2)
 	p.m.Scheme, p.m.Lists = cpar.SchemeCPAR, uint32(len(first))
-	profile := p.m.Segments[3]
+	ledger, profile := p.m.Segments[3], p.m.Segments[4]
 	p.m.Segments, p.segments = p.m.Segments[:3], p.segments[:3]
 	var b []byte
 	for _, f := range first {
@@ -41,8 +41,8 @@ func lists(first ...byte) *parts {
 	}
 	p.add(cpar.SegmentLists, b)
 	p.add(cpar.SegmentCentroids, numbered(40, len(first), 3))
-	p.m.Segments = append(p.m.Segments, profile)
-	p.segments = append(p.segments, []byte("profile"))
+	p.m.Segments = append(p.m.Segments, ledger, profile)
+	p.segments = append(p.segments, []byte("ledger"), []byte("profile"))
 	return p
 }
 
@@ -70,7 +70,8 @@ func capia(rows ...int) *parts {
 		keywords[2*i] = byte(i)
 	}
 	p.add(cpar.SegmentKeywords, keywords)
-	p.add(cpar.SegmentLedger, []byte("profile"))
+	p.add(cpar.SegmentLedger, []byte("ledger"))
+	p.add(cpar.SegmentProfile, []byte("profile"))
 	return p
 }
 
@@ -105,7 +106,8 @@ func forest(t *testing.T) *parts {
 	p.add(cpar.SegmentKeywords, make([]byte, 2*n))
 	p.add(cpar.SegmentForest, encoded)
 	p.add(cpar.SegmentPlanes, numbered(0, int(f.Planes), fields+1))
-	p.add(cpar.SegmentLedger, []byte("profile"))
+	p.add(cpar.SegmentLedger, []byte("ledger"))
+	p.add(cpar.SegmentProfile, []byte("profile"))
 	return p
 }
 
@@ -175,7 +177,7 @@ func TestLoadRefuses(t *testing.T) {
 		"a larger one in the middle":     {capia(2, 3, 1), nil, "unequal size"},
 		"an impossible manifest":         {capia(6), func(p *parts) { p.m.Records = 0 }, "0 records"},
 		"one segment too few":            {capia(6), func(p *parts) { p.segments = p.segments[:2] }, "2 segments"},
-		"one segment too many":           {capia(6), func(p *parts) { p.segments = append(p.segments, nil) }, "4 segments"},
+		"one segment too many":           {capia(6), func(p *parts) { p.segments = append(p.segments, nil) }, "5 segments"},
 		"short vectors":                  {capia(6), func(p *parts) { p.segments[0] = p.segments[0][:8] }, "has 8 bytes"},
 		"long keywords":                  {capia(6), func(p *parts) { p.segments[1] = make([]byte, 13) }, "has 13 bytes"},
 		"lists that start late":          {lists(1, 3), nil, "reading lists"},

@@ -86,8 +86,8 @@ func parts(t testing.TB, place cpar.Place, n, dim, fields int) (*cpar.Manifest, 
 		}
 	}
 	m.Lists = uint32(len(lists) / 4)
-	segments := [][]byte{words(n * dim), make([]byte, n*92), enc, rowsOfPlanes, lists, words(int(m.Lists) * dim), {0}}
-	for i, k := range []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentForest, cpar.SegmentPlanes, cpar.SegmentLists, cpar.SegmentCentroids, cpar.SegmentLedger} {
+	segments := [][]byte{words(n * dim), make([]byte, n*92), enc, rowsOfPlanes, lists, words(int(m.Lists) * dim), {0}, {1}}
+	for i, k := range []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentForest, cpar.SegmentPlanes, cpar.SegmentLists, cpar.SegmentCentroids, cpar.SegmentLedger, cpar.SegmentProfile} {
 		m.Segments = append(m.Segments, cpar.Segment{Kind: k, Bytes: uint64(len(segments[i])), Digest: sha256.Sum256(segments[i])})
 	}
 	return m, segments
