@@ -78,7 +78,9 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 		if !f.asJSON {
 			tellCollection(cmd, collection)
 		}
-		return f.sync(ctx, o, collection.Items, r, tell)
+		err := f.sync(ctx, o, collection.Items, r, tell)
+		r.LeftOut = collection.LeftOut() + len(r.Skipped) + len(r.Duplicates)
+		return err
 	}, func(out io.Writer, r *updated) {
 		fmt.Fprintln(out, f.line(r))
 		if r.Clamped > 0 {

@@ -22,12 +22,18 @@ var photoKinds = map[dataset.Kind]string{
 	dataset.Ignored:    "not read",
 	dataset.Outside:    "outside the collection",
 	dataset.Encoding:   "name or row not in UTF-8",
+	dataset.Malformed:  "malformed row",
 }
 
 func countsOf(c *dataset.Collection, used int, skipped []user.Skipped, duplicates []user.CopyOf) counts {
 	n := counts{Used: used, LeftOut: map[string]int{}, Others: map[string]int{}}
-	for _, w := range c.Warnings {
-		if reason, ok := photoKinds[w.Kind]; ok {
+	seen := map[string]bool{}
+	for _, it := range c.Items {
+		seen[it.Name] = true
+	}
+	for _, w := range c.Warnings { // one reason a photo, the first
+		if reason, ok := photoKinds[w.Kind]; ok && !seen[w.Name] {
+			seen[w.Name] = true
 			n.LeftOut[reason]++
 		}
 	}

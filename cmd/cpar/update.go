@@ -40,6 +40,9 @@ type updated struct {
 	Was string `json:"was,omitempty"`
 	// NotFound are the photos given to remove that the index does not hold.
 	NotFound []string `json:"not_found"`
+	// LeftOut counts the photos of a collection that add has not used, Skipped and Duplicates
+	// among them.
+	LeftOut int `json:"left_out,omitempty"`
 	// Duplicates are photos that show what another of the collection shows.
 	Duplicates []user.CopyOf     `json:"duplicates"`
 	Skipped    []user.Skipped    `json:"skipped"`
