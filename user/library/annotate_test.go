@@ -1,6 +1,7 @@
 package library
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"net/http"
@@ -288,5 +289,25 @@ func TestShots(t *testing.T) {
 	}
 	if w.undo(""); !maps.Equal(before, w.tree()) {
 		t.Errorf("not as before: %v", slices.Sorted(maps.Keys(w.tree())))
+	}
+}
+
+// An interrupt ends the asking; what was answered is written and known.
+func TestInterrupted(t *testing.T) {
+	w := newWorld(t, 40)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.before = func(n int) {
+		if n == 2 {
+			cancel()
+		}
+	}
+	l, told := w.open(), 0
+	sum, err := l.Annotate(ctx, w.index(), w.list, sidecars(), func(Result) { told++ })
+	if !errors.Is(err, context.Canceled) || told != 16 || sum.Written != 16 || sum.Run == "" {
+		t.Fatalf("%v, %d told, %+v", err, told, sum)
+	}
+	w.before = nil
+	if _, sum := w.annotate(sidecars()); sum.Known != 16 || sum.Written != 24 {
+		t.Errorf("%+v", sum)
 	}
 }
