@@ -311,3 +311,17 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("%+v", sum)
 	}
 }
+
+// A photo whose end is missing is annotated by what is there, and named.
+func TestCutShort(t *testing.T) {
+	w := newWorld(t, 2)
+	b, err := os.ReadFile(w.list[0].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(w.list[0].Path, b[:len(b)*9/10])
+	all, sum := w.annotate(sidecars())
+	if all[0].Err != nil || !all[0].CutShort || all[1].CutShort || len(all[0].Files) != 1 || sum.Failed > 0 {
+		t.Errorf("%+v, %+v", sum, all[0])
+	}
+}
