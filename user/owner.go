@@ -133,26 +133,6 @@ func checked(m *cpar.Manifest, kind cpar.SegmentKind, fetch Fetch) ([]byte, erro
 	return b, err
 }
 
-// A Glance is what the ledger alone says of an index.
-type Glance struct {
-	Name       string
-	ID, Origin cpar.IndexID
-	Scheme     cpar.Scheme
-	Generation uint64
-	State      cpar.Digest
-	// Records can be found.
-	Records int
-}
-
-// LookAt opens the ledger of an index and nothing else.
-func LookAt(key *Key, m *cpar.Manifest, fetch Fetch) (Glance, error) {
-	l, _, err := openLedger(key, m, fetch)
-	if err != nil {
-		return Glance{}, fmt.Errorf("looking at index %v: %w", m.ID, err)
-	}
-	return Glance{Name: l.name, ID: l.id, Origin: l.origin, Scheme: l.scheme, Generation: l.generation, State: l.state, Records: l.live}, nil
-}
-
 // checkManifest refuses a manifest that describes another index than the ledger, or
 // names other segments: the cloud mixes states of an index.
 func (o *Owner) checkManifest(m *cpar.Manifest) error {

@@ -107,8 +107,8 @@ has at most 31 keywords. Features are kept in your cache folder, encrypted under
 so an interrupted build goes on where it stopped. An index that --out holds already
 stays whole until the new one is.
 
---name is what you call the index: cpar annotate --index, and cpar inspect --key take
-it. It stands in the index, encrypted.`,
+--name is what you call the index. It stands in the index, encrypted: cpar inspect --key
+shows it.`,
 		Example: `  $ cpar build photos/ --out family.index
   encrypted 4500 photos with 371 keywords into family.index (7 MB), 0 left out
   index 3a9d33fd4c9e228a4994b0d476c91826

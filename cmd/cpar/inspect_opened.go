@@ -10,6 +10,7 @@ import (
 
 // keyView is what only the key shows of an index.
 type keyView struct {
+	Name       string `json:"name,omitempty"`
 	Profile    string `json:"profile"`
 	Dimensions int    `json:"dimensions"`
 	Ranker     string `json:"ranker"`
@@ -35,7 +36,7 @@ func openFolder(path, kind string, keys *keyFlags) (*keyView, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &keyView{Profile: o.Profile().Kind().String(), Dimensions: o.Profile().Dimensions(), Ranker: o.Ranker().Kind().String(), Neighbours: o.Ranker().Neighbours(),
+	r := &keyView{Name: o.Name(), Profile: o.Profile().Kind().String(), Dimensions: o.Profile().Dimensions(), Ranker: o.Ranker().Kind().String(), Neighbours: o.Ranker().Neighbours(),
 		Records: o.Records(), Words: len(o.Words()), Generation: o.Generation()}
 	if digest, ok := o.Profile().Network(); ok {
 		r.Network = fmt.Sprintf("%x", digest)
@@ -45,6 +46,9 @@ func openFolder(path, kind string, keys *keyFlags) (*keyView, error) {
 
 func (r *keyView) print(w io.Writer) {
 	fmt.Fprintf(w, "\nwhat only your key shows\n")
+	if r.Name != "" {
+		fmt.Fprintf(w, "  called %s\n", r.Name)
+	}
 	fmt.Fprintf(w, "  profile %s, %d dimensions\n", r.Profile, r.Dimensions)
 	fmt.Fprintf(w, "  ranker %s, which wants %d neighbours\n", r.Ranker, r.Neighbours)
 	if r.Network != "" {

@@ -63,6 +63,7 @@ func commands() []*cobra.Command {
 		removeCommand(),
 		compactCommand(),
 		renameCommand(),
+		cacheCommand(),
 		keyCommand(),
 		configCommand(),
 		cardCommand(),
