@@ -124,6 +124,12 @@ func TestPageInBrowser(t *testing.T) {
 		t.Errorf("%d files, the photo untouched: %v", len(now), now[names[at]] == before[names[at]])
 	}
 
+	// The next cpar add learns a person's words, and no machine's.
+	learnt, err := dataset.Open(t.Context(), photos, dataset.Options{})
+	if err != nil || len(learnt.Items) != 1 || !slices.Equal(learnt.Items[0].Keywords, []string{"picnic"}) {
+		t.Errorf("learnt from: %+v, %v", learnt, err)
+	}
+
 	// Found, and taken back.
 	page.Press("/")
 	page.Await(`document.activeElement.id === 'word'`)
