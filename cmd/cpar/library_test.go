@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -289,26 +290,68 @@ func (h *home) plant(items []dataset.Item) (damaged []string) {
 	for i, it := range items {
 		folder := fmt.Sprintf("%d/%02d", 2000+i%7, i%12)
 		name := filepath.Join(folder, filepath.Base(it.Path))
-		if i%200 == 7 {
+		stem := strings.TrimSuffix(name, filepath.Ext(name))
+		if i%100 == 11 || i%100 == 13 || i%400 == 17 || i%200 == 7 || i%500 == 19 {
 			b, err := os.ReadFile(it.Path)
 			if err != nil {
 				h.t.Fatal(err)
 			}
-			h.write(name, append(b[:40:40], bytes.Repeat([]byte{0x55}, 500)...))
-			damaged = append(damaged, filepath.Join(h.tree, name))
-			continue
+			switch {
+			case i%200 == 7:
+				h.write(name, append(b[:40:40], bytes.Repeat([]byte{0x55}, 500)...))
+				damaged = append(damaged, filepath.Join(h.tree, name))
+				continue
+			case i%100 == 11: // a RAW file
+				h.write(stem+".RAF", raf(b))
+				continue
+			case i%400 == 17:
+				h.heic(it.Path, stem+".heic")
+				continue
+			case i%500 == 19: // a copy that was interrupted
+				h.write(name, b[:len(b)*4/5])
+				continue
+			}
+			h.write(stem+".RAF", raf(b)) // and its JPEG
 		}
 		h.link(it.Path, filepath.Join(h.tree, name))
 		switch i % 50 {
 		case 3:
 			h.write(name+".xmp", []byte(theirs))
 		case 4:
-			h.write(strings.TrimSuffix(name, filepath.Ext(name))+".xmp", []byte(theirs))
+			h.write(stem+".xmp", []byte(theirs))
 		}
 	}
 	h.write("2001/film.mp4", []byte("a film"))
 	h.write("2001/@eaDir/thumb.jpg", []byte("a thumbnail"))
 	return damaged
+}
+
+// raf is a RAW file with a preview, as far as anybody reads it who wants the preview.
+func raf(preview []byte) []byte {
+	head := append([]byte("FUJIFILMCCD-RAW 0201"), make([]byte, 140)...)
+	binary.BigEndian.PutUint32(head[84:], uint32(len(head)))
+	binary.BigEndian.PutUint32(head[88:], uint32(len(preview)))
+	return append(head, preview...)
+}
+
+// heic makes a HEIC file of a photo, or where no program does, puts one of ours there.
+func (h *home) heic(from, name string) {
+	h.t.Helper()
+	to := filepath.Join(h.tree, name)
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	if tool, err := exec.LookPath("heif-enc"); err == nil {
+		_ = exec.Command(tool, "-q", "60", from, "-o", to).Run()
+	}
+	if _, err := os.Stat(to); err == nil {
+		return
+	}
+	b, err := os.ReadFile(filepath.Join("..", "..", "user", "picture", "testdata", "corner.heic"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.write(name, b)
 }
 
 // count is how many sidecars there are, quickly.
