@@ -29,9 +29,9 @@ elsewhere and stays.`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	var asJSON, dryRun bool
-	show := &cobra.Command{Use: "show", Short: "say what is kept, and how much", Args: noArgs,
+	show := &cobra.Command{Use: "show", Example: "  $ cpar cache show", Short: "say what is kept, and how much", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runCache(cmd, asJSON, false, false) }}
-	clear := &cobra.Command{Use: "clear", Short: "remove all of it", Args: noArgs,
+	clear := &cobra.Command{Use: "clear", Example: "  $ cpar cache clear --dry-run", Short: "remove all of it", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runCache(cmd, asJSON, true, dryRun) }}
 	jsonFlag(show, &asJSON)
 	jsonFlag(clear, &asJSON)
