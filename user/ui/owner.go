@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ func (w *Owner) keepState() {
 func (w *Owner) Settings() Settings {
 	x := w.state.Load()
 	short := x.Profile().Kind() != profile.Paper
-	return Settings{Index: x.ID().String(), Records: int(x.Manifest.Records), Scheme: x.Scheme().String(),
+	return Settings{Index: cmp.Or(x.Name(), x.ID().String()), Records: int(x.Manifest.Records), Scheme: x.Scheme().String(),
 		Protects: strings.TrimPrefix(reveal.Protects(x.Scheme(), short), "note: "), Profile: x.Profile().Kind().String(), Cloud: w.o.Cloud,
 		Threshold: int(math.Round(100 * w.o.Threshold)), Where: string(w.o.Where), Style: string(w.o.Style)}
 }

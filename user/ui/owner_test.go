@@ -55,7 +55,7 @@ func newHouse(t *testing.T, ranker rank.Kind) *house {
 	images, _, err := user.ReadImages(t.Context(), items, user.ReadOptions{})
 	check(err)
 	key := user.NewKey()
-	b, err := user.Setup(t.Context(), key, images, user.Options{Ranker: ranker})
+	b, err := user.Setup(t.Context(), key, images, user.Options{Ranker: ranker, Name: "holidays"})
 	check(err)
 	index := filepath.Join(t.TempDir(), "index")
 	_, err = b.Encrypt(t.Context(), index)
@@ -183,7 +183,7 @@ func TestOwner(t *testing.T) {
 	if _, err := os.Stat(path + ".xmp"); err == nil {
 		t.Error("the sidecar is still there")
 	}
-	if s := h.Settings(); s.Records != 32 || s.Scheme != "sealed" || s.Threshold != 50 || strings.HasPrefix(s.Protects, "note") {
+	if s := h.Settings(); s.Index != "holidays" || s.Records != 32 || s.Scheme != "sealed" || s.Threshold != 50 || strings.HasPrefix(s.Protects, "note") {
 		t.Errorf("%+v", s)
 	}
 }
