@@ -40,7 +40,7 @@ type OpenOptions struct {
 	Index cpar.IndexID
 	// Ready, if not nil, may refuse the index before anything large is fetched.
 	Ready func(*user.Owner) error
-	// Cache keeps the features of photos (Device.Features); nil for nowhere.
+	// Cache keeps the features of photos; nil for the device's vault.
 	Cache    *feature.Cache
 	Progress progress.Func
 }
@@ -85,6 +85,10 @@ func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenO
 		if id, err = d.choose(ctx, cloud, key); err != nil {
 			return nil, err
 		}
+	}
+	if opt.Cache == nil {
+		// Photos can be asked about without one, only more slowly.
+		opt.Cache, _ = d.Features(key, DefaultLimit)
 	}
 	x := &Index{answers: cloud, home: &home{d, cloud, key, opt}}
 	return x, x.openRetrying(ctx, id)
