@@ -107,7 +107,7 @@ func (l *Library) intents(run string) (out []*intent, damaged int, err error) {
 // undo takes back one change. It changes nothing where that is done already, or where the
 // change was never made.
 func (u *Undone) undo(i *intent, keep, dryRun bool) error {
-	now, err := os.ReadFile(i.Path)
+	now, err := readRegular(i.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && i.Removed:
 	case errors.Is(err, fs.ErrNotExist):
@@ -177,6 +177,19 @@ func (l *Library) also(photo string) []string {
 
 // made reports whether a change that was intended was made.
 func (i *intent) made() bool {
-	now, err := os.ReadFile(i.Path)
+	now, err := readRegular(i.Path)
 	return err == nil && sha256.Sum256(now) == i.After
+}
+
+// readRegular reads a file. Somebody may have put a pipe in its place, which would keep us
+// waiting for who writes to it, or a device, which never ends.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a file")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
 }
