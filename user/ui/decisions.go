@@ -34,10 +34,22 @@ func (d *decisions) of(id string) Decision {
 	return Decision{slices.Clone(x.Accept), slices.Clone(x.Reject), slices.Clone(x.Add)}
 }
 
-func (d *decisions) forget(id string) {
+// forget forgets what was written. What was decided meanwhile, or otherwise, still waits.
+func (d *decisions) forget(id string, written Decision) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.by, id)
+	x := d.by[id]
+	x.Accept, x.Reject, x.Add = without(x.Accept, written.Accept...), without(x.Reject, written.Reject...), without(x.Add, written.Add...)
+	d.keep(id, x)
+}
+
+// keep is for who holds mu.
+func (d *decisions) keep(id string, x Decision) {
+	if x.empty() {
+		delete(d.by, id)
+	} else {
+		d.by[id] = x
+	}
 }
 
 // mark decides on a word: accept, reject, add, or "" for neither of them.
@@ -64,20 +76,15 @@ func (d *decisions) mark(id, word, mark string) error {
 	if len(x.Accept)+len(x.Reject)+len(x.Add) > maxWords {
 		return fmt.Errorf("deciding on a keyword: %w: a photo takes %d decisions at a time", cpar.ErrInput, maxWords)
 	}
-	if x.empty() {
-		delete(d.by, id)
-	} else {
-		d.by[id] = x
-	}
+	d.keep(id, x)
 	return nil
 }
 
 func (d Decision) empty() bool { return len(d.Accept)+len(d.Reject)+len(d.Add) == 0 }
 
-// without is words without one, however it is spelt.
-func without(words []string, word string) []string {
-	folded := metadata.Fold(word)
-	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return metadata.Fold(w) == folded })
+// without is words without some, however they are spelt.
+func without(words []string, some ...string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return has(some, w) })
 }
 
 // has reports whether a word is among others, however it is spelt.

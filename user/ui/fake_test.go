@@ -28,6 +28,8 @@ type fake struct {
 	undo  map[string]func()
 	asked int
 	fail  error // of asking, if any
+	// writing is called while a photo is written, if it is not nil.
+	writing func()
 }
 
 const fakeWord = "dusk"
@@ -119,6 +121,9 @@ func (f *fake) Sidecar(name string, _ []byte, _ *Known, d Decision) ([]byte, err
 }
 
 func (f *fake) Write(_ context.Context, path string, d Decision) (*Written, error) {
+	if f.writing != nil {
+		f.writing()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := f.known[path]

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -309,6 +310,35 @@ func TestDeciding(t *testing.T) {
 	}
 	if status, _ := c.call("POST", "/api/undo", []byte(`{"run":""}`)); status != 422 {
 		t.Errorf("undoing nothing: %d", status)
+	}
+}
+
+// TestDecidingWhileItIsWritten: what is decided while a write runs is not in the file, so it waits.
+func TestDecidingWhileItIsWritten(t *testing.T) {
+	f := newFake(t, 1)
+	s, _ := start(t, f)
+	c := caller{t: t, s: s}
+	p := s.photos.all[0]
+	truth := f.truth[p.path]
+	ask[[]outcome](c, "POST", "/api/annotate", ids{[]string{p.id}})
+	decide := func(word, how string) { ask[view](c, "POST", "/api/decide", mark{p.id, word, how}) }
+	decide(truth[0], "accept")
+	decide(truth[1], "accept")
+	decide("before", "add")
+	f.writing = func() {
+		decide("meanwhile", "add")
+		decide(truth[1], "reject") // another mind
+		decide(truth[0], "accept") // the same
+	}
+	ask[Written](c, "POST", "/api/write", map[string]string{"id": p.id})
+	d := s.decided.of(p.id)
+	if len(d.Accept) > 0 || !slices.Equal(d.Reject, truth[1:2]) || !slices.Equal(d.Add, []string{"meanwhile"}) {
+		t.Errorf("waiting: %+v", d)
+	}
+	f.writing = nil
+	ask[Written](c, "POST", "/api/write", map[string]string{"id": p.id})
+	if !s.decided.of(p.id).empty() || len(s.decided.by) > 0 {
+		t.Error("what was written waits")
 	}
 }
 

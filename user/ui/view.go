@@ -192,11 +192,12 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request) (any, error) {
 	if _, err := s.photos.stat(p); err != nil { // it may have become a link out of the folder
 		return nil, err
 	}
-	written, err := s.backend.Write(r.Context(), p.path, s.decided.of(p.id))
+	decision := s.decided.of(p.id)
+	written, err := s.backend.Write(r.Context(), p.path, decision)
 	if err != nil {
 		return nil, err
 	}
-	s.decided.forget(p.id)
+	s.decided.forget(p.id, decision)
 	return written, nil
 }
 
