@@ -3,7 +3,7 @@
 //	Create ─▶ Write… ─▶ Commit: fsync file ─▶ rename ─▶ fsync folder
 //	                  └▶ Abort:  remove the temporary file
 //
-// The guarantee: when Commit (or WriteFile) has returned nil, the file is complete under
+// The guarantee: when Commit (or WriteFile, or WriteNew) has returned nil, the file is complete under
 // its name, and stays so even if the process is killed or the power fails immediately
 // afterwards. At any earlier instant the name refers to what it did before (nothing, or
 // the complete old file) or already to the complete new file, never to a part. A
@@ -57,6 +57,16 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 
 // WriteFileFS is WriteFile over another FS.
 func WriteFileFS(fsys FS, path string, data []byte, perm fs.FileMode) error {
+	return write(fsys, path, data, perm, fsys.Rename)
+}
+
+// WriteNew makes a file where there is none. It fails with fs.ErrExist if there is one, or if
+// another program makes one meanwhile.
+func WriteNew(fsys FS, path string, data []byte, perm fs.FileMode) error {
+	return write(fsys, path, data, perm, fsys.RenameNew)
+}
+
+func write(fsys FS, path string, data []byte, perm fs.FileMode, rename func(from, to string) error) error {
 	w, err := Create(fsys, filepath.Dir(path), filepath.Base(path), perm)
 	if err != nil {
 		return err
@@ -66,7 +76,7 @@ func WriteFileFS(fsys FS, path string, data []byte, perm fs.FileMode) error {
 	if _, err := w.Write(data); err != nil {
 		return err
 	}
-	return w.Commit(filepath.Base(path))
+	return w.commit(filepath.Base(path), rename)
 }
 
 // Create starts a file in folder. what labels the temporary file for people who find one;
@@ -103,7 +113,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 // Commit makes the file durable under name, in the folder where it was created. On error
 // the file is gone as if by Abort, except that the last step, the fsync of the folder,
 // may fail when the new file is already in place.
-func (w *Writer) Commit(name string) error {
+func (w *Writer) Commit(name string) error { return w.commit(name, w.fsys.Rename) }
+
+func (w *Writer) commit(name string, rename func(from, to string) error) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -121,7 +133,7 @@ func (w *Writer) Commit(name string) error {
 		w.fsys.Remove(w.temp)
 		return StorageError("closing", w.temp, 0, err)
 	}
-	if err := w.fsys.Rename(w.temp, filepath.Join(folder, name)); err != nil {
+	if err := rename(w.temp, filepath.Join(folder, name)); err != nil {
 		w.fsys.Remove(w.temp)
 		return StorageError("renaming", w.temp, 0, err)
 	}

@@ -72,6 +72,30 @@ func TestCutAtEveryStep(t *testing.T) {
 		})
 }
 
+// TestNewCutAtEveryStep: what WriteNew makes is whole or absent, and another program's file stays.
+func TestNewCutAtEveryStep(t *testing.T) {
+	crash.Each(t, func(string) {},
+		func(fsys durable.FS, root string) error {
+			return durable.WriteNew(fsys, filepath.Join(root, "f"), newBytes, 0o600)
+		},
+		func(t *testing.T, root string, done bool) {
+			got, err := os.ReadFile(filepath.Join(root, "f"))
+			if !bytes.Equal(got, newBytes) && (done || !errors.Is(err, fs.ErrNotExist)) {
+				t.Errorf("done %v: %v, and the file has %d bytes: %.20q", done, err, len(got), got)
+			}
+		})
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, oldBytes, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := durable.WriteNew(durable.OS, path, newBytes, 0o600); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over another's: %v", err)
+	}
+	if got, err := os.ReadFile(path); !bytes.Equal(got, oldBytes) || len(names(t, filepath.Dir(path))) != 1 {
+		t.Errorf("it holds %.20q, %v, beside %v", got, err, names(t, filepath.Dir(path)))
+	}
+}
+
 // unsynced forgets to sync a file; crash must notice, otherwise it proves nothing.
 type unsynced struct{ durable.FS }
 

@@ -16,6 +16,8 @@ type FS interface {
 	Create(path string, perm fs.FileMode) (File, error)
 	// Rename atomically replaces to by from.
 	Rename(from, to string) error
+	// RenameNew is Rename, but fails with fs.ErrExist if there is a to.
+	RenameNew(from, to string) error
 	// Remove removes a file or an empty folder.
 	Remove(path string) error
 	// Mkdir creates one new folder.
@@ -45,6 +47,7 @@ func (osFS) Create(path string, perm fs.FileMode) (File, error) {
 }
 
 func (osFS) Rename(from, to string) error              { return os.Rename(from, to) }
+func (osFS) RenameNew(from, to string) error           { return renameNew(from, to, renameNoReplace, os.Link) }
 func (osFS) Remove(path string) error                  { return os.Remove(path) }
 func (osFS) Mkdir(path string, perm fs.FileMode) error { return os.Mkdir(path, perm) }
 
@@ -58,6 +61,26 @@ func (osFS) SyncDir(path string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// renameNew renames by what the file system can do: at once, else by a second name and the end
+// of the first, since a link never replaces. FAT on a system without the first has neither; there
+// another program's file could be overwritten that comes between a look and the rename.
+func renameNew(from, to string, rename, link func(from, to string) error) error {
+	if err := rename(from, to); err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	switch err := link(from, to); {
+	case err == nil:
+		_ = os.Remove(from) // to is there and whole; RemoveTemps finds from
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return err
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}
+	}
+	return os.Rename(from, to)
 }
 
 // MkdirAll creates path and any missing folders above it, and syncs each name in its parent.

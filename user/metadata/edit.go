@@ -55,11 +55,9 @@ func (e *Edit) Apply(keepMtime bool) error {
 	return nil
 }
 
-// create makes a file where none is. The new name appears at once with all its bytes.
+// create makes a file where none is. The new name appears at once with all its bytes, and never
+// in place of a file that another program makes at the same moment.
 func (e *Edit) create() error {
-	if _, err := os.Lstat(e.Path); !errors.Is(err, fs.ErrNotExist) {
-		return ErrChanged
-	}
 	mode := e.mode
 	if mode == 0 {
 		mode = 0o644
@@ -67,7 +65,11 @@ func (e *Edit) create() error {
 	if err := writable(filepath.Dir(e.Path)); err != nil {
 		return err
 	}
-	return durable.WriteFile(e.Path, e.New, mode)
+	err := durable.WriteNew(durable.OS, e.Path, e.New, mode)
+	if errors.Is(err, fs.ErrExist) {
+		return ErrChanged
+	}
+	return err
 }
 
 func (e *Edit) delete() error {

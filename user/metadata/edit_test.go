@@ -87,6 +87,25 @@ func TestApplyFollowsLinksAndLeavesThem(t *testing.T) {
 	}
 }
 
+// A sidecar that another program makes after the plan stays, and nothing is left beside it.
+func TestApplyNeverOverwritesANewSidecar(t *testing.T) {
+	photo := save(t, "a.jpg", plainJPEG(t))
+	e, err := Plan(photo, Sidecar, Append, skySea)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, e.Path, []byte("theirs"))
+	if err := e.Apply(false); !errors.Is(err, ErrChanged) {
+		t.Errorf("over theirs: %v", err)
+	}
+	if got := get(t, e.Path); string(got) != "theirs" {
+		t.Errorf("it holds %q", got)
+	}
+	if all, err := os.ReadDir(filepath.Dir(photo)); err != nil || len(all) != 2 {
+		t.Errorf("beside it: %v, %v", all, err)
+	}
+}
+
 func TestApplyRefusesChangedFiles(t *testing.T) {
 	for _, where := range []Where{Sidecar, Embedded} {
 		for name, change := range map[string]func(path string){

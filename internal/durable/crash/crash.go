@@ -146,13 +146,18 @@ func (f *FS) Create(path string, perm fs.FileMode) (durable.File, error) {
 }
 
 // Rename implements durable.FS.
-func (f *FS) Rename(from, to string) error {
+func (f *FS) Rename(from, to string) error { return f.rename(from, to, durable.OS.Rename) }
+
+// RenameNew implements durable.FS.
+func (f *FS) RenameNew(from, to string) error { return f.rename(from, to, durable.OS.RenameNew) }
+
+func (f *FS) rename(from, to string, rename func(from, to string) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.step(); err != nil {
 		return err
 	}
-	if err := durable.OS.Rename(from, to); err != nil {
+	if err := rename(from, to); err != nil {
 		return err
 	}
 	a, nameA := f.find(from)
