@@ -24,11 +24,11 @@ func demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "show the whole of cpar, with pictures of its own or yours",
 		Long: `demo shows everything once and needs nothing: it paints 360 pictures that have
-keywords, makes a key, encrypts the pictures into an index of each scheme, starts
-a cloud as a process of its own without the key, and gives keywords to 8 new
-pictures over HTTP. Then it shows the schemes side by side, what that cost beside
-the paper's figures, and what the cloud saw. The same is written as one page for a
-browser.
+keywords, makes a key, encrypts the pictures into an index of the default scheme,
+starts a cloud as a process of its own without the key, and gives keywords to 8 new
+pictures over HTTP: those that are sure and those that are maybe right. Then it shows
+the other schemes beside the default one, what the paper's cost beside its own
+figures, and what the cloud saw. The same is written as one page for a browser.
 
 It takes fifteen to twenty-five seconds. Temporary files are removed and the cloud is ended,
 also on ^C. Nothing leaves this machine.
@@ -38,11 +38,12 @@ compares profiles: what is looked at in a photo. It finds keywords for up to 80
 photos that are not in the index: some of those that split.csv calls test, or else
 of a tenth that is held out. Two profiles are compared: the paper's colours and
 textures, and a projection learnt from your keywords. --model adds an image network
-as the third. With a thousand photos that takes one to two minutes.`,
+as the third. The rest is shown with the one that finds most. With a thousand photos
+that takes one to two minutes.`,
 		Example: `  $ cpar demo
   $ cpar demo --data photos/ --out photos.html
   $ cpar demo --data photos/ --model mobilenet.onnx
-  $ cpar demo --keep demo/ && cpar inspect demo/index`,
+  $ cpar demo --keep demo/ && cpar inspect demo/paper`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Keywords < 1 {
@@ -121,7 +122,7 @@ as the third. With a thousand photos that takes one to two minutes.`,
 	c.Flags().StringVar(&page, "out", "cpar-demo.html", "write the page to this `file`")
 	c.Flags().StringVar(&poster, "picture", "", "also draw four of the pictures, as you and the cloud see them, into this PNG `file`")
 	c.Flags().StringVar(&o.Keep, "keep", "", "keep key, index, the cloud's data and log in this `folder`")
-	c.Flags().IntVar(&o.Keywords, "keywords", 5, "keywords for each picture, at most")
+	c.Flags().IntVar(&o.Keywords, "keywords", demo.Likely, "keywords for each picture, at most")
 	c.Flags().StringVar(&cache, "cache", "", "keep the features of --data between runs in this `folder`, in the clear")
 	dryRunFlag(c, &dryRun)
 	jsonFlag(c, &asJSON)

@@ -26,39 +26,40 @@ func (s *session) compareCosts() {
 	n := float64(len(s.records))
 	encrypt := s.clock.took("encrypt")
 	whole := ms(s.took.setup + s.took.encrypt)
-	median := s.result.median
+	median := func(search string, of func(*Answer) time.Duration) float64 {
+		return s.result.median(func(p *Photo) *Answer { return named(p.paper, search) }, of)
+	}
 	roundTrip := func(a *Answer) time.Duration { return a.took.Answer }
-	first := &s.result.Photos[0]
+	first := named(s.result.Photos[0].paper, peer)
 	p := paper.Values()
 	planes, order := p.Number("plane_encrypt"), p.Number("ope")
 	forest, request := stated(p.Number("forest_encrypt")), stated(p.Number("request_bytes"))
 	request.printed += " (" + p.Parts() + ")"
 	share := forest.value / float64(p.Records)
 	s.result.Costs = []Cost{
-		beside("features of a photo", "ms", median(0, func(a *Answer) time.Duration { return a.took.Features }), theirs{}),
+		beside("features of a photo", "ms", median(peer, func(a *Answer) time.Duration { return a.took.Features }), theirs{}),
 		beside("forest construction", "ms", ms(s.clock.took("forest")), stated(p.Number("forest_build"))),
 		beside("vector encryption, a record", "ms", ms(encrypt)/n, stated(p.Number("vector_encrypt"))),
 		beside("planes, order, keywords, a record", "ms", ms(s.took.encrypt-encrypt)/n,
 			theirs{stated(planes).value + stated(order).value, paper.Digits(planes.Value) + " + " + order.Text()}),
 		beside("whole encrypted forest", "ms", whole, forest),
 		beside("… a record", "ms", whole/n, theirs{share, fmt.Sprintf("%.0f ms, computed", share)}),
-		beside("request generation", "ms", median(0, func(a *Answer) time.Duration { return a.took.Vector + a.took.Request }), stated(p.Number("request_time"))),
-		beside("cloud search, capia", "ms", median(place("capia"), roundTrip), stated(p.CostOfCapia())),
-		beside("cloud search, cpar AP-100", "ms", median(place("cpar AP-100"), roundTrip), stated(p.CostAt(100))),
-		beside("cloud search, cpar AP-10", "ms", median(0, roundTrip), theirs{}),
-		beside("cloud search, cpar AP-2.5", "ms", median(place("cpar AP-2.5"), roundTrip), stated(p.CostAt(2.5))),
-		beside("cloud search, ivf AP-10", "ms", median(place("ivf AP-10"), roundTrip), theirs{}),
-		beside("final selection of keywords", "ms", median(0, func(a *Answer) time.Duration { return a.took.Read }), stated(p.Number("selection"))),
-		beside("request, sent", "B", float64(first.Answers[0].Sent), request),
-		beside("reply, received", "B", float64(first.Answers[0].Received), stated(p.Number("reply_bytes"))),
+		beside("request generation", "ms", median(peer, func(a *Answer) time.Duration { return a.took.Vector + a.took.Request }), stated(p.Number("request_time"))),
+		beside("cloud search, capia", "ms", median("capia", roundTrip), stated(p.CostOfCapia())),
+		beside("cloud search, cpar AP-100", "ms", median("cpar AP-100", roundTrip), stated(p.CostAt(100))),
+		beside("cloud search, cpar AP-10", "ms", median(peer, roundTrip), theirs{}),
+		beside("cloud search, cpar AP-2.5", "ms", median("cpar AP-2.5", roundTrip), stated(p.CostAt(2.5))),
+		beside("final selection of keywords", "ms", median(peer, func(a *Answer) time.Duration { return a.took.Read }), stated(p.Number("selection"))),
+		beside("request, sent", "B", float64(first.Sent), request),
+		beside("reply, received", "B", float64(first.Received), stated(p.Number("reply_bytes"))),
 	}
 }
 
-// median of something that every answer of one search took, in ms.
-func (r *Result) median(search int, of func(*Answer) time.Duration) float64 {
+// median of something that one answer of every photo took, in ms.
+func (r *Result) median(answer func(*Photo) *Answer, of func(*Answer) time.Duration) float64 {
 	var all []time.Duration
 	for i := range r.Photos {
-		all = append(all, of(&r.Photos[i].Answers[search]))
+		all = append(all, of(answer(&r.Photos[i])))
 	}
 	return median(all)
 }

@@ -12,7 +12,7 @@ import (
 // neither, and the figure is the print in ms or B.
 func TestPaperColumn(t *testing.T) {
 	s := &session{records: make([]item, 10)}
-	s.result.Photos = []Photo{{Answers: make([]Answer, len(searches))}}
+	s.result.Photos = []Photo{{paper: []Answer{{Search: peer, Sent: 11, Received: 22}}}}
 	s.compareCosts()
 	stated := 0
 	for _, c := range s.result.Costs {
@@ -29,6 +29,10 @@ func TestPaperColumn(t *testing.T) {
 	}
 	if stated != 10 {
 		t.Errorf("%d rows quote one figure, want 10", stated)
+	}
+	last := len(s.result.Costs) - 1
+	if s.result.Costs[last-1].Here != 11 || s.result.Costs[last].Here != 22 {
+		t.Errorf("sent and received are of another search: %+v", s.result.Costs[last-1:])
 	}
 	if got := s.result.Costs[0].PaperText(); got != "–" {
 		t.Errorf("nothing is printed as %q", got)

@@ -3,9 +3,10 @@
 //	collection ─▶ features ─▶ forest ─▶ encrypted indexes ─▶ push ║ cloud process
 //	new pictures ─▶ requests ║─▶ replies ║─▶ keywords, beside the truth
 //
-// It encrypts the collection under scheme cpar, which serves capia too, under ivf,
-// sealed and local, all with profile `paper`; and a collection of photographs
-// once more under scheme cpar for every other profile.
+// It encrypts the collection under the default scheme, sealed, with every profile that
+// the collection can be looked at by. With the one that finds most it goes on: under
+// the other schemes, which are measured beside it, and once as the paper does,
+// for the paper's costs.
 // The cloud is a process of its own with a clean environment, which gets
 // nothing but a folder and what is sent over HTTP. What comes out is a Result:
 // what each profile finds for photos that were held out, keywords with weights,
@@ -33,11 +34,13 @@ import (
 const (
 	// shown is how many new pictures are shown with their keywords.
 	shown = 8
+	// shownNear is how many of the nearest photos are shown.
+	shownNear = 10
 	// DefaultPhotos is how many photos of a collection are indexed, at most:
 	// learning from their keywords is what takes time.
 	DefaultPhotos = 1000
-	// neighbours is L: the nearest pictures whose keywords count.
-	neighbours = 10
+	// Likely is how many keywords a picture gets at most, as in cpar annotate.
+	Likely = 12
 )
 
 // Options say what Run does. The zero value paints its own collection and
@@ -55,7 +58,7 @@ type Options struct {
 	// Keep is a folder, new or empty, that keeps key, index, the cloud's data
 	// and its log; "" keeps nothing.
 	Keep string
-	// Keywords is how many keywords a picture gets; 5, as in the paper, where 0.
+	// Keywords is how many keywords a picture gets at most; Likely where 0.
 	Keywords int
 	// Progress is told how far a stage has come, Step what was done and how
 	// long it took. Both may be nil.
@@ -78,6 +81,8 @@ type Result struct {
 	Profiles []Profile `json:"profiles"`
 	HeldOut  []HeldOut `json:"held_out"`
 	LeftOut  []LeftOut `json:"left_out"`
+	// Chosen is the profile that all that follows is of, but the costs.
+	Chosen string `json:"profile"`
 	// Photos are those of HeldOut that the cloud was asked about in every way.
 	Photos []Photo `json:"photos"`
 	Costs  []Cost  `json:"costs"`
@@ -105,9 +110,11 @@ type session struct {
 	held    []item // the new pictures
 	asked   []item // the ones among them that are shown
 	key     *user.Key
-	indexes map[cpar.Scheme]*indexed
-	// profiles are the indexes of scheme cpar; the first stands in indexes, too.
+	// profiles are indexes of the default scheme; the chosen one stands in indexes,
+	// too, with those of the other schemes. paper is the one that costs are measured of.
 	profiles []*indexed
+	indexes  map[cpar.Scheme]*indexed
+	paper    *indexed
 	cloud    *cloudProcess
 	took     times
 	client   *cparhttp.Client
@@ -118,7 +125,7 @@ type session struct {
 // and temporary files are gone when it returns.
 func Run(ctx context.Context, o Options) (r *Result, err error) {
 	if o.Keywords == 0 {
-		o.Keywords = 5
+		o.Keywords = Likely
 	}
 	if o.Photos == 0 {
 		o.Photos = DefaultPhotos
@@ -139,7 +146,8 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 		}
 	}()
 	for _, step := range []func(context.Context) error{
-		s.readCollection, s.build, s.buildProfiles, s.startCloud, s.push, s.annotate, s.compareProfiles,
+		s.readCollection, s.makeKey, s.buildProfiles, s.startCloud, s.pushProfiles, s.compareProfiles, s.choose,
+		s.buildSchemes, s.pushSchemes, s.annotate,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err

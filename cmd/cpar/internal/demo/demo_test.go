@@ -139,17 +139,24 @@ func TestPageEscapes(t *testing.T) {
 	said := func(profile string) Suggestion {
 		return *newSuggestion(profile, []rank.Keyword{{Word: evil}, {Word: "wrong"}}, []string{evil, "missed", "late"})
 	}
-	answer := Answer{Search: "cpar AP-10", Keywords: []Keyword{{rank.Keyword{Word: evil, Weight: 1}, true}}, Nearest: []rank.Neighbour{{Keywords: []string{evil}}}}
-	r := &Result{Collection: evil, Photos: []Photo{{Name: evil, Title: evil, Truth: []string{evil, "missed"}, Answers: []Answer{answer, answer, answer}}},
+	found := marked([]rank.Keyword{{Word: evil, Weight: 1, Probability: 0.9}, {Word: "wrong", Probability: 0.3}}, []string{evil})
+	r := &Result{Collection: evil, Photos: []Photo{{Name: evil, Title: evil, Truth: []string{evil, "missed"}}},
 		HeldOut:  []HeldOut{{Name: evil, Truth: []string{evil, "missed", "late"}, Suggestions: []Suggestion{said("paper"), said("learned")}}},
-		Profiles: []Profile{{Name: "one way", Photos: 1, Tally: Tally{Found: 1, True: 3, Given: 2}}, {Name: evil, Photos: 1, Tally: Tally{Found: 1, True: 3, Given: 2}, Sent: 10_900}},
-		LeftOut:  []LeftOut{{"network", evil}},
-		Schemes:  []Scheme{{Name: "cpar AP-10", True: 3, Said: 5, Sent: 360_488, Learnt: evil}, {Name: "local"}}}
+		Profiles: []Profile{{Name: "one way", Photos: 1}, {Name: evil, Photos: 1, Sent: 10_900}},
+		LeftOut:  []LeftOut{{"network", evil}}, Chosen: "learned",
+		Schemes: []Scheme{{Name: hero, Count: Count{true, 2, 1, 1, 1}, Sent: 360_488, Learnt: evil}, {Name: "local"}}}
+	for _, how := range searches {
+		r.Photos[0].Answers = append(r.Photos[0].Answers, Answer{Search: how.name, Keywords: found, Nearest: []rank.Neighbour{{Keywords: []string{evil}}}})
+	}
+	for i := range r.Profiles {
+		r.Profiles[i].add(&r.HeldOut[0].Suggestions[i], r.HeldOut[0].Truth)
+	}
 	checkPage(t, r, []string{"<b>1 of 3</b> found", "<span>✓</span>&lt;script&gt;", "<span>·</span>wrong", "people wrote:</span> &lt;script&gt;",
-		"<b>1.0 of 3.0</b>", "width:33", "<td>50 %</td>", "<td>10.9 kB</td>", "Profile network was left out: &lt;script&gt;", "--model FILE.onnx"})
+		"<b>1.0 of 3.0</b>", "width:33", "<td>–</td><td>1 of 2 by weight</td>", "<td>10.9 kB</td>", "Profile network was left out: &lt;script&gt;", "--model FILE.onnx",
+		"the default, learnt from your keywords", "for measuring only"})
 	// One profile, of painted pictures: no comparison, the same words.
 	r.Profiles, r.HeldOut[0].Suggestions, r.painted = r.Profiles[:1], r.HeldOut[0].Suggestions[:1], true
-	checkPage(t, r, []string{"<b>1 of 3</b> found", "finds 1.0 of 3.0 keywords; 50 % of its suggestions are right", "painted:</span>", "cpar demo --data FOLDER"})
+	checkPage(t, r, []string{"<b>1 of 3</b> found", "finds 1.0 of 3.0 keywords; 1 of 2 suggestions are right", "painted:</span>", "cpar demo --data FOLDER"})
 }
 
 // checkPage writes the page and looks for what must be on every one, and more.
@@ -168,7 +175,7 @@ func checkPage(t *testing.T, r *Result, more []string) {
 			t.Errorf("the page holds %q", bad)
 		}
 	}
-	for _, good := range append(more, "✓ &lt;script&gt;", "not among them: missed", "1 of 1 true", "<td>3 of 5</td>", "<td>360 kB</td>", "<td>not asked</td>") {
+	for _, good := range append(more, "✓ &lt;script&gt;", "not among them: missed", "1 of 1 sure keywords are right, 100 %; of the maybes 0 of 1", "<td>1 of 1</td><td>0 of 1</td>", "<td>360 kB</td>", "<td>not asked</td>") {
 		if !bytes.Contains(b, []byte(good)) {
 			t.Errorf("the page lacks %q", good)
 		}

@@ -9,6 +9,7 @@ import (
 	"cpar/user"
 	"cpar/user/device"
 	"cpar/user/profile"
+	"cpar/user/rank"
 )
 
 // times are what the stages took that have no progress of their own.
@@ -38,42 +39,46 @@ func indexOf(s cpar.Scheme) cpar.Scheme {
 	return s
 }
 
+// probable says whether the keywords of an index have probabilities.
+func (x *indexed) probable() bool { return x.builder.Ranker().Kind() == rank.KindCalibrated }
+
 const trees = 10
 
-// build makes a key and the indexes of the schemes. The key stays in memory unless
-// everything is kept.
-func (s *session) build(ctx context.Context) error {
+// calibrateFrom photos are enough for the paper's profile to learn probabilities from.
+// The others bring theirs.
+const calibrateFrom = 100
+
+// makeKey makes a key, which stays in memory unless everything is kept.
+func (s *session) makeKey(context.Context) error {
 	s.key = user.NewKey(cpar.Schemes()...)
-	if s.Keep != "" {
-		if err := s.key.WriteFile(s.path("key"), ""); err != nil {
-			return err
-		}
+	if s.Keep == "" {
+		return nil
 	}
-	for _, x := range []*indexed{
-		{name: "index", scheme: cpar.SchemeCPAR},
-		{name: "ivf", scheme: cpar.SchemeIVF},
-		{name: "sealed", scheme: cpar.SchemeSealed},
-		{name: "local", scheme: cpar.SchemeLocal},
-	} {
-		s.indexes[x.scheme] = x
-		build := s.encrypt
-		if x.scheme == cpar.SchemeCPAR {
-			build = s.encryptTimed
-		}
-		if err := build(ctx, x); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.key.WriteFile(s.path("key"), "")
 }
 
-// encryptTimed builds the index of scheme cpar, whose costs are put beside the
-// paper's.
+// buildSchemes makes the indexes of the other schemes, of the profile that was chosen,
+// and one whose costs are put beside the paper's.
+func (s *session) buildSchemes(ctx context.Context) error {
+	fitted := s.indexes[user.DefaultScheme].builder.Fitted()
+	for _, scheme := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeIVF, cpar.SchemeLocal} {
+		x := &indexed{name: scheme.String(), scheme: scheme, profile: fitted.Profile.Kind()}
+		s.indexes[scheme] = x
+		if err := s.encrypt(ctx, x, fitted); err != nil {
+			return err
+		}
+	}
+	s.paper = &indexed{name: "costs", scheme: cpar.SchemeCPAR, profile: profile.Paper}
+	return s.encryptTimed(ctx, s.paper)
+}
+
+// encryptTimed builds the index whose costs are put beside the paper's. It ranks by the
+// paper's weights: the paper calibrates nothing.
 func (s *session) encryptTimed(ctx context.Context, x *indexed) (err error) {
 	s.took.setup, err = s.step(func() string {
-		return fmt.Sprintf("make a key, learn PCA-32, grow %d trees", trees)
+		return fmt.Sprintf("as the paper: learn PCA-32, grow %d trees", trees)
 	}, func() error {
-		return s.setUp(ctx, x, s.tell)
+		return s.setUp(ctx, x, user.Options{Progress: s.tell})
 	})
 	if err != nil {
 		return err
@@ -87,11 +92,15 @@ func (s *session) encryptTimed(ctx context.Context, x *indexed) (err error) {
 }
 
 // encrypt builds the index of another scheme. Its stages are not timed.
-func (s *session) encrypt(ctx context.Context, x *indexed) error {
+func (s *session) encrypt(ctx context.Context, x *indexed, fitted *profile.Fitted) error {
 	_, err := s.step(func() string {
 		return fmt.Sprintf("set up and encrypt the same %d records, scheme %v", x.manifest.Records, x.scheme)
 	}, func() error {
-		if err := s.setUp(ctx, x, nil); err != nil {
+		o := user.Options{Fitted: fitted}
+		if fitted.Ranker != nil {
+			o.Ranker = rank.KindCalibrated
+		}
+		if err := s.setUp(ctx, x, o); err != nil {
 			return err
 		}
 		return s.write(ctx, x)
@@ -99,12 +108,18 @@ func (s *session) encrypt(ctx context.Context, x *indexed) error {
 	return err
 }
 
-func (s *session) setUp(ctx context.Context, x *indexed, tell user.Progress) (err error) {
+// images are the records as an index takes them.
+func (s *session) images() []user.Image {
 	images := make([]user.Image, len(s.records))
 	for i, it := range s.records {
 		images[i] = user.Image{Vectors: it.vectors, Keywords: it.Keywords}
 	}
-	x.builder, err = user.Setup(ctx, s.key, images, user.Options{Scheme: x.scheme, Profile: x.profile, Trees: trees, Progress: tell})
+	return images
+}
+
+func (s *session) setUp(ctx context.Context, x *indexed, o user.Options) (err error) {
+	o.Scheme, o.Profile, o.Trees = x.scheme, x.profile, trees
+	x.builder, err = user.Setup(ctx, s.key, s.images(), o)
 	return err
 }
 
@@ -116,13 +131,18 @@ func (s *session) write(ctx context.Context, x *indexed) (err error) {
 	return err
 }
 
-// push sends the indexes to the cloud, and opens each on another device.
-func (s *session) push(ctx context.Context) error {
-	all := []*indexed{s.indexes[cpar.SchemeCPAR], s.indexes[cpar.SchemeIVF], s.indexes[cpar.SchemeSealed], s.indexes[cpar.SchemeLocal]}
-	all = append(all, s.profiles[1:]...)
+// pushProfiles and pushSchemes send indexes to the cloud, and open each on another
+// device.
+func (s *session) pushProfiles(ctx context.Context) error { return s.push(ctx, s.profiles...) }
+
+func (s *session) pushSchemes(ctx context.Context) error {
+	return s.push(ctx, s.indexes[cpar.SchemeCPAR], s.indexes[cpar.SchemeIVF], s.indexes[cpar.SchemeLocal], s.paper)
+}
+
+func (s *session) push(ctx context.Context, all ...*indexed) error {
 	for _, x := range all {
 		if _, err := s.step(func() string {
-			return fmt.Sprintf("push the encrypted index, %s, %s", x.what(), Bytes(float64(x.manifest.Bytes())))
+			return fmt.Sprintf("push the encrypted index, %v, %v, %s", x.scheme, x.profile, Bytes(float64(x.manifest.Bytes())))
 		}, func() error {
 			_, err := s.client.Push(ctx, s.path(x.name), func(done, total int64) {
 				s.tell("push, kB", int(done/1000), int(total/1000))
@@ -137,7 +157,7 @@ func (s *session) push(ctx context.Context) error {
 		for _, x := range all {
 			n += x.fetched
 		}
-		return fmt.Sprintf("open them with the key: fetch %s, once", Bytes(float64(n)))
+		return fmt.Sprintf("open with the key: fetch %s, once", Bytes(float64(n)))
 	}, func() error {
 		for _, x := range all {
 			if err := s.open(ctx, x); err != nil {
@@ -147,14 +167,6 @@ func (s *session) push(ctx context.Context) error {
 		return nil
 	})
 	return err
-}
-
-// what tells an index from the others.
-func (x *indexed) what() string {
-	if x.profile == profile.Paper {
-		return fmt.Sprintf("scheme %v", x.scheme)
-	}
-	return fmt.Sprintf("profile %v", x.profile)
 }
 
 // open does what a device does that has nothing but the key.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"cpar/internal/durable"
+	"cpar/user/profile"
 	"cpar/user/rank"
 )
 
@@ -27,6 +28,10 @@ type pageData struct {
 	PaperRecords int
 	ProfileHead  []string
 	Best         string // name of the profile that finds most; "" in doubt
+	Chosen       string // name of the profile that follows
+	Hero         Scheme
+	Painted      bool
+	Measuring    bool // the peers are safe for nothing else with this profile
 	Looks        []look
 	Cards        []card
 	Tiles        []tile
@@ -42,14 +47,16 @@ type tile struct{ Figure, Of, What string }
 type card struct {
 	Photo
 	Shown, Noise picture
-	Answers      []cardAnswer
+	Hero         cardAnswer
+	Peers        []cardAnswer
 	Near         []cardNear
 	Sent         int
 }
 
 type cardAnswer struct {
 	Answer
-	Hits   int
+	Groups []Group
+	Count  Count
 	Missed []string
 }
 
@@ -98,17 +105,24 @@ func (r *Result) looks() []look {
 // enough photos must be asked about before one profile is called the best.
 const enough = 20
 
-// best is the name of the profile that finds most, if it does so by more than
-// chance.
-func (r *Result) best() string {
+// best is the profile that finds most, if it does so by more than chance, else -1.
+func (r *Result) best() int {
 	if len(r.Profiles) < 2 || len(r.HeldOut) < enough {
-		return ""
+		return -1
 	}
-	sorted := slices.SortedFunc(slices.Values(r.Profiles), func(a, b Profile) int { return b.Found - a.Found })
-	if lead := float64(sorted[0].Found - sorted[1].Found); lead <= r.Chance()*float64(len(r.HeldOut)) {
-		return ""
+	first, second := 0, -1
+	for i := 1; i < len(r.Profiles); i++ {
+		switch {
+		case r.Profiles[i].Found > r.Profiles[first].Found:
+			first, second = i, first
+		case second < 0 || r.Profiles[i].Found > r.Profiles[second].Found:
+			second = i
+		}
 	}
-	return sorted[0].Name
+	if lead := float64(r.Profiles[first].Found - r.Profiles[second].Found); lead <= r.Chance()*float64(len(r.HeldOut)) {
+		return -1
+	}
+	return first
 }
 
 // WritePage writes the result as one page that needs no other file.
@@ -124,44 +138,54 @@ func (r *Result) WritePage(path string) error {
 }
 
 func (r *Result) page() pageData {
-	d := pageData{Result: r, PaperRecords: paperRecords(), ProfileHead: profileHead, Best: r.best(), Looks: r.looks(),
+	d := pageData{Result: r, PaperRecords: paperRecords(), ProfileHead: profileHead, Looks: r.looks(),
+		Chosen: r.chosenName(), Hero: r.scheme(hero), Painted: r.painted, Measuring: r.Chosen != profile.Paper.String(),
 		SawLines: r.SawLines(), SchemeHead: schemeHead, CaveatLines: strings.Split(r.Caveat(), "\n")}
-	for _, p := range r.Photos {
-		c := card{Photo: p, Shown: p.picture, Noise: noise(p.request, p.picture), Sent: len(p.request)}
-		for _, a := range p.Answers[:withKeywords] {
-			c.Answers = append(c.Answers, newCardAnswer(a, p.Truth))
-		}
-		for _, near := range p.Answers[0].Nearest {
-			c.Near = append(c.Near, cardNear{near, r.thumbs[near.Record]})
-		}
-		d.Cards = append(d.Cards, c)
+	if i := r.best(); i >= 0 {
+		d.Best = r.Profiles[i].Name
 	}
-	hit, said := r.Hits(0)
+	for i := range r.Photos {
+		d.Cards = append(d.Cards, r.card(&r.Photos[i]))
+	}
 	same, places := 0, 0
 	for _, g := range r.Agreement {
 		same += g.Same
 		places += g.Places
 	}
+	right := tile{count(d.Hero.SureRight), "of " + count(d.Hero.Sure), "sure keywords are right"}
+	if !d.Hero.Probable {
+		right = tile{count(d.Hero.Found), "of " + count(d.Hero.Given), "keywords are right"}
+	}
 	d.Tiles = []tile{
-		{count(hit), fmt.Sprintf("of %d", said), "keywords are true"},
-		{count(same), fmt.Sprintf("of %d", places), "places filled as without encryption"},
-		{Bytes(float64(r.Photos[0].Answers[0].Sent)), "", "leave this machine for a picture"},
+		right,
+		{count(same), "of " + count(places), "places filled as without encryption"},
+		{Bytes(float64(r.Photos[0].answer(hero).Sent)), "", "leave this machine for a picture"},
 		{count(len(r.Saw.Found)), fmt.Sprintf("of %s", count(r.Saw.Searched)), "of your words and file names reached the cloud"},
 	}
 	return d
 }
 
-func newCardAnswer(a Answer, truth []string) cardAnswer {
-	c := cardAnswer{Answer: a}
-	found := map[string]bool{}
-	for _, k := range a.Keywords {
-		found[k.Word] = true
-		if k.Correct {
-			c.Hits++
-		}
+// noiseBytes of a request are drawn: all would make the page large, and look the same.
+const noiseBytes = 12_288
+
+func (r *Result) card(p *Photo) card {
+	c := card{Photo: *p, Shown: p.picture, Noise: noise(p.request[:min(noiseBytes, len(p.request))], p.picture), Sent: len(p.request),
+		Hero: newCardAnswer(p.answer(hero), p.Truth)}
+	for _, name := range []string{peer, "capia"} {
+		c.Peers = append(c.Peers, newCardAnswer(p.answer(name), p.Truth))
 	}
+	for _, near := range p.nearest() {
+		c.Near = append(c.Near, cardNear{near, r.thumbs[near.Record]})
+	}
+	return c
+}
+
+func newCardAnswer(a *Answer, truth []string) cardAnswer {
+	c := cardAnswer{Answer: *a, Groups: groups(a.Keywords)}
+	c.Count.Probable = !slices.ContainsFunc(a.Keywords, func(k Keyword) bool { return k.Probability == 0 })
+	c.Count.add(a.Keywords)
 	for _, w := range truth {
-		if !found[w] {
+		if !slices.ContainsFunc(a.Keywords, func(k Keyword) bool { return k.Word == w }) {
 			c.Missed = append(c.Missed, w)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/image/draw"
 
-	"cpar"
+	"cpar/user"
 	photo "cpar/user/picture"
 )
 
@@ -36,11 +36,11 @@ func (s *session) loadPictures() error {
 	for i := range r.Photos {
 		p := &r.Photos[i]
 		p.picture, _ = loadPicture(p.path, pictureSide)
-		for _, near := range p.Answers[0].Nearest {
+		for _, near := range p.nearest() {
 			if _, ok := r.thumbs[near.Record]; ok || int(near.Record) >= len(s.records) {
 				continue
 			}
-			r.thumbs[near.Record], _ = loadPicture(s.records[s.indexes[cpar.SchemeCPAR].builder.Image(near.Record)].Path, thumbSide)
+			r.thumbs[near.Record], _ = loadPicture(s.records[s.indexes[user.DefaultScheme].builder.Image(near.Record)].Path, thumbSide)
 		}
 	}
 	return nil

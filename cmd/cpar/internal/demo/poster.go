@@ -91,24 +91,27 @@ func (p *poster) column(x int, photo Photo) error {
 	p.fill(x, y, shown)
 	y += posterHeight + posterLine
 	at := x
-	for _, k := range photo.Answers[place("sealed")].Keywords {
-		ink := posterSoft
+	for _, k := range photo.answer(hero).Keywords {
+		ink, word := posterSoft, k.Word
 		if k.Correct {
 			ink = posterTrue
 		}
-		width := font.MeasureString(p.regular, k.Word+"   ").Ceil()
+		if !k.Sure && k.Probability > 0 {
+			word += "?"
+		}
+		width := font.MeasureString(p.regular, word+"   ").Ceil()
 		if at+width > x+posterPicture+posterMargin/2 {
 			at, y = x, y+posterLine
 		}
-		p.text(at, y, p.regular, ink, k.Word)
+		p.text(at, y, p.regular, ink, word)
 		at += width
 	}
 	y = posterMargin + posterHeight + 5*posterLine
 	if x == posterMargin {
 		p.text(x, y+14, p.bold, posterWall, "The cloud: a request for each, and no way to read it")
 	}
-	p.bytes(x, y+posterLine, photo.sealed)
-	p.text(x, y+2*posterLine+posterHeight, p.regular, posterSoft, Bytes(float64(len(photo.sealed)))+", encrypted")
+	p.bytes(x, y+posterLine, photo.request)
+	p.text(x, y+2*posterLine+posterHeight, p.regular, posterSoft, Bytes(float64(len(photo.request)))+", encrypted")
 	return nil
 }
 

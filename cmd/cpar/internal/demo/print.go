@@ -44,30 +44,38 @@ func (r *Result) printProfiles(w io.Writer) {
 }
 
 func (r *Result) printPhotos(w io.Writer) {
-	fmt.Fprintf(w, "\nKeywords of the new pictures, with the weight W_t of each; ✓ marks those that are true.\n")
-	for _, p := range r.Photos {
+	fmt.Fprintf(w, "\nKeywords of the new pictures, scheme %s, %s; ✓ marks those that are true.\n", hero, r.chosenName())
+	for i := range r.Photos {
+		p := &r.Photos[i]
 		name := p.Title
 		if p.Title != p.Name {
 			name += " (" + p.Name + ")"
 		}
 		fmt.Fprintf(w, "\n  %s\n", name)
-		fmt.Fprintf(w, "    %-12s%s\n", "truth", strings.Join(p.Truth, ", "))
-		for _, a := range p.Answers[:withKeywords] {
+		fmt.Fprintf(w, "    %-10s %s\n", "truth", strings.Join(p.Truth, ", "))
+		for _, g := range groups(p.answer(hero).Keywords) {
 			var words []string
-			for _, k := range a.Keywords {
+			for _, k := range g.Keywords {
 				mark := " "
 				if k.Correct {
 					mark = "✓"
 				}
-				words = append(words, fmt.Sprintf("%s%s %.2f", mark, k.Word, k.Weight))
+				words = append(words, mark+k.Word+" "+k.Figure())
 			}
-			fmt.Fprintf(w, "    %-10s %s\n", a.Search, strings.Join(words, "  "))
+			fmt.Fprintf(w, "    %-10s %s\n", g.Name, strings.Join(words, "  "))
 		}
+		if len(p.answer(hero).Keywords) == 0 {
+			fmt.Fprintf(w, "    nothing is likely enough\n")
+		}
+	}
+	fmt.Fprintf(w, "\n  %s.\n", wrap(capital(r.scheme(hero).Text()), 76, "  "))
+	if len(r.Profiles) == 1 {
+		fmt.Fprintf(w, "  %s\n", wrap(r.Ranking(), 76, "  "))
 	}
 }
 
 func (r *Result) printSchemes(w io.Writer) {
-	fmt.Fprintf(w, "\nThe schemes side by side; time and bytes for one picture, the median of %d:\n\n", len(r.Photos))
+	fmt.Fprintf(w, "\nThe schemes side by side, %s; time and bytes for one picture, the median of %d:\n\n", r.chosenName(), len(r.Photos))
 	row := func(name string, cells []string) {
 		line := "  " + pad(name, 11)
 		for i, c := range cells {
@@ -85,19 +93,6 @@ func (r *Result) printSchemes(w io.Writer) {
 	}
 }
 
-// Hits counts the keywords of a search that are true, and all.
-func (r *Result) Hits(search int) (hit, said int) {
-	for _, p := range r.Photos {
-		for _, k := range p.Answers[search].Keywords {
-			said++
-			if k.Correct {
-				hit++
-			}
-		}
-	}
-	return hit, said
-}
-
 func (r *Result) printCosts(w io.Writer) {
 	fmt.Fprintln(w)
 	row := func(a, b, c string) { fmt.Fprintf(w, "  %s %s  %s\n", pad(a, 36), pad(b, 18), c) }
@@ -108,17 +103,31 @@ func (r *Result) printCosts(w io.Writer) {
 	fmt.Fprintln(w, "\n  "+strings.ReplaceAll(r.Caveat(), "\n", "\n  "))
 }
 
+// chosenName is the chosen profile in plain words.
+func (r *Result) chosenName() string {
+	for kind, name := range names {
+		if kind.String() == r.Chosen {
+			return name
+		}
+	}
+	return r.Chosen
+}
+
+// capital makes a sentence of a line.
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
 // Caveat says how the two columns compare.
 func (r *Result) Caveat() string {
 	return fmt.Sprintf("The paper's figures are for %s images on its machine, these for %s on this one.\n"+
 		"Figures of one record or one request compare; forest and search grow with n.\n"+
-		"Search is the whole HTTP round trip, the median of %d requests.", count(paperRecords()), count(r.Records), len(r.Photos))
+		"Search is the whole HTTP round trip, the median of %d requests. All is of scheme cpar with\n"+
+		"the paper's colours and textures.", count(paperRecords()), count(r.Records), len(r.Photos))
 }
 
 func (r *Result) printAgreement(w io.Writer) {
-	fmt.Fprintf(w, "\nThe encrypted top %d and the top %d computed in the clear, place by place:\n\n", neighbours, neighbours)
+	fmt.Fprintf(w, "\nThe nearest, encrypted and computed in the clear, place by place:\n\n")
 	for _, g := range r.Agreement {
-		fmt.Fprintf(w, "  %-12s %d of %d alike\n", g.Search, g.Same, g.Places)
+		fmt.Fprintf(w, "  %-12s %-8s %d of %d alike\n", g.Search, g.Profile, g.Same, g.Places)
 	}
 }
 
@@ -140,16 +149,17 @@ func (r *Result) printSaw(w io.Writer) {
 // SawLines says in plain words what the cloud saw.
 func (r *Result) SawLines() []string {
 	saw := r.Saw
-	first := r.Photos[0].Answers[0]
-	records := make([]string, len(saw.Returned))
-	for i, x := range saw.Returned {
-		records[i] = fmt.Sprint(x)
+	first := r.Photos[0].answer(hero)
+	records := make([]string, 0, shownNear)
+	for _, x := range saw.Returned[:min(shownNear, len(saw.Returned))] {
+		records = append(records, fmt.Sprint(x))
 	}
 	lines := []string{
-		fmt.Sprintf("of scheme cpar %s of ciphertext: %s records, their keywords, the shape of %d trees, which records lie near each other", Bytes(float64(r.Schemes[0].Stored)), count(r.Records), trees),
-		fmt.Sprintf("%d HTTP requests; %d of them asked for neighbours, %s in all", saw.Requests, saw.Annotations, Bytes(float64(saw.Received))),
-		fmt.Sprintf("of the first photo, asked about by cpar: %s of request, and that these records are near it: %s", Bytes(float64(first.Sent)), strings.Join(records, ", ")),
-		fmt.Sprintf("the keywords of these, as %s that it cannot open", Bytes(float64(first.Received))),
+		fmt.Sprintf("of scheme %s %s of ciphertext: %s photos and their keywords", hero, Bytes(float64(r.scheme(hero).Stored)), count(r.Records)),
+		fmt.Sprintf("of the first photo %s of request and %s of reply: a number for each of the %s photos, none of which it can read", Bytes(float64(first.Sent)), Bytes(float64(first.Received)), count(r.Records)),
+		"nothing of what came of it: which photos are near, and which keywords they gave, was found out at home",
+		fmt.Sprintf("asked by scheme cpar, which is here to be measured: that the nearest records are %s", strings.Join(records, ", ")),
+		fmt.Sprintf("%d HTTP requests; %d of them asked for keywords, %s in all", saw.Requests, saw.Annotations, Bytes(float64(saw.Received))),
 	}
 	if len(saw.Found) == 0 {
 		lines = append(lines, fmt.Sprintf("no word of yours: of %s keywords and file names, none is in the %s of its folder, log and requests", count(saw.Searched), Bytes(float64(saw.Haystack))))

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"cpar"
+	"cpar/user"
 	"cpar/user/profile"
+	"cpar/user/rank"
 )
 
 // heldOut is how many photos that are not in the index are asked about with
@@ -15,8 +18,8 @@ import (
 const heldOut = 80
 
 // A Profile is one column of the comparison of profiles: what it found for all
-// held-out photos, and what that cost. Every one has an index of scheme cpar of
-// its own, searched and ranked as such an index is by default.
+// held-out photos, and what that cost. Every one has an index of the default scheme,
+// searched and ranked as such an index is by default.
 type Profile struct {
 	Profile string `json:"profile"`
 	// Name says in plain words what the profile looks at.
@@ -62,12 +65,15 @@ func (o *Options) compared() []profile.Kind {
 	return []profile.Kind{profile.Learned, profile.Network}
 }
 
-// buildProfiles makes an index of every profile. That of `paper` is the one of
-// scheme cpar.
+// buildProfiles makes an index of the default scheme of every profile.
 func (s *session) buildProfiles(ctx context.Context) error {
-	s.profiles = []*indexed{s.indexes[cpar.SchemeCPAR]}
-	for _, kind := range s.compared() {
-		x := &indexed{name: kind.String(), scheme: cpar.SchemeCPAR, profile: kind}
+	for _, kind := range append([]profile.Kind{profile.Paper}, s.compared()...) {
+		x := &indexed{name: kind.String(), scheme: user.DefaultScheme, profile: kind}
+		var o user.Options
+		o.Progress = s.Progress // not s.tell: the costs shown are of another index
+		if kind == profile.Paper && len(s.records) >= calibrateFrom {
+			o.Ranker = rank.KindCalibrated
+		}
 		var left error
 		_, err := s.step(func() string {
 			if left != nil {
@@ -75,9 +81,8 @@ func (s *session) buildProfiles(ctx context.Context) error {
 			}
 			return fmt.Sprintf("learn from %d keywords, encrypt %d records, profile %v", s.result.Words, x.manifest.Records, kind)
 		}, func() error {
-			// s.Progress, not s.tell: the costs shown are profile paper's.
-			err := s.setUp(ctx, x, s.Progress)
-			if errors.Is(err, cpar.ErrInput) {
+			err := s.setUp(ctx, x, o)
+			if kind != profile.Paper && errors.Is(err, cpar.ErrInput) {
 				left = err
 				return nil
 			}
@@ -95,6 +100,20 @@ func (s *session) buildProfiles(ctx context.Context) error {
 			s.profiles = append(s.profiles, x)
 		}
 	}
+	return nil
+}
+
+// choose takes the profile that finds most or, where that is in doubt, the one that
+// cpar build would take.
+func (s *session) choose(context.Context) error {
+	at := s.result.best()
+	if at < 0 {
+		suited := user.SuitedProfile(s.images())
+		at = max(0, slices.IndexFunc(s.profiles, func(x *indexed) bool { return x.profile == suited }))
+	}
+	x := s.profiles[at]
+	s.indexes[user.DefaultScheme] = x
+	s.result.Chosen = x.profile.String()
 	return nil
 }
 
@@ -134,7 +153,7 @@ func (s *session) compareProfiles(ctx context.Context) error {
 func (x *indexed) describe() Profile {
 	p := Profile{
 		Profile: x.profile.String(), Name: names[x.profile], Search: x.opened.DefaultParams().Search.String(),
-		Tally: Tally{Ranker: x.opened.Ranker().Kind().String()},
+		Tally: Tally{Ranker: x.opened.Ranker().Kind().String(), Count: Count{Probable: x.probable()}},
 	}
 	for _, segment := range x.manifest.Segments {
 		if segment.Kind == cpar.SegmentVectors || segment.Kind == cpar.SegmentKeywords {

@@ -26,7 +26,8 @@ type Saw struct {
 	Received    int   `json:"bytes_received"`
 	// Log holds its lines on two of the annotations, as they are.
 	Log []string `json:"log"`
-	// Returned are the record numbers that it returned for the first photo.
+	// Returned are the record numbers that it returned for the first photo where it was
+	// asked by scheme cpar.
 	Returned []uint32 `json:"returned"`
 	// Searched is how many of the owner's words and names were searched for in
 	// Haystack bytes: its folder, its log and all requests. Found are those
@@ -87,7 +88,7 @@ func (s *session) lookAtCloud() error {
 		saw.Haystack += int64(len(b))
 		saw.Received += len(b)
 	}
-	for _, near := range s.result.Photos[0].Answers[0].Nearest {
+	for _, near := range s.result.Photos[0].answer(peer).Nearest {
 		saw.Returned = append(saw.Returned, near.Record)
 	}
 	saw.Found = needles.found()

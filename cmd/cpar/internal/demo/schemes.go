@@ -1,7 +1,7 @@
 package demo
 
 import (
-	"fmt"
+	"slices"
 	"time"
 
 	"cpar/internal/reveal"
@@ -10,10 +10,8 @@ import (
 // A Scheme is one column of the comparison: what a scheme found, what it cost,
 // and what the cloud learnt.
 type Scheme struct {
-	Name string `json:"name"`
-	// True of Said keywords were given by a person too, over all pictures.
-	True int `json:"keywords_true"`
-	Said int `json:"keywords"`
+	Name  string `json:"name"`
+	Count        // over all pictures
 	// HomeMS is making the request and reading the reply, CloudMS the HTTP round
 	// trip; medians, for one picture. Sent and Received are for one picture.
 	HomeMS   float64 `json:"home_ms"`
@@ -26,21 +24,40 @@ type Scheme struct {
 	Learnt  string `json:"cloud_learnt"`
 }
 
-// compareSchemes puts the first searches, one of each scheme, side by side.
+// compareSchemes puts the searches, one of each scheme, side by side.
 func (s *session) compareSchemes() {
 	r := &s.result
-	for i, how := range searches[:sideBySide] {
+	for _, how := range searches {
 		x := s.indexes[indexOf(how.params.Scheme)]
-		first := &r.Photos[0].Answers[i]
-		hit, said := r.Hits(i)
+		first := r.Photos[0].answer(how.name)
+		median := func(of func(*Answer) time.Duration) float64 {
+			return r.median(func(p *Photo) *Answer { return p.answer(how.name) }, of)
+		}
 		r.Schemes = append(r.Schemes, Scheme{
-			Name: how.name, True: hit, Said: said,
-			HomeMS:  r.median(i, func(a *Answer) time.Duration { return a.took.Vector + a.took.Request + a.took.Read }),
-			CloudMS: r.median(i, func(a *Answer) time.Duration { return a.took.Answer }),
+			Name: how.name, Count: r.count(how.name, x.probable()),
+			HomeMS:  median(func(a *Answer) time.Duration { return a.took.Vector + a.took.Request + a.took.Read }),
+			CloudMS: median(func(a *Answer) time.Duration { return a.took.Answer }),
 			Sent:    first.Sent, Received: first.Received, Fetched: x.fetched, Stored: x.manifest.Bytes(),
 			Learnt: reveal.Learnt(how.params.Scheme, r.Records, len(first.Nearest)),
 		})
 	}
+}
+
+// scheme is the row of a search; empty if it was not asked.
+func (r *Result) scheme(name string) Scheme {
+	if i := slices.IndexFunc(r.Schemes, func(s Scheme) bool { return s.Name == name }); i >= 0 {
+		return r.Schemes[i]
+	}
+	return Scheme{Name: name}
+}
+
+// count counts the keywords of a search over all pictures.
+func (r *Result) count(search string, probable bool) Count {
+	c := Count{Probable: probable}
+	for i := range r.Photos {
+		c.add(r.Photos[i].answer(search).Keywords)
+	}
+	return c
 }
 
 func (s Scheme) cloudText() string {
@@ -52,10 +69,8 @@ func (s Scheme) cloudText() string {
 
 // Cells are the figures of the comparison, in the order of schemeHead.
 func (s Scheme) Cells() []string {
-	return []string{
-		fmt.Sprintf("%d of %d", s.True, s.Said), s.cloudText(), Duration(s.HomeMS),
-		Bytes(float64(s.Sent)), Bytes(float64(s.Received)), Bytes(float64(s.Fetched)), Bytes(float64(s.Stored)),
-	}
+	return append(s.cells(), s.cloudText(), Duration(s.HomeMS),
+		Bytes(float64(s.Sent)), Bytes(float64(s.Received)), Bytes(float64(s.Fetched)), Bytes(float64(s.Stored)))
 }
 
-var schemeHead = []string{"keywords true", "cloud and way", "at home", "sent", "received", "fetched once", "index"}
+var schemeHead = append(slices.Clone(countHead), "cloud and way", "at home", "sent", "received", "fetched once", "index")

@@ -10,14 +10,13 @@ import (
 	"cpar/user/rank"
 )
 
-// A Tally counts keywords over all photos: Found of the True ones that people gave
-// are among the Given that a profile gave. Words are the different ones found.
+// A Tally counts keywords over all photos. True are those that people gave, Words the
+// different ones found.
 type Tally struct {
 	Ranker string `json:"ranker"`
-	Found  int    `json:"keywords_found"`
-	True   int    `json:"keywords_true"`
-	Given  int    `json:"keywords_given"`
-	Words  int    `json:"different_keywords_found"`
+	Count
+	True  int `json:"keywords_true"`
+	Words int `json:"different_keywords_found"`
 
 	words map[string]bool
 }
@@ -26,9 +25,8 @@ func (t *Tally) add(s *Suggestion, truth []string) {
 	if t.words == nil {
 		t.words = map[string]bool{}
 	}
-	t.Found += s.Found
+	t.Count.add(s.Keywords)
 	t.True += len(truth)
-	t.Given += len(s.Keywords)
 	for _, k := range s.Keywords {
 		if k.Correct {
 			t.words[k.Word] = true
@@ -52,12 +50,6 @@ type Suggestion struct {
 	Found    int       `json:"found"`
 }
 
-// A Keyword is one that was found, and whether a person gave it too.
-type Keyword struct {
-	rank.Keyword
-	Correct bool `json:"correct"`
-}
-
 func newSuggestion(profile string, keywords []rank.Keyword, truth []string) *Suggestion {
 	s := &Suggestion{Profile: profile, Keywords: marked(keywords, truth)}
 	for _, k := range s.Keywords {
@@ -68,20 +60,11 @@ func newSuggestion(profile string, keywords []rank.Keyword, truth []string) *Sug
 	return s
 }
 
-// marked says of keywords which of them a person gave too.
-func marked(keywords []rank.Keyword, truth []string) []Keyword {
-	out := make([]Keyword, len(keywords))
-	for i, k := range keywords {
-		out[i] = Keyword{k, slices.Contains(truth, k.Word)}
-	}
-	return out
-}
+// Groups are the keywords under their headings.
+func (s Suggestion) Groups() []Group { return groups(s.Keywords) }
 
 // median of durations, in ms; 0 of none.
 func median(all []time.Duration) float64 { return ms(figures.Median(all)) }
-
-// Right is the share of the keywords given that people gave too, in percent.
-func (p Tally) Right() float64 { return 100 * float64(p.Found) / float64(max(1, p.Given)) }
 
 // Share of the keywords that people gave is found, in percent.
 func (p Tally) Share() float64 { return 100 * float64(p.Found) / float64(max(1, p.True)) }
@@ -92,20 +75,16 @@ func (p Profile) Finds() string {
 	return fmt.Sprintf("%.1f of %.1f", float64(p.Found)/n, float64(p.True)/n)
 }
 
-var profileHead = []string{"finds", "right", "different", "encrypted photo", "sent", "cloud and way", "at home"}
+var profileHead = append([]string{"finds"}, append(slices.Clone(countHead), "different", "encrypted photo", "sent", "cloud and way", "at home")...)
 
 // Cells are the figures of a profile, in the order of profileHead.
 func (p Profile) Cells() []string {
-	return []string{
-		p.Finds(), fmt.Sprintf("%.0f %%", p.Right()), count(p.Words), Bytes(float64(p.RecordBytes)), Bytes(float64(p.Sent)),
-		Duration(p.CloudMS), Duration(p.HomeMS),
-	}
+	cells := append([]string{p.Finds()}, p.cells()...)
+	return append(cells, count(p.Words), Bytes(float64(p.RecordBytes)), Bytes(float64(p.Sent)), Duration(p.CloudMS), Duration(p.HomeMS))
 }
 
 // Line sums a profile up.
-func (p Profile) Line() string {
-	return fmt.Sprintf("finds %s keywords; %.0f %% of its suggestions are right", p.Finds(), p.Right())
-}
+func (p Profile) Line() string { return fmt.Sprintf("finds %s keywords; %s", p.Finds(), p.Text()) }
 
 // Chance is what two profiles may differ by in found keywords per photo without
 // meaning anything: twice the greatest standard error of their differences, photo
@@ -141,13 +120,16 @@ func (r *Result) BasedOn() string {
 	return photos + " A keyword counts as right if a person gave it: people leave out much that is true of a photo."
 }
 
-// Ranking says how keywords were ranked.
+// Ranking says what is shown of what was found.
 func (r *Result) Ranking() string {
-	text := fmt.Sprintf("Keywords are ranked as an index does by default: by the paper's weights of %d neighbours for colours and textures", neighbours)
-	if len(r.Profiles) > 1 {
-		text += ", by the probability that they fit for the others"
+	text := "Keywords that are more likely right than wrong are sure; those of 25 to 50 percent are maybe; others are not shown."
+	if slices.ContainsFunc(r.Profiles, func(p Profile) bool { return !p.Probable }) {
+		text = fmt.Sprintf("Probabilities are learnt from %d photos on. Where there are none, keywords have weights, which are no probabilities: shown is what weighs at least half of what it could.", calibrateFrom)
+		if slices.ContainsFunc(r.Profiles, func(p Profile) bool { return p.Probable }) {
+			text += " The other profiles bring probabilities, here rough ones."
+		}
 	}
-	return text + ". \"Different\" counts the different keywords found."
+	return text
 }
 
 // Advice says how to see the profiles that were not compared; "" if all were.
