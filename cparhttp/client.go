@@ -74,7 +74,10 @@ func (c *Client) List(ctx context.Context) ([]IndexInfo, error) {
 	err := c.json(ctx, call{method: http.MethodGet, path: PathIndexes}, &list)
 	for i := range list.Indexes {
 		x := &list.Indexes[i]
-		x.Scheme, x.Damaged = untrusted.Text(x.Scheme), untrusted.Text(x.Damaged)
+		x.Scheme = untrusted.Text(x.Scheme)
+		if x.Damaged != "" {
+			x.Damaged = untrusted.Text(x.Damaged)
+		}
 	}
 	return list.Indexes, err
 }

@@ -42,17 +42,46 @@ func (c *Client) Push(ctx context.Context, folder string, progress func(done, to
 	return m, nil
 }
 
-func (c *Client) pushSegments(ctx context.Context, x *indexdir.Index, manifest []byte, progress func(done, total int64)) error {
-	m := x.Manifest()
+// Missing returns the segments of an index that a push would send now. The cloud is sent the
+// manifest.
+func (c *Client) Missing(ctx context.Context, m *cpar.Manifest) ([]cpar.Segment, error) {
+	b, err := m.MarshalBinary()
+	if err != nil {
+		return nil, fmt.Errorf("asking what is missing: %w", err)
+	}
+	missing, err := c.missing(ctx, m.ID, b)
+	if err != nil {
+		return nil, fmt.Errorf("asking what is missing: %w", err)
+	}
+	var out []cpar.Segment
+	for _, s := range m.Segments {
+		if missing[s.Digest.String()] {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// missing are the digests of segments that the cloud lacks.
+func (c *Client) missing(ctx context.Context, id cpar.IndexID, manifest []byte) (map[string]bool, error) {
 	var list MissingList
 	// The cloud may have to verify its segments before it can answer.
-	k := call{method: http.MethodPost, path: route(PathMissing, m.ID), body: manifest, patience: activationPatience}
+	k := call{method: http.MethodPost, path: route(PathMissing, id), body: manifest, patience: activationPatience}
 	if err := c.json(ctx, k, &list); err != nil {
-		return err
+		return nil, err
 	}
 	missing := map[string]bool{}
 	for _, d := range list.Missing {
 		missing[d] = true
+	}
+	return missing, nil
+}
+
+func (c *Client) pushSegments(ctx context.Context, x *indexdir.Index, manifest []byte, progress func(done, total int64)) error {
+	m := x.Manifest()
+	missing, err := c.missing(ctx, m.ID, manifest)
+	if err != nil {
+		return err
 	}
 	done, total := int64(0), int64(m.Bytes())
 	for _, s := range m.Segments {

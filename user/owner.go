@@ -173,7 +173,7 @@ func (o *Owner) State() [sha256.Size]byte { return o.ledger.state }
 // MadeFrom reports whether this state was made from an earlier one, by however many
 // updates, as far as the ledger knows: it names the sixteen states before.
 func (o *Owner) MadeFrom(state [sha256.Size]byte, generation uint64) bool {
-	return slices.Contains(o.ledger.before, state) || o.ledger.generation > generation+PastStates
+	return o.ledger.madeFrom(state, generation)
 }
 
 // Before are the states that this one was made from, the newest first, as far as the

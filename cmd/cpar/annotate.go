@@ -119,7 +119,7 @@ that it was built with (--model).`,
 	}
 	f.keys.add(c)
 	f.cloud.add(c)
-	c.Flags().StringVar(&f.cloud.index, "index", "", "`id` of the index at the cloud, where it has several")
+	f.cloud.addIndex(c)
 	f.write.add(c)
 	f.search.add(c)
 	f.model.add(c)
@@ -156,12 +156,13 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	id, err := f.cloud.id()
+	opening, err := f.cloud.opening()
 	if err != nil {
 		return err
 	}
 	report := bar.On(cmd.ErrOrStderr())
-	x, err := this.Open(cmd.Context(), client, key, device.OpenOptions{Index: id, Ready: f.ready, Progress: report})
+	opening.Ready, opening.Progress = f.ready, report
+	x, err := this.Open(cmd.Context(), client, key, opening)
 	if err != nil {
 		return err
 	}

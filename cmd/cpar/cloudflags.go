@@ -10,6 +10,8 @@ import (
 	"cpar/cparhttp"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
+	"cpar/user"
+	"cpar/user/device"
 )
 
 // cloudFlags name a cloud and, where it has several, an index there.
@@ -26,13 +28,26 @@ func (f *cloudFlags) client() (*cparhttp.Client, error) {
 	return cparhttp.New(f.url, nil)
 }
 
-// id is the index that was named; zero where none was.
-func (f *cloudFlags) id() (id cpar.IndexID, err error) {
-	if f.index == "" {
-		return id, nil
+// addIndex adds --index, for commands that ask one.
+func (f *cloudFlags) addIndex(c *cobra.Command) {
+	c.Flags().StringVar(&f.index, "index", "", "`name` or id of the index at the cloud, where it has several")
+}
+
+// opening says which index was named, if any.
+func (f *cloudFlags) opening() (o device.OpenOptions, err error) {
+	if f.index != "" {
+		o.Index, o.Name, err = nameOrID(f.index)
 	}
-	if id, err = cpar.ParseIndexID(f.index); err == nil && id == (cpar.IndexID{}) {
-		err = fmt.Errorf("%w: --index %v names no index", cpar.ErrInput, id)
+	return o, err
+}
+
+// nameOrID is what names an index at a cloud: its id, or the name that only the key reads.
+func nameOrID(text string) (id cpar.IndexID, name string, err error) {
+	if id, err = cpar.ParseIndexID(text); err != nil {
+		return id, text, user.CheckName(text)
 	}
-	return id, err
+	if id == (cpar.IndexID{}) {
+		err = fmt.Errorf("%w: %v names no index", cpar.ErrInput, id)
+	}
+	return id, "", err
 }

@@ -85,7 +85,7 @@ func complete(c *cobra.Command) {
 		}
 	}
 	if c.Flags().Lookup("index") != nil {
-		if slices.Contains([]string{"add", "compact", "remove"}, c.Name()) { // whose index is a folder
+		if slices.Contains([]string{"add", "compact", "remove", "rename"}, c.Name()) { // whose index is a folder
 			must(c.MarkFlagDirname("index"))
 		} else {
 			must(c.RegisterFlagCompletionFunc("index", indexesSeen))

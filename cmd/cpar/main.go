@@ -63,6 +63,8 @@ func commands() []*cobra.Command {
 		removeCommand(),
 		compactCommand(),
 		renameCommand(),
+		listCommand(),
+		deleteCommand(),
 		cacheCommand(),
 		keyCommand(),
 		configCommand(),

@@ -21,7 +21,7 @@ type askFlags struct {
 func (f *askFlags) add(c *cobra.Command) {
 	f.keys.add(c)
 	f.cloud.add(c)
-	c.Flags().StringVar(&f.cloud.index, "index", "", "`id` of the index at the cloud, where it has several")
+	f.cloud.addIndex(c)
 	f.model.add(c)
 	c.Flags().IntVar(&f.ranking.Most, "most", mostKeywords, "keywords for each photo, at most")
 	c.Flags().Float64Var(&f.ranking.MinProbability, "min-probability", likely, "leave out keywords that are less probable, 0 to 1")
@@ -43,7 +43,7 @@ func (f *askFlags) index(cmd *cobra.Command) (*user.Key, *device.Device, *device
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	id, err := f.cloud.id()
+	opening, err := f.cloud.opening()
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -51,14 +51,15 @@ func (f *askFlags) index(cmd *cobra.Command) (*user.Key, *device.Device, *device
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	ready := func(o *user.Owner) error {
+	opening.Progress = bar.On(cmd.ErrOrStderr())
+	opening.Ready = func(o *user.Owner) error {
 		if err := o.CheckRanking(f.ranking); err != nil {
 			return err
 		}
 		_, err := f.model.forOwner(o)
 		return err
 	}
-	x, err := this.Open(cmd.Context(), client, key, device.OpenOptions{Index: id, Ready: ready, Progress: bar.On(cmd.ErrOrStderr())})
+	x, err := this.Open(cmd.Context(), client, key, opening)
 	return key, this, x, err
 }
 

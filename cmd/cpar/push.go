@@ -14,6 +14,7 @@ import (
 )
 
 type pushFlags struct {
+	keys     keyFlags
 	cloud    cloudFlags
 	replaces string
 	opt      device.PushOptions
@@ -26,7 +27,7 @@ func pushCommand() *cobra.Command {
 		Use:   "push INDEX",
 		Short: "send an encrypted index to a cloud",
 		Long: `push sends an index that build made to a cloud and makes it active there in one
-step. No key is needed: all that is sent is encrypted. What the cloud has already
+step. No key is needed, but to find an index that --replaces calls by its name: all that is sent is encrypted. What the cloud has already
 is not sent again, so a push that was broken off goes on where it was, and one
 after add or remove sends what is new. --replaces deletes another index there
 afterwards, the one that compact has made useless.
@@ -39,8 +40,9 @@ to replace it (exit code 7) unless --force is given.`,
 		Args: oneArg("the folder of an index"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
+	f.keys.add(c)
 	f.cloud.add(c)
-	c.Flags().StringVar(&f.replaces, "replaces", "", "`id` of an index to delete at the cloud when this one is active")
+	c.Flags().StringVar(&f.replaces, "replaces", "", "`name` or id of an index to delete at the cloud when this one is active")
 	c.Flags().BoolVar(&f.opt.Force, "force", false, "replace what the cloud has, whoever put it there")
 	dryRunFlag(c, &f.opt.DryRun)
 	jsonFlag(c, &f.asJSON)
@@ -49,8 +51,9 @@ to replace it (exit code 7) unless --force is given.`,
 
 // run pushes the index in a folder and prints what became of it.
 func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
+	replaces := ""
 	if f.replaces != "" {
-		if f.opt.Replaces, err = cpar.ParseIndexID(f.replaces); err != nil {
+		if f.opt.Replaces, replaces, err = nameOrID(f.replaces); err != nil {
 			return err
 		}
 	}
@@ -58,7 +61,7 @@ func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 	if err != nil {
 		return hint.Add(err, "name the folder that cpar build --out made")
 	}
-	if f.opt.Replaces == m.ID {
+	if f.replaces != "" && f.opt.Replaces == m.ID {
 		return fmt.Errorf("pushing: %w: --replaces names the index that is pushed", cpar.ErrInput)
 	}
 	client, err := f.cloud.client()
@@ -70,24 +73,35 @@ func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 		return err
 	}
 	f.opt.Progress = bar.On(cmd.ErrOrStderr())
+	if replaces != "" { // which only the key reads
+		key, _, err := f.keys.read()
+		if err != nil {
+			return err
+		}
+		x, err := this.Find(cmd.Context(), client, key, replaces, f.opt.Progress, m.ID)
+		if err != nil {
+			return fmt.Errorf("pushing: %w", err)
+		}
+		f.opt.Replaces = x.ID
+	}
 	pushed, err := this.Push(cmd.Context(), client, folder, f.opt)
 	if err != nil {
 		return err
 	}
 	m = pushed.Manifest
 	result := map[string]any{"id": m.ID, "bytes": m.Bytes(), "cloud": client.URL(), "remembered": pushed.Remembered, "dry_run": f.opt.DryRun}
+	if f.opt.DryRun {
+		result["bytes_to_send"] = pushed.Missing
+	}
 	if f.replaces != "" {
 		result["replaces"] = f.opt.Replaces
 	}
 	return output(cmd, f.asJSON, result, func() {
-		verb := "pushed"
 		if f.opt.DryRun {
-			verb = "would push"
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s index %v (%s) to %s\n", verb, m.ID, size(m.Bytes()), client.URL())
-		if f.opt.DryRun {
+			fmt.Fprintf(cmd.OutOrStdout(), "would push index %v to %s: %s of %s to send\n", m.ID, client.URL(), size(pushed.Missing), size(m.Bytes()))
 			return
 		}
+		fmt.Fprintf(cmd.OutOrStdout(), "pushed index %v (%s) to %s\n", m.ID, size(m.Bytes()), client.URL())
 		if !pushed.Remembered {
 			fmt.Fprintln(cmd.ErrOrStderr(), "note: this device has not made this state, so it does not count as seen; annotate a photo to remember it")
 		}

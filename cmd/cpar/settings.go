@@ -33,7 +33,7 @@ type setting struct {
 
 var settings = []setting{
 	{flag: "cloud", what: "address of the cloud", none: "none"},
-	{flag: "index", what: "index at the cloud", none: "the one in use", except: []string{"add", "remove", "compact"}},
+	{flag: "index", what: "name or id of the index at the cloud", none: "the one in use", except: []string{"add", "remove", "compact", "rename"}},
 	{flag: "key", what: "key file", none: "cpar/key in the configuration folder", path: true, except: []string{"inspect"}},
 	{flag: "passphrase-file", what: "file with the passphrase of the key file", none: "the keyring, or the terminal", path: true},
 	{flag: "slot", what: "slot of the key file that the passphrase is of", none: "all are tried"},

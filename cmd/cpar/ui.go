@@ -66,7 +66,7 @@ the page with ^C: the secret is then worth nothing.`,
 	}
 	f.keys.add(c)
 	f.cloud.add(c)
-	c.Flags().StringVar(&f.cloud.index, "index", "", "`id` of the index at the cloud, where it has several")
+	f.cloud.addIndex(c)
 	f.model.add(c)
 	c.Flags().StringVar(&f.where, "write", string(metadata.Sidecar), "where keywords are written: sidecar, or embedded in JPEG files")
 	c.Flags().StringVar(&f.style, "sidecar-style", string(metadata.Follow), "how sidecars are named: append (photo.jpg.xmp), adobe (photo.xmp) or follow-existing (the one that is there, else append)")
@@ -118,7 +118,7 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 	if err != nil {
 		return err
 	}
-	id, err := f.cloud.id()
+	opening, err := f.cloud.opening()
 	if err != nil {
 		return err
 	}
@@ -126,11 +126,12 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 	if err != nil {
 		return err
 	}
-	ready := func(o *user.Owner) error {
+	opening.Progress = bar.On(cmd.ErrOrStderr())
+	opening.Ready = func(o *user.Owner) error {
 		_, err := f.model.forOwner(o)
 		return err
 	}
-	x, err := this.Open(cmd.Context(), client, key, device.OpenOptions{Index: id, Ready: ready, Progress: bar.On(cmd.ErrOrStderr())})
+	x, err := this.Open(cmd.Context(), client, key, opening)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,8 @@ func (d *Device) AcceptCard(key *user.Key, s IndexState, force bool) error {
 		if before.State == s.State {
 			s.ID = before.ID
 		}
-		m.Seen[s.Origin.String()], m.InUse = s, &s.Origin
+		m.see(s)
+		m.InUse = &s.Origin
 		return nil
 	})
 }

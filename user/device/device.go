@@ -13,6 +13,7 @@
 //
 //	STATE/keys/FINGERPRINT     the policy, the index in use, the newest state of each
 //	STATE/made/STATE-DIGEST    a state that was made here, and from which other
+//	STATE/indexes/FINGERPRINT  names of indexes, encrypted
 //	CACHE/ledgers/ID           ledgers, encrypted as they came
 //	CACHE/profiles/ID          profiles, likewise
 //	CACHE/held/ID/DIGEST       what must be at home, encrypted as it came

@@ -42,6 +42,9 @@ func (d *Device) Made(key *user.Key, folder string, before *cpar.Manifest) error
 	if err != nil {
 		return err
 	}
+	if err := d.keepLabel(key, o, now); err != nil {
+		return err
+	}
 	m := made{Key: key.Fingerprint(), Scheme: o.Scheme(), IndexState: stateOf(o)}
 	for _, state := range o.Before() {
 		m.Before = append(m.Before, state)

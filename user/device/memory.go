@@ -21,6 +21,15 @@ type memory struct {
 	InUse *cpar.IndexID `json:"in_use,omitempty"`
 	// Seen are the newest states, by origin.
 	Seen map[string]IndexState `json:"seen"`
+	// Deleted are the origins of those that were deleted from here. Their states stay in
+	// Seen: a cloud that has kept one must not show an older state of it either.
+	Deleted []cpar.IndexID `json:"deleted,omitempty"`
+}
+
+// see takes a state for the newest of its index, which is then not deleted.
+func (m *memory) see(s IndexState) {
+	m.Seen[s.Origin.String()] = s
+	m.Deleted = slices.DeleteFunc(m.Deleted, func(origin cpar.IndexID) bool { return origin == s.Origin })
 }
 
 func (d *Device) memoryFile(fingerprint string) string {
@@ -68,7 +77,7 @@ func unreadable(path string, err error) error {
 func (m *memory) pushed(s made, forced bool) {
 	now := s.IndexState
 	if forced || now.Generation >= m.Seen[now.Origin.String()].Generation {
-		m.Seen[now.Origin.String()] = now
+		m.see(now)
 	}
 	if m.InUse == nil && user.Hides(s.Scheme) {
 		m.InUse = &now.Origin
@@ -99,7 +108,9 @@ func (d *Device) SeenIndexes() []string {
 			continue // a lock, or what is damaged
 		}
 		for _, s := range m.Seen {
-			ids = append(ids, s.ID.String())
+			if !slices.Contains(m.Deleted, s.Origin) {
+				ids = append(ids, s.ID.String())
+			}
 		}
 	}
 	slices.Sort(ids)

@@ -15,6 +15,7 @@ import (
 	"cpar/internal/durable"
 	"cpar/internal/hint"
 	"cpar/internal/progress"
+	"cpar/internal/untrusted"
 	"cpar/user"
 	"cpar/user/feature"
 )
@@ -36,8 +37,10 @@ type Cloud interface {
 
 // OpenOptions say which index at a cloud is opened, and how.
 type OpenOptions struct {
-	// Index is the one that the person named; zero where none was.
+	// Index is the one that the person named by its id; zero where none was.
 	Index cpar.IndexID
+	// Name is the one that the person named by its name; "" where none was.
+	Name string
 	// Ready, if not nil, may refuse the index before anything large is fetched.
 	Ready func(*user.Owner) error
 	// Cache keeps the features of photos; nil for the device's vault.
@@ -75,10 +78,20 @@ func OpenedByHand(answers Answerer, o *user.Owner, m *cpar.Manifest) *Index {
 
 // Open opens an index at a cloud with the key alone, fetches what is needed at home,
 // and keeps copies. It refuses (ErrCloud) what the cloud must not offer: an older
-// state than was seen, another index than the one in use unless it is named, and a
-// scheme that shows the cloud distances unless it is named; and a scheme that the
+// state than was seen, another index than the one in use unless it is named, one that was
+// deleted here unless it is named, and a scheme that shows the cloud distances unless it is named; and a scheme that the
 // key does not allow (ErrInput). Nothing that depends on a photo has been sent then.
 func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenOptions) (*Index, error) {
+	if opt.Name != "" {
+		x, err := d.Find(ctx, cloud, key, opt.Name, opt.Progress)
+		if err == nil {
+			err = d.checkNamed(key, x)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("opening index %s: %w", untrusted.Text(opt.Name), err)
+		}
+		opt.Index = x.ID
+	}
 	id := opt.Index
 	if id == (cpar.IndexID{}) {
 		var err error
@@ -153,8 +166,13 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 		err = weakIndex() // the person did not ask for it, and must not be told to allow it
 	case err != nil:
 		return err
+	case x.Owner == nil && h.opt.Name != "" && o.Name() != h.opt.Name:
+		err = fmt.Errorf("%w: it offers the index under another name than a moment ago", cpar.ErrCloud)
 	default:
 		err = h.device.checkSeen(h.key, o, named)
+	}
+	if err == nil {
+		err = h.device.keepLabel(h.key, o, m)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

@@ -19,7 +19,8 @@ type PushOptions struct {
 	Replaces cpar.IndexID
 	// Force replaces what the cloud has, whoever put it there.
 	Force bool
-	// DryRun refuses what would be refused, and sends nothing.
+	// DryRun refuses what would be refused, and sends the manifest alone, to learn what
+	// the cloud lacks.
 	DryRun   bool
 	Progress progress.Func
 }
@@ -27,6 +28,8 @@ type PushOptions struct {
 // Pushed says what became of a push.
 type Pushed struct {
 	Manifest *cpar.Manifest
+	// Missing is how many bytes a dry run would have sent.
+	Missing uint64
 	// Origin is the id that survives compaction; zero where the state was not made here.
 	Origin cpar.IndexID
 	// Remembered: the state counts as seen. It does if this device has made it.
@@ -55,7 +58,12 @@ func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder strin
 		}
 	}
 	if opt.DryRun {
-		return Pushed{Manifest: m}, nil
+		missing, err := client.Missing(ctx, m)
+		for _, s := range missing {
+			p.Missing += s.Bytes
+		}
+		p.Manifest = m
+		return p, err
 	}
 	if p.Manifest, err = client.Push(ctx, folder, func(done, total int64) {
 		opt.Progress.Report("push, kB", int(done/1000), int(total/1000))

@@ -1,11 +1,13 @@
 package device
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/untrusted"
 	"cpar/user"
 )
 
@@ -21,13 +23,15 @@ func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 			return weakIndex()
 		case m.InUse != nil && *m.InUse != now.Origin && !named:
 			return otherIndex(*m.InUse)
+		case slices.Contains(m.Deleted, now.Origin) && !named:
+			return deletedIndex()
 		}
 		if before, known := m.Seen[now.Origin.String()]; known {
 			if err := before.follows(now, o); err != nil {
 				return err
 			}
 		}
-		m.Seen[now.Origin.String()] = now
+		m.see(now)
 		if hides { // others must be named each time
 			m.InUse = &now.Origin
 		}
@@ -50,9 +54,46 @@ func otherIndex(used cpar.IndexID) error {
 		"if you have built the collection anew, name the new index once with --index; %s", whereIDs)
 }
 
+// deletedIndex is the error of a cloud that offers what it was told to delete.
+func deletedIndex() error {
+	return hint.Add(fmt.Errorf("%w: it offers an index that was deleted from this device", cpar.ErrCloud),
+		"if you have pushed it again elsewhere, name it once with --index and its id; %s", whereIDs)
+}
+
+// checkNamed refuses an index that goes by the name which the person gave, where the person
+// may mean another one: a cloud must not choose among indexes of one name by hiding some.
+func (d *Device) checkNamed(key *user.Key, x Listed) error {
+	kept, err := d.labels(key)
+	if err != nil {
+		return err
+	}
+	return d.withMemory(key.Fingerprint(), func(m *memory) error {
+		_, seen := m.Seen[x.origin.String()]
+		switch {
+		case m.InUse != nil && *m.InUse == x.origin:
+			return nil
+		case slices.Contains(m.Deleted, x.origin):
+			return deletedIndex()
+		case !seen && !user.Hides(x.scheme):
+			return hint.Add(fmt.Errorf("%w: it has an index of a scheme that shows it distances under the name %s, which this device has not seen", cpar.ErrCloud, untrusted.Text(x.Name)),
+				"if you built it and know what it shows (SECURITY.md), name it by its id; %s", whereIDs)
+		}
+		for _, s := range m.Seen {
+			other, known := kept.get(s.Origin)
+			inUse := m.InUse != nil && *m.InUse == s.Origin
+			if s.Origin == x.origin || slices.Contains(m.Deleted, s.Origin) || known && other.Name != x.Name || !known && !inUse {
+				continue
+			}
+			return hint.Add(fmt.Errorf("%w: the index that it has under the name %s is not the one that this device has seen under it (%v)", cpar.ErrCloud, untrusted.Text(x.Name), s.Origin),
+				"if you have built the collection anew, name the new index once by its id; %s", whereIDs)
+		}
+		return nil
+	})
+}
+
 // follows refuses a state that the one seen before did not lead to: a roll back, or a
 // fork.
-func (before IndexState) follows(now IndexState, o *user.Owner) error {
+func (before IndexState) follows(now IndexState, o descendant) error {
 	switch {
 	case now.Generation < before.Generation && now.ID != before.ID:
 		return hint.Add(fmt.Errorf("%w: another index has taken its place (%v), and the cloud still offers it", cpar.ErrCloud, before.ID),
@@ -66,6 +107,11 @@ func (before IndexState) follows(now IndexState, o *user.Owner) error {
 		return hint.Add(fmt.Errorf("%w: generation %d was not made from the state of generation %d that was seen before", cpar.ErrCloud, now.Generation, before.Generation), forked)
 	}
 	return nil
+}
+
+// A descendant is a state that knows from which it was made.
+type descendant interface {
+	MadeFrom(state [sha256.Size]byte, generation uint64) bool
 }
 
 const forked = "two devices have updated copies of one index, or the cloud shows what it should not. " +

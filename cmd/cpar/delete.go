@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"cpar"
+	"cpar/cparhttp"
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+	"cpar/internal/progress/bar"
+	"cpar/internal/untrusted"
+	"cpar/user"
+	"cpar/user/device"
+)
+
+type deleteFlags struct {
+	keys                keyFlags
+	cloud               cloudFlags
+	yes, dryRun, asJSON bool
+}
+
+// deleted is what delete prints.
+type deleted struct {
+	device.Listed
+	Cloud string `json:"cloud"`
+	// There: the cloud had it.
+	There  bool `json:"there"`
+	DryRun bool `json:"dry_run"`
+}
+
+func deleteCommand() *cobra.Command {
+	var f deleteFlags
+	c := &cobra.Command{
+		Use:   "delete NAME|ID",
+		Short: "delete an index at a cloud, and forget it here",
+		Long: `delete has a cloud delete an index, and removes the copies that this device keeps of it. Photos
+and index folders stay. Where it was the index in use, none is from then on, so that the
+next one is taken without being named. That it was deleted is remembered: should the
+cloud have kept it, it is not asked unless you name it by its id, or push it again. Whether
+the cloud has kept it, nobody can tell.
+
+delete asks before it does; where there is no terminal, --yes is needed.`,
+		Example: `  $ cpar delete family --cloud http://127.0.0.1:8080
+  delete index family, 3a9d33fd4c9e228a4994b0d476c91826 (sealed, 4540 photos) at http://127.0.0.1:8080? type yes: yes
+  deleted index family, 3a9d33fd4c9e228a4994b0d476c91826`,
+		Args: oneArg("the name or id of an index"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	f.keys.add(c)
+	f.cloud.add(c)
+	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
+	dryRunFlag(c, &f.dryRun)
+	jsonFlag(c, &f.asJSON)
+	return c
+}
+
+func (f *deleteFlags) run(cmd *cobra.Command, text string) error {
+	id, name, err := nameOrID(text)
+	if err != nil {
+		return err
+	}
+	asks := term.IsTerminal(int(os.Stdin.Fd()))
+	if !f.yes && !f.dryRun && !asks {
+		return hint.Add(usageOf("there is no terminal to ask on"), "pass --yes to delete without being asked, or --dry-run to see what would be")
+	}
+	client, err := f.cloud.client()
+	if err != nil {
+		return err
+	}
+	key, this, err := f.keys.read()
+	if err != nil {
+		return err
+	}
+	r := &deleted{Cloud: client.URL(), DryRun: f.dryRun}
+	if r.Listed, r.There, err = f.find(cmd, this, client, key, id, name); err != nil {
+		return fmt.Errorf("deleting index %s: %w", untrusted.Text(text), err)
+	}
+	if !f.dryRun {
+		if !f.yes {
+			if err := f.ask(cmd, r); err != nil {
+				return err
+			}
+		}
+		if r.InUse, err = this.Delete(cmd.Context(), client, key, r.Listed); err != nil {
+			return err
+		}
+	}
+	return output(cmd, f.asJSON, r, func() { f.print(cmd.OutOrStdout(), r) })
+}
+
+// find finds the index that is to be deleted: at the cloud, or else among those that this
+// device has seen. there is whether the cloud has it.
+func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cparhttp.Client, key *user.Key, id cpar.IndexID, name string) (x device.Listed, there bool, err error) {
+	list, err := this.List(cmd.Context(), client, key, bar.On(cmd.ErrOrStderr()))
+	if err != nil {
+		return x, false, err
+	}
+	if x, there, err = device.Named(client.URL(), list, id, name); err != nil || there {
+		return x, there, err
+	}
+	// A delete that was broken off has left it to be forgotten.
+	known, err := this.Known(key)
+	if err != nil {
+		return x, false, err
+	}
+	if x, ok, err := device.Named(client.URL(), known, id, name); err != nil || ok {
+		return x, false, err
+	}
+	return x, false, device.NoSuchIndex(client.URL(), cmd.Flags().Arg(0), list)
+}
+
+// ask asks on the terminal, and refuses without a yes.
+func (f *deleteFlags) ask(cmd *cobra.Command, r *deleted) error {
+	fmt.Fprintf(cmd.ErrOrStderr(), "delete %s? type yes: ", r.text())
+	answer, err := await(cmd.Context(), func() (string, error) {
+		line, err := bufio.NewReader(io.LimitReader(os.Stdin, 1<<10)).ReadString('\n')
+		if err == io.EOF {
+			err = nil
+		}
+		return line, err
+	})
+	switch {
+	case err != nil:
+		return err
+	case strings.TrimSpace(answer) != "yes":
+		return exitcode.UsageError(fmt.Errorf("nothing was deleted"))
+	}
+	return nil
+}
+
+// text names the index, with what a person would know it by.
+func (r *deleted) text() string {
+	name := r.ID.String()
+	if r.Name != "" {
+		name = untrusted.Text(r.Name) + ", " + name
+	}
+	facts := fmt.Sprintf("%s, %s", orDash(r.Scheme), photosOf(r.Photos))
+	switch {
+	case !r.There:
+		return fmt.Sprintf("index %s (%s), which is not at %s any more", name, facts, r.Cloud)
+	case !r.Opens:
+		facts += "; your key does not open it: " + r.Problem
+	}
+	return fmt.Sprintf("index %s (%s) at %s", name, facts, r.Cloud)
+}
+
+func (f *deleteFlags) print(out io.Writer, r *deleted) {
+	verb := "deleted"
+	switch {
+	case f.dryRun && r.There:
+		verb = "would delete"
+	case f.dryRun:
+		verb = "would forget"
+	case !r.There:
+		verb = "forgot"
+	}
+	fmt.Fprintf(out, "%s %s\n", verb, r.text())
+	if r.InUse && !f.dryRun {
+		fmt.Fprintln(out, "no index is in use on this device any more")
+	}
+}

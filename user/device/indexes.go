@@ -1,0 +1,260 @@
+package device
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cpar"
+	"cpar/cparhttp"
+	"cpar/internal/hint"
+	"cpar/internal/progress"
+	"cpar/internal/untrusted"
+	"cpar/user"
+)
+
+// A Listed is an index at a cloud, or one that this device remembers. Of one that the key
+// does not open, scheme, photos and size are the cloud's word, made safe to show.
+type Listed struct {
+	ID         cpar.IndexID `json:"id"`
+	Name       string       `json:"name"`
+	Scheme     string       `json:"scheme"`
+	Photos     int          `json:"photos"`
+	Bytes      uint64       `json:"bytes"`
+	Generation uint64       `json:"generation,omitempty"`
+	// InUse: it is asked where none is named.
+	InUse bool `json:"in_use"`
+	// Opens: the key is this one's.
+	Opens bool `json:"opens"`
+	// Problem says why it cannot be asked; "" if it can.
+	Problem string `json:"problem,omitempty"`
+
+	origin cpar.IndexID
+	scheme cpar.Scheme
+}
+
+var errForeign = fmt.Errorf("%w: the index was built with another key", cpar.ErrKey)
+
+func isForeign(err error) bool { return errors.Is(err, cpar.ErrKey) }
+
+// List says what indexes a cloud has, those that the key opens first. One that cannot be
+// opened is listed too, with its problem.
+func (d *Device) List(ctx context.Context, cloud Cloud, key *user.Key, tell progress.Func) ([]Listed, error) {
+	there, err := cloud.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d.listed(ctx, cloud, key, there, tell)
+}
+
+func (d *Device) listed(ctx context.Context, cloud Cloud, key *user.Key, there []cparhttp.IndexInfo, tell progress.Func) ([]Listed, error) {
+	m, err := d.recall(key)
+	if err != nil {
+		return nil, err
+	}
+	known := map[cpar.IndexID]bool{}
+	for _, s := range m.Seen {
+		known[s.ID] = true
+	}
+	// A cloud that lists many must not keep those that were seen from being looked at.
+	slices.SortFunc(there, func(a, b cparhttp.IndexInfo) int {
+		if known[a.ID] != known[b.ID] {
+			if known[a.ID] {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.ID.String(), b.ID.String())
+	})
+	there = slices.CompactFunc(there, func(a, b cparhttp.IndexInfo) bool { return a.ID == b.ID })
+	k, out := d.looking(cloud, key, tell), make([]Listed, 0, len(there))
+	for i, info := range there {
+		out = append(out, k.row(ctx, info, m))
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		tell.Report("look at indexes", i+1, len(there))
+	}
+	sortListed(out)
+	return out, nil
+}
+
+func sortListed(list []Listed) {
+	slices.SortFunc(list, func(a, b Listed) int {
+		if a.Opens != b.Opens {
+			if a.Opens {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID.String(), b.ID.String()))
+	})
+}
+
+// row is what is found out of one index.
+func (k *looking) row(ctx context.Context, info cparhttp.IndexInfo, m *memory) Listed {
+	r := Listed{ID: info.ID, Scheme: info.Scheme, Photos: int(info.Records), Bytes: info.Bytes}
+	if info.Damaged != "" {
+		r.Problem = "damaged at the cloud: " + info.Damaged
+		return r
+	}
+	l, manifest, err := k.look(ctx, info.ID)
+	switch {
+	case isForeign(err):
+		r.Problem = "of another key"
+		return r
+	case err != nil:
+		r.Problem = untrusted.Text(err.Error())
+		return r
+	}
+	r.Opens, r.Name, r.Scheme, r.Photos, r.Bytes, r.Generation = true, l.Name, l.Scheme.String(), l.Photos, manifest.Bytes(), l.Generation
+	r.origin, r.scheme = l.Origin, l.Scheme
+	r.InUse = m.InUse != nil && *m.InUse == l.Origin
+	now := IndexState{Origin: l.Origin, ID: info.ID, Generation: l.Generation, State: l.State}
+	problem := k.key.Check(l.Scheme)
+	if before, seen := m.Seen[l.Origin.String()]; seen && problem == nil {
+		problem = before.follows(now, l)
+	}
+	if problem == nil && slices.Contains(m.Deleted, l.Origin) {
+		problem = deletedIndex()
+	}
+	if problem != nil {
+		r.Problem, r.InUse = untrusted.Text(problem.Error()), false
+	}
+	return r
+}
+
+// recall is a copy of what is remembered of a key.
+func (d *Device) recall(key *user.Key) (*memory, error) {
+	var copied memory
+	err := d.withMemory(key.Fingerprint(), func(m *memory) error {
+		copied = *m
+		return nil
+	})
+	return &copied, err
+}
+
+// Known are the indexes of a key that this device has seen, without asking a cloud.
+func (d *Device) Known(key *user.Key) ([]Listed, error) {
+	m, err := d.recall(key)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := d.labels(key)
+	if err != nil {
+		return nil, err
+	}
+	out := []Listed{}
+	for _, s := range m.Seen {
+		if slices.Contains(m.Deleted, s.Origin) {
+			continue
+		}
+		r := Listed{ID: s.ID, Generation: s.Generation, Opens: true, origin: s.Origin, InUse: m.InUse != nil && *m.InUse == s.Origin}
+		if l, ok := kept.get(s.Origin); ok {
+			r.Name, r.Scheme, r.Photos, r.Bytes, r.scheme = l.Name, l.Scheme.String(), l.Photos, l.Bytes, l.Scheme
+		}
+		out = append(out, r)
+	}
+	sortListed(out)
+	return out, nil
+}
+
+// Find finds an index at a cloud by its name, which only the key reads. There must be one of
+// that name (ErrInput); those of except do not count.
+func (d *Device) Find(ctx context.Context, cloud Cloud, key *user.Key, name string, tell progress.Func, except ...cpar.IndexID) (Listed, error) {
+	if err := user.CheckName(name); err != nil {
+		return Listed{}, err
+	}
+	list, err := d.List(ctx, cloud, key, tell)
+	if err != nil {
+		return Listed{}, err
+	}
+	list = slices.DeleteFunc(list, func(x Listed) bool { return slices.Contains(except, x.ID) })
+	x, ok, err := Named(cloud.URL(), list, cpar.IndexID{}, name)
+	if err == nil && !ok {
+		err = NoSuchIndex(cloud.URL(), name, list)
+	}
+	return x, err
+}
+
+// Named is the index of a list that has an id, or is called by a name where the id is
+// zero; ok is false where none is. Several of one name are an error (ErrInput).
+func Named(url string, list []Listed, id cpar.IndexID, name string) (x Listed, ok bool, err error) {
+	var found []Listed
+	for _, x := range list {
+		if x.ID == id || id == (cpar.IndexID{}) && x.Opens && x.Name == name {
+			found = append(found, x)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return x, false, nil
+	case 1:
+		return found[0], true, nil
+	}
+	ids := make([]string, len(found))
+	for i, x := range found {
+		ids[i] = fmt.Sprintf("%v (%s, %d photos, generation %d)", x.ID, x.Scheme, x.Photos, x.Generation)
+	}
+	return x, false, hint.Add(fmt.Errorf("%w: %d indexes at %s are called %s: %s", cpar.ErrInput, len(found), url, untrusted.Text(name), strings.Join(ids, ", ")),
+		"name one by its id")
+}
+
+// NoSuchIndex is the error of a name or an id that no index at a cloud has, with those that
+// there are.
+func NoSuchIndex(url, name string, list []Listed) error {
+	var there []string
+	unread := 0
+	for _, x := range list {
+		switch {
+		case !x.Opens:
+			unread++
+		case x.Name == "":
+			there = append(there, x.ID.String())
+		default:
+			there = append(there, untrusted.Text(x.Name))
+		}
+	}
+	err := fmt.Errorf("%w: the cloud at %s has no index %s", cpar.ErrInput, url, untrusted.Text(name))
+	if unread > 0 {
+		err = fmt.Errorf("%w that your key opens; others there: %d", err, unread)
+	}
+	if len(there) == 0 {
+		return hint.Add(err, "cpar list shows what there is")
+	}
+	return hint.Add(err, "there are: %s", strings.Join(slices.Compact(there), ", "))
+}
+
+// A Deleter is a cloud that deletes indexes.
+type Deleter interface {
+	Delete(ctx context.Context, id cpar.IndexID) error
+}
+
+// Delete deletes an index that was listed, and forgets it here: its copies go, and where it
+// was the one in use, none is. That it was deleted is remembered, so that a cloud that has
+// kept it cannot offer it again. One that is gone already is forgotten all the same.
+func (d *Device) Delete(ctx context.Context, cloud Deleter, key *user.Key, x Listed) (wasInUse bool, err error) {
+	if err := cloud.Delete(ctx, x.ID); err != nil && !errors.Is(err, cparhttp.ErrNotFound) {
+		return false, err
+	}
+	d.forget(x.ID)
+	err = d.withMemory(key.Fingerprint(), func(m *memory) error {
+		for _, s := range m.Seen {
+			// What compaction has put in the place of this one has the origin and another id.
+			if s.ID != x.ID && (s.Origin != x.origin || x.Problem != "") {
+				continue
+			}
+			if m.InUse != nil && *m.InUse == s.Origin {
+				m.InUse, wasInUse = nil, true
+			}
+			if !slices.Contains(m.Deleted, s.Origin) {
+				m.Deleted = append(m.Deleted, s.Origin)
+			}
+		}
+		return nil
+	})
+	return wasInUse, err
+}
