@@ -89,6 +89,9 @@ func TestNoiseHoldsEveryByte(t *testing.T) {
 			t.Fatalf("pixel %d is %d, byte %d", i, r>>8, b)
 		}
 	}
+	if p.Width%2 == 0 {
+		t.Errorf("a width of %d makes stripes", p.Width)
+	}
 	if ratio := float64(p.Width) / float64(p.Height); ratio < 1.2 || ratio > 1.5 {
 		t.Errorf("a noise picture of %dx%d beside one of 4:3", p.Width, p.Height)
 	}

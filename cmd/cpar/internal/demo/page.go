@@ -77,7 +77,7 @@ type look struct {
 
 type lookColumn struct {
 	Suggestion
-	Name string
+	Name string // where there are several
 	Of   int
 }
 
@@ -95,7 +95,11 @@ func (r *Result) looks() []look {
 			l.Says = "painted:"
 		}
 		for j, s := range h.Suggestions {
-			l.Columns = append(l.Columns, lookColumn{s, r.Profiles[j].Name, len(h.Truth)})
+			c := lookColumn{Suggestion: s, Of: len(h.Truth)}
+			if len(h.Suggestions) > 1 {
+				c.Name = r.Profiles[j].Name
+			}
+			l.Columns = append(l.Columns, c)
 		}
 		out = append(out, l)
 	}

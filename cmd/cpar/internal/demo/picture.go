@@ -82,7 +82,8 @@ func noise(b []byte, shape picture) picture {
 	if shape.Width > 0 && shape.Height > 0 {
 		ratio = float64(shape.Width) / float64(shape.Height)
 	}
-	w := max(1, int(math.Round(math.Sqrt(float64(len(b))*ratio))))
+	// An odd width keeps the numbers of eight bytes from lining up as stripes.
+	w := max(1, int(math.Round(math.Sqrt(float64(len(b))*ratio)))) | 1
 	h := (len(b) + w - 1) / w
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i, x := range b {
