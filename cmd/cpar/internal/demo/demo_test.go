@@ -156,7 +156,7 @@ func TestPageEscapes(t *testing.T) {
 	}
 	checkPage(t, r, []string{"<b>1 of 3</b> found", "<span>✓</span>&lt;script&gt;", "<span>·</span>wrong", "people wrote:</span> &lt;script&gt;",
 		"<b>1.0 of 3.0</b>", "width:33", "<td>–</td><td>1 of 2 by weight</td>", "<td>10.9 kB</td>", "Profile network was left out: &lt;script&gt;", "--model FILE.onnx",
-		"the default, learnt from your keywords", "for measuring only"})
+		"the default. Looked at: learnt from your keywords", "for measuring only"})
 	// One profile, of painted pictures: no comparison, the same words.
 	r.Profiles, r.HeldOut[0].Suggestions, r.painted = r.Profiles[:1], r.HeldOut[0].Suggestions[:1], true
 	checkPage(t, r, []string{"<b>1 of 3</b> found", "finds 1.0 of 3.0 keywords; 1 of 2 suggestions are right", "painted:</span>", "cpar demo --data FOLDER"})
