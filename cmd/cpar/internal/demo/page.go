@@ -156,9 +156,15 @@ func (r *Result) page() pageData {
 		same += g.Same
 		places += g.Places
 	}
-	right := tile{count(d.Hero.SureRight), "of " + count(d.Hero.Sure), "sure keywords are right"}
-	if !d.Hero.Probable {
-		right = tile{count(d.Hero.Found), "of " + count(d.Hero.Given), "keywords are right"}
+	all := d.Hero.Count
+	for _, p := range r.Profiles {
+		if p.Profile == r.Chosen {
+			all = p.Count // of all that were held out
+		}
+	}
+	right := tile{count(all.SureRight), "of " + count(all.Sure), "sure keywords are right"}
+	if !all.Probable {
+		right = tile{count(all.Found), "of " + count(all.Given), "keywords are right"}
 	}
 	d.Tiles = []tile{
 		right,
