@@ -68,6 +68,13 @@ func New(baseURL string, hc *http.Client) (*Client, error) {
 // URL returns the cloud's address.
 func (c *Client) URL() string { return c.base.String() }
 
+// Health asks whether the cloud runs, and which version of the formats it speaks.
+func (c *Client) Health(ctx context.Context) (h Health, err error) {
+	err = c.json(ctx, call{method: http.MethodGet, path: PathHealth}, &h)
+	h.Status = untrusted.Text(h.Status)
+	return h, err
+}
+
 // List returns the indexes that the cloud has.
 func (c *Client) List(ctx context.Context) ([]IndexInfo, error) {
 	var list IndexList

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"cpar"
+	"cpar/internal/durable"
 	"cpar/internal/untrusted"
 	"cpar/user"
 	"cpar/user/device"
@@ -33,6 +31,8 @@ type doctor struct {
 	cloud    cloudFlags
 	model    modelFlags
 	findings []finding
+
+	free func(folder string) (bytes int64, ok bool) // the system's, but in tests
 }
 
 func (d *doctor) ok(check, says string, args ...any) {
@@ -48,15 +48,16 @@ func (d *doctor) fail(check, do string, err error) {
 }
 
 func doctorCommand() *cobra.Command {
-	var d doctor
+	d := doctor{free: durable.FreeBytes}
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "check key, cloud, index, folders, clock and keyring",
+		Short: "check key, keyring, cloud, clock, index, formats, folders and space",
 		Long: `doctor looks at all that annotate needs and says of each whether it is ok, and what to do
-if it is not: the key file, the cloud and its clock, the index in use, the folders that
-cpar keeps things in, the keyring, and the image network. Nothing is changed, and no
-passphrase is asked for: an encrypted key is opened only from the keyring or with
+if it is not: the key file and who may read it, the keyring, the cloud and its clock, the
+index in use, the formats that all these speak, the folders that cpar keeps things in and
+the space there, and the image network. Nothing is changed, and no passphrase is asked for:
+an encrypted key is opened only from the keyring, which may want to be unlocked, or with
 --passphrase-file. The exit code is that of the first failure; a warning is none.`,
 		Example: `  $ cpar doctor --cloud http://127.0.0.1:8080
   ok    key      …/cpar/key, allows sealed, local
@@ -98,9 +99,8 @@ func (d *doctor) run(ctx context.Context) {
 	}
 	key := d.checkKey(ctx, this)
 	d.checkCloud(ctx, this, key)
-	for _, folder := range []struct{ check, path string }{{"state", this.State}, {"cache", this.Cache}} {
-		d.checkFolder(folder.check, folder.path)
-	}
+	d.checkFolder("state", this.State, stateWants)
+	d.checkFolder("cache", this.Cache, cacheWants)
 	if d.model.path == "" {
 		d.warn("network", "pass --model FILE, or set it in the configuration file (cpar config)", "no image network was named; with one about twice as much is found")
 	} else if _, err := d.model.open(); err != nil {
@@ -118,9 +118,7 @@ func (d *doctor) checkKey(ctx context.Context, this *device.Device) *user.Key {
 		d.fail("key", "pass --key FILE", err)
 		return nil
 	}
-	if remembered, err := this.Remembers(path); err == nil && remembered {
-		d.ok("keyring", "it opens %s (cpar key forget)", untrusted.Text(path))
-	}
+	d.checkKeyring(ctx, this, path)
 	how := d.keys.unlock(this, path)
 	if d.keys.passphraseFile == "" {
 		how.Passphrase = func() (string, error) { return "", errAsking }
@@ -134,106 +132,45 @@ func (d *doctor) checkKey(ctx context.Context, this *device.Device) *user.Key {
 	default:
 		d.ok("key", "%s, allows %v", untrusted.Text(path), key.Policy())
 	}
-	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
-		d.warn("key", "chmod 600 "+shellWord(path), "others may read the file")
+	d.checkPrivate("key", path, "600")
+	if d.keys.passphraseFile != "" {
+		d.checkPrivate("key", d.keys.passphraseFile, "600")
 	}
 	return key
 }
 
-// mostSkew is how far the cloud's clock may differ, which nothing depends on but logs.
-const mostSkew = 5 * time.Minute
-
-func (d *doctor) checkCloud(ctx context.Context, this *device.Device, key *user.Key) {
-	if d.cloud.url == "" {
-		d.warn("cloud", "pass --cloud URL, or set it in the configuration file (cpar config)", "none was named")
-		return
+// checkPrivate warns of what others may read. Windows has no such permissions.
+func (d *doctor) checkPrivate(check, path, mode string) {
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
+		d.warn(check, "chmod "+mode+" "+shellWord(path), "others may read %s", untrusted.Text(path))
 	}
-	client, err := d.cloud.client()
-	if err != nil {
-		d.fail("cloud", "write it like http://127.0.0.1:8080", err)
-		return
-	}
-	list, err := client.List(ctx)
-	if err != nil {
-		d.fail("cloud", "is cpard running there?", err)
-		return
-	}
-	indexes := fmt.Sprintf("%d indexes", len(list))
-	if len(list) == 1 {
-		indexes = "1 index"
-	}
-	d.ok("cloud", "%s has %s", client.URL(), indexes)
-	if skew, ok := clockSkew(ctx, client.URL()); ok && skew.Abs() > mostSkew {
-		d.warn("clock", "set the clock of one of the two", "the cloud's differs by %v", skew.Round(time.Second))
-	} else if ok {
-		d.ok("clock", "as the cloud's")
-	}
-	if key == nil {
-		return
-	}
-	used, ok, err := this.InUse(key)
-	if err != nil {
-		d.fail("index", "see the message", err)
-		return
-	}
-	if !ok {
-		d.warn("index", "push one, or annotate a photo", "none is in use with this key on this device")
-		return
-	}
-	for _, x := range list {
-		if x.ID != used.ID {
-			continue
-		}
-		if _, err := client.Manifest(ctx, x.ID); err != nil {
-			d.fail("index", "push it again", err)
-			return
-		}
-		d.ok("index", "%v is in use, in generation %d, and at the cloud", used.Origin, used.Generation)
-		return
-	}
-	d.fail("index", "push it again", fmt.Errorf("%w: index %v is in use, and not at the cloud", cpar.ErrCloud, used.Origin))
 }
 
-// clockSkew is how much later it is at the cloud, by the date that its answers bear.
-func clockSkew(ctx context.Context, url string) (time.Duration, bool) {
-	ask, err := http.NewRequestWithContext(ctx, http.MethodHead, url, nil)
-	if err != nil {
-		return 0, false
-	}
-	client := http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	answer, err := client.Do(ask)
-	if err != nil {
-		return 0, false
-	}
-	answer.Body.Close()
-	there, err := http.ParseTime(answer.Header.Get("Date"))
-	return time.Until(there), err == nil
-}
+// keyringPatience is how long a person may take to unlock a keyring that is asked.
+const keyringPatience = time.Minute
 
-// checkFolder finds out whether a folder can be written to, and how large what it holds is.
-func (d *doctor) checkFolder(check, path string) {
-	if path == "" {
-		d.warn(check, "", "there is no folder; what could be kept is fetched again")
+// checkKeyring finds out whether there is a keyring, and whether it opens the key file where it
+// shall.
+func (d *doctor) checkKeyring(ctx context.Context, this *device.Device, path string) {
+	ctx, cancel := context.WithTimeout(ctx, keyringPatience)
+	defer cancel()
+	there := device.ProbeKeyring(ctx, ring)
+	id, _ := user.FileID(path) // a file that cannot be read is told of as the key
+	remembered, _ := this.Remembers(path)
+	if !remembered {
+		if there == nil {
+			d.ok("keyring", "it is there, and opens no key file here (cpar key remember)")
+		} else {
+			d.ok("keyring", "none is there, and none is needed; passphrases are typed (%s)", untrusted.Text(there.Error()))
+		}
 		return
 	}
-	f, err := "", os.MkdirAll(path, 0o700)
-	if err == nil {
-		f, err = os.MkdirTemp(path, "doctor-")
+	switch {
+	case there != nil:
+		d.warn("keyring", "have the keyring started; until then the passphrase is asked for", "it was to open %s, and does not answer: %s", untrusted.Text(path), untrusted.Text(there.Error()))
+	case this.Recall(ctx, ring, nil)(id) == "":
+		d.warn("keyring", "cpar key remember", "it was to open %s, and has no longer what opens it", untrusted.Text(path))
+	default:
+		d.ok("keyring", "it opens %s (cpar key forget)", untrusted.Text(path))
 	}
-	if err != nil {
-		d.fail(check, "make room, or let yourself write there", fmt.Errorf("%w: %w", cpar.ErrStorage, err))
-		return
-	}
-	os.Remove(f)
-	var held uint64
-	_ = filepath.WalkDir(path, func(_ string, e os.DirEntry, err error) error {
-		if err != nil {
-			return nil // what cannot be read is not counted
-		}
-		if info, err := e.Info(); err == nil && e.Type().IsRegular() {
-			held += uint64(info.Size())
-		}
-		return nil
-	})
-	d.ok(check, "%s holds %s", untrusted.Text(path), size(held))
 }

@@ -36,7 +36,7 @@ func StorageError(doing, path string, need int64, err error) error {
 }
 
 func roomHint(folder string, need int64) string {
-	free, ok := freeBytes(folder)
+	free, ok := FreeBytes(folder)
 	switch {
 	case ok && need > 0:
 		return fmt.Sprintf("%s more were needed, %s are free in %s", size(need), size(free), folder)

@@ -15,8 +15,9 @@ func isFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }
 
-// freeBytes returns the room that this process could use.
-func freeBytes(folder string) (int64, bool) {
+// FreeBytes returns the room that this process could use in a folder's file system, where
+// the system says so.
+func FreeBytes(folder string) (int64, bool) {
 	var st unix.Statfs_t
 	if unix.Statfs(folder, &st) != nil {
 		return 0, false

@@ -101,6 +101,16 @@ func (d *Device) Recall(ctx context.Context, ring Keyring, failed func(error)) f
 	}
 }
 
+// ProbeKeyring finds out whether there is a keyring that answers, by asking for what it does
+// not have.
+func ProbeKeyring(ctx context.Context, ring Keyring) error {
+	_, err := asked(ctx, func() (string, error) { return ring.Get(keyringService, "cpar doctor") })
+	if err == nil || errors.Is(err, keyring.ErrNotFound) {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errKeyring, err)
+}
+
 // asked asks a keyring, which may wait for a person to unlock it, until ctx ends.
 func asked(ctx context.Context, ask func() (string, error)) (string, error) {
 	type answer struct {

@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -52,6 +53,21 @@ func plan(photo string, w Where, s Style, c Change) (*Edit, error) {
 	return nil, fmt.Errorf("%w: keywords are written to a %s or are %s, not %q", cpar.ErrInput, Sidecar, Embedded, string(w))
 }
 
+// NewSidecar is what Plan would write beside a photo that lies in no file, and so has no sidecar
+// yet; nil if nothing.
+func NewSidecar(name string, data []byte, c Change) ([]byte, error) {
+	c, err := c.cleaned()
+	if err != nil {
+		return nil, fmt.Errorf("planning keywords of %s: %w", untrusted.Text(name), err)
+	}
+	all, _ := readBlocks(bytes.NewReader(data), int64(len(data)), name)
+	e, err := changeSidecar(name+".xmp", nil, 0, func(t *target) []string { return t.change(all, c) })
+	if err != nil || e == nil {
+		return nil, err
+	}
+	return e.New, nil
+}
+
 // Retract takes the words of a run out of a sidecar or a JPEG file, whatever else changed
 // since. A word that a person accepted since, or put into a hierarchy, stays. It is nil
 // if none is there.
@@ -79,6 +95,10 @@ func editSidecar(name string, perm fs.FileMode, change func(*target) []string) (
 	if err != nil {
 		return nil, err
 	}
+	return changeSidecar(name, old, perm, change)
+}
+
+func changeSidecar(name string, old []byte, perm fs.FileMode, change func(*target) []string) (e *Edit, err error) {
 	t := &target{xmp: newPacket()}
 	if len(old) > 0 {
 		if t.xmp, err = parsePacket(old); err != nil {
@@ -90,7 +110,7 @@ func editSidecar(name string, perm fs.FileMode, change func(*target) []string) (
 	if !t.changed {
 		return nil, nil
 	}
-	e := &Edit{Path: name, Created: old == nil, Old: old, Added: added, mode: perm&0o666 | 0o600}
+	e = &Edit{Path: name, Created: old == nil, Old: old, Added: added, mode: perm&0o666 | 0o600}
 	if !t.xmp.madeAndEmpty() {
 		if e.New, err = t.xmp.bytes(); err != nil {
 			return nil, err

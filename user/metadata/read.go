@@ -115,6 +115,17 @@ func ReadFile(path string) (Words, []Problem, error) {
 	return s.words(), problems, nil
 }
 
+// Read reads the keywords inside a photo that lies in no file. name is for its ending and for
+// messages.
+func Read(name string, data []byte) (Words, []Problem) {
+	s, damage := readBlocks(bytes.NewReader(data), int64(len(data)), name)
+	var problems []Problem
+	for _, err := range damage {
+		problems = append(problems, Problem{name, err.Error()})
+	}
+	return s.words(), problems
+}
+
 func readAll(photo string) (source, []Problem, error) {
 	var all source
 	var problems []Problem

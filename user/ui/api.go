@@ -263,6 +263,12 @@ func (s *Server) undo(w http.ResponseWriter, r *http.Request) (any, error) {
 // drop takes a photo that was dropped onto the page: one of the folders', or else one that is
 // kept in memory.
 func (s *Server) drop(w http.ResponseWriter, r *http.Request) (any, error) {
+	select {
+	case s.dropped.receiving <- struct{}{}:
+		defer func() { <-s.dropped.receiving }()
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxDropBytes))
 	if err != nil {
 		return nil, fmt.Errorf("reading the photo: %w: %w", cpar.ErrInput, err)

@@ -17,7 +17,7 @@ import (
 
 // Bounds of photos that are dropped onto the page.
 const (
-	maxDropBytes = 256 << 20
+	maxDropBytes = 256 << 20 // of one, and of all that are kept
 	mostDropped  = 4
 	// maxCompared bytes of photos are read to find one that was renamed; beyond that only those of
 	// its name or size are compared.
@@ -26,7 +26,10 @@ const (
 
 // dropped are the photos that were dropped last and are in no folder. They stay in memory.
 type dropped struct {
-	by *lru.Cache[string, *drop]
+	by   *lru.Cache[string, *drop]
+	most int // bytes of all of them
+	// receiving is for one photo at a time: each may be as large as all that are kept.
+	receiving chan struct{}
 
 	mu sync.Mutex
 	// content remembers what was compared: the digest of a photo by its path, size and date.
@@ -46,7 +49,7 @@ type drop struct {
 }
 
 func newDropped() *dropped {
-	return &dropped{by: newCache[string, *drop](mostDropped), content: map[contentKey][32]byte{}}
+	return &dropped{by: newCache[string, *drop](mostDropped), most: maxDropBytes, receiving: make(chan struct{}, 1), content: map[contentKey][32]byte{}}
 }
 
 // put keeps a photo that is in no folder.
@@ -55,7 +58,21 @@ func (d *dropped) put(name string, data []byte, known *Known) *drop {
 	rand.Read(b)
 	x := &drop{id: "d" + base64.RawURLEncoding.EncodeToString(b), name: name, data: data, known: *known}
 	d.by.Add(x.id, x)
+	d.bound()
 	return x
+}
+
+// bound forgets the photos that were looked at longest ago, until the others are small enough.
+func (d *dropped) bound() {
+	sum := 0
+	for _, x := range d.by.Values() {
+		sum += len(x.data)
+	}
+	for ; sum > d.most; d.by.RemoveOldest() {
+		if _, oldest, ok := d.by.GetOldest(); ok {
+			sum -= len(oldest.data)
+		}
+	}
 }
 
 // baseName is the last part of a name that a browser has sent.
@@ -137,7 +154,9 @@ func (s *Server) annotateDrop(ctx context.Context, x *drop) error {
 	// A new value: another request may be reading the old one.
 	asked := *x
 	asked.known.Asked, asked.known.Keywords, asked.known.Near = true, a.Keywords, a.Near
-	s.dropped.by.Add(x.id, &asked)
+	if s.dropped.by.Contains(x.id) { // else it was forgotten meanwhile, and stays so
+		s.dropped.by.Add(x.id, &asked)
+	}
 	if a.Saw != nil {
 		s.saw.Add(x.id, a.Saw)
 	}

@@ -167,6 +167,10 @@ func lookAt(path string, machine []string) (*Known, error) {
 	if err != nil {
 		return nil, err
 	}
+	return knownOf(words, problems, machine), nil
+}
+
+func knownOf(words metadata.Words, problems []metadata.Problem, machine []string) *Known {
 	k := &Known{Machine: words.Machine, Rejected: words.Rejected}
 	for _, s := range words.Human {
 		if has(machine, s) {
@@ -179,7 +183,7 @@ func lookAt(path string, machine []string) (*Known, error) {
 	for _, p := range problems {
 		k.Problems = append(k.Problems, filepath.Base(p.Path)+": "+p.Detail)
 	}
-	return k, nil
+	return k
 }
 
 // Annotate asks about photos.

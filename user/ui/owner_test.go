@@ -188,11 +188,11 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestStranger: of a photo that is in no folder nothing is left behind, and its sidecar says what a
+// TestStranger: of a photo that is in no folder nothing is written anywhere, and its sidecar says what a
 // person and the machine say.
 func TestStranger(t *testing.T) {
 	h := newHouse(t, rank.KindCalibrated)
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nowhere"))
 	data, err := os.ReadFile(filepath.Join(h.dir, "new1.jpg"))
 	if err != nil {
 		t.Fatal(err)

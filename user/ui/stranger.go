@@ -2,9 +2,6 @@ package ui
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"cpar"
@@ -61,38 +58,19 @@ func (s *Saw) answered(a *device.Annotated, nearest int) *Saw {
 	return s
 }
 
-// staged does with a photo that is in no folder what can only be done with a file: in a folder of its own
-// that nobody else may read and that goes at once.
-func staged[T any](name string, data []byte, work func(path string) (T, error)) (v T, err error) {
-	dir, err := os.MkdirTemp("", "cpar-ui-")
-	if err == nil {
-		defer os.RemoveAll(dir)
-		path := filepath.Join(dir, "photo"+filepath.Ext(name))
-		if err = os.WriteFile(path, data, 0o600); err == nil {
-			return work(path)
-		}
-	}
-	return v, fmt.Errorf("reading a photo that was dropped: %w: %w", cpar.ErrStorage, err)
-}
-
 // LookData reads the keywords in a photo that is in no folder.
 func (w *Owner) LookData(name string, data []byte) (*Known, error) {
-	return staged(name, data, func(path string) (*Known, error) { return lookAt(path, nil) })
+	words, problems := metadata.Read(name, data)
+	return knownOf(words, problems, nil), nil
 }
 
 // Sidecar is what would be written beside a photo that is in no folder.
 func (w *Owner) Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error) {
-	return staged(name, data, func(path string) ([]byte, error) {
-		c := metadata.Change{Accept: d.Accept, Reject: d.Reject, Add: d.Add}
-		for _, word := range k.Keywords {
-			if w.o.Threshold > 0 && word.Probability >= w.o.Threshold {
-				c.Suggest = append(c.Suggest, word.Word)
-			}
+	c := metadata.Change{Accept: d.Accept, Reject: d.Reject, Add: d.Add}
+	for _, word := range k.Keywords {
+		if w.o.Threshold > 0 && word.Probability >= w.o.Threshold {
+			c.Suggest = append(c.Suggest, word.Word)
 		}
-		edit, err := metadata.Plan(path, metadata.Sidecar, metadata.Append, c)
-		if err != nil || edit == nil {
-			return nil, err
-		}
-		return edit.New, nil
-	})
+	}
+	return metadata.NewSidecar(name, data, c)
 }

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"cpar"
+	"cpar/internal/untrusted"
+)
+
+// What should be free for a library of 30,000 photos: its journal, and its features and embeddings,
+// which take some thirty kilobytes a photo (device.DefaultLimit).
+const (
+	stateWants = 100_000_000
+	cacheWants = 1_000_000_000
+)
+
+// checkFolder finds out whether a folder can be written to, and how large what it holds is.
+func (d *doctor) checkFolder(check, path string, wants int64) {
+	if path == "" {
+		d.warn(check, "", "there is no folder; what could be kept is fetched again")
+		return
+	}
+	f, err := "", os.MkdirAll(path, 0o700)
+	if err == nil {
+		f, err = os.MkdirTemp(path, "doctor-")
+	}
+	if err != nil {
+		d.fail(check, "make room, or let yourself write there", fmt.Errorf("%w: %w", cpar.ErrStorage, err))
+		return
+	}
+	os.Remove(f)
+	var held uint64
+	_ = filepath.WalkDir(path, func(_ string, e os.DirEntry, err error) error {
+		if err != nil {
+			return nil // what cannot be read is not counted
+		}
+		if info, err := e.Info(); err == nil && e.Type().IsRegular() {
+			held += uint64(info.Size())
+		}
+		return nil
+	})
+	d.ok(check, "%s holds %s", untrusted.Text(path), size(held))
+	d.checkPrivate(check, path, "700")
+	switch free, ok := d.free(path); {
+	case !ok:
+		d.warn("space", "", "the system does not say how much is free for the %s folder", check)
+	case free < wants:
+		d.warn("space", "make room where "+untrusted.Text(path)+" lies", "%s are free for the %s folder; it should be %s", size(uint64(max(free, 0))), check, size(uint64(wants)))
+	default:
+		d.ok("space", "%s are free for the %s folder", size(uint64(free)), check)
+	}
+}
