@@ -198,7 +198,9 @@ func keySlotRemoveCommand() *cobra.Command {
 		Use:   "remove NAME",
 		Short: "let a passphrase no longer open a key file",
 		Long: `remove removes a slot from the key file. Copies from before still open with its
-passphrase, and the key is the same in all of them. The last slot cannot be removed.`,
+passphrase, and the key is the same in all of them. Who had the slot and kept such a copy
+can open this file's later states with it, too: then make a new key, and build again.
+The last slot cannot be removed.`,
 		Example: `  $ cpar key slot remove office
   …/cpar/key no longer opens with the passphrase of slot office; copies from before do`,
 		Args: oneArg("the name of a slot"),

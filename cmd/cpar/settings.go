@@ -40,7 +40,7 @@ var settings = []setting{
 	{flag: "model", what: "image network, an ONNX file", none: "none", path: true},
 	{flag: "preprocessing", what: "how pictures are prepared for the network: a preset or a file", none: "as the model says"},
 	{flag: "runtime", what: "what runs the network: go, onnxruntime or auto", none: "auto"},
-	{flag: "cache", what: "folder that keeps features; empty for none", none: "cpar/features in the cache folder", path: true},
+	{flag: "cache", what: "folder that keeps features in the clear, or none to keep nothing", none: "encrypted, in the cache folder", path: true},
 	{flag: "min-probability", what: "the least probability of a keyword", none: "the command's"},
 	{flag: "write", what: "where annotate writes keywords", none: "nowhere"},
 	{flag: "sidecar-style", what: "how sidecars are named", none: "the command's"},
@@ -125,7 +125,7 @@ func (s setting) inFile(path string, v any) []string {
 			if home, err := os.UserHomeDir(); err == nil {
 				text = filepath.Join(home, rest)
 			}
-		} else if s.path && text != "" && !filepath.IsAbs(text) {
+		} else if s.path && text != "" && text != noCache && !filepath.IsAbs(text) {
 			text = filepath.Join(filepath.Dir(path), text)
 		}
 		out = append(out, text)

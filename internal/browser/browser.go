@@ -67,10 +67,28 @@ type Page struct {
 	strangers  []string
 }
 
+// profile is a folder for what the browser keeps. Its processes end one after another, and
+// the last ones still write while the folder is removed.
+func profile(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "cpar-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+			if err := os.RemoveAll(dir); err == nil || time.Now().After(deadline) {
+				return
+			}
+		}
+	})
+	return dir
+}
+
 // New is an empty page in a browser of its own, which ends with the test.
 func New(t testing.TB) *Page {
 	t.Helper()
-	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program(t)), chromedp.UserDataDir(t.TempDir()),
+	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program(t)), chromedp.UserDataDir(profile(t)),
 		chromedp.NoSandbox, chromedp.DisableGPU, // as root, in a container
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-domain-reliability", true),
 		chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("lang", "en-GB"))

@@ -2,10 +2,12 @@ package vault
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"iter"
@@ -22,9 +24,10 @@ import (
 // A Log is a file of encrypted records that grows at its end. Several processes may
 // append to it.
 //
-//	batches: length (4) ‖ sealed(records: length (4) ‖ record)
+//	batches: length (4) ‖ CRC-32C of it (4) ‖ sealed(records: length (4) ‖ record)
 //
-// A batch that a crash cut short is the last one; it counts as never written.
+// A batch that a crash cut short is the last one; it counts as never written. A length
+// that was damaged hides all that follows: Append keeps a copy of it beside the log.
 type Log struct {
 	vault *Vault
 	path  string
@@ -45,7 +48,7 @@ func (v *Vault) Log(name string) (*Log, error) {
 }
 
 // All yields the records in the order of writing. A batch that is damaged, and not the
-// last, is an error, after which the rest follows.
+// last, is an error, after which the rest follows, unless it is its length that is damaged.
 func (l *Log) All() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f, err := os.Open(l.path)
@@ -60,6 +63,9 @@ func (l *Log) All() iter.Seq2[[]byte, error] {
 		r := bufio.NewReaderSize(f, 1<<20)
 		for {
 			sealed, err := readBatch(r)
+			if errors.Is(err, errLength) && !onlyZeros(r) {
+				yield(nil, fmt.Errorf("reading a log: %w: %w", cpar.ErrCorrupt, err))
+			}
 			if err != nil {
 				return // the end, or a batch cut short
 			}
@@ -102,16 +108,43 @@ func readBatch(r io.Reader) ([]byte, error) {
 	return sealed, err
 }
 
+// headSize is the length of what stands before a sealed batch.
+const headSize = 8
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func appendHead(b []byte, n int) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(n))
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[len(b)-4:], castagnoli))
+}
+
+// errLength is the error of a length that was damaged, or never written.
+var errLength = errors.New("the length of a batch is damaged")
+
 func readLength(r io.Reader) (int, error) {
-	var head [4]byte
+	var head [headSize]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return 0, err
 	}
 	n := int(binary.LittleEndian.Uint32(head[:]))
-	if n < box.Overhead || n > maxBatch {
-		return 0, io.ErrUnexpectedEOF // zeros, as a crash leaves them
+	if binary.LittleEndian.Uint32(head[4:]) != crc32.Checksum(head[:4], castagnoli) || n < box.Overhead || n > maxBatch {
+		return 0, errLength
 	}
 	return n, nil
+}
+
+// onlyZeros reports whether nothing follows, or zeros, as a crash leaves them.
+func onlyZeros(r io.Reader) bool {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(buffer)
+		if len(bytes.Trim(buffer[:n], "\x00")) > 0 {
+			return false
+		}
+		if err != nil {
+			return true
+		}
+	}
 }
 
 // Append writes records as one batch, synced to the disk, all or none.
@@ -126,7 +159,10 @@ func (l *Log) Append(records ...[]byte) error {
 			return err
 		}
 		defer f.Close()
-		end, err := l.end(f)
+		end, damaged, err := l.end(f)
+		if err == nil && damaged {
+			err = l.keepTail(f, end)
+		}
 		if err == nil {
 			err = f.Truncate(end)
 		}
@@ -150,35 +186,45 @@ func (l *Log) batch(records [][]byte) []byte {
 		plain = append(plain, r...)
 	}
 	sealed := l.vault.seal(plain, l.bound)
-	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(sealed))), sealed...)
+	return append(appendHead(nil, len(sealed)), sealed...)
 }
 
-// end is where the last whole batch ends. Only that one may be torn, so only that one
-// is opened.
-func (l *Log) end(f *os.File) (int64, error) {
+// end is where the last whole batch ends, and whether what follows is more than what a
+// crash leaves. Only the last batch may be torn, so only that one is opened.
+func (l *Log) end(f *os.File) (at int64, damaged bool, err error) {
 	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return 0, err
+	if err != nil || size == 0 {
+		return 0, false, err
 	}
-	at, last := int64(0), int64(0)
+	last := int64(0)
 	for at < size {
 		n, err := readLength(io.NewSectionReader(f, at, size-at))
-		if err != nil || at+4+int64(n) > size {
-			return at, nil
+		if errors.Is(err, errLength) {
+			return at, !onlyZeros(io.NewSectionReader(f, at, size-at)), nil
 		}
-		last, at = at, at+4+int64(n)
-	}
-	if size == 0 {
-		return 0, nil
+		if err != nil || at+headSize+int64(n) > size {
+			return at, false, nil
+		}
+		last, at = at, at+headSize+int64(n)
 	}
 	sealed, err := readBatch(io.NewSectionReader(f, last, size-last))
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	if _, err := l.vault.box.Open(sealed, l.bound); err != nil {
-		return last, nil
+		return last, true, nil
 	}
-	return at, nil
+	return at, false, nil
+}
+
+// keepTail copies what Append is about to cut off: damaged as it is, a person may want it.
+func (l *Log) keepTail(f *os.File, end int64) error {
+	to, err := os.CreateTemp(filepath.Dir(l.path), filepath.Base(l.path)+".damaged-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, io.NewSectionReader(f, end, 1<<62))
+	return errors.Join(err, to.Sync(), to.Close())
 }
 
 // Replace puts other records in the place of all, in one step.

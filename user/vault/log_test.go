@@ -1,9 +1,11 @@
 package vault
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -160,5 +162,43 @@ func TestManyAppend(t *testing.T) {
 	slices.Sort(got)
 	if n := len(slices.Compact(got)); n != 160 {
 		t.Errorf("%d of 160 records", n)
+	}
+}
+
+// A damaged length is told, and what it hides is kept when the log goes on.
+func TestDamagedLength(t *testing.T) {
+	v := open(t, t.TempDir(), 1, 0)
+	l := logOf(t, v)
+	for _, word := range []string{"one", "two", "three"} {
+		appendTo(t, l, word)
+	}
+	whole, err := os.ReadFile(l.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bit := range 8 * headSize {
+		b := slices.Clone(whole)
+		second := headSize + int(b[0])
+		b[second+bit/8] ^= 1 << (bit % 8)
+		if err := os.WriteFile(l.path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := all(l); got != "one damaged" {
+			t.Fatalf("bit %d: %q", bit, got)
+		}
+		appendTo(t, l, "four")
+		if got := all(l); got != "one four" {
+			t.Fatalf("bit %d, then more: %q", bit, got)
+		}
+		kept, err := filepath.Glob(l.path + ".damaged-*")
+		if err != nil || len(kept) != 1 {
+			t.Fatalf("bit %d: kept %v, %v", bit, kept, err)
+		}
+		if tail, err := os.ReadFile(kept[0]); err != nil || !bytes.Equal(tail, b[second:]) {
+			t.Fatalf("bit %d: %d bytes kept, %v", bit, len(tail), err)
+		}
+		if err := os.Remove(kept[0]); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
