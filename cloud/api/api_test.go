@@ -193,6 +193,13 @@ func TestPushGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	lacks := func(want int) {
+		t.Helper()
+		if missing, err := c.Missing(ctx, m); err != nil || len(missing) != want || want > 0 && missing[0] != m.Segments[2] {
+			t.Errorf("%d segments are missing; want %d: %v", len(missing), want, err)
+		}
+	}
+	lacks(len(m.Segments) - 2)
 	var first int64 = -1
 	if _, err := c.Push(ctx, folder, func(d, _ int64) {
 		if first < 0 {
@@ -204,6 +211,7 @@ func TestPushGoesOn(t *testing.T) {
 	if want := int64(m.Segments[0].Bytes + m.Segments[1].Bytes); first != want {
 		t.Errorf("progress starts at %d; %d bytes were stored", first, want)
 	}
+	lacks(0)
 	before := strings.Count(c.log.String(), "method=PUT")
 	if _, err := c.Push(ctx, folder, nil); err != nil {
 		t.Fatal(err)

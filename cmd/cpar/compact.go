@@ -49,7 +49,7 @@ func renameCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rename NAME --index FOLDER",
 		Short: "call an index of scheme sealed or local by another name",
-		Long: `rename gives an index another name, which cpar inspect --key shows. It stands in the
+		Long: `rename gives an index another name, which cpar list and inspect --key show. It stands in the
 index, encrypted; the cloud sees an update, as after add, and not the name.`,
 		Example: `  $ cpar rename holidays --index family.index
   $ cpar push family.index --cloud http://127.0.0.1:8080`,

@@ -130,7 +130,7 @@ func (f *deleteFlags) ask(cmd *cobra.Command, r *deleted) error {
 	case err != nil:
 		return err
 	case strings.TrimSpace(answer) != "yes":
-		return exitcode.UsageError(fmt.Errorf("nothing was deleted"))
+		return fmt.Errorf("%w; nothing was deleted", exitcode.ErrInterrupted)
 	}
 	return nil
 }

@@ -118,6 +118,13 @@ func TestNamesAreNotTheClouds(t *testing.T) {
 	if x, err := w.named(d, c, key, "family"); err != nil || x.ID() != a {
 		t.Fatal(err)
 	}
+	asked := w.device("asked") // which has not made it
+	if err := w.annotate(asked, c, key, none); err != nil {
+		t.Fatal(err)
+	}
+	if known, err := asked.Known(key); err != nil || len(known) != 1 || known[0].Name != "family" {
+		t.Errorf("known where it was asked: %+v, %v", known, err)
+	}
 	for _, name := range []string{"nobody", "Family"} {
 		if _, err := w.named(d, c, key, name); !errors.Is(err, cpar.ErrInput) || hint.Of(err) != "there are: family" {
 			t.Errorf("%s: %v; %s", name, err, hint.Of(err))
