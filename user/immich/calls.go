@@ -36,7 +36,10 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 		s.TakenAfter = &f.Taken
 	}
 	seen := map[id]bool{}
-	for s.Page > 0 {
+	for pages := 0; s.Page > 0; pages++ {
+		if pages == mostPages {
+			return nil, hint.Add(fmt.Errorf("listing photos: %w", c.faultf("has more than %d pages of them", mostPages)), "take fewer at once, with --album or --since")
+		}
 		b, err := c.call(ctx, http.MethodPost, "/search/metadata", s, maxAnswer)
 		if err != nil {
 			return nil, fmt.Errorf("listing photos: %w", c.notThere(err))
@@ -45,11 +48,15 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 		if err != nil {
 			return nil, fmt.Errorf("listing photos: %w", c.faultf("does not speak as it should: %v", err))
 		}
+		before := len(seen)
 		for _, a := range page {
 			if a.Type == "IMAGE" && !seen[a.ID] {
-				seen[a.ID] = true
 				all = append(all, a)
 			}
+			seen[a.ID] = true
+		}
+		if next > 0 && len(seen) == before { // and so it may go on for ever
+			return nil, fmt.Errorf("listing photos: %w", c.faultf("does not speak as it should: page %d has nothing new, and is not the last", s.Page))
 		}
 		report.Report("list photos", len(all), len(all)+next)
 		s.Page = next
@@ -118,13 +125,16 @@ func (c *Client) assign(ctx context.Context, method string, tag id, photos []id)
 	for len(photos) > 0 {
 		some := photos[:min(len(photos), 500)]
 		photos = photos[len(some):]
-		b, err := c.call(ctx, method, "/tags/"+string(tag)+"/assets", map[string][]id{"ids": some}, maxAnswer)
+		b, again, err := c.callTold(ctx, method, "/tags/"+string(tag)+"/assets", map[string][]id{"ids": some}, maxAnswer)
 		if err != nil {
 			return all, fmt.Errorf("tagging photos: %w", err)
 		}
 		out, err := decodeOutcomes(b, len(some))
 		if err != nil {
 			return all, fmt.Errorf("tagging photos: %w", c.faultf("does not speak as it should: %v", err))
+		}
+		for i := range out {
+			out[i].again = again
 		}
 		all = append(all, out...)
 	}

@@ -115,23 +115,30 @@ func (c *Client) faultf(format string, args ...any) error {
 }
 
 // call makes a call, again where the server is busy or cannot be reached for a moment:
-// every call here does the same when it is made twice.
+// every call here leaves the same behind when it is made twice.
 func (c *Client) call(ctx context.Context, method, path string, in any, limit int64) ([]byte, error) {
+	out, _, err := c.callTold(ctx, method, path, in, limit)
+	return out, err
+}
+
+// callTold is call that also says whether it was made again: the server may have done it
+// before, and its answer was lost. One that was too many at once was not done.
+func (c *Client) callTold(ctx context.Context, method, path string, in any, limit int64) (out []byte, again bool, err error) {
 	var body []byte
 	if in != nil {
-		var err error
 		if body, err = json.Marshal(in); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	wait := 500 * time.Millisecond
 	for try := 1; ; try++ {
-		out, again, after, err := c.once(ctx, method, path, body, limit)
-		if err == nil || !again || try == tries || ctx.Err() != nil {
-			return out, err
+		out, retry, after, err := c.once(ctx, method, path, body, limit)
+		if err == nil || !retry || try == tries || ctx.Err() != nil {
+			return out, again, err
 		}
+		again = again || !errors.Is(err, errTooMany)
 		if e := c.pause(ctx, min(max(wait, after), longest)); e != nil {
-			return nil, e
+			return nil, again, e
 		}
 		wait *= 2
 	}
@@ -196,8 +203,20 @@ func (c *Client) refusal(status int, body []byte) error {
 	case status == http.StatusBadRequest, status == http.StatusNotFound:
 		return fmt.Errorf("%w: %w%s", cpar.ErrInput, errGone, says)
 	}
-	return c.faultf("answers with status %d%s", status, says)
+	err := c.faultf("answers with status %d%s", status, says)
+	if status == http.StatusTooManyRequests {
+		return tooMany{err}
+	}
+	return err
 }
+
+// errTooMany is the error of a call that the server did not begin.
+var errTooMany = errors.New("too many at once")
+
+type tooMany struct{ error }
+
+func (t tooMany) Is(target error) bool { return target == errTooMany }
+func (t tooMany) Unwrap() error        { return t.error }
 
 // refused is the error of a key that may not do something.
 type refused struct{ error }

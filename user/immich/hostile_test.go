@@ -2,6 +2,7 @@ package immich
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -62,6 +63,21 @@ func answers(t *testing.T, h http.HandlerFunc) (*Library, *int) {
 	return Of(w.newClient(immichtest.Key), w.journal), calls
 }
 
+// paging is a server whose pages never end: page p has the photo of a number, none for 0.
+func paging(photo func(page int) int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var q struct{ Page int }
+		if json.NewDecoder(r.Body).Decode(&q) != nil {
+			return
+		}
+		items := ""
+		if n := photo(q.Page); n > 0 {
+			items = `{"id":"` + immichtest.ID(1, n) + `","type":"VIDEO"}`
+		}
+		fmt.Fprintf(w, `{"assets":{"items":[%s],"nextPage":"%d"}}`, items, q.Page+1)
+	}
+}
+
 func TestHostileServer(t *testing.T) {
 	page := func(items string) string { return `{"assets":{"items":` + items + `,"nextPage":null}}` }
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
@@ -97,6 +113,10 @@ func TestHostileServer(t *testing.T) {
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 		}, cpar.ErrInput, "sends the request elsewhere", 1},
+		"a name without end": {say(200, page(`[{"id":"`+immichtest.ID(1, 1)+`","originalFileName":"`+strings.Repeat("a", longestText+1)+`"}]`)), cpar.ErrCloud, "name or checksum of more than 4096", 1},
+		"the same for ever":  {paging(func(int) int { return 1 }), cpar.ErrCloud, "page 2 has nothing new", 2},
+		"nothing for ever":   {paging(func(int) int { return 0 }), cpar.ErrCloud, "page 1 has nothing new", 1},
+		"others for ever":    {paging(func(p int) int { return p }), cpar.ErrCloud, "more than 2000 pages", mostPages},
 		"half an answer": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			io.WriteString(w, "{")

@@ -87,7 +87,9 @@ func (m missed) foreign(photo id) bool {
 	return false
 }
 
-// put puts tags on photos, and makes the tags that are not there.
+// put puts tags on photos that lack them, and makes the tags that are not there. A call
+// whose answer was lost is made again; that a photo has the tag then is the run's doing,
+// or no undo would take it off.
 func (t *tagger) put(ctx context.Context, wanted map[string][]id) (missed, error) {
 	values := slices.Sorted(maps.Keys(wanted))
 	if len(values) == 0 {
@@ -110,7 +112,7 @@ func (t *tagger) put(ctx context.Context, wanted map[string][]id) (missed, error
 			return nil, err
 		}
 		for _, o := range outcomes {
-			if o.Success {
+			if o.Success || o.again && o.Error == "duplicate" {
 				continue
 			}
 			if out[v] == nil {

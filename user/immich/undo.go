@@ -93,7 +93,7 @@ func (u *undoing) untag(ctx context.Context, value string, dryRun bool) error {
 	}
 	for _, o := range outcomes {
 		switch {
-		case o.Success:
+		case o.Success, o.again && o.reason() == "not_found": // taken off before the answer was lost
 			u.out.Removed++
 		case o.reason() == "not_found":
 			u.out.Gone++

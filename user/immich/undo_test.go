@@ -2,7 +2,10 @@ package immich
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"cpar"
@@ -86,4 +89,48 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	w.want("from the file; ; ; ", "from the file")
+}
+
+// What Immich has done, and a proxy has lost the answer of, is the run's all the same: it is
+// told so, and taken off. What a person did meanwhile and no lost call can have done is not.
+func TestAnswersThatWereLost(t *testing.T) {
+	w := newWorld(t, "dog beach", "dog")
+	lose := http.StatusGatewayTimeout
+	n := 0
+	w.Before = func(rw http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/assets") {
+			return false
+		}
+		if n++; n%2 == 0 {
+			return false
+		}
+		w.Lock()
+		before := w.Before
+		w.Before = nil
+		w.Unlock()
+		w.ServeHTTP(httptest.NewRecorder(), r)
+		w.Lock()
+		w.Before = before
+		w.Unlock()
+		rw.WriteHeader(lose)
+		return true
+	}
+	s := w.annotate(Options{})
+	if s.Tags != 3 {
+		t.Errorf("%+v", s)
+	}
+	w.want("auto/beach auto/dog; auto/dog", "auto auto/beach auto/dog")
+	if runs, _, err := w.journal.Runs(""); err != nil || len(runs) != 1 || runs[0].Tags != 3 {
+		t.Errorf("%+v, %v", runs, err)
+	}
+	u, err := w.library().Undo(t.Context(), "", false, nil)
+	if err != nil || u != (Undone{Run: s.Run, Removed: 3, Tags: 3}) {
+		t.Errorf("%+v, %v", u, err)
+	}
+	w.want("; ", "")
+	// A server that says "too many" has not begun: here a person was quicker.
+	lose = http.StatusTooManyRequests
+	if s := w.annotate(Options{}); s.Tags != 0 {
+		t.Errorf("a person's tags count as the run's: %+v", s)
+	}
 }

@@ -11,6 +11,8 @@ import (
 // Bounds of what a server may say at once.
 const (
 	pageSize    = 1000
+	mostPages   = 2000 // two million photos
+	longestText = 4096 // name or checksum of a photo: all photos of a library are held at once
 	mostTags    = 100_000
 	mostOnPhoto = 10_000
 	maxAnswer   = 32 << 20
@@ -51,6 +53,8 @@ type outcome struct {
 	ID      id     `json:"id"`
 	Success bool   `json:"success"`
 	Error   string `json:"error"`
+	// again says that the call was made more than once, so that this may be of one before.
+	again bool
 }
 
 // list reads an array of at most so many elements: `{},{},…` would take more room than it
@@ -95,6 +99,9 @@ func decodePage(b []byte, page int) (assets []asset, next int, err error) {
 	for _, a := range assets {
 		if a.ID == "" {
 			return nil, 0, fmt.Errorf("a photo without id")
+		}
+		if len(a.Name) > longestText || len(a.Checksum) > longestText {
+			return nil, 0, fmt.Errorf("a photo with a name or checksum of more than %d bytes", longestText)
 		}
 	}
 	if v.Assets.Next != nil {
