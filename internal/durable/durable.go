@@ -90,6 +90,9 @@ func Create(fsys FS, folder, what string, perm fs.FileMode) (*Writer, error) {
 	return &Writer{fsys: fsys, temp: temp, file: f}, nil
 }
 
+// Temp is the path of the temporary file, for what is set on it beside its bytes.
+func (w *Writer) Temp() string { return w.temp }
+
 // Expect announces how many bytes will come, for the hint if they do not fit.
 func (w *Writer) Expect(n int64) { w.need = n }
 

@@ -36,8 +36,8 @@ func (e *Edit) Undo() *Edit {
 	return &Edit{Path: e.Path, Created: e.New == nil, Old: e.New, New: e.Old, Before: e.After, After: e.Before, mode: e.mode}
 }
 
-// Apply writes the file, whole or not at all. Permissions stay, and with keepMtime the
-// file's time. It fails with ErrChanged if the file is no longer what the edit was
+// Apply writes the file, whole or not at all. Permissions and extended attributes stay, and
+// with keepMtime the file's time. It fails with ErrChanged if the file is no longer what the edit was
 // planned for.
 func (e *Edit) Apply(keepMtime bool) error {
 	var err error
@@ -123,6 +123,9 @@ func (e *Edit) replace(keepMtime bool) error {
 	}
 	if [32]byte(sum.Sum(nil)) != e.After {
 		return ErrChanged
+	}
+	if err := copyAttributes(e.Path, w.Temp()); err != nil {
+		return err
 	}
 	// It may have been saved by another program while it was copied.
 	if now, err := os.Lstat(e.Path); err != nil || now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime()) {
