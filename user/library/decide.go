@@ -16,7 +16,7 @@ import (
 // Decide writes what a person says of a photo's keywords: suggestions that are right,
 // suggestions that are not, and words of their own. It is a run of its own, which Undo
 // takes back.
-func (l *Library) Decide(ctx context.Context, path string, where metadata.Where, style metadata.Style, accept, reject, add []string) (Result, error) {
+func (l *Library) Decide(ctx context.Context, path string, where metadata.Where, style metadata.Style, keepMtime bool, accept, reject, add []string) (Result, error) {
 	r := Result{Path: path}
 	release, err := l.working()
 	if err != nil {
@@ -40,9 +40,9 @@ func (l *Library) Decide(ctx context.Context, path string, where metadata.Where,
 		return r, err
 	}
 	r.Run = id
-	w := &walk{l: l, o: Options{Where: where, Style: style, Jobs: 1}, run: id, list: []photos.Photo{{Path: path, Also: r.Also}}, results: []Result{r}, told: make([]bool, 1)}
+	w := &walk{l: l, o: Options{Where: where, Style: style, KeepMtime: keepMtime, Jobs: 1}, run: id, list: []photos.Photo{{Path: path, Also: r.Also}}, results: []Result{r}, told: make([]bool, 1)}
 	change := metadata.Change{Accept: accept, Reject: reject, Add: add, Run: id}
-	records := []record{{Began: beginning(id, "decide "+filepath.Base(path), false)},
+	records := []record{{Began: beginning(id, "decide "+filepath.Base(path), keepMtime)},
 		{Decided: &decided{id, j.path, accept, reject, add}}}
 	for _, p := range append([]string{j.path}, r.Also...) {
 		if p, err = absolute(p); err != nil {
@@ -53,10 +53,9 @@ func (l *Library) Decide(ctx context.Context, path string, where metadata.Where,
 			return w.results[0], err
 		}
 	}
-	if len(records) > 0 { // nothing to write: it is remembered all the same
-		if err := l.remember(records...); err != nil {
-			return w.results[0], err
-		}
+	// Where there was nothing to write it is remembered all the same.
+	if err := l.remember(append(records, record{Ended: id})...); err != nil {
+		return w.results[0], err
 	}
 	return w.results[0], ctx.Err()
 }
@@ -69,12 +68,12 @@ func (w *walk) decide(t *target, c metadata.Change, records []record) ([]record,
 			return records, t.err
 		}
 		i := newIntent(w.run, t.edit)
-		i.Photo, i.Content, i.Person = t.j.path, t.j.content, true
+		i.Photo, i.Content, i.Person, i.Before = t.j.path, t.j.content, true, t.edit.Before
 		if err := w.l.remember(append(records, record{Intent: i})...); err != nil {
 			return nil, err
 		}
 		records = nil
-		err := t.edit.Apply(false)
+		err := t.edit.Apply(w.o.KeepMtime)
 		if err == nil {
 			w.wrote(t)
 			return []record{{Done: w.decidedDone(t.j)}}, nil

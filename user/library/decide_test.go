@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"cpar"
 	"cpar/user/metadata"
@@ -22,7 +24,7 @@ func TestDecide(t *testing.T) {
 	if len(words) < 2 {
 		t.Fatalf("too few words: %q", words)
 	}
-	r, err := w.open().Decide(t.Context(), path, metadata.Sidecar, metadata.Follow, words[:1], words[1:2], []string{"Aunt Ada"})
+	r, err := w.open().Decide(t.Context(), path, metadata.Sidecar, metadata.Follow, false, words[:1], words[1:2], []string{"Aunt Ada"})
 	if err != nil || r.Run == "" || !slices.Equal(r.Files, []string{path + ".xmp"}) {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -58,7 +60,7 @@ func TestDecide(t *testing.T) {
 	if got := w.open().Machine(path); !slices.Contains(got, words[0]) {
 		t.Errorf("undone, and still accepted: %q", got)
 	}
-	if _, err := l.Decide(t.Context(), filepath.Join(w.dir, "none.jpg"), metadata.Sidecar, metadata.Follow, nil, nil, []string{"word"}); !errors.Is(err, cpar.ErrInput) {
+	if _, err := l.Decide(t.Context(), filepath.Join(w.dir, "none.jpg"), metadata.Sidecar, metadata.Follow, false, nil, nil, []string{"word"}); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("a photo that is not there: %v", err)
 	}
 }
@@ -84,5 +86,106 @@ func TestMachineWhereItWasMoved(t *testing.T) {
 	}
 	if got := l.Machine(other); len(got) > 0 {
 		t.Errorf("another photo of that name: %q", got)
+	}
+}
+
+// A decision that is not the newest waits for those since, and is not forgotten.
+func TestUndoOfAnOlderDecision(t *testing.T) {
+	w := newWorld(t, 1)
+	all, _ := w.annotate(sidecars())
+	path, words, before := w.list[0].Path, all[0].Added, w.tree()
+	if len(words) < 2 {
+		t.Fatalf("too few words: %q", words)
+	}
+	decide := func(accept, reject, add []string) string {
+		r, err := w.open().Decide(t.Context(), path, metadata.Sidecar, metadata.Append, false, accept, reject, add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Run
+	}
+	accepted := decide(words[:1], nil, nil)
+	rejected := decide(nil, words[1:2], nil)
+	after := w.tree()
+	u := w.undo(accepted)
+	if len(u.Left) != 1 || !strings.Contains(u.Left[0].Reason, rejected) || !maps.Equal(after, w.tree()) {
+		t.Fatalf("%+v, want %s first", u, rejected)
+	}
+	if got := w.open().Machine(path); slices.Contains(got, words[0]) {
+		t.Errorf("still accepted in the file, and the machine's: %q", got)
+	}
+	for _, run := range []string{rejected, accepted} {
+		if u := w.undo(run); len(u.Restored) != 1 || len(u.Left) > 0 {
+			t.Fatalf("in order: %+v", u)
+		}
+	}
+	if !maps.Equal(before, w.tree()) {
+		t.Error("not as before")
+	}
+	// Words of one's own alone are taken out in any order.
+	added := decide(nil, nil, []string{"mine"})
+	decide(nil, words[1:2], nil)
+	if u := w.undo(added); len(u.Retracted) != 1 || len(u.Left) > 0 {
+		t.Errorf("added: %+v", u)
+	}
+}
+
+// Where another program has changed the file since, a decision is said to stay. An undo that is
+// taken up again finds what it has done.
+func TestUndoOfADecisionAfterOthers(t *testing.T) {
+	w := newWorld(t, 1)
+	also := w.paint("also.jpg", 41)
+	w.list = w.list[:1]
+	w.list[0].Also = []string{also}
+	all, _ := w.annotate(sidecars())
+	path, words := w.list[0].Path, all[0].Added
+	before := w.tree()
+	r, err := w.open().Decide(t.Context(), path, metadata.Sidecar, metadata.Append, false, nil, words[:1], nil)
+	if err != nil || len(r.Files) != 2 {
+		t.Fatal(r, err)
+	}
+	b, err := os.ReadFile(path + ".xmp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(path+".xmp", append(b, '\n'))
+	for i, restored := range []int{1, 0, 1} {
+		if i == 2 {
+			w.write(path+".xmp", b)
+		}
+		u := w.undo(r.Run)
+		if left := i < 2; len(u.Restored) != restored || (len(u.Left) == 1) != left || left && !strings.Contains(u.Left[0].Reason, "changed since") {
+			t.Fatalf("%d: %+v", i, u)
+		}
+	}
+	if !maps.Equal(before, w.tree()) {
+		t.Error("not as before")
+	}
+}
+
+// Files keep their time where that is asked for.
+func TestDecideKeepsTheTime(t *testing.T) {
+	for _, keep := range []bool{true, false} {
+		w := newWorld(t, 1)
+		path, old := w.list[0].Path, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+		kept := func() bool {
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return info.ModTime().Equal(old)
+		}
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.open().Decide(t.Context(), path, metadata.Embedded, metadata.Append, keep, nil, nil, []string{"mine"}); err != nil {
+			t.Fatal(err)
+		}
+		if kept() != keep {
+			t.Errorf("keep %v: decided", keep)
+		}
+		if w.undo(""); kept() != keep {
+			t.Errorf("keep %v: undone", keep)
+		}
 	}
 }

@@ -109,18 +109,22 @@ func (l *Library) remember(records ...record) error {
 func (l *Library) working() (release func(), err error) {
 	lock := flock.New(l.lock, flock.SetPermissions(0o600))
 	alone, err := lock.TryLock()
-	if err == nil {
-		if err = l.refresh(); err == nil && alone {
-			if err = l.settle(); err == nil {
-				err = l.bound()
-			}
-		}
-	}
 	if err == nil && alone {
-		err = lock.Unlock()
+		if err = l.refresh(); err == nil {
+			err = l.settle()
+		}
+		if err == nil {
+			err = l.bound()
+		}
+		if err == nil {
+			err = lock.Unlock()
+		}
 	}
 	if err == nil {
 		err = lock.RLock()
+	}
+	if err == nil {
+		err = l.refresh() // from here on nobody settles or forgets
 	}
 	if err != nil {
 		lock.Close()

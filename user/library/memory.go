@@ -31,6 +31,7 @@ type asking struct {
 type run struct {
 	began
 	files, words int
+	ended        bool // it writes no more
 	undone       bool
 	left         []string // photos of files that an undo could not take back
 }
@@ -106,6 +107,10 @@ func (m *memory) take(r *record) {
 			run.undone, run.left = len(r.Undone.Left) == 0, r.Undone.Left
 		}
 		delete(m.pending, r.Undone.Run)
+	case r.Ended != "":
+		if run := m.runs[r.Ended]; run != nil {
+			run.ended = true
+		}
 	case r.Bound > 0:
 		m.bound = r.Bound
 	}
@@ -115,8 +120,10 @@ func (m *memory) takeIntent(i *intent) {
 	if m.runs[i.Run] == nil { // its beginning was damaged
 		m.take(&record{Began: &began{Run: i.Run}})
 	}
-	m.runs[i.Run].files++
-	m.runs[i.Run].words += len(i.Words)
+	r := m.runs[i.Run]
+	r.files++
+	r.words += len(i.Words)
+	r.undone, r.left = false, nil // of what was written before
 	p := m.photo(i.Photo)
 	if !i.Person && len(i.Words) > 0 {
 		at := slices.IndexFunc(p.wrote, func(w wrote) bool { return w.run == i.Run })

@@ -24,7 +24,9 @@ type record struct {
 	Intent  *intent  `json:"intent,omitempty"`
 	Done    *done    `json:"done,omitempty"`
 	Decided *decided `json:"decided,omitempty"`
-	Undone  *undone  `json:"undone,omitempty"`
+	// Ended is a run that writes no more.
+	Ended  string  `json:"ended,omitempty"`
+	Undone *undone `json:"undone,omitempty"`
 	// Bound is how large the log may grow before it is written anew.
 	Bound int64 `json:"bound,omitempty"`
 }
@@ -57,13 +59,15 @@ type intent struct {
 	Words   []string `json:"words,omitempty"`
 	Person  bool     `json:"person,omitempty"` // the words are a person's
 
-	Created bool   `json:"created,omitempty"`
-	Removed bool   `json:"removed,omitempty"`
-	After   digest `json:"after"`
-	Prefix  int    `json:"prefix,omitempty"` // bytes that stay at the beginning
-	Suffix  int    `json:"suffix,omitempty"` // and before the rest of the file
-	New     int    `json:"new,omitempty"`    // length of what takes the place of Old
-	Old     []byte `json:"old,omitempty"`
+	Created bool `json:"created,omitempty"`
+	Removed bool `json:"removed,omitempty"`
+	// Before is kept of a decision: what cannot be retracted must not be done twice.
+	Before digest `json:"before,omitzero"`
+	After  digest `json:"after"`
+	Prefix int    `json:"prefix,omitempty"` // bytes that stay at the beginning
+	Suffix int    `json:"suffix,omitempty"` // and before the rest of the file
+	New    int    `json:"new,omitempty"`    // length of what takes the place of Old
+	Old    []byte `json:"old,omitempty"`
 }
 
 // done is a photo that is finished for a run, or was only looked at where Want is "".

@@ -54,22 +54,24 @@ func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progres
 	switch {
 	case r.undone:
 		return u, nil
+	case !r.ended: // working would have ended it if nobody else were at work
+		return u, hint.Add(fmt.Errorf("undoing run %s: %w: it is still writing, or another cpar is at work", r.Run, cpar.ErrStorage), "wait until it has ended")
 	case r.began.Words:
 		return u, hint.Add(fmt.Errorf("undoing run %s: %w: how to undo it was forgotten", r.Run, cpar.ErrInput), "its words are in the files as keywords below auto; photo programs can remove that one")
 	}
-	intents, damaged, err := l.intents(r.Run)
+	h, err := l.history(r.Run)
 	if err != nil {
 		return u, err
 	}
-	u.Damaged = damaged
-	for n, i := range slices.Backward(intents) {
+	u.Damaged = h.damaged
+	for n, i := range slices.Backward(h.intents) {
 		if ctx.Err() != nil {
 			return u, context.Cause(ctx)
 		}
-		if err := u.undo(i, r.Keep, dryRun); err != nil {
+		if err := u.undo(i, h, r.Keep, dryRun); err != nil {
 			u.Left = append(u.Left, Left{i.Path, unnamed(err).Error(), i.Photo})
 		}
-		tell.Report("undo", len(intents)-n, len(intents))
+		tell.Report("undo", len(h.intents)-n, len(h.intents))
 	}
 	if dryRun {
 		return u, nil
@@ -81,34 +83,79 @@ func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progres
 	return u, l.remember(record{Undone: end})
 }
 
-// intents are what a run wrote, or was about to.
-func (l *Library) intents(run string) (out []*intent, damaged int, err error) {
+// A history is what the log tells of a run that is to be undone.
+type history struct {
+	intents []*intent         // what it wrote, or was about to
+	decided bool              // words were accepted or rejected: no word tells how that is retracted
+	since   map[string]string // by file, the last run that has written to it later
+	damaged int
+}
+
+func (l *Library) history(run string) (*history, error) {
+	h := &history{since: map[string]string{}}
 	for b, err := range l.log.All() {
 		if errors.Is(err, cpar.ErrCorrupt) {
-			damaged++
+			h.damaged++
 			continue
 		}
 		if err != nil {
-			return nil, damaged, err
+			return nil, err
 		}
 		records, err := decode(b)
 		if err != nil {
-			return nil, damaged, err
+			return nil, err
 		}
+		l.mu.Lock()
 		for _, r := range records {
-			if r.Intent != nil && r.Intent.Run == run {
-				out = append(out, r.Intent)
-			}
+			h.take(run, &r, l.mem)
+		}
+		l.mu.Unlock()
+	}
+	return h, nil
+}
+
+func (h *history) take(run string, r *record, m *memory) {
+	switch d, i := r.Decided, r.Intent; {
+	case d != nil && d.Run == run:
+		h.decided = h.decided || len(d.Accept)+len(d.Reject) > 0
+	case i != nil && i.Run == run:
+		h.intents = append(h.intents, i)
+		h.since[i.Path] = ""
+	case i != nil:
+		if _, ours := h.since[i.Path]; ours && m.alive(i.Run, i.Photo) && !m.runs[i.Run].began.Words {
+			h.since[i.Path] = i.Run
 		}
 	}
-	return out, damaged, nil
+}
+
+// retractable says why a file that was changed since must wait: what a decision accepted or
+// rejected comes back with the bytes of before only. A file's last intent tells; those
+// before it were tried in vain.
+func (h *history) retractable(i *intent, now digest) error {
+	since, last := h.since[i.Path]
+	delete(h.since, i.Path)
+	switch {
+	case !h.decided || !last || now == i.Before:
+		return nil
+	case since != "":
+		return fmt.Errorf("run %s has changed it since: undo that one first", since)
+	}
+	return errors.New("it was changed since: what was accepted or rejected stays")
+}
+
+// away reports whether a folder is missing, or empty as where a disk is mounted.
+func away(folder string) bool {
+	entries, err := os.ReadDir(folder)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0
 }
 
 // undo takes back one change. It changes nothing where that is done already, or where the
 // change was never made.
-func (u *Undone) undo(i *intent, keep, dryRun bool) error {
+func (u *Undone) undo(i *intent, h *history, keep, dryRun bool) error {
 	now, err := readRegular(i.Path)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && away(filepath.Dir(i.Path)):
+		return errors.New("its folder is missing or empty: if that is on a disk that is away, connect it")
 	case errors.Is(err, fs.ErrNotExist) && i.Removed:
 	case errors.Is(err, fs.ErrNotExist):
 		u.Gone = append(u.Gone, i.Path)
@@ -124,6 +171,9 @@ func (u *Undone) undo(i *intent, keep, dryRun bool) error {
 		if i.Removed { // and made again since
 			u.Untouched = append(u.Untouched, i.Path)
 			return nil
+		}
+		if err := h.retractable(i, sha256.Sum256(now)); err != nil {
+			return err
 		}
 		if edit, err = metadata.Retract(i.Path, i.Run, i.Words); err != nil {
 			return err
@@ -142,8 +192,8 @@ func (u *Undone) undo(i *intent, keep, dryRun bool) error {
 	return nil
 }
 
-// settle finds out what a killed process had done of what it was about to do, and removes
-// the temporary files that it left. Nobody else is at work.
+// settle finds out what a killed process had done of what it was about to do, removes the
+// temporary files that it left, and ends its runs. Nobody else is at work.
 func (l *Library) settle() error {
 	l.mu.Lock()
 	pending := l.mem.pending
@@ -162,6 +212,11 @@ func (l *Library) settle() error {
 				// Without a look that would fit, so that the photo is read again.
 				records = append(records, record{Done: &done{Photo: photo, Also: l.also(photo), Content: i.Content, Want: i.Want, Run: run}})
 			}
+		}
+	}
+	for _, id := range l.mem.order {
+		if !l.mem.runs[id].ended {
+			records = append(records, record{Ended: id})
 		}
 	}
 	l.mu.Unlock()

@@ -290,3 +290,101 @@ func TestRunsHaveIds(t *testing.T) {
 		t.Error(fmt.Sprint(len(seen)))
 	}
 }
+
+// A disk that is away takes nothing of the run's undo with it.
+func TestUndoWhileTheDiskIsAway(t *testing.T) {
+	w := newWorld(t, 3)
+	before := w.tree()
+	_, sum := w.annotate(sidecars())
+	away := w.dir + "-away"
+	for _, mountPoint := range []bool{false, true} {
+		if err := os.Rename(w.dir, away); err != nil {
+			t.Fatal(err)
+		}
+		if mountPoint { // an empty folder stays where a disk was mounted
+			if err := os.Mkdir(w.dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		u := w.undo(sum.Run)
+		if len(u.Left) != 3 || len(u.Gone) > 0 || !strings.Contains(u.Left[0].Reason, "disk") {
+			t.Fatalf("mount point %v: %+v", mountPoint, u)
+		}
+		if runs, err := w.open().Runs(); err != nil || runs[0].Undone || runs[0].Left != 3 {
+			t.Errorf("mount point %v: %+v, %v", mountPoint, runs, err)
+		}
+		os.Remove(w.dir)
+		if err := os.Rename(away, w.dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if u := w.undo(""); u.Run != sum.Run || len(u.Restored) != 3 || !maps.Equal(before, w.tree()) {
+		t.Errorf("back: %+v", u)
+	}
+}
+
+// A run is not undone while it is written.
+func TestUndoWhileRunning(t *testing.T) {
+	w := newWorld(t, 20) // two questions
+	before := w.tree()
+	other, refused := w.open(), 0
+	w.site.before = func(question int) {
+		for runs := []Run(nil); question > 1 && len(runs) == 0; { // of the first question are written now
+			var err error
+			if runs, err = other.Runs(); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+		if question == 1 {
+			return
+		}
+		if u, err := other.Undo(t.Context(), "", false, nil); !errors.Is(err, cpar.ErrStorage) || len(u.Restored) > 0 {
+			t.Errorf("undone while it is written: %d files, %v", len(u.Restored), err)
+		}
+		refused++
+	}
+	_, sum := w.annotate(sidecars())
+	if refused == 0 {
+		t.Fatal("there was one question")
+	}
+	if u := w.undo(""); u.Run != sum.Run || len(u.Restored) != sum.Files || !maps.Equal(before, w.tree()) {
+		t.Errorf("%d of %d restored", len(u.Restored), sum.Files)
+	}
+}
+
+// A run that has ended is undone beside others; of one that was killed nobody knows until
+// the others have ended.
+func TestUndoBesideOthers(t *testing.T) {
+	w := newWorld(t, 1)
+	_, sum := w.annotate(sidecars())
+	l := w.open()
+	release, err := l.working()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.remember(record{Began: beginning("killed", "", false)}); err != nil {
+		t.Fatal(err)
+	}
+	if u := w.undo(sum.Run); len(u.Restored) != 1 {
+		t.Errorf("%+v", u)
+	}
+	if _, err := w.open().Undo(t.Context(), "killed", false, nil); !errors.Is(err, cpar.ErrStorage) {
+		t.Errorf("perhaps at work: %v", err)
+	}
+	release()
+	if u := w.undo("killed"); len(u.Left) > 0 {
+		t.Errorf("%+v", u)
+	}
+}
+
+// What a run writes after its undo is to be undone as well.
+func TestWrittenAfterUndo(t *testing.T) {
+	m := newMemory()
+	for _, r := range []record{{Began: &began{Run: "r"}}, {Undone: &undone{Run: "r", Left: []string{"b"}}}, {Undone: &undone{Run: "r"}}, {Intent: &intent{Run: "r", Photo: "a"}}} {
+		m.take(&r)
+	}
+	if r := m.runs["r"]; r.undone || !m.alive("r", "a") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -42,13 +42,16 @@ func (w *walk) finish(g group) error {
 	return w.write(g, records)
 }
 
-// flush confirms the last group.
+// flush confirms the last group, and ends the run.
 func (w *walk) flush() error {
 	if w.l == nil {
 		return nil
 	}
 	records := w.confirm
 	w.confirm = nil
+	if w.run != "" && !w.o.DryRun {
+		records = append(records, record{Ended: w.run})
+	}
 	return w.l.remember(records...)
 }
 

@@ -245,7 +245,7 @@ func (w *Owner) Write(ctx context.Context, path string, d Decision) (*Written, e
 		return nil
 	}
 	if !d.empty() {
-		r, err := w.library.Decide(ctx, path, w.o.Where, w.o.Style, d.Accept, d.Reject, d.Add)
+		r, err := w.library.Decide(ctx, path, w.o.Where, w.o.Style, w.o.KeepMtime, d.Accept, d.Reject, d.Add)
 		if err == nil {
 			err = take(r)
 		}
