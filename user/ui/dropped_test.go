@@ -1,0 +1,26 @@
+package ui
+
+import "testing"
+
+// Photos that are in no folder stay in memory up to a sum of bytes; those looked at
+// longest ago go first, and one that is larger than the sum goes at once.
+func TestDroppedBytesAreBounded(t *testing.T) {
+	d := newDropped()
+	d.most = 100
+	put := func(bytes int) string { return d.put("a.jpg", make([]byte, bytes), &Known{}).id }
+	held := func(id string) bool { return d.by.Contains(id) }
+	first, second, third := put(40), put(40), put(40)
+	if held(first) || !held(second) || !held(third) {
+		t.Error("of 120 bytes the first 40 should have gone")
+	}
+	if large := put(101); held(second) || held(third) || held(large) {
+		t.Error("101 bytes are kept, or something beside them")
+	}
+	var last string
+	for range mostDropped + 1 {
+		last = put(1)
+	}
+	if d.by.Len() != mostDropped || !held(last) {
+		t.Errorf("%d photos are kept", d.by.Len())
+	}
+}
