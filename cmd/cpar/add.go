@@ -37,7 +37,9 @@ is not changed. With nothing to do, nothing is written.
 
 Photos that the index holds and the collection does not are left alone, so that a folder
 of new photos can be added by itself. --remove-missing removes them, for a folder that
-holds all; where that would be more than half of the index, it asks for --yes.
+holds all; where that would be more than half of the index, it asks for --yes. A photo that
+is there without keywords goes, too. Where a file or row of the collection cannot be read,
+or a new file is no usable picture, nothing is removed, since it might be any photo.
 
 What the index holds already is not written again, so the next push sends new photos, the
 keywords, and what reads replies, all encrypted: --dry-run says how much. The cloud sees
@@ -78,7 +80,7 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 		if !f.asJSON {
 			tellCollection(cmd, collection)
 		}
-		err := f.sync(ctx, o, collection.Items, r, tell)
+		err := f.sync(ctx, o, collection, r, tell)
 		r.LeftOut = collection.LeftOut() + len(r.Skipped) + len(r.Duplicates)
 		return err
 	}, func(out io.Writer, r *updated) {
@@ -93,7 +95,7 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 }
 
 // sync holds the collection against the index.
-func (f *addFlags) sync(ctx context.Context, o opened, items []dataset.Item, r *updated, tell user.Progress) error {
+func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Collection, r *updated, tell user.Progress) error {
 	reading := user.ReadOptions{Strict: f.strict, Progress: tell}
 	memo, err := f.cache.vault(o.device, o.key)
 	if err != nil {
@@ -109,12 +111,12 @@ func (f *addFlags) sync(ctx context.Context, o opened, items []dataset.Item, r *
 	if f.dryRun {
 		reading.Cache, contents.ReadOnly = reading.Cache.ReadOnly(), true
 	}
-	listed, read, skipped, err := user.ReadContents(ctx, items, contents)
+	listed, read, skipped, err := user.ReadContents(ctx, collection.Items, contents)
 	if err != nil {
 		return err
 	}
 	r.Skipped = append(r.Skipped, skipped...)
-	if err := f.certain(r); err != nil {
+	if err := f.certain(collection, r); err != nil {
 		return err
 	}
 	_, copies := user.Distinct(listed)
@@ -133,29 +135,30 @@ func (f *addFlags) sync(ctx context.Context, o opened, items []dataset.Item, r *
 		}
 		out, skipped, err := user.ReadFeatures(ctx, fresh, reading)
 		r.Skipped = append(r.Skipped, skipped...)
+		if err == nil {
+			err = f.certain(collection, r)
+		}
 		return out, err
 	}
 	r.Update, err = user.Sync(ctx, o.key, f.index, listed, opt)
 	return err
 }
 
-// certain refuses to remove what is missing where something of the collection cannot be read:
-// it might be any photo.
-func (f *addFlags) certain(r *updated) error {
+// certain refuses to remove what is missing where something of the collection was not read,
+// or turned out to be no picture: it might be any photo.
+func (f *addFlags) certain(collection *dataset.Collection, r *updated) error {
 	unread := []string{}
 	for _, s := range r.Skipped {
-		unread = append(unread, s.Name)
+		unread = append(unread, untrusted.Text(s.Name)+": "+untrusted.Text(s.Reason))
 	}
-	for _, w := range r.Warnings {
-		if w.Kind == dataset.Unreadable {
-			unread = append(unread, w.Name)
-		}
+	for _, w := range collection.Uncertain() {
+		unread = append(unread, w.String())
 	}
 	if !f.removeMissing || len(unread) == 0 {
 		return nil
 	}
-	return hint.Add(fmt.Errorf("adding to index %s: %w: %s of the collection cannot be read, so nobody can tell which are missing; the first: %s",
-		f.index, cpar.ErrInput, counted(len(unread), "file"), untrusted.Text(unread[0])), "mend or remove what cannot be read, or leave --remove-missing out")
+	return hint.Add(fmt.Errorf("adding to index %s: %w: the collection has %s behind which any photo may be, so nobody can tell which are missing; nothing was removed. The first: %s",
+		f.index, cpar.ErrInput, counted(len(unread), "problem"), unread[0]), "mend what cannot be read or take it out of the collection, or leave --remove-missing out")
 }
 
 // line is what add has done.

@@ -133,3 +133,16 @@ func TestWordsWhateverTheCase(t *testing.T) {
 		t.Errorf("%v, summary %s", err, c.Summary())
 	}
 }
+
+// What no warning hides is not there: who removes what is gone relies on it.
+func TestUncertain(t *testing.T) {
+	c := &Collection{Format: Manifest, Items: []Item{{Name: "kept.jpg"}}}
+	for _, k := range kinds {
+		c.Warnings = append(c.Warnings, Warning{Kind: k.kind, Name: "kept.jpg"}, Warning{Kind: k.kind, Name: "other"})
+	}
+	equal(t, "of a manifest", details(c.Uncertain()), []string{"outside-collection other", "malformed-row other", "not-utf8 other",
+		"duplicate-path other", "unreadable-file other", "ignored-file other", "bad-keyword other"})
+	// A table that is missing takes photos with it that are there.
+	c = &Collection{Format: SAIAPR, Warnings: []Warning{{Kind: Missing, Name: "01/1.jpg"}, {Kind: Missing, Name: "01/labels.txt"}}}
+	equal(t, "of a layout", details(c.Uncertain()), []string{"missing-file 01/labels.txt"})
+}

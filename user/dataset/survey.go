@@ -3,6 +3,8 @@ package dataset
 import (
 	"cmp"
 	"slices"
+
+	"cpar/user/photos"
 )
 
 // Survey is what there is to know of a collection at a glance.
@@ -53,6 +55,31 @@ func (c *Collection) LeftOut() int {
 		}
 	}
 	return len(left)
+}
+
+// Uncertain are the warnings that may hide a photo: it may be there though it is no item.
+// Who takes what is no item for gone must look at these first. A photo without keywords is
+// no such, nor one that a table names and the disk has not.
+func (c *Collection) Uncertain() (list []Warning) {
+	items := make(map[string]bool, len(c.Items))
+	for _, it := range c.Items {
+		items[it.Name] = true
+	}
+	for _, w := range c.Warnings {
+		switch w.Kind {
+		case NoKeywords, TooMany, Spelling, SplitGap, Note:
+		case Missing:
+			// Of a table or folder that is missing the photos may be there.
+			if c.Format != Manifest && !photos.IsPhoto(w.Name) {
+				list = append(list, w)
+			}
+		default:
+			if !items[w.Name] {
+				list = append(list, w)
+			}
+		}
+	}
+	return list
 }
 
 // Survey counts what the collection has. It fails if the collection has halves that are
