@@ -145,21 +145,23 @@ func (f *keyFile) makeSlots() (err error) {
 	return nil
 }
 
-// Identity is what opens a key file without a passphrase, for a keyring: the file's id and its
-// identity. A file with one passphrase becomes one with slots, since a passphrase that
-// may serve elsewhere too should lie in no keyring.
-func Identity(path string, how Unlock) (id, identity string, err error) {
+// Identity gives keep what opens a key file without a passphrase, for a keyring: the file's id
+// and its identity. A file with one passphrase becomes one with slots, since a passphrase that
+// may serve elsewhere too should lie in no keyring; but only once keep has kept it, so that
+// the file stays as it was where nothing can be kept.
+func Identity(path string, how Unlock, keep func(id, identity string) error) error {
 	f, err := openKeyFile(path, how)
 	if err != nil {
-		return "", "", err
+		return err
 	}
-	if f.slots == nil {
+	before := f.slots != nil
+	if !before {
 		if err := f.makeSlots(); err != nil {
-			return "", "", err
-		}
-		if err := f.replace(); err != nil {
-			return "", "", err
+			return err
 		}
 	}
-	return f.slots.id, f.slots.identity.String(), nil
+	if err := keep(f.slots.id, f.slots.identity.String()); err != nil || before {
+		return err
+	}
+	return f.replace()
 }

@@ -199,12 +199,20 @@ func TestSlotsTampered(t *testing.T) {
 	}
 }
 
+func identityOf(path string, how Unlock) (id, identity string, err error) {
+	err = Identity(path, how, func(i, what string) error {
+		id, identity = i, what
+		return nil
+	})
+	return id, identity, err
+}
+
 // TestIdentity: what a keyring keeps opens the file without a passphrase, and none that was
 // remembered of another state or another file hinders the passphrase.
 func TestIdentity(t *testing.T) {
 	key := NewKey()
 	path := writeText(t, encryptedText(t, key, "open sesame"), 0o600)
-	id, identity, err := Identity(path, pass("open sesame"))
+	id, identity, err := identityOf(path, pass("open sesame"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,14 +235,14 @@ func TestIdentity(t *testing.T) {
 	if _, err := SetPolicy(path, remembered, testKey().Policy()); err != nil {
 		t.Fatal(err)
 	}
-	if again, other, err := Identity(path, remembered); err != nil || again != id || other != identity {
+	if again, other, err := identityOf(path, remembered); err != nil || again != id || other != identity {
 		t.Errorf("remembered twice: %v", err)
 	}
 	// Whose passphrase shall change is not for a keyring to say.
 	if _, err := SetPassphrase(path, remembered, gives("x")); !errors.Is(err, cpar.ErrKey) {
 		t.Errorf("changing a passphrase without one: %v", err)
 	}
-	_, stranger, err := Identity(writeText(t, encryptedText(t, key, "x"), 0o600), pass("x"))
+	_, stranger, err := identityOf(writeText(t, encryptedText(t, key, "x"), 0o600), pass("x"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +257,7 @@ func TestIdentity(t *testing.T) {
 	if err := key.WriteFile(open, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Identity(open, Unlock{}); !errors.Is(err, cpar.ErrInput) {
+	if _, _, err := identityOf(open, Unlock{}); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("of a file that is not encrypted: %v", err)
 	}
 }

@@ -49,14 +49,22 @@ func (d *Device) marker(file string) string { return filepath.Join(d.State, "rem
 // identity that the passphrase opens (user.Identity).
 func (d *Device) Remember(ctx context.Context, ring Keyring, path string, how user.Unlock) error {
 	how.Identity = nil // the person shows once more that the key is theirs
-	id, identity, err := user.Identity(path, how)
-	if err != nil {
-		return err
+	kept := ""
+	err := user.Identity(path, how, func(id, identity string) error {
+		if _, err := asked(ctx, func() (string, error) { return "", ring.Set(keyringService, id, identity) }); err != nil {
+			return hint.Add(fmt.Errorf("remembering key file %s: %w: %w: %w", path, cpar.ErrStorage, errKeyring, err), keyringHint)
+		}
+		kept = id
+		return nil
+	})
+	switch {
+	case err == nil:
+		return writeSmall(d.marker(kept), nil)
+	case kept != "":
+		// The file could not be written, so that no file has this id: the entry opens nothing.
+		_, _ = asked(ctx, func() (string, error) { return "", ring.Delete(keyringService, kept) })
 	}
-	if _, err := asked(ctx, func() (string, error) { return "", ring.Set(keyringService, id, identity) }); err != nil {
-		return hint.Add(fmt.Errorf("remembering key file %s: %w: %w: %w", path, cpar.ErrStorage, errKeyring, err), keyringHint)
-	}
-	return writeSmall(d.marker(id), nil)
+	return err
 }
 
 // Forget takes what opens a key file out of the keyring. known is whether it was there.

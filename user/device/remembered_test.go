@@ -1,8 +1,10 @@
 package device
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -77,8 +79,15 @@ func TestKeyringFails(t *testing.T) {
 	typed := user.Unlock{Passphrase: func() (string, error) { return "open sesame", nil }}
 	broken := errors.New("no such bus")
 	keyring.MockInitWithError(broken)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := d.Remember(t.Context(), ring, path, typed); !errors.Is(err, cpar.ErrStorage) || !errors.Is(err, broken) {
 		t.Errorf("remembered: %v", err)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("nothing was remembered, and the file is another: %v", err)
 	}
 	if known, err := d.Remembers(path); err != nil || known {
 		t.Errorf("counts as remembered, %v", err)
@@ -102,6 +111,40 @@ func TestKeyringFails(t *testing.T) {
 	}
 	if known, _ := d.Remembers(path); !known {
 		t.Error("no longer known to be remembered, and it is")
+	}
+}
+
+// moving is a keyring that takes the key file away while it is asked, and notes what it holds.
+type moving struct {
+	SystemKeyring
+	path string
+	held map[string]bool
+}
+
+func (m moving) Set(service, name, secret string) error {
+	m.held[name] = true
+	return os.RemoveAll(filepath.Dir(m.path))
+}
+
+func (m moving) Delete(service, name string) error {
+	delete(m.held, name)
+	return nil
+}
+
+// TestFileCannotBeWritten: then the keyring has nothing either.
+func TestFileCannotBeWritten(t *testing.T) {
+	d := &Device{State: t.TempDir()}
+	path := filepath.Join(t.TempDir(), "folder", "key")
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := user.NewKey().WriteFile(path, "open sesame"); err != nil {
+		t.Fatal(err)
+	}
+	ring := moving{path: path, held: map[string]bool{}}
+	typed := user.Unlock{Passphrase: func() (string, error) { return "open sesame", nil }}
+	if err := d.Remember(t.Context(), ring, path, typed); !errors.Is(err, cpar.ErrStorage) || len(ring.held) != 0 {
+		t.Errorf("%v, and the keyring has %d entries", err, len(ring.held))
 	}
 }
 
