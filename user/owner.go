@@ -256,7 +256,15 @@ var extractors = sync.Pool{New: func() any { return feature.NewExtractor() }}
 
 // Features decodes a photo and computes what the index's profile needs of it.
 func (o *Owner) Features(photo []byte) (*feature.Vectors, error) {
-	opts := feature.Options{Cache: o.cache.Load()}
+	return o.features(photo, o.cache.Load())
+}
+
+// FeaturesOnce are the features of a picture that is no file of the person's, such as one that
+// another program sends. Nothing of it is kept, whatever Keep says.
+func (o *Owner) FeaturesOnce(photo []byte) (*feature.Vectors, error) { return o.features(photo, nil) }
+
+func (o *Owner) features(photo []byte, c *feature.Cache) (*feature.Vectors, error) {
+	opts := feature.Options{Cache: c}
 	if n := o.network.Load(); n != nil {
 		opts.Network = n
 	}

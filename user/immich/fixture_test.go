@@ -30,7 +30,7 @@ var errBroken = errors.New("the cloud is gone")
 
 func (x *words) State() [32]byte { return x.state }
 
-func (x *words) Features(b []byte) (*feature.Vectors, error) {
+func (x *words) FeaturesOnce(b []byte) (*feature.Vectors, error) {
 	if string(b) == "?" {
 		return nil, errors.New("no picture")
 	}

@@ -28,7 +28,7 @@ func Of(c *Client, j *Journal) *Library { return &Library{c, j} }
 
 // An Index answers what photos show; *device.Index is one.
 type Index interface {
-	Features(photo []byte) (*feature.Vectors, error)
+	FeaturesOnce(photo []byte) (*feature.Vectors, error)
 	Annotate(ctx context.Context, photos []device.Photo, w device.Walk) ([]device.Annotated, error)
 	State() [32]byte
 }
@@ -183,7 +183,7 @@ func (p *photo) fetch(ctx context.Context, c *Client, x Index) (err error) {
 	if err != nil {
 		return err
 	}
-	if p.features, err = x.Features(b); err != nil {
+	if p.features, err = x.FeaturesOnce(b); err != nil {
 		return fmt.Errorf("%w: %w: %w", cpar.ErrInput, errPicture, err)
 	}
 	return ctx.Err()

@@ -3,6 +3,7 @@ package ui
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -28,6 +29,7 @@ import (
 type house struct {
 	*Owner
 	dir   string
+	cache string             // the device's
 	alter func(reply []byte) // nil for an honest cloud
 	asked int
 }
@@ -86,6 +88,7 @@ func newHouse(t *testing.T, ranker rank.Kind) *house {
 	client, err := cparhttp.New(server.URL, nil)
 	check(err)
 	dev := &device.Device{State: t.TempDir(), Cache: t.TempDir()}
+	h.cache = dev.Cache
 	check(dev.Made(key, index, nil))
 	_, err = dev.Push(t.Context(), client, index, device.PushOptions{})
 	check(err)
@@ -107,6 +110,21 @@ func (h *house) look(t *testing.T, path string) *Known {
 		t.Fatal(err)
 	}
 	return k
+}
+
+// cached is how many files the cache has.
+func (h *house) cached(t *testing.T) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(h.cache, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			n++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // likely are the words that are written without a person's word.
@@ -201,9 +219,13 @@ func TestStranger(t *testing.T) {
 	if err != nil || len(known.Yours) > 0 {
 		t.Fatalf("%+v, %v", known, err)
 	}
+	before := h.cached(t)
 	a, err := h.AnnotateData(t.Context(), data)
 	if err != nil || a.Err != nil || len(a.Keywords) == 0 || a.Saw == nil {
 		t.Fatalf("%+v, %v", a, err)
+	}
+	if after := h.cached(t); after != before {
+		t.Errorf("the cache had %d files and has %d: something of the photo is kept", before, after)
 	}
 	known.Keywords = a.Keywords
 	words := likely(known)

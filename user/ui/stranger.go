@@ -26,7 +26,7 @@ func (w *Owner) AnnotateData(ctx context.Context, data []byte) (Answer, error) {
 		saw, err = sawOf(q)
 		return err
 	}
-	stranger := device.Photo{Name: "the photo", Features: func(o *user.Owner) (*feature.Vectors, error) { return o.Features(data) }}
+	stranger := device.Photo{Name: "the photo", Features: func(o *user.Owner) (*feature.Vectors, error) { return o.FeaturesOnce(data) }}
 	all, err := w.index.Annotate(ctx, []device.Photo{stranger}, walk)
 	if err != nil || len(all) == 0 {
 		return Answer{}, err

@@ -39,7 +39,7 @@ func (x *Index) Label(ctx context.Context, pictures [][]byte) ([]Label, error) {
 	}
 	photos := make([]device.Photo, len(pictures))
 	for i, p := range pictures {
-		f, err := owner.Features(p)
+		f, err := owner.FeaturesOnce(p)
 		if err != nil {
 			// Not what the decoder says: it may quote the file.
 			return nil, fmt.Errorf("image %d: %w: not a picture that can be read", i+1, cpar.ErrInput)
