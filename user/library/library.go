@@ -98,9 +98,11 @@ func (l *Library) remember(records ...record) error {
 	for i := range records {
 		l.mem.take(&records[i])
 	}
-	if before == l.read { // else another process has written too, which refresh reads
-		l.read, err = l.log.Size()
+	after, err := l.log.Size()
+	if err != nil || before != l.read || after != before+vault.Grows(len(b)) {
+		after = -1 // another process has written too, which refresh reads
 	}
+	l.read = after
 	return err
 }
 

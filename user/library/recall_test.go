@@ -3,7 +3,10 @@ package library
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"cpar/user"
@@ -45,5 +48,39 @@ func TestRecall(t *testing.T) {
 	}
 	if w.questions() != asked {
 		t.Errorf("%d questions more", w.questions()-asked)
+	}
+}
+
+// Two processes that remember at once miss nothing of each other.
+func TestRememberBesideOthers(t *testing.T) {
+	w := newWorld(t, 0)
+	both := []*Library{w.open(), w.open()}
+	var writers sync.WaitGroup
+	var written atomic.Int32
+	for n, l := range both {
+		if err := l.refresh(); err != nil {
+			t.Fatal(err)
+		}
+		writers.Go(func() {
+			for i := range 50 {
+				err := l.remember(record{Began: beginning(fmt.Sprint(n, i), "", false)})
+				least := written.Add(1)
+				runs, e := l.Runs()
+				if err != nil || e != nil || len(runs) < int(least) {
+					t.Errorf("process %d knows of %d runs of %d, %v, %v", n, len(runs), least, err, e)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	for n, l := range both {
+		if runs, err := l.Runs(); err != nil || len(runs) != 100 {
+			t.Errorf("process %d knows of %d runs, %v", n, len(runs), err)
+		}
+	}
+	// Alone it need not read again what it has written.
+	l := both[0]
+	if err := l.remember(record{Began: beginning("last", "", false)}); err != nil || l.read < 0 {
+		t.Error(l.read, err)
 	}
 }
