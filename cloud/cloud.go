@@ -36,23 +36,23 @@ func New(data string, o store.Options) (*Cloud, error) {
 	return &Cloud{Store: s}, nil
 }
 
-// Annotate answers a request to index id. The reply owns its memory, so the index may be
+// Annotate answers a request to index k. The reply owns its memory, so the index may be
 // replaced straight afterwards.
-func (c *Cloud) Annotate(ctx context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error) {
-	replies, err := c.AnnotateBatch(ctx, id, []*cpar.Request{q})
+func (c *Cloud) Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*cpar.Reply, error) {
+	replies, err := c.AnnotateBatch(ctx, k, []*cpar.Request{q})
 	if err != nil {
 		return nil, err
 	}
 	return replies[0], nil
 }
 
-// AnnotateBatch answers requests to index id together. Scans share one read of the index
+// AnnotateBatch answers requests to index k together. Scans share one read of the index
 // (search.Options.AnnotateBatch).
-func (c *Cloud) AnnotateBatch(ctx context.Context, id cpar.IndexID, requests []*cpar.Request) ([]*cpar.Reply, error) {
+func (c *Cloud) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	h, err := c.Get(id)
+	h, err := c.Get(k)
 	if err != nil {
 		return nil, err
 	}

@@ -34,13 +34,13 @@ func pushed(t *testing.T, c *cloud.Cloud, n int) cpar.IndexID {
 	for i, b := range [][]byte{rows[:half], rows[half:], keywords, []byte("ledger"), []byte("profile")} {
 		s := cpar.Segment{Kind: kinds[i], Bytes: uint64(len(b)), Digest: sha256.Sum256(b)}
 		m.Segments = append(m.Segments, s)
-		if err := c.PutSegment(m.ID, s.Digest, int64(len(b)), bytes.NewReader(b)); err != nil {
+		if err := c.PutSegment(store.Key{Index: m.ID}, s.Digest, int64(len(b)), bytes.NewReader(b)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b, err := m.MarshalBinary()
 	if err == nil {
-		err = c.PutManifest(m.ID, b)
+		err = c.PutManifest(store.Key{Index: m.ID}, b)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -59,16 +59,16 @@ func TestCloud(t *testing.T) {
 		id := pushed(t, c, 2000)
 		q := &cpar.Request{Index: id, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 3, Approx: 1000}, Vector: []uint64{1, 0}}
 		back := &cpar.Request{Index: id, Params: q.Params, Vector: []uint64{1<<64 - 1, 0}}
-		replies, err := c.AnnotateBatch(t.Context(), id, []*cpar.Request{q, back, q})
+		replies, err := c.AnnotateBatch(t.Context(), store.Key{Index: id}, []*cpar.Request{q, back, q})
 		if err != nil {
 			t.Fatal(err)
 		}
-		one, err := c.Annotate(t.Context(), id, back)
+		one, err := c.Annotate(t.Context(), store.Key{Index: id}, back)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// Replies own their memory and survive the index.
-		if err := c.Delete(id); err != nil {
+		if err := c.Delete(store.Key{Index: id}); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []string{"0000 0001 0002", "1999 1998 1997", "0000 0001 0002", "1999 1998 1997"} {
@@ -80,12 +80,12 @@ func TestCloud(t *testing.T) {
 				t.Errorf("%v: reply %d holds %v, want %s", memory, i, got, want)
 			}
 		}
-		if _, err := c.AnnotateBatch(t.Context(), id, []*cpar.Request{q}); !errors.Is(err, store.ErrNotFound) {
+		if _, err := c.AnnotateBatch(t.Context(), store.Key{Index: id}, []*cpar.Request{q}); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a deleted index answers: %v", err)
 		}
 		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := c.Annotate(canceled, id, q); !errors.Is(err, context.Canceled) {
+		if _, err := c.Annotate(canceled, store.Key{Index: id}, q); !errors.Is(err, context.Canceled) {
 			t.Errorf("canceled: %v", err)
 		}
 	}
@@ -105,7 +105,7 @@ func TestFaultOfAWorker(t *testing.T) {
 	defer c.Close()
 	id := pushed(t, c, 200_000)
 	q := &cpar.Request{Index: id, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 3, Approx: 1000}, Vector: []uint64{1, 0}}
-	b, err := c.Manifest(id)
+	b, err := c.Manifest(store.Key{Index: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,6 +126,6 @@ func TestFaultOfAWorker(t *testing.T) {
 			t.Errorf("recovered %v", p)
 		}
 	}()
-	reply, err := c.Annotate(t.Context(), id, q)
+	reply, err := c.Annotate(t.Context(), store.Key{Index: id}, q)
 	t.Errorf("answered %v, %v", reply, err)
 }

@@ -80,7 +80,7 @@ func (s *sealedFixture) add(kind cpar.SegmentKind, b []byte) {
 // push uploads missing segments and activates the index. It returns what was sent.
 func (s *sealedFixture) push(t *testing.T, c *cloud.Cloud) (sent []cpar.SegmentKind) {
 	t.Helper()
-	missing, err := c.Missing(s.m.ID, s.m)
+	missing, err := c.Missing(store.Key{Index: s.m.ID}, s.m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,13 +89,13 @@ func (s *sealedFixture) push(t *testing.T, c *cloud.Cloud) (sent []cpar.SegmentK
 			continue
 		}
 		sent = append(sent, seg.Kind)
-		if err := c.PutSegment(s.m.ID, seg.Digest, int64(seg.Bytes), bytes.NewReader(s.segments[i])); err != nil {
+		if err := c.PutSegment(store.Key{Index: s.m.ID}, seg.Digest, int64(seg.Bytes), bytes.NewReader(s.segments[i])); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b, err := s.m.MarshalBinary()
 	if err == nil {
-		err = c.PutManifest(s.m.ID, b)
+		err = c.PutManifest(store.Key{Index: s.m.ID}, b)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -137,11 +137,11 @@ func TestSealed(t *testing.T) {
 		s.push(t, c)
 		q1, first := s.request(1)
 		q2, second := s.request(2)
-		one, err := c.Annotate(t.Context(), sealedID, first)
+		one, err := c.Annotate(t.Context(), store.Key{Index: sealedID}, first)
 		if err != nil {
 			t.Fatal(err)
 		}
-		both, err := c.AnnotateBatch(t.Context(), sealedID, []*cpar.Request{second, first})
+		both, err := c.AnnotateBatch(t.Context(), store.Key{Index: sealedID}, []*cpar.Request{second, first})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestSealed(t *testing.T) {
 
 		// An update sends new segments, drops those no longer named, and does not disturb
 		// anyone who still holds the old index.
-		old, err := c.Get(sealedID)
+		old, err := c.Get(store.Key{Index: sealedID})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestSealed(t *testing.T) {
 		if sent := next.push(t, c); !slices.Equal(sent, want) {
 			t.Errorf("the update sent %v, want %v", sent, want)
 		}
-		if after, err := c.Annotate(t.Context(), sealedID, first); err != nil || !bytes.Equal(after.Opaque, next.want(t, q1)) {
+		if after, err := c.Annotate(t.Context(), store.Key{Index: sealedID}, first); err != nil || !bytes.Equal(after.Opaque, next.want(t, q1)) {
 			t.Errorf("after the update: %v", err)
 		}
 		if got := old.Manifest().Records; got != s.m.Records {
@@ -218,7 +218,7 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 		"sealed to local":         {local.ID, good, "searched by its owner"},
 		"a scan of local blocks":  {local.ID, scan, "searched by its owner"},
 	} {
-		_, err := c.Annotate(t.Context(), k.id, k.q)
+		_, err := c.Annotate(t.Context(), store.Key{Index: k.id}, k.q)
 		if !errors.Is(err, cpar.ErrInput) || errors.Is(err, cpar.ErrCorrupt) || !strings.Contains(err.Error(), k.says) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -226,10 +226,10 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 			t.Errorf("%s: no hint", name)
 		}
 	}
-	if _, err := c.AnnotateBatch(t.Context(), sealedID, []*cpar.Request{good, &short}); err == nil || !strings.Contains(err.Error(), "request 2 of 2") {
+	if _, err := c.AnnotateBatch(t.Context(), store.Key{Index: sealedID}, []*cpar.Request{good, &short}); err == nil || !strings.Contains(err.Error(), "request 2 of 2") {
 		t.Errorf("batch: %v", err)
 	}
-	if _, err := c.Annotate(t.Context(), sealedID, good); err != nil {
+	if _, err := c.Annotate(t.Context(), store.Key{Index: sealedID}, good); err != nil {
 		t.Errorf("a good request after bad ones: %v", err)
 	}
 }
@@ -264,7 +264,7 @@ func TestSealedIndexesThatDoNotFit(t *testing.T) {
 		s := newSealed(t, []int{5})
 		change(s)
 		for i, seg := range s.m.Segments {
-			if err := c.PutSegment(s.m.ID, seg.Digest, int64(seg.Bytes), bytes.NewReader(s.segments[i])); err != nil {
+			if err := c.PutSegment(store.Key{Index: s.m.ID}, seg.Digest, int64(seg.Bytes), bytes.NewReader(s.segments[i])); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -272,7 +272,7 @@ func TestSealedIndexesThatDoNotFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.PutManifest(s.m.ID, b); !errors.Is(err, cpar.ErrCorrupt) {
+		if err := c.PutManifest(store.Key{Index: s.m.ID}, b); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

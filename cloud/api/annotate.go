@@ -23,7 +23,7 @@ func (s *server) annotate(ctx context.Context, in *bodyInput) (*binaryOutput, er
 	}
 	var out []byte
 	err = s.withSlot(ctx, func(ctx context.Context) error {
-		reply, err := s.annotator.Annotate(ctx, id, q)
+		reply, err := s.annotator.Annotate(ctx, key(ctx, id), q)
 		if err == nil {
 			out, err = reply.MarshalBinary()
 		}
@@ -52,7 +52,7 @@ func (s *server) annotateBatch(ctx context.Context, in *bodyInput) (*binaryOutpu
 		}
 	}
 	err = s.withSlot(ctx, func(ctx context.Context) error {
-		replies, err := s.annotator.AnnotateBatch(ctx, id, requests)
+		replies, err := s.annotator.AnnotateBatch(ctx, key(ctx, id), requests)
 		if err != nil {
 			return err
 		}

@@ -29,21 +29,21 @@ import (
 
 // An Annotator answers requests.
 type Annotator interface {
-	Annotate(ctx context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error)
+	Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*cpar.Reply, error)
 	// AnnotateBatch answers all requests or none, in the same order.
-	AnnotateBatch(ctx context.Context, id cpar.IndexID, requests []*cpar.Request) ([]*cpar.Reply, error)
+	AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.Request) ([]*cpar.Reply, error)
 }
 
 // A Store keeps indexes. It is implemented by store.Store for any type of value.
 type Store interface {
-	List() ([]store.Info, error)
-	Manifest(id cpar.IndexID) ([]byte, error)
-	Missing(id cpar.IndexID, m *cpar.Manifest) ([]cpar.Digest, error)
-	HasSegment(id cpar.IndexID, d cpar.Digest) (size int64, ok bool, err error)
-	OpenSegment(id cpar.IndexID, d cpar.Digest) (*store.SegmentReader, error)
-	PutSegment(id cpar.IndexID, d cpar.Digest, size int64, r io.Reader) error
-	PutManifest(id cpar.IndexID, b []byte) error
-	Delete(id cpar.IndexID) error
+	List(tenant string) ([]store.Info, error)
+	Manifest(k store.Key) ([]byte, error)
+	Missing(k store.Key, m *cpar.Manifest) ([]cpar.Digest, error)
+	HasSegment(k store.Key, d cpar.Digest) (size int64, ok bool, err error)
+	OpenSegment(k store.Key, d cpar.Digest) (*store.SegmentReader, error)
+	PutSegment(k store.Key, d cpar.Digest, size int64, r io.Reader) error
+	PutManifest(k store.Key, b []byte) error
+	Delete(k store.Key) error
 }
 
 // Options configures the handler. The zero value suits a daemon on loopback.

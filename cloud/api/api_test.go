@@ -31,20 +31,20 @@ type fake struct {
 	do func(ctx context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error)
 }
 
-func (f *fake) Annotate(ctx context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error) {
+func (f *fake) Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*cpar.Reply, error) {
 	if f.do != nil {
-		return f.do(ctx, id, q)
+		return f.do(ctx, k.Index, q)
 	}
-	a := &cpar.Reply{Index: id, Visited: 7, Touched: 99}
+	a := &cpar.Reply{Index: k.Index, Visited: 7, Touched: 99}
 	for i := range q.Params.L {
 		a.Matches = append(a.Matches, cpar.Match{Record: uint32(i), Score: int64(i), Keywords: make([]byte, 16)})
 	}
 	return a, nil
 }
 
-func (f *fake) AnnotateBatch(ctx context.Context, id cpar.IndexID, requests []*cpar.Request) (replies []*cpar.Reply, err error) {
+func (f *fake) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.Request) (replies []*cpar.Reply, err error) {
 	for i, q := range requests {
-		r, err := f.Annotate(ctx, id, q)
+		r, err := f.Annotate(ctx, k, q)
 		if err != nil {
 			return nil, fmt.Errorf("request %d of %d: %w", i+1, len(requests), err)
 		}
@@ -189,7 +189,7 @@ func TestPushGoesOn(t *testing.T) {
 	}
 	defer x.Release()
 	for i := range 2 {
-		if err := c.store.PutSegment(m.ID, m.Segments[i].Digest, -1, bytes.NewReader(x.Segments()[i])); err != nil {
+		if err := c.store.PutSegment(store.Key{Index: m.ID}, m.Segments[i].Digest, -1, bytes.NewReader(x.Segments()[i])); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -323,7 +323,7 @@ func TestProblems(t *testing.T) {
 			}
 		}
 	}
-	if got, err := c.store.Manifest(m.ID); err != nil || !bytes.Equal(got, manifest) {
+	if got, err := c.store.Manifest(store.Key{Index: m.ID}); err != nil || !bytes.Equal(got, manifest) {
 		t.Errorf("the index changed: %v", err)
 	}
 	resp, _, _ := do(t, "HEAD", c.url+index+"/segments/"+m.Segments[0].Digest.String(), nil)
@@ -465,7 +465,7 @@ func TestBodiesThatStandStillAreCut(t *testing.T) {
 			t.Errorf("%s %s: %v: %s", k.method, k.path, err, answer)
 		}
 	}
-	if _, ok, err := c.store.HasSegment(m.ID, m.Segments[0].Digest); ok || err != nil {
+	if _, ok, err := c.store.HasSegment(store.Key{Index: m.ID}, m.Segments[0].Digest); ok || err != nil {
 		t.Errorf("half a segment counts as complete: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/api"
+	"cpar/cloud/store"
 	"cpar/internal/indexdir"
 	"cpar/internal/indexdir/sample"
 )
@@ -80,7 +81,7 @@ func TestNoPathInAProblem(t *testing.T) {
 			// Not loaded yet: an index that the store has open needs no file.
 			c := startIn(t, data, load, api.Options{})
 			c.fake.do = func(_ context.Context, id cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
-				h, err := c.store.Get(id)
+				h, err := c.store.Get(store.Key{Index: id})
 				if err != nil {
 					return nil, err
 				}

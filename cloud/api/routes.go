@@ -108,8 +108,8 @@ func (s *server) health(context.Context, *none) (*healthOutput, error) {
 	return &healthOutput{cparhttp.Health{Status: "ok", Format: cpar.Version}}, nil
 }
 
-func (s *server) list(context.Context, *none) (*listOutput, error) {
-	infos, err := s.store.List()
+func (s *server) list(ctx context.Context, _ *none) (*listOutput, error) {
+	infos, err := s.store.List(tenantOf(ctx))
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -124,36 +124,36 @@ func (s *server) list(context.Context, *none) (*listOutput, error) {
 	return out, nil
 }
 
-func (s *server) delete(_ context.Context, in *IndexPath) (*none, error) {
+func (s *server) delete(ctx context.Context, in *IndexPath) (*none, error) {
 	id, err := in.id()
 	if err == nil {
-		err = s.store.Delete(id)
+		err = s.store.Delete(key(ctx, id))
 	}
 	return nil, s.problem(err)
 }
 
-func (s *server) manifest(_ context.Context, in *IndexPath) (*binaryOutput, error) {
+func (s *server) manifest(ctx context.Context, in *IndexPath) (*binaryOutput, error) {
 	id, err := in.id()
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, err := s.store.Manifest(id)
+	b, err := s.store.Manifest(key(ctx, id))
 	return binaryOut(b), s.problem(err)
 }
 
-func (s *server) activate(_ context.Context, in *bodyInput) (*none, error) {
+func (s *server) activate(ctx context.Context, in *bodyInput) (*none, error) {
 	id, err := in.id()
 	if err != nil {
 		return nil, s.problem(err)
 	}
 	b, err := in.readAll(cparhttp.MaxManifestBytes, s.o.StallTimeout)
 	if err == nil {
-		err = s.store.PutManifest(id, b)
+		err = s.store.PutManifest(key(ctx, id), b)
 	}
 	return nil, s.problem(err)
 }
 
-func (s *server) missing(_ context.Context, in *bodyInput) (*missingOutput, error) {
+func (s *server) missing(ctx context.Context, in *bodyInput) (*missingOutput, error) {
 	id, err := in.id()
 	if err != nil {
 		return nil, s.problem(err)
@@ -166,7 +166,7 @@ func (s *server) missing(_ context.Context, in *bodyInput) (*missingOutput, erro
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	digests, err := s.store.Missing(id, m)
+	digests, err := s.store.Missing(key(ctx, id), m)
 	out := &missingOutput{cparhttp.MissingList{Missing: []string{}}}
 	for _, d := range digests {
 		out.Body.Missing = append(out.Body.Missing, d.String())
@@ -174,24 +174,24 @@ func (s *server) missing(_ context.Context, in *bodyInput) (*missingOutput, erro
 	return out, s.problem(err)
 }
 
-func (s *server) hasSegment(_ context.Context, in *SegmentPath) (*sizeOutput, error) {
+func (s *server) hasSegment(ctx context.Context, in *SegmentPath) (*sizeOutput, error) {
 	id, d, err := in.name()
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	size, ok, err := s.store.HasSegment(id, d)
+	size, ok, err := s.store.HasSegment(key(ctx, id), d)
 	if err == nil && !ok {
 		err = segmentNotFound(d)
 	}
 	return &sizeOutput{fmt.Sprint(size), cparhttp.TypeBinary}, s.problem(err)
 }
 
-func (s *server) segment(_ context.Context, in *SegmentPath) (*streamOutput, error) {
+func (s *server) segment(ctx context.Context, in *SegmentPath) (*streamOutput, error) {
 	id, d, err := in.name()
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	r, err := s.store.OpenSegment(id, d)
+	r, err := s.store.OpenSegment(key(ctx, id), d)
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -205,10 +205,10 @@ func (s *server) segment(_ context.Context, in *SegmentPath) (*streamOutput, err
 	}}, nil
 }
 
-func (s *server) upload(_ context.Context, in *uploadInput) (*none, error) {
+func (s *server) upload(ctx context.Context, in *uploadInput) (*none, error) {
 	id, d, err := in.name()
 	if err == nil {
-		err = s.store.PutSegment(id, d, in.length, in.stream(s.o.StallTimeout))
+		err = s.store.PutSegment(key(ctx, id), d, in.length, in.stream(s.o.StallTimeout))
 	}
 	return nil, s.problem(err)
 }

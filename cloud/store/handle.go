@@ -31,15 +31,15 @@ func (h *Handle[T]) Release() {
 }
 
 // Get returns the active index, loading and checking it if necessary.
-func (s *Store[T]) Get(id cpar.IndexID) (*Handle[T], error) {
-	e, err := s.existing(id)
+func (s *Store[T]) Get(k Key) (*Handle[T], error) {
+	e, err := s.existing(k)
 	if err != nil {
 		return nil, err
 	}
 	if h := e.handle(); h != nil {
 		return h, nil
 	}
-	e, err = s.locked(id, s.existing)
+	e, err = s.locked(k, s.existing)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (s *Store[T]) Get(id cpar.IndexID) (*Handle[T], error) {
 	if h := e.handle(); h != nil {
 		return h, nil // another call loaded it meanwhile
 	}
-	m, err := readManifest(e.folder, id)
+	m, err := readManifest(e.folder, k)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (s *Store[T]) Get(id cpar.IndexID) (*Handle[T], error) {
 			e.unverify()
 			err = hint.Add(err, "push the index again")
 		}
-		return nil, fmt.Errorf("index %v: %w", id, err)
+		return nil, fmt.Errorf("index %v: %w", k.Index, err)
 	}
 	e.swap(open)
 	return e.handle(), nil
@@ -109,8 +109,8 @@ func (r *SegmentReader) Close() error {
 var _ io.ReadSeekCloser = (*SegmentReader)(nil)
 
 // OpenSegment returns a segment of the active index.
-func (s *Store[T]) OpenSegment(id cpar.IndexID, d cpar.Digest) (*SegmentReader, error) {
-	h, err := s.Get(id)
+func (s *Store[T]) OpenSegment(k Key, d cpar.Digest) (*SegmentReader, error) {
+	h, err := s.Get(k)
 	if err != nil {
 		return nil, err
 	}
@@ -120,5 +120,5 @@ func (s *Store[T]) OpenSegment(id cpar.IndexID, d cpar.Digest) (*SegmentReader, 
 		}
 	}
 	h.Release()
-	return nil, fmt.Errorf("index %v: segment %v: %w: %w", id, d, cpar.ErrInput, ErrNotFound)
+	return nil, fmt.Errorf("index %v: segment %v: %w: %w", k.Index, d, cpar.ErrInput, ErrNotFound)
 }

@@ -4,6 +4,7 @@
 //	data/lock                 held by the one daemon that serves the folder
 //	data/indexes/<id>/…       one index each, see package indexdir
 //	data/deleted/…            folders about to be removed
+//	data/tenants/<tenant>/…   the same two for each tenant
 //
 //	PutSegment… ─▶ PutManifest (activation) ─▶ Get ─▶ Release
 //
@@ -77,13 +78,13 @@ type Store[T any] struct {
 	lock *flock.Flock
 
 	mu      sync.Mutex
-	entries map[cpar.IndexID]*entry[T]
+	entries map[Key]*entry[T]
 	closed  bool
 }
 
 // An entry is an index that was requested since the start.
 type entry[T any] struct {
-	id     cpar.IndexID
+	key    Key
 	folder string
 
 	work  sync.Mutex // held while loading, activating, deleting; taken before mu
@@ -117,7 +118,7 @@ func Open[T any](data string, load Loader[T], o Options) (*Store[T], error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store[T]{data: data, load: load, o: o, entries: map[cpar.IndexID]*entry[T]{}}
+	s := &Store[T]{data: data, load: load, o: o, entries: map[Key]*entry[T]{}}
 	if err := checkOurs(data); err != nil {
 		return nil, fmt.Errorf("opening data folder: %w", err)
 	}
@@ -162,22 +163,24 @@ func checkOurs(data string) error {
 
 // cleanUp does what it can; a folder that cannot be removed stays and is logged.
 func (s *Store[T]) cleanUp() {
-	s.emptyDeleted()
-	ids, err := indexIDs(s.data)
-	if err != nil {
-		s.o.Log.Warn("cleaning up", "error", err)
-		return
-	}
-	for _, id := range ids {
-		w, err := indexdir.Create(s.folder(id), s.dirOptions())
+	for _, tenant := range tenants(s.data) {
+		s.emptyDeleted(Key{Tenant: tenant}.root(s.data))
+		keys, err := keysOf(s.data, tenant)
 		if err != nil {
-			s.o.Log.Warn("cleaning up", "index", id.String(), "error", err)
+			s.o.Log.Warn("cleaning up", "error", err)
 			continue
 		}
-		w.Close()
-		// An abandoned upload leaves an empty index behind.
-		if s.isEmpty(id) {
-			s.discard(id)
+		for _, k := range keys {
+			w, err := indexdir.Create(s.folder(k), s.dirOptions())
+			if err != nil {
+				s.o.Log.Warn("cleaning up", "index", k.Index.String(), "error", err)
+				continue
+			}
+			w.Close()
+			// An abandoned upload leaves an empty index behind.
+			if s.isEmpty(k) {
+				s.discard(k)
+			}
 		}
 	}
 }
@@ -188,11 +191,11 @@ func (s *Store[T]) dirOptions() indexdir.Options {
 }
 
 // isEmpty reports whether an index has neither manifest nor segments.
-func (s *Store[T]) isEmpty(id cpar.IndexID) bool {
-	if _, err := indexdir.ReadManifestBytes(s.folder(id)); !errors.Is(err, indexdir.ErrNoIndex) {
+func (s *Store[T]) isEmpty(k Key) bool {
+	if _, err := indexdir.ReadManifestBytes(s.folder(k)); !errors.Is(err, indexdir.ErrNoIndex) {
 		return false
 	}
-	segments, err := os.ReadDir(filepath.Join(s.folder(id), "segments"))
+	segments, err := os.ReadDir(filepath.Join(s.folder(k), "segments"))
 	return len(segments) == 0 && (err == nil || errors.Is(err, os.ErrNotExist))
 }
 
@@ -210,38 +213,38 @@ func (s *Store[T]) Close() error {
 	return s.lock.Close()
 }
 
-func (s *Store[T]) folder(id cpar.IndexID) string {
-	return filepath.Join(s.data, indexesName, id.String())
+func (s *Store[T]) folder(k Key) string {
+	return filepath.Join(k.root(s.data), indexesName, k.Index.String())
 }
 
 // entry returns the live entry of an index, creating it if necessary.
-func (s *Store[T]) entry(id cpar.IndexID) (*entry[T], error) {
+func (s *Store[T]) entry(k Key) (*entry[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, fmt.Errorf("index %v: %w: the store is closed", id, cpar.ErrStorage)
+		return nil, fmt.Errorf("index %v: %w: the store is closed", k.Index, cpar.ErrStorage)
 	}
-	e := s.entries[id]
+	e := s.entries[k]
 	if e == nil {
-		e = &entry[T]{id: id, folder: s.folder(id), verified: map[cpar.Digest]bool{}}
-		s.entries[id] = e
+		e = &entry[T]{key: k, folder: s.folder(k), verified: map[cpar.Digest]bool{}}
+		s.entries[k] = e
 	}
 	return e, nil
 }
 
 // existing returns the entry of an index that has a folder, so that requests for missing
 // indexes take no memory.
-func (s *Store[T]) existing(id cpar.IndexID) (*entry[T], error) {
-	if _, err := os.Lstat(s.folder(id)); err != nil {
-		return nil, notFound(id)
+func (s *Store[T]) existing(k Key) (*entry[T], error) {
+	if _, err := os.Lstat(s.folder(k)); err != nil {
+		return nil, notFound(k)
 	}
-	return s.entry(id)
+	return s.entry(k)
 }
 
 // locked returns the live entry with its work lock held.
-func (s *Store[T]) locked(id cpar.IndexID, find func(cpar.IndexID) (*entry[T], error)) (*entry[T], error) {
+func (s *Store[T]) locked(k Key, find func(Key) (*entry[T], error)) (*entry[T], error) {
 	for {
-		e, err := find(id)
+		e, err := find(k)
 		if err != nil {
 			return nil, err
 		}
@@ -277,22 +280,22 @@ func (e *entry[T]) closeWriter() {
 	}
 }
 
-func notFound(id cpar.IndexID) error {
-	return hint.Add(fmt.Errorf("index %v: %w: %w", id, cpar.ErrInput, ErrNotFound), "push the index first")
+func notFound(k Key) error {
+	return hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, cpar.ErrInput, ErrNotFound), "push the index first")
 }
 
 // Delete removes an index: atomically for every client, then its bytes.
-func (s *Store[T]) Delete(id cpar.IndexID) error {
-	e, err := s.locked(id, s.existing)
+func (s *Store[T]) Delete(k Key) error {
+	e, err := s.locked(k, s.existing)
 	if err != nil {
 		return err
 	}
 	defer e.work.Unlock()
 	if _, err := os.Lstat(e.folder); err != nil {
-		return notFound(id)
+		return notFound(k)
 	}
 	if err := s.remove(e); err != nil {
-		return fmt.Errorf("deleting index %v: %w", id, err)
+		return fmt.Errorf("deleting index %v: %w", k.Index, err)
 	}
 	return nil
 }
@@ -301,38 +304,42 @@ func (s *Store[T]) Delete(id cpar.IndexID) error {
 func (s *Store[T]) remove(e *entry[T]) error {
 	e.closeWriter()
 	if _, err := os.Lstat(e.folder); err == nil {
-		if err := s.discard(e.id); err != nil {
+		if err := s.discard(e.key); err != nil {
 			return err
 		}
 	}
 	// Only now: whoever is waiting for e finds no folder for a new entry.
 	s.mu.Lock()
-	delete(s.entries, e.id)
+	delete(s.entries, e.key)
 	s.mu.Unlock()
 	e.retire()
 	return nil
 }
 
 // discard moves an index out of sight durably, then removes it.
-func (s *Store[T]) discard(id cpar.IndexID) error {
-	trash := filepath.Join(s.data, deletedName)
-	to := filepath.Join(trash, fmt.Sprintf("%v-%d", id, time.Now().UnixNano()))
-	if err := s.o.FS.Rename(s.folder(id), to); err != nil {
-		return durable.StorageError("moving", s.folder(id), 0, err)
+func (s *Store[T]) discard(k Key) error {
+	root := k.root(s.data)
+	trash := filepath.Join(root, deletedName)
+	to := filepath.Join(trash, fmt.Sprintf("%v-%d", k.Index, time.Now().UnixNano()))
+	if err := durable.MkdirAll(s.o.FS, trash, folderMode); err != nil {
+		return err
+	}
+	if err := s.o.FS.Rename(s.folder(k), to); err != nil {
+		return durable.StorageError("moving", s.folder(k), 0, err)
 	}
 	// Sync the new name first: a folder with both names is deleted at the next start, or
 	// served on; a folder with neither would waste space for good.
-	for _, dir := range []string{trash, filepath.Join(s.data, indexesName)} {
+	for _, dir := range []string{trash, filepath.Join(root, indexesName)} {
 		if err := s.o.FS.SyncDir(dir); err != nil {
 			return durable.StorageError("syncing folder", dir, 0, err)
 		}
 	}
-	s.emptyDeleted()
+	s.emptyDeleted(root)
 	return nil
 }
 
-func (s *Store[T]) emptyDeleted() {
-	trash := filepath.Join(s.data, deletedName)
+func (s *Store[T]) emptyDeleted(root string) {
+	trash := filepath.Join(root, deletedName)
 	entries, err := os.ReadDir(trash)
 	for _, e := range entries {
 		err = errors.Join(err, removeTree(s.o.FS, filepath.Join(trash, e.Name())))

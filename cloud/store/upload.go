@@ -15,8 +15,8 @@ import (
 
 // HasSegment reports whether a segment is stored completely, and its size. The first call
 // after a start verifies it: an upload must not be skipped because of a damaged file.
-func (s *Store[T]) HasSegment(id cpar.IndexID, d cpar.Digest) (size int64, ok bool, err error) {
-	e, err := s.existing(id)
+func (s *Store[T]) HasSegment(k Key, d cpar.Digest) (size int64, ok bool, err error) {
+	e, err := s.existing(k)
 	if errors.Is(err, ErrNotFound) {
 		return 0, false, nil
 	}
@@ -49,7 +49,7 @@ func (s *Store[T]) HasSegment(id cpar.IndexID, d cpar.Digest) (size int64, ok bo
 }
 
 // Missing returns the segments of a manifest that are not stored completely.
-func (s *Store[T]) Missing(id cpar.IndexID, m *cpar.Manifest) ([]cpar.Digest, error) {
+func (s *Store[T]) Missing(k Key, m *cpar.Manifest) ([]cpar.Digest, error) {
 	var missing []cpar.Digest
 	seen := map[cpar.Digest]bool{}
 	for _, seg := range m.Segments {
@@ -57,7 +57,7 @@ func (s *Store[T]) Missing(id cpar.IndexID, m *cpar.Manifest) ([]cpar.Digest, er
 			continue
 		}
 		seen[seg.Digest] = true
-		size, ok, err := s.HasSegment(id, seg.Digest)
+		size, ok, err := s.HasSegment(k, seg.Digest)
 		if err != nil {
 			return nil, err
 		}
@@ -71,14 +71,14 @@ func (s *Store[T]) Missing(id cpar.IndexID, m *cpar.Manifest) ([]cpar.Digest, er
 // PutSegment reads a segment of size bytes (-1 if unknown) from r. It does not read r if
 // the segment is already stored. The bytes must have digest d. A failed upload leaves
 // nothing behind.
-func (s *Store[T]) PutSegment(id cpar.IndexID, d cpar.Digest, size int64, r io.Reader) error {
+func (s *Store[T]) PutSegment(k Key, d cpar.Digest, size int64, r io.Reader) error {
 	if size > s.o.MaxSegmentBytes {
 		return s.tooLarge(d, size)
 	}
-	if _, ok, err := s.HasSegment(id, d); err != nil || ok {
+	if _, ok, err := s.HasSegment(k, d); err != nil || ok {
 		return err
 	}
-	e, w, err := s.startUpload(id)
+	e, w, err := s.startUpload(k)
 	if err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func (e *entry[T]) markVerified(d cpar.Digest) {
 // startUpload returns the index's writer, which is opened by the first upload and kept
 // until the index goes. Uploads stream without holding a lock of the store. Each one must
 // end with endUpload.
-func (s *Store[T]) startUpload(id cpar.IndexID) (*entry[T], *indexdir.Writer, error) {
-	e, err := s.locked(id, s.entry)
+func (s *Store[T]) startUpload(k Key) (*entry[T], *indexdir.Writer, error) {
+	e, err := s.locked(k, s.entry)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -157,11 +157,11 @@ func (s *Store[T]) dropEmpty(e *entry[T]) {
 	e.mu.Lock()
 	inUse := e.gone || e.open != nil || e.uploads > 0
 	e.mu.Unlock()
-	if inUse || !s.isEmpty(e.id) {
+	if inUse || !s.isEmpty(e.key) {
 		return
 	}
 	if err := s.remove(e); err != nil {
-		s.o.Log.Warn("removing the remains of an upload", "index", e.id.String(), "error", err)
+		s.o.Log.Warn("removing the remains of an upload", "index", e.key.Index.String(), "error", err)
 	}
 }
 
@@ -183,17 +183,17 @@ func (s *Store[T]) writerOf(e *entry[T]) (*indexdir.Writer, error) {
 // and puts the manifest in place; from then on Get returns the new index. On any failure
 // Get returns the old index. Repeating the call with the same manifest repairs what
 // failed, or changes nothing.
-func (s *Store[T]) PutManifest(id cpar.IndexID, b []byte) error {
+func (s *Store[T]) PutManifest(k Key, b []byte) error {
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {
-		return fmt.Errorf("activating index %v: %w", id, err)
+		return fmt.Errorf("activating index %v: %w", k.Index, err)
 	}
-	if m.ID != id {
-		return fmt.Errorf("activating index %v: %w: the manifest is that of index %v", id, cpar.ErrInput, m.ID)
+	if m.ID != k.Index {
+		return fmt.Errorf("activating index %v: %w: the manifest is that of index %v", k.Index, cpar.ErrInput, m.ID)
 	}
-	e, err := s.locked(id, s.existing)
+	e, err := s.locked(k, s.existing)
 	if errors.Is(err, ErrNotFound) {
-		return fmt.Errorf("activating index %v: %w: %w: none was uploaded", id, cpar.ErrInput, ErrIncomplete)
+		return fmt.Errorf("activating index %v: %w: %w: none was uploaded", k.Index, cpar.ErrInput, ErrIncomplete)
 	}
 	if err != nil {
 		return err
@@ -209,7 +209,7 @@ func (s *Store[T]) PutManifest(id cpar.IndexID, b []byte) error {
 			e.unverify()
 			err = hint.Add(fmt.Errorf("%w: %w: %v", cpar.ErrInput, ErrIncomplete, err), "push the index again")
 		}
-		return fmt.Errorf("activating index %v: %w", id, err)
+		return fmt.Errorf("activating index %v: %w", k.Index, err)
 	}
 	// Even if the disk has this manifest: its name may not have been synced.
 	w, err := s.writerOf(e)

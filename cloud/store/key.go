@@ -1,0 +1,41 @@
+package store
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"cpar"
+)
+
+const tenantsName = "tenants"
+
+// A Key names an index of a tenant. Two tenants may have indexes with the same id; neither
+// can tell.
+type Key struct {
+	// Tenant is "" at a cloud without tenants, else 16 lower-case hexadecimal digits.
+	Tenant string
+	Index  cpar.IndexID
+}
+
+// root is the folder of the tenant's indexes.
+func (k Key) root(data string) string {
+	if k.Tenant == "" {
+		return data
+	}
+	return filepath.Join(data, tenantsName, k.Tenant)
+}
+
+var tenantName = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// tenants lists the tenants that have a folder, "" among them.
+func tenants(data string) []string {
+	all := []string{""}
+	entries, _ := os.ReadDir(filepath.Join(data, tenantsName)) // most clouds have none
+	for _, e := range entries {
+		if e.IsDir() && tenantName.MatchString(e.Name()) {
+			all = append(all, e.Name())
+		}
+	}
+	return all
+}
