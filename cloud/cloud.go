@@ -7,6 +7,7 @@
 //	search   the forest (cpar), the inverted file (ivf), or the scan (capia)
 //	sealed   inner products that stay encrypted (sealed)
 //	workers  one search shared among goroutines
+//	stage    what is written down of a request
 //	api      HTTP
 //	daemon   the process that serves a data folder
 package cloud
@@ -16,6 +17,7 @@ import (
 	"fmt"
 
 	"cpar"
+	"cpar/cloud/stage"
 	"cpar/cloud/store"
 )
 
@@ -52,10 +54,32 @@ func (c *Cloud) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	loaded := stage.Enter(ctx, stage.Load)
 	h, err := c.Get(k)
+	loaded()
 	if err != nil {
 		return nil, err
 	}
 	defer h.Release()
-	return h.Value().annotate(ctx, c.Workers, requests)
+	defer stage.Enter(ctx, stage.Search)()
+	replies, err := h.Value().annotate(ctx, c.Workers, requests)
+	for _, r := range replies {
+		visited, touched := work(h.Manifest(), r)
+		stage.Searched(ctx, visited, touched)
+	}
+	return replies, err
+}
+
+// work is what a reply cost: records scored and bytes read for that. An opaque reply does
+// not say; its cloud reads every record.
+func work(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64) {
+	if r.Opaque == nil {
+		return uint64(r.Visited), r.Touched
+	}
+	for _, s := range m.Segments {
+		if s.Kind == cpar.SegmentVectors {
+			touched += s.Bytes
+		}
+	}
+	return uint64(m.Records), touched
 }

@@ -15,6 +15,7 @@ import (
 
 	"cpar"
 	"cpar/cloud"
+	"cpar/cloud/stage"
 	"cpar/cloud/store"
 	"cpar/internal/indexdir"
 	"cpar/internal/wire"
@@ -59,9 +60,13 @@ func TestCloud(t *testing.T) {
 		id := pushed(t, c, 2000)
 		q := &cpar.Request{Index: id, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 3, Approx: 1000}, Vector: []uint64{1, 0}}
 		back := &cpar.Request{Index: id, Params: q.Params, Vector: []uint64{1<<64 - 1, 0}}
-		replies, err := c.AnnotateBatch(t.Context(), store.Key{Index: id}, []*cpar.Request{q, back, q})
+		seen := new(stage.Record)
+		replies, err := c.AnnotateBatch(seen.In(t.Context()), store.Key{Index: id}, []*cpar.Request{q, back, q})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if visited, touched := seen.Searched(); visited != 3*2000 || touched != 3*replies[0].Touched {
+			t.Errorf("%v: %d records of 6000 and %d bytes are counted", memory, visited, touched)
 		}
 		one, err := c.Annotate(t.Context(), store.Key{Index: id}, back)
 		if err != nil {

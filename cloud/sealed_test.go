@@ -14,6 +14,7 @@ import (
 	"cpar"
 	"cpar/cloud"
 	"cpar/cloud/sealed"
+	"cpar/cloud/stage"
 	"cpar/cloud/store"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
@@ -137,7 +138,11 @@ func TestSealed(t *testing.T) {
 		s.push(t, c)
 		q1, first := s.request(1)
 		q2, second := s.request(2)
-		one, err := c.Annotate(t.Context(), store.Key{Index: sealedID}, first)
+		seen := new(stage.Record)
+		one, err := c.Annotate(seen.In(t.Context()), store.Key{Index: sealedID}, first)
+		if visited, touched := seen.Searched(); visited != 1231 || touched == 0 {
+			t.Errorf("%v: %d records and %d bytes are counted", memory, visited, touched)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

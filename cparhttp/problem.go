@@ -26,17 +26,33 @@ const (
 	CodeInternal   = "internal"   // a bug in the cloud
 )
 
-// A Problem is the body of every answer that is not a success.
+// A Problem is the body of every answer that is not a success: the problem details of RFC
+// 9457, with a member more.
 type Problem struct {
-	Title  string `json:"title"`            // the HTTP status in words
-	Status int    `json:"status"`           // the HTTP status code
-	Code   string `json:"code"`             // for programs
-	Detail string `json:"detail,omitempty"` // for people
+	Type     string `json:"type"`               // ProblemType of the code, which leads to an explanation
+	Title    string `json:"title"`              // the code in words
+	Status   int    `json:"status"`             // the HTTP status code
+	Detail   string `json:"detail,omitempty"`   // for people
+	Instance string `json:"instance,omitempty"` // urn:uuid: and the id that the request has in the cloud's log
+	Code     string `json:"code"`               // for programs
 }
 
-// Codes lists all codes.
-var Codes = []string{CodeInput, CodeCorrupt, CodeVersion, CodeStorage, CodeNotFound,
-	CodeIncomplete, CodeTooLarge, CodeForbidden, CodeBusy, CodeInternal}
+// ProblemType is the type of a problem: a path, relative to the cloud, where it says more.
+func ProblemType(code string) string { return "/problems/" + code }
+
+// Codes lists all codes, each with its title and what a client should do.
+var Codes = []struct{ Code, Title, Advice string }{
+	{CodeInput, "The request cannot be used", "Correct the request. Sent again as it is, it fails again."},
+	{CodeCorrupt, "A body or the index is damaged", "If the detail speaks of the body, encode it again as docs/FORMAT.md draws it. Else push the index again, which replaces what is damaged."},
+	{CodeVersion, "The body has another format version", "Update the older of the two, cloud or client."},
+	{CodeStorage, "The cloud cannot read or write its disk", "Tell the operator. Try again when there is room."},
+	{CodeNotFound, "There is no such index, segment or route", "Check the address, or push the index first."},
+	{CodeIncomplete, "Segments of the manifest are missing", "Ask which (missing-segments), upload them, and activate again."},
+	{CodeTooLarge, "The body is over its limit", "Send less. The limits are those of docs/FORMAT.md and of the operator."},
+	{CodeForbidden, "The request is refused", "Do not ask from another site's page or under a name that the cloud does not go by."},
+	{CodeBusy, "The cloud is busy", "Wait as long as Retry-After says, then try again. Nothing was changed."},
+	{CodeInternal, "The cloud has a bug", "Tell the operator the instance, under which the log has more."},
+}
 
 // ErrNotFound: the cloud has no such index. It comes wrapped with cpar.ErrInput.
 var ErrNotFound = errors.New("the cloud does not have it")

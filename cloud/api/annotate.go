@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"cpar"
+	"cpar/cloud/stage"
 	"cpar/cparhttp"
 )
 
@@ -21,10 +22,12 @@ func (s *server) annotate(ctx context.Context, in *bodyInput) (*binaryOutput, er
 	if err != nil {
 		return nil, s.problem(err)
 	}
+	stage.Asked(ctx, q.Params.Scheme, 1)
 	var out []byte
 	err = s.withSlot(ctx, func(ctx context.Context) error {
 		reply, err := s.annotator.Annotate(ctx, key(ctx, id), q)
 		if err == nil {
+			defer stage.Enter(ctx, stage.Encode)()
 			out, err = reply.MarshalBinary()
 		}
 		return err
@@ -51,11 +54,13 @@ func (s *server) annotateBatch(ctx context.Context, in *bodyInput) (*binaryOutpu
 			return nil, s.problem(fmt.Errorf("request %d of %d: %w", i+1, len(items), err))
 		}
 	}
+	stage.Asked(ctx, requests[0].Params.Scheme, len(requests))
 	err = s.withSlot(ctx, func(ctx context.Context) error {
 		replies, err := s.annotator.AnnotateBatch(ctx, key(ctx, id), requests)
 		if err != nil {
 			return err
 		}
+		defer stage.Enter(ctx, stage.Encode)()
 		for i, r := range replies {
 			if items[i], err = r.MarshalBinary(); err != nil {
 				return err
@@ -85,8 +90,10 @@ func decodeRequest(id cpar.IndexID, b []byte) (*cpar.Request, error) {
 func (s *server) withSlot(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.o.AnnotateTimeout)
 	defer cancel()
+	queued := stage.Enter(ctx, stage.Queue)
 	select {
 	case s.slots <- struct{}{}:
+		queued()
 		defer func() { <-s.slots }()
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", errBusy, ctx.Err())

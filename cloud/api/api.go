@@ -12,14 +12,12 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"runtime"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"cpar"
@@ -58,6 +56,10 @@ type Options struct {
 	AnnotateTimeout time.Duration
 	// StallTimeout is how long a body may go without progress; 0 means a minute.
 	StallTimeout time.Duration
+	// Observe is told of every request; nil: nobody.
+	Observe Observer
+	// LogClients puts the addresses of clients into the log, which else has none.
+	LogClients bool
 }
 
 // A server holds what the handlers share.
@@ -89,56 +91,9 @@ func New(st Store, an Annotator, o Options) (http.Handler, error) {
 	if err := serveOpenAPI(mux, h); err != nil {
 		return nil, err
 	}
+	mux.HandleFunc("GET "+cparhttp.ProblemType("{code}"), explain)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, http.StatusNotFound, cparhttp.CodeNotFound, "no such route; see /openapi.json")
+		writeProblem(w, r, http.StatusNotFound, cparhttp.CodeNotFound, "no such route; see /openapi.json")
 	})
 	return s.guard(mux), nil
-}
-
-func config() huma.Config {
-	return huma.Config{
-		OpenAPI: &huma.OpenAPI{
-			OpenAPI: "3.1.0",
-			Info: &huma.Info{
-				Title:   "CPAR cloud",
-				Version: fmt.Sprintf("%d.0.0", cpar.Version),
-				Description: "Keeps encrypted image indexes and finds the records nearest to an encrypted request. " +
-					"Binary bodies are the canonical encoding that docs/FORMAT.md draws: fixed-width little-endian words.",
-			},
-		},
-		Formats:       map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
-		DefaultFormat: cparhttp.TypeJSON,
-		// huma's own errors (an invalid path parameter, say) become Problems too.
-		Transformers: []huma.Transformer{func(_ huma.Context, status string, v any) (any, error) {
-			if m, ok := v.(*huma.ErrorModel); ok {
-				return asProblem(m), nil
-			}
-			return v, nil
-		}},
-	}
-}
-
-// serveOpenAPI generates the document once. huma's own route would do so at the first
-// request, and twice if two arrive together.
-func serveOpenAPI(mux *http.ServeMux, h huma.API) error {
-	doc := h.OpenAPI()
-	delete(doc.Components.Schemas.Map(), "ErrorModel")
-	delete(doc.Components.Schemas.Map(), "ErrorDetail")
-	asJSON, err := doc.MarshalJSON()
-	if err != nil {
-		return fmt.Errorf("writing the OpenAPI document: %w", err)
-	}
-	asYAML, err := doc.YAML()
-	if err != nil {
-		return fmt.Errorf("writing the OpenAPI document: %w", err)
-	}
-	serve := func(path, kind string, body []byte) {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", kind)
-			w.Write(body)
-		})
-	}
-	serve("/openapi.json", "application/openapi+json", asJSON)
-	serve("/openapi.yaml", "application/openapi+yaml", asYAML)
-	return nil
 }

@@ -1,28 +1,29 @@
 package api
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
+	"path"
 	"runtime/debug"
 	"strings"
 	"time"
 
-	"cpar"
 	"cpar/cparhttp"
 )
 
-// guard wraps all routes. It refuses cross-site requests from browsers, confines a panic
-// to its request, and logs.
+// guard wraps all routes. It refuses cross-site requests from browsers and paths that are
+// not what they seem, confines a panic to its request, and observes.
 func (s *server) guard(next http.Handler) http.Handler {
 	origin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		w := &recorder{ResponseWriter: rw, control: http.NewResponseController(rw), silence: s.o.StallTimeout}
+		rec := s.begin(r)
+		w := &recorder{ResponseWriter: rw, control: http.NewResponseController(rw), silence: s.o.StallTimeout, record: rec}
 		// The mux writes the pattern into the request it receives.
-		r = r.WithContext(r.Context())
-		start := time.Now()
+		r = r.WithContext(rec.In(r.Context()))
+		if r.Body != nil {
+			r.Body = &countedBody{r.Body, rec}
+		}
 		// Reading a memory map faults if the disk fails or the file was truncated. As a
 		// panic the fault ends this request and not the process, since all reads of a map
 		// happen on this goroutine (loading, searching, sending) or in workers that pass
@@ -36,9 +37,10 @@ func (s *server) guard(next http.Handler) http.Handler {
 					// Go reports it like a nil pointer.
 					value = "memory fault; was a mapped file truncated? " + value
 				}
-				s.o.Log.Error("panic", "route", r.Pattern, "value", value, "stack", string(debug.Stack()))
+				s.o.Log.Error("panic", "request", rec.ID, "route", r.Pattern, "value", value, "stack", string(debug.Stack()))
+				rec.Panicked = true
 				if w.status == 0 {
-					writeProblem(w, http.StatusInternalServerError, cparhttp.CodeInternal, "internal error of the cloud; see its log")
+					writeProblem(w, r, http.StatusInternalServerError, cparhttp.CodeInternal, "internal error of the cloud; see its log")
 					p = nil
 				}
 			}
@@ -46,7 +48,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 			// the body, which must end too.
 			w.control.SetWriteDeadline(time.Time{})
 			w.control.SetReadDeadline(time.Now().Add(s.o.StallTimeout))
-			s.log(r, w, time.Since(start))
+			s.end(r, w)
 			if p != nil {
 				// A partial answer must not look complete.
 				panic(http.ErrAbortHandler)
@@ -54,34 +56,26 @@ func (s *server) guard(next http.Handler) http.Handler {
 		}()
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Request-Id", rec.ID)
 		switch {
 		case !loopbackName(r.Host):
 			// Any web page can make its own name resolve to this machine.
-			writeProblem(w, http.StatusForbidden, cparhttp.CodeForbidden, "this cloud is served only under loopback names")
+			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeForbidden, "this cloud is served only under loopback names")
 		case origin.Check(r) != nil:
-			writeProblem(w, http.StatusForbidden, cparhttp.CodeForbidden, "requests from other sites' pages are refused")
+			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeForbidden, "requests from other sites' pages are refused")
+		case !plainPath(r):
+			writeProblem(w, r, http.StatusNotFound, cparhttp.CodeNotFound, "no such route; see /openapi.json")
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
 }
 
-func (s *server) log(r *http.Request, w *recorder, took time.Duration) {
-	if !s.o.Log.Enabled(context.Background(), slog.LevelDebug) {
-		return
-	}
-	// A malformed id is arbitrary text from outside and stays out of the log.
-	index := "-"
-	if id, err := cpar.ParseIndexID(r.PathValue("id")); err == nil {
-		index = id.String()
-	}
-	route := r.Pattern[strings.Index(r.Pattern, " ")+1:] // without the method
-	method := r.Method
-	if len(method) > 10 {
-		method = "-"
-	}
-	s.o.Log.Debug("request", "method", method, "route", route, "index", index,
-		"status", w.status, "received", max(r.ContentLength, 0), "sent", w.bytes, "took", took)
+// plainPath refuses what http.ServeMux would clean and redirect to: no client of ours sends
+// dots, double slashes or no path at all, and a redirect would say back what it was sent.
+func plainPath(r *http.Request) bool {
+	p := r.URL.EscapedPath() // as the mux does: %2f separates nothing
+	return strings.HasPrefix(p, "/") && (p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")) && r.Method != http.MethodConnect
 }
 
 // IsLoopback reports whether host, without a port, means only this machine.
@@ -100,33 +94,3 @@ func loopbackName(hostport string) bool {
 	}
 	return IsLoopback(host)
 }
-
-// A recorder remembers status and size of the answer. Each write gets its own deadline,
-// so a segment may take as long as it needs while it makes progress.
-type recorder struct {
-	http.ResponseWriter
-	control *http.ResponseController
-	silence time.Duration
-	status  int
-	bytes   int64
-}
-
-func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *recorder) Write(p []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
-	w.control.SetWriteDeadline(time.Now().Add(w.silence))
-	n, err := w.ResponseWriter.Write(p)
-	w.bytes += int64(n)
-	return n, err
-}
-
-// Unwrap lets http.ResponseController reach the wrapped writer.
-func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"cpar"
+	"cpar/cloud/stage"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 )
@@ -20,29 +24,23 @@ var (
 )
 
 // A problem is an error that huma writes unchanged.
-type problem struct{ cparhttp.Problem }
-
-// problemSchema describes cparhttp.Problem in the OpenAPI document.
-func problemSchema() *huma.Schema {
-	codes := make([]any, len(cparhttp.Codes))
-	for i, c := range cparhttp.Codes {
-		codes[i] = c
-	}
-	return &huma.Schema{
-		Type:     huma.TypeObject,
-		Required: []string{"title", "status", "code"},
-		Properties: map[string]*huma.Schema{
-			"title":  {Type: huma.TypeString, Description: "The HTTP status in words"},
-			"status": {Type: huma.TypeInteger, Description: "The HTTP status code"},
-			"code":   {Type: huma.TypeString, Enum: codes, Description: "What went wrong, for programs; stable"},
-			"detail": {Type: huma.TypeString, Description: "What went wrong, for people"},
-		},
-	}
+type problem struct {
+	cparhttp.Problem
+	after time.Duration // for Retry-After; 0: none
 }
 
 func (p *problem) Error() string             { return p.Detail }
 func (p *problem) GetStatus() int            { return p.Status }
 func (p *problem) ContentType(string) string { return cparhttp.TypeProblem }
+
+// GetHeaders implements huma.HeadersError.
+func (p *problem) GetHeaders() http.Header {
+	h := http.Header{}
+	if p.after > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.after.Seconds()))))
+	}
+	return h
+}
 
 // problems is in order of precedence, for errors that wrap several kinds.
 var problems = []struct {
@@ -63,6 +61,12 @@ var problems = []struct {
 	{cpar.ErrInput, http.StatusUnprocessableEntity, cparhttp.CodeInput},
 }
 
+// A retrier is an error that knows when to try again.
+type retrier interface{ RetryAfter() time.Duration }
+
+// busyFor is the Retry-After of a full cloud that does not know better.
+const busyFor = time.Second
+
 // problem turns an error into what the client sees; nil stays nil. Details that a client
 // cannot act on are logged and not sent: they may name paths.
 func (s *server) problem(err error) error {
@@ -81,14 +85,28 @@ func (s *server) problem(err error) error {
 		if row.code == cparhttp.CodeCorrupt && row.status == http.StatusUnprocessableEntity {
 			s.o.Log.Warn("damaged", "error", err)
 		}
-		return newProblem(row.status, row.code, detail)
+		p := newProblem(row.status, row.code, detail)
+		if row.code == cparhttp.CodeBusy {
+			p.after = busyFor
+		}
+		if r := retrier(nil); errors.As(err, &r) {
+			p.after = r.RetryAfter()
+		}
+		return p
 	}
 	s.o.Log.Error("internal", "error", err)
 	return newProblem(http.StatusInternalServerError, cparhttp.CodeInternal, "internal error of the cloud; see its log")
 }
 
+// newProblem titles a problem by its code, as RFC 9457 wants it of a type.
 func newProblem(status int, code, detail string) *problem {
-	return &problem{cparhttp.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}}
+	p := cparhttp.Problem{Type: cparhttp.ProblemType(code), Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
+	for _, c := range cparhttp.Codes {
+		if c.Code == code {
+			p.Title = c.Title
+		}
+	}
+	return &problem{Problem: p}
 }
 
 // asProblem translates huma's own errors.
@@ -104,13 +122,39 @@ func asProblem(m *huma.ErrorModel) *problem {
 	return newProblem(m.Status, code, detail)
 }
 
+// transform finishes every problem that huma writes: its own errors (an invalid path
+// parameter, say) become problems too, and each learns which request it is of.
+func transform(ctx huma.Context, _ string, v any) (any, error) {
+	if m, ok := v.(*huma.ErrorModel); ok {
+		v = asProblem(m)
+	}
+	if p, ok := v.(*problem); ok {
+		p.Instance = stage.Failed(ctx.Context(), p.Code)
+	}
+	return v, nil
+}
+
 func segmentNotFound(d cpar.Digest) error {
 	return fmt.Errorf("segment %v: %w: %w", d, cpar.ErrInput, store.ErrNotFound)
 }
 
 // writeProblem answers requests that do not go through huma.
-func writeProblem(w http.ResponseWriter, status int, code, detail string) {
+func writeProblem(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
+	p := newProblem(status, code, detail)
+	p.Instance = stage.Failed(r.Context(), code)
 	w.Header().Set("Content-Type", cparhttp.TypeProblem)
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(newProblem(status, code, detail).Problem)
+	json.NewEncoder(w).Encode(p.Problem)
+}
+
+// explain serves what a problem's type leads to.
+func explain(w http.ResponseWriter, r *http.Request) {
+	for _, c := range cparhttp.Codes {
+		if c.Code == r.PathValue("code") {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			fmt.Fprintf(w, "%s (%s)\n\n%s\n", c.Title, c.Code, c.Advice)
+			return
+		}
+	}
+	writeProblem(w, r, http.StatusNotFound, cparhttp.CodeNotFound, "no problem has this code")
 }
