@@ -43,6 +43,7 @@ var open = []string{
 	module, module + "/kdforest", module + "/ivf", module + "/cparhttp",
 	module + "/internal/modq", module + "/internal/lattice", module + "/internal/wire",
 	module + "/internal/durable", module + "/internal/enum", module + "/internal/hint", module + "/internal/untrusted", module + "/internal/indexdir", module + "/internal/exitcode", module + "/internal/stdout", module + "/internal/version",
+	module + "/internal/settings", module + "/internal/manual",
 }
 
 // cloudMay lists everything from outside the module that code without a key may use, each
@@ -52,7 +53,7 @@ var cloudMay = []string{
 	"bufio", "bytes", "cmp", "container/heap", "context", "encoding", "encoding/binary", "encoding/hex",
 	"encoding/json", "errors", "fmt", "hash", "io", "io/fs", "iter", "maps", "math", "math/big", "math/bits",
 	"path", "path/filepath", "regexp", "runtime", "runtime/debug", "slices", "sort", "strconv", "strings",
-	"sync", "sync/atomic", "time", "unicode", "unicode/utf8", "unsafe",
+	"sync", "sync/atomic", "text/tabwriter", "time", "unicode", "unicode/utf8", "unsafe",
 	// forests are built from the owner's seed (kdforest.Build)
 	"math/rand/v2",
 	// digests of segments, and names of temporary files
@@ -66,6 +67,10 @@ var cloudMay = []string{
 	"github.com/gofrs/flock", "github.com/edsrzf/mmap-go", "golang.org/x/sync/",
 	"github.com/danielgtaylor/huma/v2", "github.com/danielgtaylor/huma/v2/", "github.com/spf13/cobra",
 	"github.com/spf13/pflag",
+	// manual pages
+	"github.com/spf13/cobra/doc",
+	// the configuration file, and sizes in it
+	"github.com/pelletier/go-toml/v2", "github.com/dustin/go-humanize",
 }
 
 var cloudRoom = room{

@@ -43,18 +43,18 @@ with an example: ` + "`cpar COMMAND --help`" + `. Manual pages: ` + "`cpar man F
 ## Settings
 
 What applies is, in this order: the flag, the environment, the file, the default. The file is ` + "`cpar/config.toml`" + ` in the
-configuration folder (on Linux ` + "`~/.config`" + `), or what ` + "`" + configVariable + "`" + ` names. A name that it does not know is an error. Paths in it may begin with
+configuration folder (on Linux ` + "`~/.config`" + `), or what ` + "`" + table.Environment("config") + "`" + ` names. A name that it does not know is an error. Paths in it may begin with
 ` + "`~/`" + `, and count from its own folder. ` + "`cpar config`" + ` shows what applies, and from where.
 
 | flag, and name in the file | environment | what | default |
 |---|---|---|---|
 `)
-	for _, s := range settings {
-		what := s.what
-		if len(s.except) > 0 {
-			what += "; not of `" + strings.Join(s.except, "`, `") + "`"
+	for _, s := range table.Settings {
+		what := s.What
+		if len(s.Except) > 0 {
+			what += "; not of `" + strings.Join(s.Except, "`, `") + "`"
 		}
-		fmt.Fprintf(&b, "| `--%s` | `%s` | %s | %s |\n", s.flag, s.environment(), what, s.none)
+		fmt.Fprintf(&b, "| `--%s` | `%s` | %s | %s |\n", s.Name, table.Environment(s.Name), what, s.None)
 	}
 	b.WriteString(`
 ## Exit codes

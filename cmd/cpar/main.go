@@ -15,6 +15,7 @@ import (
 
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
+	"cpar/internal/manual"
 	"cpar/internal/stdout"
 	"cpar/internal/version"
 )
@@ -76,7 +77,6 @@ func commands() []*cobra.Command {
 		visionCommand(),
 		immichCommand(),
 		demoCommand(),
-		manCommand(),
 		cloudCommand(),
 	}
 }
@@ -111,8 +111,8 @@ func newRoot() *cobra.Command {
 	verboseFlag(root)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError(c, err) })
 	root.AddCommand(commands()...)
-	root.AddCommand(topics()...)
 	version.Add(root)
+	manual.Add(root, table.Text())
 	complete(root)
 	return root
 }

@@ -35,8 +35,12 @@ func TestMain(m *testing.M) {
 //	exits N COMMAND  run a command that must exit with code N
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:   "testdata",
-		Setup: func(e *testscript.Env) error { e.Values["daemon"] = new(process); return nil },
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Values["daemon"] = new(process)
+			e.Setenv("CPARD_CONFIG", "none") // not the machine's
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"sample": makeSample, "start": start, "shutdown": shutdown, "push": push, "get": get, "exits": exits,
 		},
@@ -54,6 +58,15 @@ func command(ts *testscript.TestScript, name string, args []string) *exec.Cmd {
 		if path := filepath.Join(dir, name); exec.Command(path).Err == nil {
 			cmd := exec.Command(path, args...)
 			cmd.Dir = ts.MkAbs(".")
+			names := []string{"HOME", "XDG_CONFIG_HOME", "PATH", "TMPDIR", "SYSTEMROOT", "LocalAppData", "AppData", "CPARD_CONFIG", "CPARD_SERVICE_HOST"}
+			for _, s := range all {
+				names = append(names, table.Environment(s.Name))
+			}
+			for _, name := range names {
+				if v := ts.Getenv(name); v != "" {
+					cmd.Env = append(cmd.Env, name+"="+v)
+				}
+			}
 			return cmd
 		}
 	}

@@ -134,3 +134,12 @@ func Report(w io.Writer, program string, err error) int {
 	}
 	return Of(err)
 }
+
+// Table is all codes for a terminal.
+func Table() string {
+	var b strings.Builder
+	for _, c := range All() {
+		fmt.Fprintf(&b, "  %3d  %s: %s\n", c.Code, c.Name, c.Says)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+	"cpar/internal/manual"
+	"cpar/internal/version"
+)
+
+const session = `  $ cpard serve --data ~/cpar-cloud --listen 127.0.0.1:8080
+  listening on http://127.0.0.1:8080
+
+  $ cpard list --data ~/cpar-cloud
+  INDEX                             SCHEME  RECORDS    BYTES
+  9f6067c4caa7a19a9c8939024892e324  cpar    4500     67653394`
+
+func newRoot() *cobra.Command {
+	var config string
+	root := &cobra.Command{
+		Use:   "cpard",
+		Short: "keep encrypted image indexes and answer encrypted requests",
+		Long: `cpard is the cloud of cpar. It keeps encrypted image indexes in a data folder
+and answers encrypted requests. It holds no key and cannot read either.
+
+It listens on loopback addresses only. Its HTTP interface describes itself at
+/openapi.json. What flags say may also stand in the environment and in a file:
+cpard config --help.
+
+` + exitcode.Line(exitcode.OK, exitcode.Other, exitcode.Usage, exitcode.Input, exitcode.Corrupt, exitcode.Version, exitcode.Storage),
+		Example:       session,
+		Args:          knownCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		// A command that has one of its own must call table.Apply.
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return table.Apply(c, config) },
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.PersistentFlags().StringVar(&config, "config", "", "configuration file, or none; else cpard/cpard.toml in your configuration folder, else /etc/cpard/cpard.toml")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
+	root.AddCommand(newServe(), newList(), newConfig(&config))
+	version.Add(root)
+	manual.Add(root, table.Text())
+	complete(root)
+	return root
+}
+
+// knownCommand makes of a word that is no command a usage error.
+func knownCommand(c *cobra.Command, args []string) error {
+	err := noArguments(c, args)
+	if err == nil {
+		return nil
+	}
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		return hint.Add(err, "did you mean: cpard %s", near[0])
+	}
+	return err
+}
+
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return exitcode.UsageError(fmt.Errorf("%s does not know what to do with %q", c.CommandPath(), args[0]))
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"cpar/cloud/daemon"
+	"cpar/internal/exitcode"
+)
+
+func newServe() *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "serve --data DIR",
+		Short: "serve a data folder until interrupted",
+		Long: `serve opens a data folder, creates it if it does not exist, and answers on a
+loopback address until it is interrupted. Running requests are finished.
+
+With --memory huge the vectors and planes of an index are copied when it is first
+searched, which takes as much memory as their files. auto does so where it pays,
+for an index with a forest, if twice as much is free; otherwise the files are
+mapped, and the system decides which parts stay in memory. An index of scheme
+sealed is read from front to back, so auto keeps it mapped. At level info the log
+says which was chosen.
+
+The log goes to standard error. At level debug it has a line for each request:
+method, route, index, status, bytes and duration; never the contents.`,
+		Example: "  $ cpard serve --data ~/cpar-cloud --listen 127.0.0.1:8080\n  listening on http://127.0.0.1:8080",
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			o.Log = newLog(c.ErrOrStderr(), o.level)
+			o.Ready = func(a net.Addr) { fmt.Fprintf(c.OutOrStdout(), "listening on http://%s\n", a) }
+			return daemon.Run(c.Context(), o.Options)
+		},
+	}
+	addFlags(c, &o)
+	return c
+}
+
+// check refuses what no daemon can do, before anything is opened.
+func (o *options) check() error {
+	if err := needData(o.Data); err != nil {
+		return err
+	}
+	if o.Workers < 0 {
+		return exitcode.UsageError(fmt.Errorf("--workers %d; it must be at least 1, or 0 for the number of cores", o.Workers))
+	}
+	return nil
+}
+
+func needData(data string) error {
+	if data == "" {
+		return exitcode.UsageError(fmt.Errorf("which folder? pass --data DIR"))
+	}
+	return nil
+}
+
+func errLevel(level string) error {
+	return fmt.Errorf("no log level %q; there are debug, info, warn and error", level)
+}
+
+func newLog(w io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"cpar/cloud/daemon"
+	"cpar/internal/exitcode"
+	"cpar/internal/indexdir"
+	"cpar/internal/settings"
+)
+
+// options are what the settings set.
+type options struct {
+	daemon.Options
+	level slog.Level
+}
+
+// A setting is a row of the table below: a flag of serve, and of any other command that
+// names it. Its default is what flag says.
+type setting struct {
+	settings.Setting
+	flag func(f *pflag.FlagSet, o *options, name, what string)
+	// values are all there are, endings those of the files that fit, for a shell to complete;
+	// a Path without endings is any file, and with folder a folder.
+	values, endings []string
+	folder          bool
+}
+
+// all are the settings of cpard, in the order of the help. No secret is one: where one is
+// needed, the setting names a file.
+var all = []setting{
+	{Setting: settings.Setting{Name: "data", What: "data folder", None: "none", Path: true}, folder: true,
+		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Data, name, "", what) }},
+	{Setting: settings.Setting{Name: "listen", What: "loopback address and port; port 0 picks a free one"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.StringVar(&o.Listen, name, "127.0.0.1:8080", what)
+		}},
+	{Setting: settings.Setting{Name: "workers", What: "number of goroutines that share a scan, the lists or records that a request visits, or a batch of requests; 0 means the number of cores", None: "the number of cores"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.IntVar(&o.Workers, name, 0, what) }},
+	{Setting: settings.Setting{Name: "memory", What: "where the vectors of a searched index are kept: map (the files), huge (a copy in pages of 2 MB), auto"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.Var(settings.Parsed("auto", "string", func(s string) (err error) {
+				o.Memory, err = indexdir.ParseMemory(s)
+				return err
+			}), name, what)
+		},
+		values: []string{"map", "huge", "auto"}},
+	{Setting: settings.Setting{Name: "log-level", What: "debug, info, warn or error"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.Var(settings.Parsed("warn", "string", func(s string) error { return parseLevel(&o.level, s) }), name, what)
+		},
+		values: []string{"debug", "info", "warn", "error"}},
+}
+
+// table is the same without flags, for whoever reads settings.
+var table = settings.Table{Program: "cpard", Places: configPlaces, Settings: describe()}
+
+func describe() (out []settings.Setting) {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, s := range all {
+		s.flag(flags, new(options), s.Name, s.What)
+		if s.None == "" {
+			s.None = flags.Lookup(s.Name).DefValue
+		}
+		out = append(out, s.Setting)
+	}
+	return out
+}
+
+// configPlaces are where the file is looked for: a person's own goes before the machine's,
+// and the two are not mixed.
+func configPlaces() (out []string) {
+	if dir, err := os.UserConfigDir(); err == nil {
+		out = append(out, filepath.Join(dir, "cpard", "cpard.toml"))
+	}
+	return append(out, "/etc/cpard/cpard.toml")
+}
+
+// addFlags gives a command the flags of the settings that it names, or of all.
+func addFlags(c *cobra.Command, o *options, names ...string) {
+	for _, s := range all {
+		if len(names) == 0 || slices.Contains(names, s.Name) {
+			s.flag(c.Flags(), o, s.Name, s.What)
+		}
+	}
+}
+
+// complete has a shell complete the values of settings, for a command and those below it.
+func complete(c *cobra.Command) {
+	for _, s := range all {
+		if c.Flags().Lookup(s.Name) == nil {
+			continue
+		}
+		var err error
+		switch {
+		case s.values != nil:
+			err = c.RegisterFlagCompletionFunc(s.Name, cobra.FixedCompletions(s.values, cobra.ShellCompDirectiveNoFileComp))
+		case s.folder:
+			err = c.MarkFlagDirname(s.Name)
+		case s.Path:
+			err = c.MarkFlagFilename(s.Name, s.endings...)
+		default:
+			err = c.RegisterFlagCompletionFunc(s.Name, cobra.NoFileCompletions)
+		}
+		if err != nil {
+			panic("cpard: " + err.Error()) // a flag that was just looked up
+		}
+	}
+	for _, sub := range c.Commands() {
+		complete(sub)
+	}
+}
+
+func newConfig(file *string) *cobra.Command {
+	var o options
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "config",
+		Short: "show which settings apply, and from where",
+		Long: `config shows what holds for serve, and where it comes from. In this order: the flag, the
+environment, the configuration file, the default. The file is the one that --config or
+CPARD_CONFIG names; else cpard/cpard.toml in your configuration folder (on Linux ~/.config) if
+it is there, else /etc/cpard/cpard.toml; none means no file. In it a setting is called as its flag,
+and one that it misspells is an error. Paths in it may begin with ~/, and count from its own
+folder. Sizes are written like 512MB or 4GiB, durations like 90s or 24h, a flag that can be
+repeated as a list (in the environment with commas). Nothing secret is in it: settings name
+the files that secrets are in.
+
+` + table.Text(),
+		Example: `  $ cat /etc/cpard/cpard.toml
+  data = "/var/lib/cpard"
+  $ CPARD_LISTEN=127.0.0.1:9090 cpard config
+  data    /var/lib/cpard  (file)
+  listen  127.0.0.1:9090  (environment)`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			found, err := table.Show(c, *file)
+			if err != nil {
+				return err
+			}
+			path, _ := table.File(*file)
+			return table.Print(c.OutOrStdout(), path, found, asJSON)
+		},
+		// Show tells a flag that was given from one that was applied.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+	}
+	addFlags(c, &o)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	return c
+}
+
+func parseLevel(to *slog.Level, s string) error {
+	if err := to.UnmarshalText([]byte(s)); err != nil {
+		return exitcode.UsageError(errLevel(s))
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/pflag"
+)
+
+// A value is a flag that is parsed by a function.
+type value struct {
+	text string
+	kind string
+	set  func(string) error
+}
+
+func (v *value) String() string { return v.text }
+func (v *value) Type() string   { return v.kind }
+
+func (v *value) Set(s string) error {
+	if err := v.set(s); err != nil {
+		return err
+	}
+	v.text = s
+	return nil
+}
+
+// Parsed is a flag whose text set understands. It begins with a text, which is set.
+func Parsed(text, kind string, set func(string) error) pflag.Value {
+	v := &value{kind: kind, set: set}
+	if err := v.Set(text); err != nil {
+		panic("settings: a default that cannot be: " + err.Error())
+	}
+	return v
+}
+
+// Size is a flag of a number of bytes, like 512MB (10⁶) or 4GiB (2³⁰).
+func Size(bytes *int64, text string) pflag.Value {
+	return Parsed(text, "size", func(s string) (err error) {
+		*bytes, err = parseSize(s)
+		return err
+	})
+}
+
+func parseSize(s string) (int64, error) {
+	// Digits alone are exact, which the library, computing in floating point, is not.
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
+		return n, nil
+	}
+	n, err := humanize.ParseBytes(s)
+	if err != nil || s == "" || s[0] < '0' || s[0] > '9' {
+		return 0, fmt.Errorf("no size: %q; write it like 512MB or 4GiB", s)
+	}
+	if n > math.MaxInt64 {
+		return 0, errors.New("that is more than there is")
+	}
+	return int64(n), nil
+}
