@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/eval"
+	"cpar/eval/load"
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+	"cpar/internal/progress/bar"
+)
+
+func loadCommand() *cobra.Command {
+	var data, cache, docs string
+	var schemes []string
+	var seconds float64
+	var asJSON bool
+	o := load.Options{}
+	c := &cobra.Command{
+		Use:   "load",
+		Short: "measure a real cpard that many clients ask at once",
+		Long: `load starts cpard as a process of its own on loopback, pushes an index of each
+scheme and size to it, and asks them by many connections at once, each of which
+sends one request after the other. Every answer is compared with the one that the
+same request got when it was alone.
+
+A row has the rate of right answers, the median and the 99th percentile of their
+times, errors, requests that were shed (refused with 503 or 429, after which the
+client waits as long as it is told) and the greatest anonymous memory of cpard.
+
+With --json a row takes 6 seconds instead of 20. If an answer was wrong the command
+fails after it has printed all rows.`,
+		Example: `  $ cpar-eval load --data corel5k --json
+  $ cpar-eval load --data corel5k --schemes capia --clients 1,64 --seconds 3`,
+		Args: func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if data == "" {
+				return hint.Add(exitcode.UsageError(errors.New("no collection was named")), "pass --data FOLDER")
+			}
+			for _, name := range schemes {
+				s, err := cpar.ParseScheme(name)
+				if err != nil {
+					return err
+				}
+				o.Schemes = append(o.Schemes, s)
+			}
+			o.Length = time.Duration(seconds * float64(time.Second))
+			if asJSON && !cmd.Flags().Changed("seconds") {
+				o.Length = load.ShortLength
+			}
+			o.Done = func(r load.Row) { fmt.Fprintln(cmd.ErrOrStderr(), r) }
+			lab := &eval.Lab{Data: data, Cache: cache, Progress: bar.On(cmd.ErrOrStderr()), Draw: eval.DefaultDraw}
+			defer lab.Close()
+			result, failed := load.Measure(cmd.Context(), lab, o)
+			if result == nil {
+				return failed
+			}
+			if docs != "" && failed == nil {
+				if err := result.WritePage(docs, time.Now()); err != nil {
+					return err
+				}
+			}
+			w := cmd.OutOrStdout()
+			if asJSON {
+				return errors.Join(printJSON(w, result), failed)
+			}
+			return errors.Join(eval.PrintTables(w, result.Tables()), failed)
+		},
+	}
+	var names []string
+	for _, s := range load.DefaultSchemes {
+		names = append(names, s.String())
+	}
+	c.Flags().StringVar(&data, "data", "", "`folder` of the collection (required)")
+	c.Flags().StringVar(&cache, "cache", filepath.Join("results", "features"), "`folder` that keeps features between runs; empty for none")
+	c.Flags().StringVar(&o.Cpard, "cpard", "", "the program to measure, a `file`; without it the go command builds it")
+	c.Flags().IntSliceVar(&o.Records, "records", load.DefaultRecords, "sizes of the indexes")
+	c.Flags().StringSliceVar(&schemes, "schemes", names, "schemes of the indexes")
+	c.Flags().IntSliceVar(&o.Clients, "clients", load.DefaultClients, "numbers of clients")
+	c.Flags().Float64Var(&seconds, "seconds", load.DefaultLength.Seconds(), "how long a row takes; 6 with --json")
+	c.Flags().StringVar(&docs, "docs", "", "also write the page of this measurement to this `file`")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	return c
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+)
+
+// cpard builds the program once for a test, and has everything temporary in a folder of the
+// test's own, whose name is then on the command line of the process.
+func cpard(t *testing.T) (program, temporary string) {
+	t.Helper()
+	temporary = t.TempDir()
+	program = filepath.Join(t.TempDir(), "cpard")
+	if out, err := exec.Command("go", "build", "-o", program, "cpar/cmd/cpard").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Setenv("TMPDIR", temporary)
+	return program, temporary
+}
+
+// gone checks that neither a process nor a file of the run is left.
+func gone(t *testing.T, temporary string) {
+	t.Helper()
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, name := range lines {
+		if b, _ := os.ReadFile(name); bytes.Contains(b, []byte(temporary)) {
+			t.Errorf("%s is still running: %q", filepath.Dir(name), b)
+		}
+	}
+}
+
+// A short run asks a real cpard: every row has right answers and no others, in the shape
+// that was promised, and nothing is left behind.
+func TestLoad(t *testing.T) {
+	program, temporary := cpard(t)
+	page := filepath.Join(t.TempDir(), "docs", "cloud.md")
+	root := rootCommand()
+	var out, progress bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&progress)
+	root.SetArgs([]string{"load", "--data", collection(t, 40), "--cache", "", "--cpard", program, "--records", "60", "--clients", "1,4", "--seconds", "0.5", "--json", "--docs", page})
+	if err := execute(t.Context(), root); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, temporary)
+	var got struct {
+		Rows []struct {
+			Scheme  string
+			Records int
+			Clients int
+			Rate    float64
+			P50     float64 `json:"p50_ms"`
+			P99     float64 `json:"p99_ms"`
+			Errors  *int
+			Shed    *int
+			RSS     float64 `json:"rss_mb"`
+		}
+	}
+	d := json.NewDecoder(&out)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	_, err := os.Stat("/proc/self/status")
+	hasProc := err == nil
+	var order []string
+	for _, r := range got.Rows {
+		order = append(order, r.Scheme)
+		if r.Records != 60 || r.Rate <= 0 || r.P50 <= 0 || r.P99 < r.P50 || r.Errors == nil || *r.Errors != 0 || r.Shed == nil || *r.Shed != 0 || (r.RSS > 0) != hasProc {
+			t.Errorf("%+v", r)
+		}
+	}
+	if strings.Join(order, " ") != "cpar cpar capia capia sealed sealed" || got.Rows[0].Clients != 1 || got.Rows[1].Clients != 4 {
+		t.Errorf("%+v", got.Rows)
+	}
+	if n := strings.Count(progress.String(), "answers/s"); n != 6 {
+		t.Errorf("%d rows were reported on the way:\n%s", n, &progress)
+	}
+	if b, err := os.ReadFile(page); err != nil || !bytes.Contains(b, []byte("| 60 | sealed | 4 | ")) || bytes.Contains(b, []byte("%!")) {
+		t.Errorf("%s, %v", b, err)
+	}
+}
+
+// What cannot be measured is refused before anything starts, and ^C ends the process too.
+func TestLoadRefusesAndStops(t *testing.T) {
+	program, temporary := cpard(t)
+	data := collection(t, 12)
+	if _, err := invoke(t, "load"); exitcode.Of(err) != exitcode.Usage || !strings.Contains(hint.Of(err), "--data") {
+		t.Errorf("without a collection: %v", err)
+	}
+	for _, flags := range [][]string{{"--clients", "0"}, {"--records", "0"}, {"--seconds", "0"}, {"--schemes", "local"}, {"--schemes", "none"}, {"--clients", "100000"}} {
+		if _, err := invoke(t, append([]string{"load", "--data", data, "--cpard", program}, flags...)...); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%v: %v", flags, err)
+		}
+	}
+	if _, err := invoke(t, "load", "--data", data, "--cache", "", "--cpard", filepath.Join(temporary, "none")); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("no such program: %v", err)
+	}
+	gone(t, temporary)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	root := rootCommand()
+	root.SetOut(io.Discard)
+	root.SetErr(writer(func(p []byte) (int, error) { cancel(); return len(p), nil })) // when the first row is there
+	root.SetArgs([]string{"load", "--data", data, "--cache", "", "--cpard", program, "--records", "12", "--schemes", "capia", "--clients", "1,2,3", "--seconds", "0.2"})
+	if err := execute(ctx, root); !errors.Is(err, exitcode.ErrInterrupted) {
+		t.Errorf("interrupted: %v", err)
+	}
+	gone(t, temporary)
+}
+
+type writer func([]byte) (int, error)
+
+func (f writer) Write(p []byte) (int, error) { return f(p) }

@@ -1,0 +1,99 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// A client is one connection that is kept alive and sends one request after the other. It
+// shares the machine with the cloud that it measures, so it does little: bodies are made
+// beforehand, and the header differs only in the length.
+type client struct {
+	address string
+	head    string // up to the body's length
+	conn    net.Conn
+	in      *bufio.Reader
+	out     []byte
+	body    bytes.Buffer
+}
+
+// An answer is what came back. Its body is valid until the next exchange.
+type answer struct {
+	status int
+	body   []byte
+	// after is how long the cloud asks to wait before the next request.
+	after time.Duration
+}
+
+// newClient returns a client that asks the cloud at address; it connects at its first request.
+func newClient(address, route string) *client {
+	return &client{address: address,
+		head: fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/octet-stream\r\nContent-Length: ", route, address)}
+}
+
+// connect connects, unless it is connected.
+func (c *client) connect(ctx context.Context) (err error) {
+	if c.conn != nil {
+		return nil
+	}
+	if c.conn, err = new(net.Dialer).DialContext(ctx, "tcp", c.address); err != nil {
+		c.conn = nil
+		return err
+	}
+	if c.in == nil {
+		c.in = bufio.NewReaderSize(nil, 8<<10)
+	}
+	c.in.Reset(c.conn)
+	return nil
+}
+
+// exchange sends a request and reads the whole answer. ctx bounds connecting, and breaks
+// the connection when it ends. After an error the next request connects anew.
+func (c *client) exchange(ctx context.Context, a *asked) (answer, error) {
+	if err := c.connect(ctx); err != nil {
+		return answer{}, err
+	}
+	conn := c.conn // close forgets it
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	got, keep, err := c.roundTrip(a)
+	if !stop() || err != nil || !keep {
+		c.close()
+	}
+	return got, err
+}
+
+func (c *client) roundTrip(a *asked) (got answer, keep bool, err error) {
+	c.out = append(c.out[:0], c.head...)
+	c.out = strconv.AppendInt(c.out, int64(len(a.body)), 10)
+	c.out = append(c.out, "\r\n\r\n"...)
+	// A cloud that is full may answer before it has read the body, and then stop reading:
+	// what it says counts, not that the rest could not be sent.
+	_, sent := (&net.Buffers{c.out, a.body}).WriteTo(c.conn)
+	resp, err := http.ReadResponse(c.in, nil)
+	if err != nil {
+		if sent != nil {
+			err = sent
+		}
+		return got, false, err
+	}
+	defer resp.Body.Close()
+	c.body.Reset()
+	if _, err := c.body.ReadFrom(resp.Body); err != nil {
+		return got, false, err
+	}
+	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+	return answer{resp.StatusCode, c.body.Bytes(), time.Duration(seconds) * time.Second}, sent == nil && !resp.Close, nil
+}
+
+func (c *client) close() {
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
+	}
+}

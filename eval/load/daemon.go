@@ -1,0 +1,169 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+const (
+	// startPatience is how long a cloud may take to listen, stopPatience to finish
+	// what it does.
+	startPatience = time.Minute
+	stopPatience  = 15 * time.Second
+	// logKept bounds what is kept of its log, for an error.
+	logKept = 4 << 10
+)
+
+// Build builds cpard into a folder and returns the program.
+func Build(ctx context.Context, folder string) (string, error) {
+	program := filepath.Join(folder, "cpard")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "cpar/cmd/cpard").CombinedOutput(); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		err = fmt.Errorf("building cpard: %w: %w: %s", cpar.ErrInput, err, bytes.TrimSpace(out))
+		return "", hint.Add(err, "run it inside the module, or pass --cpard FILE")
+	}
+	return program, nil
+}
+
+// A daemon is a cpard process.
+type daemon struct {
+	url, address string
+	cmd          *exec.Cmd
+	cancel       context.CancelFunc
+	log          *tail
+	ended        chan error
+	stopping     sync.Once
+	stopped      error
+}
+
+// start starts a cpard with its data in a folder; it ends with ctx.
+func start(ctx context.Context, program, folder string, flags ...string) (*daemon, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	d := &daemon{cancel: cancel, log: new(tail), ended: make(chan error, 1)}
+	args := append([]string{"serve", "--data", filepath.Join(folder, "cloud"), "--listen", "127.0.0.1:0", "--log-level", "error"}, flags...)
+	d.cmd = exec.CommandContext(ctx, program, args...)
+	d.cmd.Stderr = d.log
+	d.cmd.Cancel = func() error {
+		if d.cmd.Process.Signal(os.Interrupt) == nil {
+			return nil
+		}
+		return d.cmd.Process.Kill() // no interrupts on this system
+	}
+	d.cmd.WaitDelay = stopPatience
+	stdout, err := d.cmd.StdoutPipe()
+	if err == nil {
+		err = d.cmd.Start()
+	}
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("starting %s: %w: %w", program, cpar.ErrInput, err)
+	}
+	said := make(chan string, 1)
+	go func() {
+		r := bufio.NewReader(stdout)
+		line, _ := r.ReadString('\n')
+		said <- line
+		_, _ = io.Copy(io.Discard, r)
+		d.ended <- d.cmd.Wait()
+	}()
+	select {
+	case line := <-said:
+		url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+		if ok {
+			d.url, d.address = url, strings.TrimPrefix(url, "http://")
+			return d, nil
+		}
+		err = errors.New("it ended without serving")
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-time.After(startPatience):
+		err = errors.New("it says nothing")
+	}
+	d.stop()
+	return nil, d.explain(fmt.Errorf("starting %s: %w: %w", program, cpar.ErrCloud, err))
+}
+
+// stop ends the process and waits until it is gone. It reports an end that was not asked
+// for, or not in order.
+func (d *daemon) stop() error {
+	d.stopping.Do(func() {
+		select {
+		case err := <-d.ended:
+			d.stopped = fmt.Errorf("%w: cpard ended by itself: %v", cpar.ErrCloud, err)
+			d.cancel()
+			return
+		default:
+		}
+		d.cancel()
+		// Wait reports that ctx ended, unless the program was faster.
+		if err := <-d.ended; err != nil && !errors.Is(err, context.Canceled) {
+			d.stopped = fmt.Errorf("%w: stopping cpard: %w", cpar.ErrCloud, err)
+		}
+	})
+	return d.stopped
+}
+
+// explain adds what the cloud has logged to an error.
+func (d *daemon) explain(err error) error {
+	if log := d.log.String(); err != nil && log != "" && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w; its log ends: %s", err, log)
+	}
+	return err
+}
+
+// http is a client for pushes.
+func (d *daemon) http() *http.Client { return &http.Client{Transport: new(http.Transport)} }
+
+// anonymousMB is the anonymous memory of the process in 2²⁰ bytes; 0 where the system does
+// not say.
+func (d *daemon) anonymousMB() float64 {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {
+			kb, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			return float64(kb) / (1 << 10)
+		}
+	}
+	return 0
+}
+
+// A tail keeps the end of what is written to it.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	t.b = t.b[max(0, len(t.b)-logKept):]
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.b))
+}

@@ -1,0 +1,150 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cpar"
+	"cpar/cparhttp"
+	"cpar/eval"
+	"cpar/internal/indexdir"
+	"cpar/internal/parallel"
+	"cpar/user"
+)
+
+const (
+	// poolSize is the number of requests that the clients take turns with: enough that the
+	// rows that one request visits are not in the cache when it comes again.
+	poolSize = 64
+	// decrypted of their answers are read as the owner reads them.
+	decrypted = 8
+)
+
+// An index is a built index with the requests for it.
+type index struct {
+	folder  string
+	records int
+	key     *user.Key
+	files   *indexdir.Index
+	owner   *user.Owner
+	route   string // the path that requests go to
+	pool    []asked
+}
+
+// asked is one request: the bytes of its body, what the owner needs to read the answer,
+// and the answer it got when it was alone.
+type asked struct {
+	body    []byte
+	pending *user.Pending
+	answer  []byte
+}
+
+func (x *index) path() string { return filepath.Join(x.folder, "index") }
+
+func (x *index) close() {
+	if x.files != nil {
+		x.files.Release()
+	}
+	os.RemoveAll(x.folder)
+}
+
+// prepare opens the index as another device of the owner does, and makes the requests.
+func (x *index) prepare(ctx context.Context, c *eval.Corpus) (err error) {
+	if x.files, err = indexdir.Open(x.path()); err != nil {
+		return err
+	}
+	m := x.files.Manifest()
+	x.route = strings.Replace(cparhttp.PathAnnotate, "{id}", m.ID.String(), 1)
+	if x.owner, err = user.Open(x.key, m, x.files.Read); err != nil {
+		return err
+	}
+	held := map[cpar.Digest][]byte{}
+	for i, segment := range m.Segments {
+		if slices.Contains(x.owner.Needs(m), segment) {
+			held[segment.Digest] = x.files.Segments()[i]
+		}
+	}
+	if err := x.owner.Hold(m, held); err != nil {
+		return err
+	}
+	x.pool = make([]asked, min(poolSize, len(c.Test)))
+	errs := make([]error, len(x.pool))
+	parallel.For(len(x.pool), func(i int) {
+		if errs[i] = ctx.Err(); errs[i] == nil {
+			x.pool[i], errs[i] = x.request(c.Test[i])
+		}
+	})
+	for i, err := range errs {
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// request encrypts a test photo with the search that the index has by default.
+func (x *index) request(photo user.Image) (a asked, err error) {
+	v, err := x.owner.Vector(photo.Vectors)
+	if err != nil {
+		return a, err
+	}
+	pending, q, err := x.owner.RequestVector(v, x.owner.DefaultParams())
+	if err != nil {
+		return a, err
+	}
+	a.pending = pending
+	a.body, err = q.MarshalBinary()
+	return a, err
+}
+
+// push sends the index to the cloud, and asks every request once, alone. Later answers
+// are compared with these.
+func (x *index) push(ctx context.Context, d *daemon) error {
+	cloud, err := cparhttp.New(d.url, d.http())
+	if err != nil {
+		return err
+	}
+	if _, err := cloud.Push(ctx, x.path(), nil); err != nil {
+		return d.explain(err)
+	}
+	one := newClient(d.address, x.route)
+	defer one.close()
+	for i := range x.pool {
+		a := &x.pool[i]
+		switch got, err := one.exchange(ctx, a); {
+		case err != nil:
+			return d.explain(fmt.Errorf("asking request %d alone: %w", i, err))
+		case got.status != 200:
+			return d.explain(fmt.Errorf("asking request %d alone: %w: status %d, %.300q", i, cpar.ErrCloud, got.status, got.body))
+		default:
+			a.answer = bytes.Clone(got.body)
+		}
+		if i < decrypted {
+			if err := x.read(a); err != nil {
+				return fmt.Errorf("reading the answer to request %d: %w", i, err)
+			}
+		}
+	}
+	return nil
+}
+
+// read decrypts an answer as its owner does.
+func (x *index) read(a *asked) error {
+	reply, err := cpar.DecodeReply(a.answer)
+	if err != nil {
+		return err
+	}
+	near, err := a.pending.Neighbours(reply)
+	if err != nil {
+		return err
+	}
+	if want := min(int(x.owner.DefaultParams().L), x.records); len(near) != want {
+		return fmt.Errorf("%w: %d neighbours instead of %d", cpar.ErrCloud, len(near), want)
+	}
+	return nil
+}

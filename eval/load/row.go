@@ -1,0 +1,196 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"cpar"
+)
+
+const (
+	// errorPause keeps a client of a cloud that is gone from spinning.
+	errorPause = 10 * time.Millisecond
+	// memoryEvery is how often memory is looked at.
+	memoryEvery = 50 * time.Millisecond
+	// quietPatience is how long a cloud may go on with the previous row.
+	quietPatience = 2 * time.Minute
+)
+
+// A tally counts what clients got.
+type tally struct {
+	took         []time.Duration
+	errors, shed int
+	// first is one of the errors.
+	first error
+	rss   float64
+}
+
+func (t *tally) add(u *tally) {
+	t.took = append(t.took, u.took...)
+	t.errors += u.errors
+	t.shed += u.shed
+	if t.first == nil {
+		t.first = u.first
+	}
+}
+
+// ask has n clients ask x, each one request after the other, until the time is over.
+// Requests that are then under way are broken off.
+func (x *index) ask(ctx context.Context, d *daemon, n int, length time.Duration) (*tally, error) {
+	if err := x.quiet(ctx, d); err != nil {
+		return nil, err
+	}
+	clients := make([]*client, n)
+	for i := range clients {
+		clients[i] = newClient(d.address, x.route)
+		defer clients[i].close()
+		if err := clients[i].connect(ctx); err != nil {
+			return nil, fmt.Errorf("connection %d of %d: %w: %w", i+1, n, cpar.ErrCloud, err)
+		}
+	}
+	memory := d.watch()
+	end, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
+	each := make([]tally, n)
+	var all sync.WaitGroup
+	for i, c := range clients {
+		all.Go(func() { each[i] = x.until(end, c, i) })
+	}
+	all.Wait()
+	out := &tally{rss: memory()}
+	for i := range each {
+		out.add(&each[i])
+	}
+	return out, ctx.Err()
+}
+
+// until asks until end is done. The clients begin at different requests of the pool.
+func (x *index) until(end context.Context, c *client, number int) (t tally) {
+	for k := number * 7; ; k++ {
+		a := &x.pool[k%len(x.pool)]
+		begun := time.Now()
+		got, err := c.exchange(end, a)
+		took := time.Since(begun)
+		if end.Err() != nil {
+			return t
+		}
+		wait := time.Duration(0)
+		switch {
+		case err == nil && got.status == http.StatusOK && bytes.Equal(got.body, a.answer):
+			t.took = append(t.took, took)
+		case err == nil && got.full():
+			t.shed++
+			wait = max(got.after, errorPause)
+		default:
+			t.fail(got, err)
+			wait = errorPause
+		}
+		if wait > 0 && !sleep(end, wait) {
+			return t
+		}
+	}
+}
+
+// full reports whether the cloud has refused a request because it has too much to do.
+func (a *answer) full() bool {
+	return a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests
+}
+
+func (t *tally) fail(got answer, err error) {
+	t.errors++
+	switch {
+	case t.first != nil:
+	case err != nil:
+		t.first = err
+	case got.status == http.StatusOK:
+		t.first = fmt.Errorf("%w: another answer than when it was alone", cpar.ErrCloud)
+	default:
+		t.first = fmt.Errorf("%w: status %d, %.300q", cpar.ErrCloud, got.status, got.body)
+	}
+}
+
+// sleep reports false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// quiet waits until a request is answered, twice: what was broken off before has then been
+// dropped.
+func (x *index) quiet(ctx context.Context, d *daemon) error {
+	ctx, cancel := context.WithTimeout(ctx, quietPatience)
+	defer cancel()
+	c := newClient(d.address, x.route)
+	defer c.close()
+	for answered := 0; answered < 2; {
+		got, err := c.exchange(ctx, &x.pool[answered%len(x.pool)])
+		switch {
+		case err != nil:
+			return fmt.Errorf("waiting until it is quiet: %w: %w", cpar.ErrCloud, err)
+		case got.status == http.StatusOK:
+			answered++
+		case !got.full():
+			return fmt.Errorf("waiting until it is quiet: %w: status %d, %.300q", cpar.ErrCloud, got.status, got.body)
+		case !sleep(ctx, max(got.after, errorPause)):
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// watch looks at the cloud's memory until the returned function is called, which returns
+// the greatest value.
+func (d *daemon) watch() (greatest func() float64) {
+	stop, result := make(chan struct{}), make(chan float64)
+	go func() {
+		most := d.anonymousMB()
+		tick := time.NewTicker(memoryEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				most = max(most, d.anonymousMB())
+			case <-stop:
+				result <- max(most, d.anonymousMB())
+				return
+			}
+		}
+	}()
+	return func() float64 { close(stop); return <-result }
+}
+
+// fill writes the tally of a row that took so long.
+func (t *tally) fill(r *Row, length time.Duration) {
+	slices.Sort(t.took)
+	r.Rate = digits(float64(len(t.took))/length.Seconds(), 1)
+	r.P50, r.P99 = percentile(t.took, 0.5), percentile(t.took, 0.99)
+	r.Errors, r.Shed, r.RSS = t.errors, t.shed, digits(t.rss, 1)
+	r.First = t.first
+}
+
+// percentile returns, of sorted times, the least that a share of them does not exceed, in
+// milliseconds; 0 of none.
+func percentile(took []time.Duration, share float64) float64 {
+	if len(took) == 0 {
+		return 0
+	}
+	i := int(math.Ceil(share*float64(len(took)))) - 1
+	return digits(took[max(0, i)].Seconds()*1e3, 3)
+}
+
+func digits(x float64, n int) float64 {
+	p := math.Pow10(n)
+	return math.Round(x*p) / p
+}

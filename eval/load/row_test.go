@@ -1,0 +1,122 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cpar"
+)
+
+// cloudOf is a server that answers the k-th request by answer.
+func cloudOf(t *testing.T, answer func(k int, w http.ResponseWriter, body string)) *daemon {
+	t.Helper()
+	var k atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil || r.URL.Path != "/ask" {
+			t.Errorf("%s, %v", r.URL.Path, err)
+		}
+		answer(int(k.Add(1))-1, w, string(b))
+	}))
+	t.Cleanup(s.Close)
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &daemon{address: strings.TrimPrefix(s.URL, "http://"), url: s.URL, cmd: &exec.Cmd{Process: self}}
+}
+
+// Every kind of answer is counted as what it is, and the client goes on after each.
+func TestUntilCounts(t *testing.T) {
+	x := &index{route: "/ask", pool: []asked{{body: []byte("a"), answer: []byte("A")}, {body: []byte("b"), answer: []byte(strings.Repeat("B", 9000))}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var last time.Time
+	d := cloudOf(t, func(k int, w http.ResponseWriter, body string) {
+		switch k {
+		case 2:
+			last = time.Now()
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case 3:
+			if waited := time.Since(last); waited < time.Second {
+				t.Errorf("came again after %v", waited)
+			}
+			w.Header().Set("Connection", "close")
+			w.WriteHeader(http.StatusTooManyRequests)
+		case 4:
+			w.WriteHeader(http.StatusInternalServerError)
+		case 5:
+			io.WriteString(w, "another answer")
+		case 6:
+			panic(http.ErrAbortHandler)
+		case 7: // half of an answer
+			w.Header().Set("Content-Length", "10")
+			io.WriteString(w, "A")
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		case 8: // the last one does not count: it is under way
+			cancel()
+			<-ctx.Done()
+		default:
+			want := x.pool[0].answer
+			if body == "b" {
+				want = x.pool[1].answer
+			}
+			w.Write(want)
+		}
+	})
+	c := newClient(d.address, x.route)
+	defer c.close()
+	got := x.until(ctx, c, 0)
+	if len(got.took) != 2 || got.shed != 2 || got.errors != 4 || got.first == nil || !errors.Is(got.first, cpar.ErrCloud) {
+		t.Errorf("%d right, %d shed, %d errors, the first %v", len(got.took), got.shed, got.errors, got.first)
+	}
+}
+
+// Clients ask at the same time, and a row ends on time although the cloud does not answer.
+func TestAskEnds(t *testing.T) {
+	const clients = 5
+	x := &index{route: "/ask", pool: []asked{{body: []byte("a"), answer: []byte("A")}}}
+	together, ended := make(chan struct{}), make(chan struct{})
+	var in atomic.Int64
+	d := cloudOf(t, func(k int, w http.ResponseWriter, _ string) {
+		if k >= 2 { // after those of quiet
+			if in.Add(1) == clients {
+				close(together)
+			}
+			<-ended
+		}
+		w.Write([]byte("A"))
+	})
+	got, err := x.ask(t.Context(), d, clients, 300*time.Millisecond)
+	<-together
+	close(ended)
+	if err != nil || got.errors != 0 || got.shed != 0 || len(got.took) != 0 {
+		t.Errorf("%d right, %d errors (%v), %v", len(got.took), got.errors, got.first, err)
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	took := make([]time.Duration, 200)
+	for i := range took {
+		took[i] = time.Duration(i+1) * time.Millisecond
+	}
+	for _, c := range []struct {
+		n           int
+		share, want float64
+	}{{200, 0.5, 100}, {200, 0.99, 198}, {1, 0.99, 1}, {3, 0.5, 2}, {0, 0.5, 0}} {
+		if got := percentile(took[:c.n], c.share); got != c.want {
+			t.Errorf("%v of %d: %v, want %v", c.share, c.n, got, c.want)
+		}
+	}
+}

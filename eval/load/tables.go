@@ -1,0 +1,98 @@
+package load
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"cpar"
+	"cpar/eval"
+	"cpar/internal/durable"
+)
+
+// Tables implements eval.Result.
+func (l *Load) Tables() []eval.Table {
+	t := eval.Table{Name: "load", Title: fmt.Sprintf("Clients that ask at once, each one request after the other, %s s a row", number(l.Seconds)),
+		Columns: []string{"records", "scheme", "clients", "answers/s", "p50 ms", "p99 ms", "errors", "shed", "memory MB"}}
+	for _, r := range l.Rows {
+		t.Rows = append(t.Rows, []string{eval.Thousands(r.Records), r.Scheme, eval.Thousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99),
+			eval.Thousands(r.Errors), eval.Thousands(r.Shed), number(r.RSS)})
+	}
+	return append([]eval.Table{t}, l.shared()...)
+}
+
+// sharingClients are those who together should get sharingGoal times what one gets, where
+// requests share a pass over the index.
+const (
+	sharingClients = 64
+	sharingGoal    = 3
+)
+
+// shared compares many clients with one, of the scheme whose scans share a pass.
+func (l *Load) shared() []eval.Table {
+	t := eval.Table{Name: "load-shared", Title: fmt.Sprintf("Answers of capia a second at %d clients over those at one (at least %d)", sharingClients, sharingGoal),
+		Columns: []string{"records", "one client", fmt.Sprintf("%d clients", sharingClients), "times"}}
+	for _, many := range l.Rows {
+		for _, one := range l.Rows {
+			if many.Scheme == cpar.SchemeCAPIA.String() && one.Scheme == many.Scheme && one.Records == many.Records && many.Clients == sharingClients && one.Clients == 1 && one.Rate > 0 {
+				t.Rows = append(t.Rows, []string{eval.Thousands(one.Records), number(one.Rate), number(many.Rate), number(digits(many.Rate/one.Rate, 2))})
+			}
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return []eval.Table{t}
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// String is a row in one line, for people who wait.
+func (r Row) String() string {
+	s := fmt.Sprintf("%-6s  %6s records  %5s clients  %8s answers/s  p50 %s ms  p99 %s ms  %s MB", r.Scheme, eval.Thousands(r.Records), eval.Thousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99), number(r.RSS))
+	if r.Shed > 0 {
+		s += fmt.Sprintf("  %s shed", eval.Thousands(r.Shed))
+	}
+	if r.Errors > 0 {
+		s += fmt.Sprintf("  %s errors: %v", eval.Thousands(r.Errors), r.First)
+	}
+	return s
+}
+
+const page = `# A cloud under load
+
+A command writes this page: it starts a real ` + "`cpard`" + ` on loopback, pushes indexes of Corel-5k to it (beyond 4,500 records, mixed
+from the features of its photos) and asks them by many connections at once.
+
+    go run ./cmd/cpar-eval load --data ../shared/data/corel5k --docs docs/cloud.md
+
+Measured on %s, on a machine with %s. The clients share its cores with the cloud.
+
+Every answer is compared, byte for byte, with the one that the same request got when it was alone. *Shed* are requests that were refused
+because the cloud had enough to do (503 with Retry-After, which the client waited); *errors* is everything else that was not a full and
+right answer. Times are of right answers, from the first byte sent to the last received. Requests under way when a row ended count
+nowhere. *Memory* is the greatest anonymous memory of the process; mapped files come on top, and the system may drop them.
+`
+
+// WritePage writes the tables as a page of Markdown.
+func (l *Load) WritePage(file string, date time.Time) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, page, date.UTC().Format("2 January 2006"), l.Machine)
+	for _, t := range l.Tables() {
+		fmt.Fprintf(&b, "\n## %s\n\n", t.Title)
+		row := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
+		row(t.Columns)
+		b.WriteString(strings.Repeat("|---", len(t.Columns)) + "|\n")
+		for _, cells := range t.Rows {
+			row(cells)
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("writing %s: %w: %w", file, cpar.ErrStorage, err)
+	}
+	return durable.WriteFile(file, b.Bytes(), 0o644)
+}
