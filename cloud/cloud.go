@@ -55,7 +55,7 @@ func (c *Cloud) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar
 		return nil, err
 	}
 	loaded := stage.Enter(ctx, stage.Load)
-	h, err := c.Get(k)
+	h, err := c.Get(ctx, k)
 	loaded()
 	if err != nil {
 		return nil, err

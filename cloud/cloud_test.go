@@ -35,13 +35,13 @@ func pushed(t *testing.T, c *cloud.Cloud, n int) cpar.IndexID {
 	for i, b := range [][]byte{rows[:half], rows[half:], keywords, []byte("ledger"), []byte("profile")} {
 		s := cpar.Segment{Kind: kinds[i], Bytes: uint64(len(b)), Digest: sha256.Sum256(b)}
 		m.Segments = append(m.Segments, s)
-		if err := c.PutSegment(store.Key{Index: m.ID}, s.Digest, int64(len(b)), bytes.NewReader(b)); err != nil {
+		if err := c.PutSegment(context.Background(), store.Key{Index: m.ID}, s.Digest, int64(len(b)), bytes.NewReader(b)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b, err := m.MarshalBinary()
 	if err == nil {
-		err = c.PutManifest(store.Key{Index: m.ID}, b)
+		err = c.PutManifest(context.Background(), store.Key{Index: m.ID}, b)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestCloud(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Replies own their memory and survive the index.
-		if err := c.Delete(store.Key{Index: id}); err != nil {
+		if err := c.Delete(context.Background(), store.Key{Index: id}); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []string{"0000 0001 0002", "1999 1998 1997", "0000 0001 0002", "1999 1998 1997"} {
@@ -110,7 +110,7 @@ func TestFaultOfAWorker(t *testing.T) {
 	defer c.Close()
 	id := pushed(t, c, 200_000)
 	q := &cpar.Request{Index: id, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 3, Approx: 1000}, Vector: []uint64{1, 0}}
-	b, err := c.Manifest(store.Key{Index: id})
+	b, err := c.Manifest(context.Background(), store.Key{Index: id})
 	if err != nil {
 		t.Fatal(err)
 	}

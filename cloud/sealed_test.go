@@ -2,6 +2,7 @@ package cloud_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"math/rand/v2"
@@ -81,7 +82,7 @@ func (s *sealedFixture) add(kind cpar.SegmentKind, b []byte) {
 // push uploads missing segments and activates the index. It returns what was sent.
 func (s *sealedFixture) push(t *testing.T, c *cloud.Cloud) (sent []cpar.SegmentKind) {
 	t.Helper()
-	missing, err := c.Missing(store.Key{Index: s.m.ID}, s.m)
+	missing, err := c.Missing(context.Background(), store.Key{Index: s.m.ID}, s.m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,13 +91,13 @@ func (s *sealedFixture) push(t *testing.T, c *cloud.Cloud) (sent []cpar.SegmentK
 			continue
 		}
 		sent = append(sent, seg.Kind)
-		if err := c.PutSegment(store.Key{Index: s.m.ID}, seg.Digest, int64(seg.Bytes), bytes.NewReader(s.segments[i])); err != nil {
+		if err := c.PutSegment(context.Background(), store.Key{Index: s.m.ID}, seg.Digest, int64(seg.Bytes), bytes.NewReader(s.segments[i])); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b, err := s.m.MarshalBinary()
 	if err == nil {
-		err = c.PutManifest(store.Key{Index: s.m.ID}, b)
+		err = c.PutManifest(context.Background(), store.Key{Index: s.m.ID}, b)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +160,7 @@ func TestSealed(t *testing.T) {
 
 		// An update sends new segments, drops those no longer named, and does not disturb
 		// anyone who still holds the old index.
-		old, err := c.Get(store.Key{Index: sealedID})
+		old, err := c.Get(context.Background(), store.Key{Index: sealedID})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +270,7 @@ func TestSealedIndexesThatDoNotFit(t *testing.T) {
 		s := newSealed(t, []int{5})
 		change(s)
 		for i, seg := range s.m.Segments {
-			if err := c.PutSegment(store.Key{Index: s.m.ID}, seg.Digest, int64(seg.Bytes), bytes.NewReader(s.segments[i])); err != nil {
+			if err := c.PutSegment(context.Background(), store.Key{Index: s.m.ID}, seg.Digest, int64(seg.Bytes), bytes.NewReader(s.segments[i])); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -277,7 +278,7 @@ func TestSealedIndexesThatDoNotFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.PutManifest(store.Key{Index: s.m.ID}, b); !errors.Is(err, cpar.ErrCorrupt) {
+		if err := c.PutManifest(context.Background(), store.Key{Index: s.m.ID}, b); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

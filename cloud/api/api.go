@@ -34,14 +34,14 @@ type Annotator interface {
 
 // A Store keeps indexes. It is implemented by store.Store for any type of value.
 type Store interface {
-	List(tenant string) ([]store.Info, error)
-	Manifest(k store.Key) ([]byte, error)
-	Missing(k store.Key, m *cpar.Manifest) ([]cpar.Digest, error)
-	HasSegment(k store.Key, d cpar.Digest) (size int64, ok bool, err error)
-	OpenSegment(k store.Key, d cpar.Digest) (*store.SegmentReader, error)
-	PutSegment(k store.Key, d cpar.Digest, size int64, r io.Reader) error
-	PutManifest(k store.Key, b []byte) error
-	Delete(k store.Key) error
+	List(ctx context.Context, tenant string) ([]store.Info, error)
+	Manifest(ctx context.Context, k store.Key) ([]byte, error)
+	Missing(ctx context.Context, k store.Key, m *cpar.Manifest) ([]cpar.Digest, error)
+	HasSegment(ctx context.Context, k store.Key, d cpar.Digest) (size int64, ok bool, err error)
+	OpenSegment(ctx context.Context, k store.Key, d cpar.Digest) (*store.SegmentReader, error)
+	PutSegment(ctx context.Context, k store.Key, d cpar.Digest, size int64, r io.Reader) error
+	PutManifest(ctx context.Context, k store.Key, b []byte) error
+	Delete(ctx context.Context, k store.Key) error
 }
 
 // Options configures the handler. The zero value suits a daemon on loopback.

@@ -189,7 +189,7 @@ func TestPushGoesOn(t *testing.T) {
 	}
 	defer x.Release()
 	for i := range 2 {
-		if err := c.store.PutSegment(store.Key{Index: m.ID}, m.Segments[i].Digest, -1, bytes.NewReader(x.Segments()[i])); err != nil {
+		if err := c.store.PutSegment(context.Background(), store.Key{Index: m.ID}, m.Segments[i].Digest, -1, bytes.NewReader(x.Segments()[i])); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -323,7 +323,7 @@ func TestProblems(t *testing.T) {
 			}
 		}
 	}
-	if got, err := c.store.Manifest(store.Key{Index: m.ID}); err != nil || !bytes.Equal(got, manifest) {
+	if got, err := c.store.Manifest(context.Background(), store.Key{Index: m.ID}); err != nil || !bytes.Equal(got, manifest) {
 		t.Errorf("the index changed: %v", err)
 	}
 	resp, _, _ := do(t, "HEAD", c.url+index+"/segments/"+m.Segments[0].Digest.String(), nil)
@@ -465,7 +465,7 @@ func TestBodiesThatStandStillAreCut(t *testing.T) {
 			t.Errorf("%s %s: %v: %s", k.method, k.path, err, answer)
 		}
 	}
-	if _, ok, err := c.store.HasSegment(store.Key{Index: m.ID}, m.Segments[0].Digest); ok || err != nil {
+	if _, ok, err := c.store.HasSegment(context.Background(), store.Key{Index: m.ID}, m.Segments[0].Digest); ok || err != nil {
 		t.Errorf("half a segment counts as complete: %v", err)
 	}
 }

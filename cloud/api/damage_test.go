@@ -81,7 +81,7 @@ func TestNoPathInAProblem(t *testing.T) {
 			// Not loaded yet: an index that the store has open needs no file.
 			c := startIn(t, data, load, api.Options{})
 			c.fake.do = func(_ context.Context, id cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
-				h, err := c.store.Get(store.Key{Index: id})
+				h, err := c.store.Get(context.Background(), store.Key{Index: id})
 				if err != nil {
 					return nil, err
 				}

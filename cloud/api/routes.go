@@ -109,7 +109,7 @@ func (s *server) health(context.Context, *none) (*healthOutput, error) {
 }
 
 func (s *server) list(ctx context.Context, _ *none) (*listOutput, error) {
-	infos, err := s.store.List(tenantOf(ctx))
+	infos, err := s.store.List(ctx, tenantOf(ctx))
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -127,7 +127,7 @@ func (s *server) list(ctx context.Context, _ *none) (*listOutput, error) {
 func (s *server) delete(ctx context.Context, in *IndexPath) (*none, error) {
 	id, err := in.id()
 	if err == nil {
-		err = s.store.Delete(key(ctx, id))
+		err = s.store.Delete(ctx, key(ctx, id))
 	}
 	return nil, s.problem(err)
 }
@@ -137,7 +137,7 @@ func (s *server) manifest(ctx context.Context, in *IndexPath) (*binaryOutput, er
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, err := s.store.Manifest(key(ctx, id))
+	b, err := s.store.Manifest(ctx, key(ctx, id))
 	return binaryOut(b), s.problem(err)
 }
 
@@ -148,7 +148,7 @@ func (s *server) activate(ctx context.Context, in *bodyInput) (*none, error) {
 	}
 	b, err := in.readAll(cparhttp.MaxManifestBytes, s.o.StallTimeout)
 	if err == nil {
-		err = s.store.PutManifest(key(ctx, id), b)
+		err = s.store.PutManifest(ctx, key(ctx, id), b)
 	}
 	return nil, s.problem(err)
 }
@@ -166,7 +166,7 @@ func (s *server) missing(ctx context.Context, in *bodyInput) (*missingOutput, er
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	digests, err := s.store.Missing(key(ctx, id), m)
+	digests, err := s.store.Missing(ctx, key(ctx, id), m)
 	out := &missingOutput{cparhttp.MissingList{Missing: []string{}}}
 	for _, d := range digests {
 		out.Body.Missing = append(out.Body.Missing, d.String())
@@ -179,7 +179,7 @@ func (s *server) hasSegment(ctx context.Context, in *SegmentPath) (*sizeOutput, 
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	size, ok, err := s.store.HasSegment(key(ctx, id), d)
+	size, ok, err := s.store.HasSegment(ctx, key(ctx, id), d)
 	if err == nil && !ok {
 		err = segmentNotFound(d)
 	}
@@ -191,7 +191,7 @@ func (s *server) segment(ctx context.Context, in *SegmentPath) (*streamOutput, e
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	r, err := s.store.OpenSegment(key(ctx, id), d)
+	r, err := s.store.OpenSegment(ctx, key(ctx, id), d)
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -208,7 +208,7 @@ func (s *server) segment(ctx context.Context, in *SegmentPath) (*streamOutput, e
 func (s *server) upload(ctx context.Context, in *uploadInput) (*none, error) {
 	id, d, err := in.name()
 	if err == nil {
-		err = s.store.PutSegment(key(ctx, id), d, in.length, in.stream(s.o.StallTimeout))
+		err = s.store.PutSegment(ctx, key(ctx, id), d, in.length, in.stream(s.o.StallTimeout))
 	}
 	return nil, s.problem(err)
 }

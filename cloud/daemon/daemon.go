@@ -76,6 +76,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
+	defer c.Maintain(ctx)()
 	o.Log.Info("serving", "address", l.Addr().String())
 	if o.Ready != nil {
 		o.Ready(l.Addr())

@@ -2,12 +2,12 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	"cpar"
-	"cpar/internal/hint"
 )
 
 // A Handle keeps an index mapped while it is in use.
@@ -31,64 +31,35 @@ func (h *Handle[T]) Release() {
 }
 
 // Get returns the active index, loading and checking it if necessary.
-func (s *Store[T]) Get(k Key) (*Handle[T], error) {
-	e, err := s.existing(k)
+func (s *Store[T]) Get(ctx context.Context, k Key) (*Handle[T], error) {
+	e, err := s.acquire(k)
 	if err != nil {
 		return nil, err
 	}
-	if h := e.handle(); h != nil {
-		return h, nil
+	defer s.release(e)
+	if h, err := s.handle(e); h != nil || err != nil {
+		return h, err
 	}
-	e, err = s.locked(k, s.existing)
-	if err != nil {
-		return nil, err
-	}
+	e.work.Lock()
 	defer e.work.Unlock()
-	if h := e.handle(); h != nil {
-		return h, nil // another call loaded it meanwhile
+	if h, err := s.handle(e); h != nil || err != nil {
+		return h, err // another call loaded it meanwhile
 	}
-	m, err := readManifest(e.folder, k)
+	m, err := readManifest(ctx, s.backend, k)
 	if err != nil {
 		return nil, err
 	}
-	open, err := s.loadIndex(e, m)
+	open, err := s.loadIndex(ctx, k, m)
+	if errors.Is(err, cpar.ErrCorrupt) {
+		return nil, s.damaged(e, err)
+	}
+	if err == nil {
+		err = s.swap(e, open)
+	}
 	if err != nil {
-		if errors.Is(err, cpar.ErrCorrupt) {
-			e.unverify()
-			err = hint.Add(err, "push the index again")
-		}
 		return nil, fmt.Errorf("index %v: %w", k.Index, err)
 	}
-	e.swap(open)
-	return e.handle(), nil
-}
-
-// handle returns the loaded index with a new reference, or nil.
-func (e *entry[T]) handle() *Handle[T] {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.open == nil {
-		return nil
-	}
-	e.open.index.Retain()
-	return &Handle[T]{e.open}
-}
-
-func (s *Store[T]) loadIndex(e *entry[T], m *cpar.Manifest) (open *opened[T], err error) {
-	x, err := s.o.Memory.Load(e.folder, m, s.o.Log)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if open == nil { // refused, or the Loader panicked
-			x.Release()
-		}
-	}()
-	value, err := s.load(m, x.Segments())
-	if err != nil {
-		return nil, err
-	}
-	return &opened[T]{x, value}, nil
+	return s.handle(e)
 }
 
 // A SegmentReader reads a segment and keeps its index mapped.
@@ -109,8 +80,8 @@ func (r *SegmentReader) Close() error {
 var _ io.ReadSeekCloser = (*SegmentReader)(nil)
 
 // OpenSegment returns a segment of the active index.
-func (s *Store[T]) OpenSegment(k Key, d cpar.Digest) (*SegmentReader, error) {
-	h, err := s.Get(k)
+func (s *Store[T]) OpenSegment(ctx context.Context, k Key, d cpar.Digest) (*SegmentReader, error) {
+	h, err := s.Get(ctx, k)
 	if err != nil {
 		return nil, err
 	}
@@ -120,5 +91,5 @@ func (s *Store[T]) OpenSegment(k Key, d cpar.Digest) (*SegmentReader, error) {
 		}
 	}
 	h.Release()
-	return nil, fmt.Errorf("index %v: segment %v: %w: %w", k.Index, d, cpar.ErrInput, ErrNotFound)
+	return nil, segmentNotFound(k, d)
 }

@@ -1,11 +1,13 @@
 package store
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 
 	"cpar"
+	"cpar/internal/durable"
 )
 
 const tenantsName = "tenants"
@@ -29,13 +31,17 @@ func (k Key) root(data string) string {
 var tenantName = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 // tenants lists the tenants that have a folder, "" among them.
-func tenants(data string) []string {
+func tenants(data string) ([]string, error) {
 	all := []string{""}
-	entries, _ := os.ReadDir(filepath.Join(data, tenantsName)) // most clouds have none
+	folder := filepath.Join(data, tenantsName)
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // most clouds have none
+		return all, durable.StorageError("reading folder", folder, 0, err)
+	}
 	for _, e := range entries {
 		if e.IsDir() && tenantName.MatchString(e.Name()) {
 			all = append(all, e.Name())
 		}
 	}
-	return all
+	return all, nil
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"testing"
 
@@ -20,24 +21,24 @@ func TestTenantsApart(t *testing.T) {
 	keys := []store.Key{{Tenant: "00000000000000aa", Index: mine.m.ID}, {Tenant: "00000000000000bb", Index: mine.m.ID}}
 	for i, o := range []owner{mine, theirs} {
 		for j, seg := range o.m.Segments {
-			if err := s.PutSegment(keys[i], seg.Digest, -1, bytes.NewReader(o.segments[j])); err != nil {
+			if err := s.PutSegment(context.Background(), keys[i], seg.Digest, -1, bytes.NewReader(o.segments[j])); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := s.PutManifest(keys[i], o.bytes); err != nil {
+		if err := s.PutManifest(context.Background(), keys[i], o.bytes); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 2 { // as it was left, and after a restart
 		for i, o := range []owner{mine, theirs} {
-			if b, err := s.Manifest(keys[i]); err != nil || !bytes.Equal(b, o.bytes) {
+			if b, err := s.Manifest(context.Background(), keys[i]); err != nil || !bytes.Equal(b, o.bytes) {
 				t.Errorf("tenant %d has another manifest (%v)", i, err)
 			}
-			if list, err := s.List(keys[i].Tenant); err != nil || len(list) != 1 {
+			if list, err := s.List(context.Background(), keys[i].Tenant); err != nil || len(list) != 1 {
 				t.Errorf("tenant %d has %v, %v", i, list, err)
 			}
 		}
-		if list, err := s.List(""); err != nil || len(list) != 0 {
+		if list, err := s.List(context.Background(), ""); err != nil || len(list) != 0 {
 			t.Errorf("nobody has %v, %v", list, err)
 		}
 		s.Close()
@@ -46,13 +47,13 @@ func TestTenantsApart(t *testing.T) {
 		}
 	}
 	defer s.Close()
-	if err := s.Delete(keys[0]); err != nil {
+	if err := s.Delete(context.Background(), keys[0]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Get(keys[0]); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Get(context.Background(), keys[0]); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("deleted, and it answers %v", err)
 	}
-	h, err := s.Get(keys[1])
+	h, err := s.Get(context.Background(), keys[1])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,10 @@
 package store
 
 import (
+	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 
 	"cpar"
-	"cpar/internal/durable"
-	"cpar/internal/hint"
-	"cpar/internal/indexdir"
 )
 
 // Info describes an index in a data folder.
@@ -26,10 +21,18 @@ type Info struct {
 
 // List describes the active indexes in a data folder, ordered by tenant and id. It takes no lock, so
 // it can list a folder that is being served.
-func List(data string) ([]Info, error) {
+func List(ctx context.Context, data string) ([]Info, error) {
+	f, err := OpenBeside(data)
+	if err != nil {
+		return nil, err
+	}
+	all, err := f.Tenants(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var list []Info
-	for _, tenant := range tenants(data) {
-		some, err := listTenant(data, tenant)
+	for _, tenant := range all {
+		some, err := listTenant(ctx, f, tenant)
 		if err != nil {
 			return nil, err
 		}
@@ -38,14 +41,14 @@ func List(data string) ([]Info, error) {
 	return list, nil
 }
 
-func listTenant(data, tenant string) ([]Info, error) {
-	keys, err := keysOf(data, tenant)
+func listTenant(ctx context.Context, b Backend, tenant string) ([]Info, error) {
+	keys, err := b.Keys(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
 	var list []Info
 	for _, k := range keys {
-		m, err := readManifest(filepath.Join(k.root(data), indexesName, k.Index.String()), k)
+		m, err := readManifest(ctx, b, k)
 		switch {
 		case errors.Is(err, ErrNotFound):
 			continue // only uploads so far, or deleted meanwhile
@@ -59,63 +62,15 @@ func listTenant(data, tenant string) ([]Info, error) {
 }
 
 // List describes a tenant's active indexes, ordered by id.
-func (s *Store[T]) List(tenant string) ([]Info, error) {
-	list, err := listTenant(s.data, tenant)
-	if errors.Is(err, cpar.ErrInput) {
-		// The folder was valid when it was opened, so the caller made no mistake.
-		err = fmt.Errorf("%w: %v", cpar.ErrStorage, err)
-	}
-	return list, err
+func (s *Store[T]) List(ctx context.Context, tenant string) ([]Info, error) {
+	return listTenant(ctx, s.backend, tenant)
 }
 
 // Manifest returns the canonical bytes of an index's active manifest.
-func (s *Store[T]) Manifest(k Key) ([]byte, error) {
-	m, err := readManifest(s.folder(k), k)
+func (s *Store[T]) Manifest(ctx context.Context, k Key) ([]byte, error) {
+	m, err := readManifest(ctx, s.backend, k)
 	if err != nil {
 		return nil, err
 	}
 	return m.MarshalBinary()
-}
-
-func readManifest(folder string, k Key) (*cpar.Manifest, error) {
-	b, err := indexdir.ReadManifestBytes(folder)
-	if errors.Is(err, indexdir.ErrNoIndex) {
-		return nil, notFound(k)
-	}
-	var m *cpar.Manifest
-	if err == nil {
-		m, err = cpar.DecodeManifest(b)
-	}
-	if errors.Is(err, cpar.ErrCorrupt) {
-		err = hint.Add(err, "push the index again")
-	}
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("index %v: %w", k.Index, err)
-	case m.ID != k.Index:
-		return nil, fmt.Errorf("index %v: %w: it has the manifest of index %v", k.Index, cpar.ErrCorrupt, m.ID)
-	}
-	return m, nil
-}
-
-// keysOf lists a tenant's folders with the name of an index, in order.
-func keysOf(data, tenant string) ([]Key, error) {
-	folder := filepath.Join(Key{Tenant: tenant}.root(data), indexesName)
-	entries, err := os.ReadDir(folder)
-	if errors.Is(err, os.ErrNotExist) && tenant != "" {
-		return nil, nil // it has pushed nothing yet
-	}
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s is not a data folder of cpard", cpar.ErrInput, data)
-	}
-	if err != nil {
-		return nil, durable.StorageError("reading folder", folder, 0, err)
-	}
-	var keys []Key
-	for _, e := range entries {
-		if id, err := cpar.ParseIndexID(e.Name()); err == nil && e.IsDir() {
-			keys = append(keys, Key{tenant, id})
-		}
-	}
-	return keys, nil
 }

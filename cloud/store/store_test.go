@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -76,17 +77,17 @@ func built(t testing.TB, id, seed uint64) owner {
 
 func (o owner) push(s *testStore) error {
 	for i, seg := range o.m.Segments {
-		if err := s.PutSegment(store.Key{Index: o.m.ID}, seg.Digest, int64(seg.Bytes), bytes.NewReader(o.segments[i])); err != nil {
+		if err := s.PutSegment(context.Background(), store.Key{Index: o.m.ID}, seg.Digest, int64(seg.Bytes), bytes.NewReader(o.segments[i])); err != nil {
 			return err
 		}
 	}
-	return s.PutManifest(store.Key{Index: o.m.ID}, o.bytes)
+	return s.PutManifest(context.Background(), store.Key{Index: o.m.ID}, o.bytes)
 }
 
 // has reports whether s serves exactly o.
 func (o owner) has(t *testing.T, s *testStore) bool {
 	t.Helper()
-	h, err := s.Get(store.Key{Index: o.m.ID})
+	h, err := s.Get(context.Background(), store.Key{Index: o.m.ID})
 	if err != nil {
 		t.Logf("getting: %v", err)
 		return false
@@ -107,7 +108,7 @@ func TestPushGetListDelete(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "d")
 	s := open(t, data, store.Options{})
 	a, a2, b := built(t, 1, 1), built(t, 1, 2), built(t, 2, 3)
-	if _, err := s.Get(store.Key{Index: a.m.ID}); !errors.Is(err, store.ErrNotFound) || !errors.Is(err, cpar.ErrInput) {
+	if _, err := s.Get(context.Background(), store.Key{Index: a.m.ID}); !errors.Is(err, store.ErrNotFound) || !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("getting a missing index: %v", err)
 	}
 	for _, o := range []owner{a, b, a2, a2} {
@@ -118,7 +119,7 @@ func TestPushGetListDelete(t *testing.T) {
 			t.Fatal("the served index is not the pushed one")
 		}
 	}
-	list, err := s.List("")
+	list, err := s.List(context.Background(), "")
 	if err != nil || len(list) != 2 {
 		t.Fatalf("listed %v, %v", list, err)
 	}
@@ -127,13 +128,13 @@ func TestPushGetListDelete(t *testing.T) {
 			t.Errorf("%+v", info)
 		}
 	}
-	if got, err := s.Manifest(store.Key{Index: a.m.ID}); err != nil || !bytes.Equal(got, a2.bytes) {
+	if got, err := s.Manifest(context.Background(), store.Key{Index: a.m.ID}); err != nil || !bytes.Equal(got, a2.bytes) {
 		t.Errorf("manifest: %v", err)
 	}
 	if files, _ := os.ReadDir(filepath.Join(data, "indexes", a.m.ID.String(), "segments")); len(files) != len(a.segments) {
 		t.Errorf("%d segments kept of an index of %d", len(files), len(a.segments))
 	}
-	r, err := s.OpenSegment(store.Key{Index: b.m.ID}, b.m.Segments[2].Digest)
+	r, err := s.OpenSegment(context.Background(), store.Key{Index: b.m.ID}, b.m.Segments[2].Digest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,23 +143,23 @@ func TestPushGetListDelete(t *testing.T) {
 	}
 	r.Close()
 	r.Close()
-	if _, err := s.OpenSegment(store.Key{Index: b.m.ID}, cpar.Digest{}); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.OpenSegment(context.Background(), store.Key{Index: b.m.ID}, cpar.Digest{}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a segment of no index: %v", err)
 	}
-	if err := s.Delete(store.Key{Index: b.m.ID}); err != nil {
+	if err := s.Delete(context.Background(), store.Key{Index: b.m.ID}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(store.Key{Index: b.m.ID}); !errors.Is(err, store.ErrNotFound) {
+	if err := s.Delete(context.Background(), store.Key{Index: b.m.ID}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("deleting twice: %v", err)
 	}
-	if _, err := s.Get(store.Key{Index: b.m.ID}); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Get(context.Background(), store.Key{Index: b.m.ID}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("getting a deleted index: %v", err)
 	}
 	if left, _ := os.ReadDir(filepath.Join(data, "deleted")); len(left) != 0 {
 		t.Errorf("left in deleted: %v", left)
 	}
 	s.Close()
-	if _, err := s.Get(store.Key{Index: a.m.ID}); !errors.Is(err, cpar.ErrStorage) {
+	if _, err := s.Get(context.Background(), store.Key{Index: a.m.ID}); !errors.Is(err, cpar.ErrStorage) {
 		t.Errorf("getting from a closed store: %v", err)
 	}
 	s = open(t, data, store.Options{})
@@ -179,18 +180,18 @@ func handlesOutlive(t *testing.T, memory indexdir.Memory) {
 	if err := a.push(s); err != nil {
 		t.Fatal(err)
 	}
-	h1, err := s.Get(store.Key{Index: a.m.ID})
+	h1, err := s.Get(context.Background(), store.Key{Index: a.m.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := a2.push(s); err != nil {
 		t.Fatal(err)
 	}
-	h2, err := s.Get(store.Key{Index: a.m.ID})
+	h2, err := s.Get(context.Background(), store.Key{Index: a.m.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(store.Key{Index: a.m.ID}); err != nil {
+	if err := s.Delete(context.Background(), store.Key{Index: a.m.ID}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range a.segments {
@@ -209,7 +210,7 @@ func handlesOutlive(t *testing.T, memory indexdir.Memory) {
 func TestActivationIsRefused(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{})
 	a := built(t, 1, 1)
-	if err := s.PutManifest(store.Key{Index: a.m.ID}, a.bytes); !errors.Is(err, store.ErrIncomplete) {
+	if err := s.PutManifest(context.Background(), store.Key{Index: a.m.ID}, a.bytes); !errors.Is(err, store.ErrIncomplete) {
 		t.Errorf("nothing uploaded: %v", err)
 	}
 	if err := a.push(s); err != nil {
@@ -217,20 +218,20 @@ func TestActivationIsRefused(t *testing.T) {
 	}
 	next := built(t, 1, 2)
 	for i, seg := range next.m.Segments[1:] {
-		if err := s.PutSegment(store.Key{Index: a.m.ID}, seg.Digest, -1, bytes.NewReader(next.segments[i+1])); err != nil {
+		if err := s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, seg.Digest, -1, bytes.NewReader(next.segments[i+1])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.PutManifest(store.Key{Index: a.m.ID}, next.bytes); !errors.Is(err, store.ErrIncomplete) || errors.Is(err, cpar.ErrCorrupt) {
+	if err := s.PutManifest(context.Background(), store.Key{Index: a.m.ID}, next.bytes); !errors.Is(err, store.ErrIncomplete) || errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("one missing: %v", err)
 	}
-	if got, err := s.Missing(store.Key{Index: a.m.ID}, next.m); err != nil || len(got) != 1 || got[0] != next.m.Segments[0].Digest {
+	if got, err := s.Missing(context.Background(), store.Key{Index: a.m.ID}, next.m); err != nil || len(got) != 1 || got[0] != next.m.Segments[0].Digest {
 		t.Errorf("missing: %v, %v", got, err)
 	}
-	if err := s.PutManifest(store.Key{Index: cpar.IndexID{1}}, next.bytes); !errors.Is(err, cpar.ErrInput) {
+	if err := s.PutManifest(context.Background(), store.Key{Index: cpar.IndexID{1}}, next.bytes); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("under another id: %v", err)
 	}
-	if err := s.PutManifest(store.Key{Index: a.m.ID}, next.bytes[:50]); !errors.Is(err, cpar.ErrCorrupt) {
+	if err := s.PutManifest(context.Background(), store.Key{Index: a.m.ID}, next.bytes[:50]); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("half a manifest: %v", err)
 	}
 	if !a.has(t, s) {
@@ -270,17 +271,17 @@ func TestUploadsAreChecked(t *testing.T) {
 		"endless":        {-1, zeros{}, store.ErrTooLarge},
 		"broken off":     {-1, io.MultiReader(bytes.NewReader(good[:10]), broken{}), io.ErrUnexpectedEOF},
 	} {
-		if err := s.PutSegment(store.Key{Index: id}, d, c.size, c.body); !errors.Is(err, c.want) {
+		if err := s.PutSegment(context.Background(), store.Key{Index: id}, d, c.size, c.body); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v; want %v", what, err, c.want)
 		}
-		if _, ok, err := s.HasSegment(store.Key{Index: id}, d); ok || err != nil {
+		if _, ok, err := s.HasSegment(context.Background(), store.Key{Index: id}, d); ok || err != nil {
 			t.Errorf("%s: accepted, %v", what, err)
 		}
 	}
-	if err := s.PutSegment(store.Key{Index: id}, d, -1, bytes.NewReader(good)); err != nil {
+	if err := s.PutSegment(context.Background(), store.Key{Index: id}, d, -1, bytes.NewReader(good)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PutSegment(store.Key{Index: id}, d, -1, broken{}); err != nil {
+	if err := s.PutSegment(context.Background(), store.Key{Index: id}, d, -1, broken{}); err != nil {
 		t.Errorf("already stored, and read again: %v", err)
 	}
 }
@@ -313,7 +314,7 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 	}
 	before := files()
 	for i := range 20 {
-		if err := s.PutSegment(store.Key{Index: cpar.IndexID{byte(i), 9}}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
+		if err := s.PutSegment(context.Background(), store.Key{Index: cpar.IndexID{byte(i), 9}}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Fatal(err)
 		}
 	}
@@ -327,13 +328,15 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 	a := built(t, 1, 1)
 	spoil := func() {
 		t.Helper()
-		if err := s.PutSegment(store.Key{Index: a.m.ID}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
+		if err := s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Fatal(err)
 		}
 	}
 	reader, writer := io.Pipe()
 	uploaded := make(chan error)
-	go func() { uploaded <- s.PutSegment(store.Key{Index: a.m.ID}, a.m.Segments[0].Digest, -1, reader) }()
+	go func() {
+		uploaded <- s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, a.m.Segments[0].Digest, -1, reader)
+	}()
 	writer.Write(a.segments[0][:5]) // returns once the upload has begun
 	spoil()
 	writer.Write(a.segments[0][5:])
@@ -342,7 +345,7 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 		t.Fatalf("an upload beside one that failed: %v", err)
 	}
 	spoil()
-	if got, err := s.Missing(store.Key{Index: a.m.ID}, a.m); err != nil || len(got) != len(a.segments)-1 {
+	if got, err := s.Missing(context.Background(), store.Key{Index: a.m.ID}, a.m); err != nil || len(got) != len(a.segments)-1 {
 		t.Errorf("%d missing, %v; one is uploaded", len(got), err)
 	}
 	if err := a.push(s); err != nil {
@@ -374,11 +377,11 @@ func TestAnUploadFailsWhileAnotherBegins(t *testing.T) {
 	fsys := &meanwhile{FS: durable.OS}
 	s := open(t, t.TempDir(), store.Options{FS: fsys})
 	fsys.do = func() {
-		if err := s.PutSegment(store.Key{Index: a.m.ID}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
+		if err := s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("wrong bytes: %v", err)
 		}
 	}
-	if err := s.PutSegment(store.Key{Index: a.m.ID}, a.m.Segments[0].Digest, -1, bytes.NewReader(a.segments[0])); err != nil {
+	if err := s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, a.m.Segments[0].Digest, -1, bytes.NewReader(a.segments[0])); err != nil {
 		t.Errorf("the earlier upload: %v", err)
 	}
 }
@@ -391,7 +394,7 @@ func TestFailedUploadsBesideAPush(t *testing.T) {
 	for range 3 {
 		wg.Go(func() {
 			for range 10 {
-				if err := s.PutSegment(store.Key{Index: a.m.ID}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
+				if err := s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
 					t.Errorf("wrong bytes: %v", err)
 				}
 			}
@@ -435,16 +438,16 @@ func TestActivationAfterAFailedSync(t *testing.T) {
 			}
 		}
 		for i, seg := range a2.m.Segments {
-			if err := s.PutSegment(store.Key{Index: a.m.ID}, seg.Digest, -1, bytes.NewReader(a2.segments[i])); err != nil {
+			if err := s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, seg.Digest, -1, bytes.NewReader(a2.segments[i])); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 2 { // the disk fails twice
 			fsys.fail = a.m.ID.String()
-			if err := s.PutManifest(store.Key{Index: a.m.ID}, a2.bytes); !errors.Is(err, cpar.ErrStorage) {
+			if err := s.PutManifest(context.Background(), store.Key{Index: a.m.ID}, a2.bytes); !errors.Is(err, cpar.ErrStorage) {
 				t.Errorf("not synced: %v", err)
 			}
-			if b, _ := s.Manifest(store.Key{Index: a.m.ID}); !bytes.Equal(b, a2.bytes) {
+			if b, _ := s.Manifest(context.Background(), store.Key{Index: a.m.ID}); !bytes.Equal(b, a2.bytes) {
 				t.Fatal("the manifest is not in place: the test tests nothing")
 			}
 			if had && !a.has(t, s) {
@@ -452,7 +455,7 @@ func TestActivationAfterAFailedSync(t *testing.T) {
 			}
 		}
 		fsys.fail = ""
-		if err := s.PutManifest(store.Key{Index: a.m.ID}, a2.bytes); err != nil {
+		if err := s.PutManifest(context.Background(), store.Key{Index: a.m.ID}, a2.bytes); err != nil {
 			t.Fatal(err)
 		}
 		if !a2.has(t, s) {
@@ -467,7 +470,7 @@ func TestMissingOnce(t *testing.T) {
 	a := built(t, 1, 1)
 	twice := *a.m
 	twice.Segments = append(append([]cpar.Segment(nil), a.m.Segments...), a.m.Segments...)
-	if got, err := s.Missing(store.Key{Index: a.m.ID}, &twice); err != nil || len(got) != len(a.segments) {
+	if got, err := s.Missing(context.Background(), store.Key{Index: a.m.ID}, &twice); err != nil || len(got) != len(a.segments) {
 		t.Errorf("%d missing of %d, %v", len(got), len(a.segments), err)
 	}
 }
@@ -485,7 +488,7 @@ func TestPushingAgainRepairsTheManifest(t *testing.T) {
 		s.Close()
 		os.WriteFile(filepath.Join(data, "indexes", a.m.ID.String(), "manifest"), damage, 0o600)
 		s = open(t, data, store.Options{})
-		if _, err := s.Get(store.Key{Index: a.m.ID}); !errors.Is(err, cpar.ErrCorrupt) {
+		if _, err := s.Get(context.Background(), store.Key{Index: a.m.ID}); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := a.push(s); err != nil || !a.has(t, s) {
@@ -511,10 +514,10 @@ func TestPushingAgainRepairs(t *testing.T) {
 		os.WriteFile(path, make([]byte, len(a.segments[1])), 0o600)
 		if restart {
 			s = open(t, data, store.Options{})
-			if _, err := s.Get(store.Key{Index: a.m.ID}); !errors.Is(err, cpar.ErrCorrupt) {
+			if _, err := s.Get(context.Background(), store.Key{Index: a.m.ID}); !errors.Is(err, cpar.ErrCorrupt) {
 				t.Errorf("damaged: %v", err)
 			}
-			if got, _ := s.Missing(store.Key{Index: a.m.ID}, a.m); len(got) != 1 {
+			if got, _ := s.Missing(context.Background(), store.Key{Index: a.m.ID}, a.m); len(got) != 1 {
 				t.Errorf("missing: %v", got)
 			}
 		}
@@ -533,10 +536,10 @@ func TestOneDaemonAtATime(t *testing.T) {
 	if _, err := store.Open(data, loader, store.Options{}); !errors.Is(err, indexdir.ErrLocked) || !errors.Is(err, cpar.ErrStorage) {
 		t.Errorf("a second daemon: %v", err)
 	}
-	if list, err := store.List(data); err != nil || len(list) != 0 {
+	if list, err := store.List(context.Background(), data); err != nil || len(list) != 0 {
 		t.Errorf("listing a served folder: %v, %v", list, err)
 	}
-	if _, err := store.List(t.TempDir()); !errors.Is(err, cpar.ErrInput) {
+	if _, err := store.List(context.Background(), t.TempDir()); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("listing no data folder: %v", err)
 	}
 }
@@ -561,38 +564,109 @@ func TestFolderOfSomethingElse(t *testing.T) {
 	}
 }
 
+// What was uploaded and never activated stays for a time, also while serving; then it goes.
 func TestPendingUploads(t *testing.T) {
 	data := t.TempDir()
-	s := open(t, data, store.Options{KeepPending: time.Hour})
-	a := built(t, 1, 1)
+	s := open(t, data, store.Options{})
+	a, b := built(t, 1, 1), built(t, 2, 2)
 	path := func(i int) string {
 		return indexdir.SegmentPath(filepath.Join(data, "indexes", a.m.ID.String()), a.m.Segments[i].Digest)
 	}
 	for i := range 2 {
-		if err := s.PutSegment(store.Key{Index: a.m.ID}, a.m.Segments[i].Digest, -1, bytes.NewReader(a.segments[i])); err != nil {
+		if err := s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, a.m.Segments[i].Digest, -1, bytes.NewReader(a.segments[i])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.push(s); err != nil {
+		t.Fatal(err)
+	}
+	// Segments that an activation could not remove.
+	stray := indexdir.SegmentPath(filepath.Join(data, "indexes", b.m.ID.String()), a.m.Segments[0].Digest)
+	temp := filepath.Join(filepath.Dir(path(0)), "upload-ABCDEFGHIJKL.tmp")
+	gone := filepath.Join(data, "deleted", "x", "y")
+	if err := errors.Join(os.WriteFile(stray, make([]byte, 9), 0o600), os.WriteFile(temp, nil, 0o600), os.MkdirAll(filepath.Dir(gone), 0o700), os.WriteFile(gone, []byte("123"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	long := time.Now().Add(-2 * time.Hour)
+	for _, old := range []string{path(0), temp, stray} {
+		os.Chtimes(old, long, long)
+	}
+	before := time.Now().Add(-time.Hour)
+	beside, err := store.OpenBeside(data) // while s serves
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := store.Collection{Segments: 2, Indexes: 2, Bytes: int64(len(a.segments[0])) + 9, Remains: store.Swept{Files: 2, Bytes: 3}}
+	for _, dry := range []bool{true, false} {
+		if got, err := store.Collect(t.Context(), beside, before, before, dry, nil); err != nil || got != want {
+			t.Errorf("dry %v: %+v, %v; want %+v", dry, got, err, want)
+		}
+	}
+	if got, err := store.Collect(t.Context(), beside, before, before, false, nil); err != nil || got != (store.Collection{}) {
+		t.Errorf("again: %+v, %v", got, err)
+	}
+	if got, _ := s.Missing(context.Background(), store.Key{Index: a.m.ID}, a.m); len(got) != len(a.segments)-1 {
+		t.Errorf("%d missing; the recent one should count", len(got))
+	}
+	if list, _ := s.List(context.Background(), ""); len(list) != 1 {
+		t.Errorf("an index that was never activated is listed: %v", list)
+	}
+	os.Chtimes(path(1), long, long)
+	if got, err := store.Collect(t.Context(), beside, before, before, false, nil); err != nil || got.Abandoned != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := os.Stat(filepath.Join(data, "indexes", a.m.ID.String())); err == nil {
+		t.Error("an empty index is left")
+	}
+	if !b.has(t, s) {
+		t.Error("the active index is gone")
+	}
+}
+
+// collect removes what is older than before, as cpard gc does.
+func collect(t *testing.T, data string, before time.Time) {
+	t.Helper()
+	f, err := store.OpenBeside(data)
+	if err == nil {
+		_, err = store.Collect(t.Context(), f, before, before, false, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A daemon collects at its start, without making anybody wait: of what a killed one was
+// writing everything, of what was uploaded only what is old.
+func TestMaintain(t *testing.T) {
+	data := t.TempDir()
+	s := open(t, data, store.Options{KeepPending: time.Hour})
+	a, b := built(t, 1, 1), built(t, 2, 2)
+	for _, o := range []owner{a, b} {
+		if err := s.PutSegment(context.Background(), store.Key{Index: o.m.ID}, o.m.Segments[0].Digest, -1, bytes.NewReader(o.segments[0])); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.Close()
+	folder := filepath.Join(data, "indexes", a.m.ID.String())
 	long := time.Now().Add(-2 * time.Hour)
-	os.Chtimes(path(0), long, long)
-	temp := filepath.Join(filepath.Dir(path(0)), "upload-ABCDEFGHIJKL.tmp")
+	os.Chtimes(indexdir.SegmentPath(folder, a.m.Segments[0].Digest), long, long)
+	temp := filepath.Join(data, "indexes", b.m.ID.String(), "segments", "upload-ABCDEFGHIJKL.tmp")
 	os.WriteFile(temp, nil, 0o600)
 	s = open(t, data, store.Options{KeepPending: time.Hour})
-	if got, _ := s.Missing(store.Key{Index: a.m.ID}, a.m); len(got) != len(a.segments)-1 {
-		t.Errorf("%d missing; the recent one should count", len(got))
+	stop := s.Maintain(t.Context())
+	defer stop()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		_, err := os.Stat(folder)
+		_, err2 := os.Stat(temp)
+		if errors.Is(err, fs.ErrNotExist) && errors.Is(err2, fs.ErrNotExist) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after a while: %v, %v", err, err2)
+		}
 	}
-	if _, err := os.Stat(temp); err == nil {
-		t.Error("a temporary file survived")
-	}
-	if list, _ := s.List(""); len(list) != 0 {
-		t.Errorf("an index that was never activated is listed: %v", list)
-	}
-	s.Close()
-	os.Chtimes(path(1), long, long)
-	open(t, data, store.Options{KeepPending: time.Hour})
-	if _, err := os.Stat(filepath.Join(data, "indexes", a.m.ID.String())); err == nil {
-		t.Error("an empty index is left")
+	if got, err := s.Missing(context.Background(), store.Key{Index: b.m.ID}, b.m); err != nil || len(got) != len(b.segments)-1 {
+		t.Errorf("%d missing, %v; a recent upload should stay", len(got), err)
 	}
 }
 
@@ -608,7 +682,7 @@ func TestDamageIsListed(t *testing.T) {
 	folder := filepath.Join(data, "indexes", a.m.ID.String())
 	os.WriteFile(filepath.Join(folder, "manifest"), b.bytes, 0o600)
 	os.Mkdir(filepath.Join(data, "indexes", "no index"), 0o700)
-	list, err := s.List("")
+	list, err := s.List(context.Background(), "")
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%v, %v", list, err)
 	}
@@ -617,7 +691,7 @@ func TestDamageIsListed(t *testing.T) {
 			t.Errorf("%v: %v", info.ID, info.Err)
 		}
 	}
-	if _, err := s.Manifest(store.Key{Index: a.m.ID}); !errors.Is(err, cpar.ErrCorrupt) {
+	if _, err := s.Manifest(context.Background(), store.Key{Index: a.m.ID}); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("another index's manifest: %v", err)
 	}
 }
@@ -671,18 +745,19 @@ func TestDeleteCutAtEveryStep(t *testing.T) {
 				return err
 			}
 			defer s.Close()
-			return s.Delete(store.Key{Index: a.m.ID})
+			return s.Delete(context.Background(), store.Key{Index: a.m.ID})
 		},
 		func(t *testing.T, root string, done bool) {
 			s := open(t, root, store.Options{})
 			defer s.Close()
-			_, err := s.Get(store.Key{Index: a.m.ID})
+			_, err := s.Get(context.Background(), store.Key{Index: a.m.ID})
 			if gone := errors.Is(err, store.ErrNotFound); done && !gone || !gone && !a.has(t, s) {
 				t.Errorf("done %v, and getting says %v", done, err)
 			}
 			if !b.has(t, s) {
 				t.Error("the other index is gone")
 			}
+			collect(t, root, time.Now())
 			if left, _ := os.ReadDir(filepath.Join(root, "deleted")); len(left) != 0 {
 				t.Errorf("left in deleted: %v", left)
 			}
@@ -700,7 +775,8 @@ func TestFullDisk(t *testing.T) {
 	total := int(a2.m.Bytes()) + len(a2.bytes)
 	for left := 0; left <= total; left += 67 {
 		// Every round starts without the uploads of the previous one.
-		s := open(t, data, store.Options{FS: &crash.Full{FS: durable.OS, Left: left}, KeepPending: time.Nanosecond})
+		collect(t, data, time.Now().Add(time.Hour))
+		s := open(t, data, store.Options{FS: &crash.Full{FS: durable.OS, Left: left}})
 		if err := a2.push(s); !errors.Is(err, cpar.ErrStorage) {
 			t.Fatalf("%d bytes left of %d: %v", left, total, err)
 		}
@@ -735,7 +811,7 @@ func atTheSameTime(t *testing.T, memory indexdir.Memory) {
 					t.Errorf("pushing: %v", err)
 				}
 				if i == 0 && round%3 == 2 {
-					if err := s.Delete(store.Key{Index: o.m.ID}); err != nil && !errors.Is(err, store.ErrNotFound) {
+					if err := s.Delete(context.Background(), store.Key{Index: o.m.ID}); err != nil && !errors.Is(err, store.ErrNotFound) {
 						t.Errorf("deleting: %v", err)
 					}
 				}
@@ -744,7 +820,7 @@ func atTheSameTime(t *testing.T, memory indexdir.Memory) {
 		wg.Go(func() {
 			for range 200 {
 				o := owners[i%len(owners)]
-				h, err := s.Get(store.Key{Index: o.m.ID})
+				h, err := s.Get(context.Background(), store.Key{Index: o.m.ID})
 				if err != nil {
 					if !errors.Is(err, store.ErrNotFound) && !errors.Is(err, indexdir.ErrMissing) {
 						t.Errorf("getting: %v", err)
@@ -755,7 +831,7 @@ func atTheSameTime(t *testing.T, memory indexdir.Memory) {
 					t.Error("the value belongs to another index")
 				}
 				h.Release()
-				if _, err := s.List(""); err != nil {
+				if _, err := s.List(context.Background(), ""); err != nil {
 					t.Errorf("listing: %v", err)
 				}
 			}
@@ -776,10 +852,10 @@ func FuzzPutManifest(f *testing.F) {
 	f.Add(a.bytes)
 	f.Add(a.bytes[:30])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if err := s.PutManifest(store.Key{Index: a.m.ID}, b); err == nil && !bytes.Equal(b, a.bytes) {
+		if err := s.PutManifest(context.Background(), store.Key{Index: a.m.ID}, b); err == nil && !bytes.Equal(b, a.bytes) {
 			t.Error("another manifest was activated")
 		}
-		if got, err := s.Manifest(store.Key{Index: a.m.ID}); err != nil || !bytes.Equal(got, a.bytes) {
+		if got, err := s.Manifest(context.Background(), store.Key{Index: a.m.ID}); err != nil || !bytes.Equal(got, a.bytes) {
 			t.Errorf("the index changed: %v", err)
 		}
 	})
@@ -792,7 +868,7 @@ func BenchmarkGet(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		h, err := s.Get(store.Key{Index: a.m.ID})
+		h, err := s.Get(context.Background(), store.Key{Index: a.m.ID})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -2,54 +2,44 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"cpar"
-	"cpar/internal/durable"
 	"cpar/internal/hint"
-	"cpar/internal/indexdir"
 )
 
-// HasSegment reports whether a segment is stored completely, and its size. The first call
-// after a start verifies it: an upload must not be skipped because of a damaged file.
-func (s *Store[T]) HasSegment(k Key, d cpar.Digest) (size int64, ok bool, err error) {
-	e, err := s.existing(k)
-	if errors.Is(err, ErrNotFound) {
+// unknownBytes bounds an upload that does not say how long it is: nobody needs to send
+// more that way, and endless ones end before they fill the disk.
+const unknownBytes = 1 << 20
+
+// HasSegment reports whether a segment is stored completely, and its size. Every byte is
+// read: an upload must not be skipped because of a damaged file.
+func (s *Store[T]) HasSegment(ctx context.Context, k Key, d cpar.Digest) (size int64, ok bool, err error) {
+	size, err = verify(ctx, s.backend, k, d, nil)
+	switch {
+	case errors.Is(err, ErrNotFound):
 		return 0, false, nil
+	case errors.Is(err, cpar.ErrCorrupt):
+		return 0, false, s.suspect(ctx, k, d, err)
 	}
-	if err != nil {
-		return 0, false, err
-	}
-	e.check.Lock()
-	defer e.check.Unlock()
-	info, err := os.Lstat(indexdir.SegmentPath(e.folder, d))
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, false, nil
-	}
-	if err != nil {
-		return 0, false, durable.StorageError("looking for segment", indexdir.SegmentPath(e.folder, d), 0, err)
-	}
-	e.mu.Lock()
-	verified := e.verified[d]
-	e.mu.Unlock()
-	if !verified {
-		err := indexdir.CheckSegment(e.folder, cpar.Segment{Bytes: uint64(info.Size()), Digest: d})
-		if errors.Is(err, cpar.ErrCorrupt) {
-			return 0, false, nil
-		}
-		if err != nil {
-			return 0, false, err
-		}
-		e.markVerified(d)
-	}
-	return info.Size(), true, nil
+	return size, err == nil, err
 }
 
-// Missing returns the segments of a manifest that are not stored completely.
-func (s *Store[T]) Missing(k Key, m *cpar.Manifest) ([]cpar.Digest, error) {
+// Missing returns the segments of a manifest that are not stored completely. Those that
+// are stored are read and checked, so that a push mends whatever has happened to the
+// index; of the others, however many, only the names are looked up.
+func (s *Store[T]) Missing(ctx context.Context, k Key, m *cpar.Manifest) ([]cpar.Digest, error) {
+	list, err := s.backend.Segments(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	sizes := map[cpar.Digest]int64{}
+	for _, x := range list {
+		sizes[x.Digest] = x.Bytes
+	}
 	var missing []cpar.Digest
 	seen := map[cpar.Digest]bool{}
 	for _, seg := range m.Segments {
@@ -57,9 +47,12 @@ func (s *Store[T]) Missing(k Key, m *cpar.Manifest) ([]cpar.Digest, error) {
 			continue
 		}
 		seen[seg.Digest] = true
-		size, ok, err := s.HasSegment(k, seg.Digest)
-		if err != nil {
-			return nil, err
+		size, ok := sizes[seg.Digest]
+		if ok {
+			// A file of another size cannot have the digest, and damages the index too.
+			if size, ok, err = s.HasSegment(ctx, k, seg.Digest); err != nil {
+				return nil, err
+			}
 		}
 		if !ok || uint64(size) != seg.Bytes {
 			missing = append(missing, seg.Digest)
@@ -68,122 +61,68 @@ func (s *Store[T]) Missing(k Key, m *cpar.Manifest) ([]cpar.Digest, error) {
 	return missing, nil
 }
 
-// PutSegment reads a segment of size bytes (-1 if unknown) from r. It does not read r if
-// the segment is already stored. The bytes must have digest d. A failed upload leaves
-// nothing behind.
-func (s *Store[T]) PutSegment(k Key, d cpar.Digest, size int64, r io.Reader) error {
-	if size > s.o.MaxSegmentBytes {
-		return s.tooLarge(d, size)
-	}
-	if _, ok, err := s.HasSegment(k, d); err != nil || ok {
-		return err
-	}
-	e, w, err := s.startUpload(k)
+// suspect records that a stored segment is damaged. If the active index has it, the index
+// is damaged: what is in memory may be too.
+func (s *Store[T]) suspect(ctx context.Context, k Key, d cpar.Digest, fault error) error {
+	e, unlock, err := s.locked(k)
 	if err != nil {
 		return err
 	}
-	done := false
-	defer func() { s.endUpload(e, done) }()
-	out, err := w.AddUpload(d, size)
+	defer unlock()
+	m, err := readManifest(ctx, s.backend, k)
 	if err != nil {
-		return err
+		return nil // not active, or it cannot be read: Get will say so
 	}
-	defer out.Abort()
-	n, err := io.CopyBuffer(struct{ io.Writer }{out}, io.LimitReader(r, s.o.MaxSegmentBytes+1), make([]byte, 64<<10))
-	switch {
-	case err != nil:
-		return fmt.Errorf("receiving segment %v: %w", d, err)
-	case n > s.o.MaxSegmentBytes:
-		return s.tooLarge(d, n)
-	case size >= 0 && n != size:
-		return fmt.Errorf("receiving segment %v: %w: got %d bytes, %d were announced", d, cpar.ErrCorrupt, n, size)
+	for _, seg := range m.Segments {
+		if seg.Digest == d {
+			_ = s.damaged(e, fault)
+			break
+		}
 	}
-	if _, err := out.Close(); err != nil {
-		return err
-	}
-	e.markVerified(d)
-	done = true
 	return nil
 }
 
-func (s *Store[T]) tooLarge(d cpar.Digest, n int64) error {
-	return fmt.Errorf("segment %v: %w: %w: %d bytes or more, the limit is %d", d, cpar.ErrInput, ErrTooLarge, n, s.o.MaxSegmentBytes)
-}
-
-func (e *entry[T]) markVerified(d cpar.Digest) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.verified[d] = true
-}
-
-// startUpload returns the index's writer, which is opened by the first upload and kept
-// until the index goes. Uploads stream without holding a lock of the store. Each one must
-// end with endUpload.
-func (s *Store[T]) startUpload(k Key) (*entry[T], *indexdir.Writer, error) {
-	e, err := s.locked(k, s.entry)
+// PutSegment reads a segment of size bytes (-1 if unknown) from r. It does not read r if
+// the segment is already stored. The bytes must have digest d. A failed upload leaves
+// nothing behind.
+func (s *Store[T]) PutSegment(ctx context.Context, k Key, d cpar.Digest, size int64, r io.Reader) error {
+	limit := s.o.MaxSegmentBytes
+	if size < 0 {
+		limit = min(limit, unknownBytes)
+	}
+	if size > limit {
+		return tooLarge(d, limit)
+	}
+	if _, ok, err := s.HasSegment(ctx, k, d); err != nil || ok {
+		return err
+	}
+	// Close waits for nothing, but a closed store takes nothing.
+	e, err := s.acquire(k)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	defer e.work.Unlock()
-	w, err := s.writerOf(e)
-	if err != nil {
-		s.dropEmpty(e)
-		return nil, nil, err
+	defer s.release(e)
+	bounded := &io.LimitedReader{R: r, N: limit + 1}
+	err = s.backend.Put(ctx, k, d, size, bounded)
+	if bounded.N == 0 {
+		return tooLarge(d, limit)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.uploads++
-	return e, w, nil
+	return err
 }
 
-// endUpload ends what startUpload began. Anyone can invent ids, so a failed upload must
-// not leave an empty index behind, with a folder, an entry, and a lock, which is an open
-// file.
-func (s *Store[T]) endUpload(e *entry[T], done bool) {
-	e.mu.Lock()
-	e.uploads--
-	e.mu.Unlock()
-	if done {
-		return
+func tooLarge(d cpar.Digest, limit int64) error {
+	err := fmt.Errorf("segment %v: %w: %w: the limit is %d bytes", d, cpar.ErrInput, ErrTooLarge, limit)
+	if limit == unknownBytes {
+		return hint.Add(err, "say how long it is, as Content-Length does")
 	}
-	e.work.Lock()
-	defer e.work.Unlock()
-	s.dropEmpty(e)
-}
-
-// dropEmpty removes an index that has no contents and no uploads in progress; the caller
-// holds e.work.
-func (s *Store[T]) dropEmpty(e *entry[T]) {
-	e.mu.Lock()
-	inUse := e.gone || e.open != nil || e.uploads > 0
-	e.mu.Unlock()
-	if inUse || !s.isEmpty(e.key) {
-		return
-	}
-	if err := s.remove(e); err != nil {
-		s.o.Log.Warn("removing the remains of an upload", "index", e.key.Index.String(), "error", err)
-	}
-}
-
-// writerOf returns the writer of e; the caller holds e.work.
-func (s *Store[T]) writerOf(e *entry[T]) (*indexdir.Writer, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.writer == nil {
-		w, err := indexdir.Create(e.folder, s.dirOptions())
-		if err != nil {
-			return nil, err
-		}
-		e.writer = w
-	}
-	return e.writer, nil
+	return err
 }
 
 // PutManifest activates an index. It verifies and maps every segment, runs the Loader,
 // and puts the manifest in place; from then on Get returns the new index. On any failure
 // Get returns the old index. Repeating the call with the same manifest repairs what
 // failed, or changes nothing.
-func (s *Store[T]) PutManifest(k Key, b []byte) error {
+func (s *Store[T]) PutManifest(ctx context.Context, k Key, b []byte) error {
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {
 		return fmt.Errorf("activating index %v: %w", k.Index, err)
@@ -191,67 +130,49 @@ func (s *Store[T]) PutManifest(k Key, b []byte) error {
 	if m.ID != k.Index {
 		return fmt.Errorf("activating index %v: %w: the manifest is that of index %v", k.Index, cpar.ErrInput, m.ID)
 	}
-	e, err := s.locked(k, s.existing)
-	if errors.Is(err, ErrNotFound) {
-		return fmt.Errorf("activating index %v: %w: %w: none was uploaded", k.Index, cpar.ErrInput, ErrIncomplete)
-	}
+	e, unlock, err := s.locked(k)
 	if err != nil {
 		return err
 	}
-	defer e.work.Unlock()
-	active, err := indexdir.ReadManifestBytes(e.folder)
-	if err == nil && bytes.Equal(active, b) && e.serves(b) {
+	defer unlock()
+	active, err := s.backend.Manifest(ctx, k)
+	if err == nil && bytes.Equal(active, b) && s.serves(e, b) {
 		return nil
 	}
-	next, err := s.loadIndex(e, m)
+	next, err := s.loadIndex(ctx, k, m)
 	if err != nil {
-		if errors.Is(err, indexdir.ErrMissing) || errors.Is(err, indexdir.ErrSize) || errors.Is(err, indexdir.ErrDigest) || errors.Is(err, indexdir.ErrNotFile) {
-			e.unverify()
-			err = hint.Add(fmt.Errorf("%w: %w: %v", cpar.ErrInput, ErrIncomplete, err), "push the index again")
-		}
-		return fmt.Errorf("activating index %v: %w", k.Index, err)
+		return fmt.Errorf("activating index %v: %w", k.Index, incomplete(err))
 	}
 	// Even if the disk has this manifest: its name may not have been synced.
-	w, err := s.writerOf(e)
-	if err == nil {
-		err = w.Activate(m)
-	}
-	if err != nil {
+	if err := s.backend.Activate(ctx, k, m); err != nil {
 		next.index.Release()
+		return incomplete(err)
+	}
+	return s.swap(e, next)
+}
+
+// incomplete says of a fault of an index that is not active yet that it must be uploaded.
+func incomplete(err error) error {
+	if isFault(err) {
+		return hint.Add(fmt.Errorf("%w: %w: %v", cpar.ErrInput, ErrIncomplete, err), "push the index again")
+	}
+	return err
+}
+
+// Delete removes an index: atomically for every client, then its bytes.
+func (s *Store[T]) Delete(ctx context.Context, k Key) error {
+	e, unlock, err := s.locked(k)
+	if err != nil {
 		return err
 	}
-	e.swap(next)
+	defer unlock()
+	err = s.backend.Delete(ctx, k)
+	if errors.Is(err, ErrNotFound) {
+		return err
+	}
+	s.drop(e) // also after a failure, which may have come late
+	if err != nil {
+		return fmt.Errorf("deleting index %v: %w", k.Index, err)
+	}
 	return nil
-}
-
-// serves reports whether Get returns the index of manifest b.
-func (e *entry[T]) serves(b []byte) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.open == nil {
-		return false
-	}
-	open, err := e.open.index.Manifest().MarshalBinary()
-	return err == nil && bytes.Equal(open, b)
-}
-
-// unverify makes every segment be verified again before it counts as stored.
-func (e *entry[T]) unverify() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	clear(e.verified)
-}
-
-// swap makes next the index that Get returns.
-func (e *entry[T]) swap(next *opened[T]) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.open != nil {
-		e.open.index.Release()
-	}
-	e.open = next
-	clear(e.verified)
-	for _, s := range next.index.Manifest().Segments {
-		e.verified[s.Digest] = true
-	}
 }

@@ -24,7 +24,7 @@ func newList() *cobra.Command {
 			if err := needData(o.Data); err != nil {
 				return err
 			}
-			list, err := store.List(o.Data)
+			list, err := store.List(c.Context(), o.Data)
 			if err != nil {
 				return err
 			}

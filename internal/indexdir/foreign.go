@@ -43,7 +43,7 @@ func foreignIn(folder string, entries []fs.DirEntry) (string, error) {
 			if foreign, err := foreignSegment(folder, e); err != nil || foreign != "" {
 				return foreign, err
 			}
-		case name != lockName && !isTemp(name):
+		case name != lockName && !IsTemp(name):
 			return name, nil
 		}
 	}
@@ -84,7 +84,7 @@ func foreignSegment(folder string, segments fs.DirEntry) (string, error) {
 		return "", durable.StorageError("reading folder", path, 0, err)
 	}
 	for _, e := range entries {
-		if _, err := cpar.ParseDigest(e.Name()); err != nil && !isTemp(e.Name()) {
+		if _, err := cpar.ParseDigest(e.Name()); err != nil && !IsTemp(e.Name()) {
 			return filepath.Join(segmentsName, e.Name()), nil
 		}
 	}
@@ -103,4 +103,6 @@ var tempNames = func() []string {
 	return names
 }()
 
-func isTemp(name string) bool { return durable.IsTemp(name, tempNames...) }
+// IsTemp reports whether a file of an index's folders has a name that only a write which
+// was broken off leaves.
+func IsTemp(name string) bool { return durable.IsTemp(name, tempNames...) }

@@ -3,10 +3,12 @@
 //
 //	folder/manifest            canonical bytes of the active cpar.Manifest
 //	folder/segments/<digest>   immutable files named by their SHA-256, 64 hex digits
-//	folder/lock                held by the only process that writes
+//	folder/lock                held by the owner's process that writes
 //
 //	Create ─▶ AddSegment, Write…, Close ─▶ … ─▶ Activate(manifest)
 //	Open   ─▶ Manifest, Segments (memory maps, or copies: Memory) ─▶ Release
+//
+// A cloud holds one lock for all its folders and attaches to each of them.
 //
 // An index is exactly what its manifest names. Activate renames the manifest into place
 // once everything it names is on the disk, so a process killed at any instant leaves
@@ -71,9 +73,27 @@ const rebuild = "build or push the index again"
 // otherVersion is what to do with an index of another version of the format.
 const otherVersion = "build the index again with this program (cpar build COLLECTION --out FOLDER.index), and push it"
 
+// SegmentsFolder returns the folder of the segments of the index in folder.
+func SegmentsFolder(folder string) string { return filepath.Join(folder, segmentsName) }
+
 // SegmentPath returns the path of a segment of the index in folder.
 func SegmentPath(folder string, d cpar.Digest) string {
 	return filepath.Join(folder, segmentsName, d.String())
+}
+
+// OpenSegment opens a segment of unknown kind, to be read and checked by the caller.
+func OpenSegment(folder string, d cpar.Digest) (*os.File, int64, error) {
+	path := SegmentPath(folder, d)
+	f, info, err := openRegular(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, 0, fmt.Errorf("segment %v: %w: %w", d, cpar.ErrCorrupt, ErrMissing)
+	case errors.Is(err, ErrNotFile):
+		return nil, 0, fmt.Errorf("segment %v: %w: %w", d, cpar.ErrCorrupt, err)
+	case err != nil:
+		return nil, 0, durable.StorageError("opening", path, 0, err)
+	}
+	return f, info.Size(), nil
 }
 
 // withFolder adds the folder to an error that does not name it yet. Open and

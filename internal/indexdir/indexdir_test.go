@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"cpar"
 	"cpar/internal/durable"
@@ -506,11 +505,16 @@ func TestActivateSyncsTheSegments(t *testing.T) {
 	}
 }
 
-func TestPendingSegmentsAreKeptForATime(t *testing.T) {
+// Many folders may be attached to, and what was uploaded to them stays.
+func TestAttachHoldsNothingAndRemovesNothing(t *testing.T) {
 	folder := t.TempDir()
-	w, _ := indexdir.Create(folder, indexdir.Options{})
-	var paths [2]string
-	for i := range paths {
+	m := build(t, folder, 1)
+	var paths []string
+	for i := range 2 { // both at a time
+		w, err := indexdir.Attach(folder, durable.OS)
+		if err != nil {
+			t.Fatal(err)
+		}
 		s, err := w.AddSegment(cpar.SegmentVectors)
 		if err != nil {
 			t.Fatal(err)
@@ -520,22 +524,26 @@ func TestPendingSegmentsAreKeptForATime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		paths[i] = indexdir.SegmentPath(folder, seg.Digest)
+		paths = append(paths, indexdir.SegmentPath(folder, seg.Digest))
 	}
-	w.Close()
-	old := time.Now().Add(-2 * time.Hour)
-	os.Chtimes(paths[0], old, old)
-	w, err := indexdir.Create(folder, indexdir.Options{KeepPending: time.Hour})
+	for _, path := range paths {
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("what was uploaded is gone: %v", err)
+		}
+	}
+	lock, err := indexdir.Lock(folder)
+	if err != nil {
+		t.Fatalf("it holds the lock: %v", err)
+	}
+	lock.Close()
+	w, err := indexdir.Attach(folder, durable.OS)
+	if err == nil {
+		err = w.Activate(m)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Close()
-	if _, err := os.Stat(paths[0]); err == nil {
-		t.Error("the old segment is still there")
-	}
-	if _, err := os.Stat(paths[1]); err != nil {
-		t.Error("the recent segment is gone")
-	}
+	onlyNamed(t, folder, m)
 }
 
 func TestUploadMustFit(t *testing.T) {

@@ -102,16 +102,6 @@ func (memory Memory) Load(folder string, m *cpar.Manifest, log *slog.Logger) (*I
 	return x, nil
 }
 
-// CheckSegment reads a whole segment and reports any fault.
-func CheckSegment(folder string, s cpar.Segment) error {
-	f, err := openSegment(folder, s)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return checkDigest(f, s)
-}
-
 func mapSegment(folder string, s cpar.Segment) (mmap.MMap, error) {
 	f, err := openSegment(folder, s)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/gofrs/flock"
 
@@ -22,12 +21,6 @@ import (
 type Options struct {
 	// FS defaults to durable.OS.
 	FS durable.FS
-	// KeepPending keeps unnamed segments that are younger: uploads that may resume after
-	// a restart. A build starts afresh: 0.
-	KeepPending time.Duration
-	// Ours says that the folder belongs to an index whatever it holds, so that a damaged
-	// manifest can be overwritten; otherwise Create checks first.
-	Ours bool
 }
 
 // A Writer makes the next index of a folder while the old one stays complete. It is safe
@@ -35,7 +28,7 @@ type Options struct {
 type Writer struct {
 	folder   string
 	fsys     durable.FS
-	lock     *flock.Flock
+	lock     *flock.Flock // nil: Attach
 	activate sync.Mutex
 }
 
@@ -46,10 +39,8 @@ func Create(folder string, o Options) (*Writer, error) {
 	if o.FS == nil {
 		o.FS = durable.OS
 	}
-	if !o.Ours {
-		if err := refuseForeign(folder); err != nil {
-			return nil, err
-		}
+	if err := refuseForeign(folder); err != nil {
+		return nil, err
 	}
 	if err := durable.MkdirAll(o.FS, folder, folderMode); err != nil {
 		return nil, err
@@ -59,15 +50,26 @@ func Create(folder string, o Options) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{folder: folder, fsys: o.FS, lock: lock}
-	if err := w.prepare(o.KeepPending); err != nil {
+	if err := w.prepare(); err != nil {
 		lock.Close()
 		return nil, fmt.Errorf("preparing index folder %s: %w", folder, err)
 	}
 	return w, nil
 }
 
-func (w *Writer) prepare(keep time.Duration) error {
-	segments := filepath.Join(w.folder, segmentsName)
+// Attach is for a folder below the data folder of a cloud, which belongs to an index
+// whatever it holds, so that a damaged manifest can be overwritten. It takes no lock:
+// anyone may invent ten thousand ids, and each lock would be an open file. It removes
+// nothing: uploads that broke off may be resumed.
+func Attach(folder string, fsys durable.FS) (*Writer, error) {
+	if err := durable.MkdirAll(fsys, SegmentsFolder(folder), folderMode); err != nil {
+		return nil, err
+	}
+	return &Writer{folder: folder, fsys: fsys}, nil
+}
+
+func (w *Writer) prepare() error {
+	segments := SegmentsFolder(w.folder)
 	if err := durable.MkdirAll(w.fsys, segments, folderMode); err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func (w *Writer) prepare(keep time.Duration) error {
 	m, err := ReadManifest(w.folder)
 	switch {
 	case err == nil, errors.Is(err, ErrNoIndex):
-		return w.removeUnnamed(m, keep)
+		return w.removeUnnamed(m)
 	case errors.Is(err, cpar.ErrStorage):
 		return err
 	}
@@ -96,26 +98,25 @@ func (w *Writer) prepare(keep time.Duration) error {
 
 // removeUnnamed removes the segments that m does not name, or all of them if m is nil. It
 // leaves files alone that are not named like segments.
-func (w *Writer) removeUnnamed(m *cpar.Manifest, keep time.Duration) error {
+func (w *Writer) removeUnnamed(m *cpar.Manifest) error {
 	named := map[string]bool{}
 	if m != nil {
 		for _, s := range m.Segments {
 			named[s.Digest.String()] = true
 		}
 	}
-	entries, err := os.ReadDir(filepath.Join(w.folder, segmentsName))
+	entries, err := os.ReadDir(SegmentsFolder(w.folder))
 	if err != nil {
-		return durable.StorageError("reading folder", filepath.Join(w.folder, segmentsName), 0, err)
+		return durable.StorageError("reading folder", SegmentsFolder(w.folder), 0, err)
 	}
 	for _, e := range entries {
 		if _, err := cpar.ParseDigest(e.Name()); err != nil || named[e.Name()] {
 			continue
 		}
-		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() || keep > 0 && time.Since(info.ModTime()) < keep {
+		if !e.Type().IsRegular() {
 			continue
 		}
-		path := filepath.Join(w.folder, segmentsName, e.Name())
+		path := filepath.Join(SegmentsFolder(w.folder), e.Name())
 		if err := w.fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return durable.StorageError("removing", path, 0, err)
 		}
@@ -141,7 +142,7 @@ func (w *Writer) Activate(m *cpar.Manifest) error {
 	}
 	// A segment whose name could not be synced when written is still in place, and nobody
 	// will write it again.
-	segments := filepath.Join(w.folder, segmentsName)
+	segments := SegmentsFolder(w.folder)
 	if err := w.fsys.SyncDir(segments); err != nil {
 		return fmt.Errorf("activating index %v: %w", m.ID, durable.StorageError("syncing folder", segments, 0, err))
 	}
@@ -150,11 +151,12 @@ func (w *Writer) Activate(m *cpar.Manifest) error {
 	}
 	// From here on the new index is active. A segment that cannot be removed now only
 	// takes room; the next Create tries again.
-	_ = w.removeUnnamed(m, 0)
+	_ = w.removeUnnamed(m)
 	return nil
 }
 
-// Close releases the folder. Segments that were not activated stay until the next Create.
+// Close releases the folder that Create locked. Segments that were not activated stay
+// until the next Create.
 func (w *Writer) Close() error { return w.lock.Close() }
 
 // A SegmentWriter writes one segment and computes its digest.
@@ -179,7 +181,7 @@ func (w *Writer) AddUpload(want cpar.Digest, size int64) (*SegmentWriter, error)
 }
 
 func (w *Writer) add(kind cpar.SegmentKind, label string, want *cpar.Digest, size int64) (*SegmentWriter, error) {
-	file, err := durable.Create(w.fsys, filepath.Join(w.folder, segmentsName), label, fileMode)
+	file, err := durable.Create(w.fsys, SegmentsFolder(w.folder), label, fileMode)
 	if err != nil {
 		return nil, fmt.Errorf("segment %s: %w", label, err)
 	}

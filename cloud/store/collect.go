@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cpar"
+)
+
+// A Collection says what Collect removed, or would remove.
+type Collection struct {
+	// Segments that no active manifest names, of Indexes.
+	Segments, Indexes int
+	// Abandoned counts those of the indexes that were never activated and are gone whole.
+	Abandoned int
+	Bytes     int64
+	// Remains are those of broken-off writes and deletions.
+	Remains Swept
+}
+
+// Collect removes what no index needs: segments that no active manifest names and that
+// were stored before unnamed, and what broken-off writes before broken left. With dry it
+// only counts. It works while a daemon serves the same backend, and goes on after a fault;
+// the errors of all are joined. progress, if not nil, is told of each index.
+func Collect(ctx context.Context, b Backend, unnamed, broken time.Time, dry bool, progress func(done, total int)) (Collection, error) {
+	var c Collection
+	remains, err := b.Sweep(ctx, broken, dry)
+	c.Remains = remains
+	faults := []error{err}
+	keys, err := allKeys(ctx, b)
+	faults = append(faults, err)
+	for i, k := range keys {
+		if err := ctx.Err(); err != nil {
+			faults = append(faults, err)
+			break
+		}
+		if err := c.index(ctx, b, k, unnamed, dry); err != nil {
+			faults = append(faults, fmt.Errorf("collecting index %v: %w", k.Index, err))
+		}
+		if progress != nil {
+			progress(i+1, len(keys))
+		}
+	}
+	return c, errors.Join(faults...)
+}
+
+func (c *Collection) index(ctx context.Context, b Backend, k Key, unnamed time.Time, dry bool) error {
+	m, err := readManifest(ctx, b, k)
+	switch {
+	case errors.Is(err, cpar.ErrCorrupt), errors.Is(err, cpar.ErrVersion):
+		return nil // what it names is unknown: a check says so, and a push mends it
+	case err != nil && !errors.Is(err, ErrNotFound):
+		return err
+	}
+	named := map[cpar.Digest]bool{}
+	if m != nil {
+		for _, s := range m.Segments {
+			named[s.Digest] = true
+		}
+	}
+	list, err := b.Segments(ctx, k)
+	if err != nil {
+		return err
+	}
+	var old []cpar.Digest
+	bytes, left := int64(0), len(list)
+	for _, s := range list {
+		if !named[s.Digest] && s.Modified.Before(unnamed) {
+			old = append(old, s.Digest)
+			bytes += s.Bytes
+			left--
+		}
+	}
+	abandoned := m == nil && left == 0
+	if len(old) == 0 && !abandoned {
+		return nil
+	}
+	if !dry {
+		if err := b.Remove(ctx, k, old...); err != nil {
+			return err
+		}
+	}
+	c.Indexes++
+	c.Segments += len(old)
+	c.Bytes += bytes
+	if abandoned {
+		c.Abandoned++
+	}
+	return nil
+}
+
+// allKeys lists the indexes of all tenants.
+func allKeys(ctx context.Context, b Backend) ([]Key, error) {
+	tenants, err := b.Tenants(ctx)
+	faults := []error{err}
+	var all []Key
+	for _, tenant := range tenants {
+		keys, err := b.Keys(ctx, tenant)
+		faults, all = append(faults, err), append(all, keys...)
+	}
+	return all, errors.Join(faults...)
+}

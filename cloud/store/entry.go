@@ -1,0 +1,182 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir"
+)
+
+// An entry is an index that somebody uses, that is loaded, or that is known to be damaged.
+// Requests for anything else take no memory beyond their duration.
+type entry[T any] struct {
+	key  Key
+	work sync.Mutex // held while loading, activating, deleting; taken before the store's mu
+
+	// Guarded by the store's mu.
+	users  int // between acquire and release
+	open   *opened[T]
+	damage error // what is wrong with it, nil if nothing is known
+}
+
+// An opened index is in memory.
+type opened[T any] struct {
+	index *indexdir.Index
+	value T
+}
+
+// acquire returns the one entry of an index until release.
+func (s *Store[T]) acquire(k Key) (*entry[T], error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, fmt.Errorf("index %v: %w: the store is closed", k.Index, cpar.ErrStorage)
+	}
+	e := s.entries[k]
+	if e == nil {
+		e = &entry[T]{key: k}
+		s.entries[k] = e
+	}
+	e.users++
+	return e, nil
+}
+
+func (s *Store[T]) release(e *entry[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.users--
+	s.forget(e)
+}
+
+// forget removes an entry that nothing needs; the caller holds mu.
+func (s *Store[T]) forget(e *entry[T]) {
+	if e.users == 0 && e.open == nil && e.damage == nil {
+		delete(s.entries, e.key)
+	}
+}
+
+// locked returns the entry with its work lock held, and what ends both.
+func (s *Store[T]) locked(k Key) (*entry[T], func(), error) {
+	e, err := s.acquire(k)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.work.Lock()
+	return e, func() {
+		e.work.Unlock()
+		s.release(e)
+	}, nil
+}
+
+// handle returns the loaded index with a new reference, nil if it is not loaded, or the
+// damage that is known of it.
+func (s *Store[T]) handle(e *entry[T]) (*Handle[T], error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.damage != nil {
+		return nil, e.damage
+	}
+	if e.open == nil {
+		return nil, nil
+	}
+	e.open.index.Retain()
+	return &Handle[T]{e.open}, nil
+}
+
+// swap makes next the index that Get returns, nil to load it when it is next requested.
+// The caller holds e.work.
+func (s *Store[T]) swap(e *entry[T], next *opened[T]) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if next != nil && s.closed {
+		next.index.Release()
+		return fmt.Errorf("index %v: %w: the store is closed", e.key.Index, cpar.ErrStorage)
+	}
+	if e.open != nil {
+		e.open.index.Release()
+	}
+	e.open, e.damage = next, nil
+	return nil
+}
+
+// drop forgets all that is known of an index; the caller holds e.work.
+func (s *Store[T]) drop(e *entry[T]) {
+	_ = s.swap(e, nil) // nothing that could fail
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget(e)
+}
+
+// damaged records a fault of an active index: it is unloaded and answers ErrDamaged until
+// a push, or until it is found whole.
+func (s *Store[T]) damaged(e *entry[T], fault error) error {
+	err := hint.Add(fmt.Errorf("index %v: %w: %w: its owner must push it again (%v)", e.key.Index, cpar.ErrCorrupt, ErrDamaged, fault), "push the index again")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.damage == nil {
+		s.o.Log.Error("an index is damaged; its owner must push it again", "tenant", e.key.Tenant, "index", e.key.Index.String(), "fault", fault)
+	}
+	if e.open != nil {
+		e.open.index.Release()
+		e.open = nil
+	}
+	e.damage = err
+	return err
+}
+
+// loadIndex maps what m names and runs the Loader.
+func (s *Store[T]) loadIndex(ctx context.Context, k Key, m *cpar.Manifest) (open *opened[T], err error) {
+	x, err := s.backend.Open(ctx, k, m, s.o.Memory, s.o.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if open == nil { // refused, or the Loader panicked
+			x.Release()
+		}
+	}()
+	value, err := s.load(m, x.Segments())
+	if err != nil {
+		return nil, err
+	}
+	return &opened[T]{x, value}, nil
+}
+
+// serves reports whether Get returns the index of manifest b.
+func (s *Store[T]) serves(e *entry[T], b []byte) bool {
+	s.mu.Lock()
+	open := e.open
+	s.mu.Unlock()
+	if open == nil {
+		return false
+	}
+	served, err := open.index.Manifest().MarshalBinary()
+	return err == nil && bytes.Equal(served, b)
+}
+
+// readManifest reads and checks the active manifest.
+func readManifest(ctx context.Context, b Backend, k Key) (*cpar.Manifest, error) {
+	bytes, err := b.Manifest(ctx, k)
+	if errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	var m *cpar.Manifest
+	if err == nil {
+		m, err = cpar.DecodeManifest(bytes)
+	}
+	if err == nil && m.ID != k.Index {
+		err = fmt.Errorf("%w: it has the manifest of index %v", cpar.ErrCorrupt, m.ID)
+	}
+	switch {
+	case errors.Is(err, cpar.ErrCorrupt):
+		return nil, hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, ErrDamaged, err), "push the index again")
+	case err != nil:
+		return nil, fmt.Errorf("index %v: %w", k.Index, err)
+	}
+	return m, nil
+}

@@ -1,0 +1,195 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir"
+)
+
+const (
+	indexesName = "indexes"
+	deletedName = "deleted"
+	// gateName is locked by whoever activates an index (shared) or removes segments
+	// (alone), in whatever process, for a moment.
+	gateName   = "gate"
+	folderMode = 0o700
+	fileMode   = 0o600
+)
+
+// A Folder is the Backend on this machine's disk: a data folder as the package comment
+// draws it. If the process is killed at any instant, every index is left complete, in its
+// old state or its new one.
+type Folder struct {
+	data string
+	fsys durable.FS
+	lock *flock.Flock // nil: another process may serve the folder
+}
+
+var _ Backend = (*Folder)(nil)
+
+// OpenFolder locks a data folder, which is created if necessary. It reads nothing of it,
+// however much it holds.
+func OpenFolder(data string, fsys durable.FS) (*Folder, error) {
+	if err := checkOurs(data); err != nil {
+		return nil, fmt.Errorf("opening data folder: %w", err)
+	}
+	for _, dir := range []string{data, filepath.Join(data, indexesName), filepath.Join(data, deletedName)} {
+		if err := durable.MkdirAll(fsys, dir, folderMode); err != nil {
+			return nil, fmt.Errorf("opening data folder: %w", err)
+		}
+	}
+	lock, err := indexdir.Lock(data)
+	if err != nil {
+		return nil, fmt.Errorf("opening data folder: %w", err)
+	}
+	return &Folder{data: data, fsys: fsys, lock: lock}, nil
+}
+
+// OpenBeside opens a data folder that another process may serve.
+func OpenBeside(data string) (*Folder, error) {
+	if _, err := os.Stat(filepath.Join(data, indexesName)); err != nil {
+		return nil, fmt.Errorf("%w: %s is not a data folder of cpard", cpar.ErrInput, data)
+	}
+	return &Folder{data: data, fsys: durable.OS}, nil
+}
+
+// checkOurs refuses a folder that holds something and no indexes: it was meant for
+// something else.
+func checkOurs(data string) error {
+	entries, err := os.ReadDir(data)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return durable.StorageError("reading folder", data, 0, err)
+	}
+	foreign := ""
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == indexesName:
+			return nil
+		case name[0] != '.' && name != "lost+found": // an empty disk may hold these
+			foreign = name
+		}
+	}
+	if foreign == "" {
+		return nil
+	}
+	return hint.Add(fmt.Errorf("%w: %s holds other things, such as %s", cpar.ErrInput, data, foreign), "name a folder that is empty or does not exist yet")
+}
+
+// Close releases the folder.
+func (f *Folder) Close() error {
+	if f.lock == nil {
+		return nil
+	}
+	return f.lock.Close()
+}
+
+func (f *Folder) folder(k Key) string {
+	return filepath.Join(k.root(f.data), indexesName, k.Index.String())
+}
+
+// Tenants implements Backend.
+func (f *Folder) Tenants(context.Context) ([]string, error) { return tenants(f.data) }
+
+// Keys implements Backend.
+func (f *Folder) Keys(_ context.Context, tenant string) ([]Key, error) {
+	folder := filepath.Join(Key{Tenant: tenant}.root(f.data), indexesName)
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, os.ErrNotExist) && tenant != "" {
+		return nil, nil // it has pushed nothing yet
+	}
+	if err != nil {
+		return nil, durable.StorageError("reading folder", folder, 0, err)
+	}
+	var keys []Key
+	for _, e := range entries {
+		if id, err := cpar.ParseIndexID(e.Name()); err == nil && e.IsDir() {
+			keys = append(keys, Key{tenant, id})
+		}
+	}
+	return keys, nil
+}
+
+// Manifest implements Backend.
+func (f *Folder) Manifest(_ context.Context, k Key) ([]byte, error) {
+	b, err := indexdir.ReadManifestBytes(f.folder(k))
+	if errors.Is(err, indexdir.ErrNoIndex) {
+		return nil, notFound(k)
+	}
+	return b, err
+}
+
+// Segments implements Backend.
+func (f *Folder) Segments(_ context.Context, k Key) ([]Stored, error) {
+	folder := indexdir.SegmentsFolder(f.folder(k))
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, durable.StorageError("reading folder", folder, 0, err)
+	}
+	var list []Stored
+	for _, e := range entries {
+		d, err := cpar.ParseDigest(e.Name())
+		if err != nil {
+			continue
+		}
+		info, err := e.Info()
+		if err == nil && info.Mode().IsRegular() { // else removed meanwhile, or not ours
+			list = append(list, Stored{d, info.Size(), info.ModTime()})
+		}
+	}
+	return list, nil
+}
+
+// Read implements Backend.
+func (f *Folder) Read(_ context.Context, k Key, d cpar.Digest) (io.ReadCloser, int64, error) {
+	file, size, err := indexdir.OpenSegment(f.folder(k), d)
+	if errors.Is(err, indexdir.ErrMissing) {
+		return nil, 0, segmentNotFound(k, d)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return file, size, nil
+}
+
+// Open implements Backend.
+func (f *Folder) Open(_ context.Context, k Key, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error) {
+	return memory.Load(f.folder(k), m, log)
+}
+
+// gate waits for the folder's gate and returns what opens it again. Without it a
+// collection beside the daemon could remove a segment between the look of an activation
+// and its last step.
+func (f *Folder) gate(ctx context.Context, alone bool) (release func(), err error) {
+	l := flock.New(filepath.Join(f.data, gateName), flock.SetPermissions(fileMode))
+	try := l.TryRLockContext
+	if alone {
+		try = l.TryLockContext
+	}
+	if _, err := try(ctx, 5*time.Millisecond); err != nil {
+		l.Close()
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("waiting for %s: %w", filepath.Join(f.data, gateName), ctx.Err())
+		}
+		return nil, durable.StorageError("locking", filepath.Join(f.data, gateName), 0, err)
+	}
+	return func() { l.Close() }, nil
+}

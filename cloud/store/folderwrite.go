@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/indexdir"
+)
+
+// Put implements Backend.
+func (f *Folder) Put(_ context.Context, k Key, d cpar.Digest, size int64, r io.Reader) (err error) {
+	out, err := f.create(k, d, size)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			out.Abort()
+			f.removeEmpty(k)
+		}
+	}()
+	n, err := io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{r}, make([]byte, 64<<10))
+	switch {
+	case err != nil:
+		return fmt.Errorf("receiving segment %v: %w", d, err)
+	case size >= 0 && n != size:
+		return fmt.Errorf("receiving segment %v: %w: got %d bytes, %d were announced", d, cpar.ErrCorrupt, n, size)
+	}
+	_, err = out.Close()
+	return err
+}
+
+// create starts a file in the folders of an index.
+func (f *Folder) create(k Key, d cpar.Digest, size int64) (*indexdir.SegmentWriter, error) {
+	for attempt := 0; ; attempt++ {
+		w, err := indexdir.Attach(f.folder(k), f.fsys)
+		var out *indexdir.SegmentWriter
+		if err == nil {
+			out, err = w.AddUpload(d, size)
+		}
+		// Another upload that failed, or a collection, may have removed the empty folders
+		// in between.
+		if err == nil || !errors.Is(err, fs.ErrNotExist) || attempt == 10 {
+			return out, err
+		}
+	}
+}
+
+// removeEmpty removes the folders of an index without contents: anyone can invent ids, so
+// a failed upload must leave nothing. A folder with contents stays.
+func (f *Folder) removeEmpty(k Key) {
+	if f.fsys.Remove(indexdir.SegmentsFolder(f.folder(k))) == nil {
+		_ = f.fsys.Remove(f.folder(k))
+	}
+}
+
+// Activate implements Backend.
+func (f *Folder) Activate(ctx context.Context, k Key, m *cpar.Manifest) error {
+	release, err := f.gate(ctx, false)
+	if err != nil {
+		return fmt.Errorf("activating index %v: %w", k.Index, err)
+	}
+	defer release()
+	w, err := indexdir.Attach(f.folder(k), f.fsys)
+	if err != nil {
+		return err
+	}
+	// A killed process may have created folders without syncing their names.
+	for dir := f.folder(k); dir != f.data; {
+		dir = filepath.Dir(dir)
+		if err := f.fsys.SyncDir(dir); err != nil {
+			return fmt.Errorf("activating index %v: %w", k.Index, durable.StorageError("syncing folder", dir, 0, err))
+		}
+	}
+	return w.Activate(m)
+}
+
+// Remove implements Backend.
+func (f *Folder) Remove(ctx context.Context, k Key, digests ...cpar.Digest) error {
+	release, err := f.gate(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer release()
+	m, err := readManifest(ctx, f, k)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err // what it names is unknown
+	}
+	for _, d := range digests {
+		if m != nil && slices.ContainsFunc(m.Segments, func(s cpar.Segment) bool { return s.Digest == d }) {
+			continue
+		}
+		path := indexdir.SegmentPath(f.folder(k), d)
+		if err := f.fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return durable.StorageError("removing", path, 0, err)
+		}
+	}
+	if m == nil {
+		// Earlier versions left a lock in each folder.
+		_ = f.fsys.Remove(filepath.Join(f.folder(k), "lock"))
+		f.removeEmpty(k)
+	}
+	return nil
+}
+
+// Delete implements Backend: it moves the index out of sight durably, then removes it.
+func (f *Folder) Delete(_ context.Context, k Key) error {
+	if _, err := os.Lstat(f.folder(k)); err != nil {
+		return notFound(k)
+	}
+	root := k.root(f.data)
+	trash := filepath.Join(root, deletedName)
+	to := filepath.Join(trash, fmt.Sprintf("%v-%d", k.Index, time.Now().UnixNano()))
+	if err := durable.MkdirAll(f.fsys, trash, folderMode); err != nil {
+		return err
+	}
+	if err := f.fsys.Rename(f.folder(k), to); err != nil {
+		return durable.StorageError("moving", f.folder(k), 0, err)
+	}
+	// Sync the new name first: a folder with both names is deleted by the next sweep, or
+	// served on; a folder with neither would waste space for good.
+	for _, dir := range []string{trash, filepath.Join(root, indexesName)} {
+		if err := f.fsys.SyncDir(dir); err != nil {
+			return durable.StorageError("syncing folder", dir, 0, err)
+		}
+	}
+	_ = removeTree(f.fsys, to) // the next sweep tries again
+	return nil
+}
+
+func removeTree(fsys durable.FS, path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // another sweep was faster
+	}
+	if err == nil && info.IsDir() {
+		entries, err := os.ReadDir(path)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			if err := removeTree(fsys, filepath.Join(path, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	if err := fsys.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"cpar/internal/durable"
+	"cpar/internal/indexdir"
+)
+
+// Sweep implements Backend. It goes on after a fault and returns the first.
+func (f *Folder) Sweep(ctx context.Context, before time.Time, dry bool) (Swept, error) {
+	s := sweep{Folder: f, before: before, dry: dry}
+	all, err := f.Tenants(ctx)
+	s.note(err)
+	for _, tenant := range all {
+		s.deleted(filepath.Join(Key{Tenant: tenant}.root(f.data), deletedName))
+		keys, err := f.Keys(ctx, tenant)
+		s.note(err)
+		for _, k := range keys {
+			if err := ctx.Err(); err != nil {
+				return s.Swept, err
+			}
+			s.temps(f.folder(k))
+			s.temps(indexdir.SegmentsFolder(f.folder(k)))
+		}
+	}
+	return s.Swept, s.err
+}
+
+type sweep struct {
+	*Folder
+	before time.Time
+	dry    bool
+	Swept
+	err error
+}
+
+func (s *sweep) note(err error) {
+	if s.err == nil && !errors.Is(err, fs.ErrNotExist) {
+		s.err = err
+	}
+}
+
+// deleted removes what a deletion that was cut off left. Nobody looks for it any more,
+// however young it is.
+func (s *sweep) deleted(trash string) {
+	entries, err := os.ReadDir(trash)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.note(durable.StorageError("reading folder", trash, 0, err))
+	}
+	for _, e := range entries {
+		path := filepath.Join(trash, e.Name())
+		s.note(filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				s.count(d)
+			}
+			return err
+		}))
+		if !s.dry {
+			s.note(durable.StorageError("removing", path, 0, removeTree(s.fsys, path)))
+		}
+	}
+}
+
+// temps removes the temporary files of broken-off writes from a folder.
+func (s *sweep) temps(folder string) {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.note(durable.StorageError("reading folder", folder, 0, err))
+	}
+	for _, e := range entries {
+		if !indexdir.IsTemp(e.Name()) {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || !info.ModTime().Before(s.before) {
+			continue
+		}
+		s.count(e)
+		if !s.dry {
+			path := filepath.Join(folder, e.Name())
+			s.note(durable.StorageError("removing", path, 0, s.fsys.Remove(path)))
+		}
+	}
+}
+
+func (s *sweep) count(e fs.DirEntry) {
+	if info, err := e.Info(); err == nil {
+		s.Files++
+		s.Bytes += info.Size()
+	}
+}
