@@ -59,7 +59,7 @@ var cloudMay = []string{
 	// digests of segments, and names of temporary files
 	"crypto/sha256", "crypto/rand",
 	// a daemon: files, network, logs, signals
-	"log/slog", "net", "net/http", "net/netip", "net/url", "os", "os/signal", "syscall", "flag",
+	"log", "log/slog", "net", "net/http", "net/netip", "net/url", "os", "os/signal", "syscall", "flag",
 	// one by one, since golang.org/x/sys/execabs runs programs
 	"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/sys/cpu",
 	// the ring, without keys
@@ -71,6 +71,8 @@ var cloudMay = []string{
 	"github.com/spf13/cobra/doc",
 	// the configuration file, and sizes in it
 	"github.com/pelletier/go-toml/v2", "github.com/dustin/go-humanize",
+	// metrics, and profiles where the operator wants them
+	"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/", "net/http/pprof",
 }
 
 var cloudRoom = room{

@@ -24,6 +24,7 @@ const (
 	CodeForbidden  = "forbidden"  // from a browser, or under another host's name
 	CodeBusy       = "busy"       // timed out while waiting to be processed
 	CodeInternal   = "internal"   // a bug in the cloud
+	CodeUnready    = "unready"    // of PathReadyz: requests should go elsewhere
 )
 
 // A Problem is the body of every answer that is not a success: the problem details of RFC
@@ -38,7 +39,7 @@ type Problem struct {
 }
 
 // ProblemType is the type of a problem: a path, relative to the cloud, where it says more.
-func ProblemType(code string) string { return "/problems/" + code }
+func ProblemType(code string) string { return strings.Replace(PathProblem, "{code}", code, 1) }
 
 // Codes lists all codes, each with its title and what a client should do.
 var Codes = []struct{ Code, Title, Advice string }{
@@ -51,6 +52,7 @@ var Codes = []struct{ Code, Title, Advice string }{
 	{CodeTooLarge, "The body is over its limit", "Send less. The limits are those of docs/FORMAT.md and of the operator."},
 	{CodeForbidden, "The request is refused", "Do not ask from another site's page or under a name that the cloud does not go by."},
 	{CodeBusy, "The cloud is busy", "Wait as long as Retry-After says, then try again. Nothing was changed."},
+	{CodeUnready, "The cloud cannot serve", "Send requests elsewhere, or wait. The operator sees the reason beside the metrics."},
 	{CodeInternal, "The cloud has a bug", "Tell the operator the instance, under which the log has more."},
 }
 

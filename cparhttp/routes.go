@@ -38,7 +38,18 @@ const (
 	PathSegment       = "/v1/indexes/{id}/segments/{digest}"
 	PathAnnotate      = "/v1/indexes/{id}/annotate"
 	PathAnnotateBatch = "/v1/indexes/{id}/annotate-batch"
+
+	// What follows needs no token and is not described by OpenAPI.
+	PathHealthz     = "/healthz" // is the process alive
+	PathReadyz      = "/readyz"  // may requests be sent to it
+	PathProblem     = "/problems/{code}"
+	PathOpenAPIJSON = "/openapi.json"
+	PathOpenAPIYAML = "/openapi.yaml"
 )
+
+// Routes lists them all.
+var Routes = []string{PathHealth, PathIndexes, PathIndex, PathManifest, PathMissing, PathSegment, PathAnnotate,
+	PathAnnotateBatch, PathHealthz, PathReadyz, PathProblem, PathOpenAPIJSON, PathOpenAPIYAML}
 
 // Content types.
 const (

@@ -58,6 +58,8 @@ type Options struct {
 	StallTimeout time.Duration
 	// Observe is told of every request; nil: nobody.
 	Observe Observer
+	// Ready answers PathReadyz, for any stranger: yes or no; nil means yes.
+	Ready func(context.Context) bool
 	// LogClients puts the addresses of clients into the log, which else has none.
 	LogClients bool
 }
@@ -91,7 +93,9 @@ func New(st Store, an Annotator, o Options) (http.Handler, error) {
 	if err := serveOpenAPI(mux, h); err != nil {
 		return nil, err
 	}
-	mux.HandleFunc("GET "+cparhttp.ProblemType("{code}"), explain)
+	mux.HandleFunc("GET "+cparhttp.PathProblem, explain)
+	mux.HandleFunc("GET "+cparhttp.PathHealthz, alive)
+	mux.HandleFunc("GET "+cparhttp.PathReadyz, s.ready)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, http.StatusNotFound, cparhttp.CodeNotFound, "no such route; see /openapi.json")
 	})

@@ -68,7 +68,7 @@ func serveOpenAPI(mux *http.ServeMux, h huma.API) error {
 			w.Write(body)
 		})
 	}
-	serve("/openapi.json", "application/openapi+json", asJSON)
-	serve("/openapi.yaml", "application/openapi+yaml", asYAML)
+	serve(cparhttp.PathOpenAPIJSON, "application/openapi+json", asJSON)
+	serve(cparhttp.PathOpenAPIYAML, "application/openapi+yaml", asYAML)
 	return nil
 }

@@ -158,3 +158,19 @@ func explain(w http.ResponseWriter, r *http.Request) {
 	}
 	writeProblem(w, r, http.StatusNotFound, cparhttp.CodeNotFound, "no problem has this code")
 }
+
+// alive answers PathHealthz: the process runs, and that is all.
+func alive(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintln(w, "ok")
+}
+
+// ready answers PathReadyz. It says nothing of the reason: a damaged index, say, is one
+// tenant's, and no business of the others.
+func (s *server) ready(w http.ResponseWriter, r *http.Request) {
+	if s.o.Ready != nil && !s.o.Ready(r.Context()) {
+		writeProblem(w, r, http.StatusServiceUnavailable, cparhttp.CodeUnready, "the cloud cannot serve requests now")
+		return
+	}
+	alive(w, r)
+}

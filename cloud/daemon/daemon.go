@@ -15,6 +15,7 @@ import (
 	"cpar/cloud"
 	"cpar/cloud/api"
 	"cpar/cloud/store"
+	"cpar/cloud/watch"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 )
@@ -31,6 +32,10 @@ type Options struct {
 	Memory indexdir.Memory
 	// Log receives events; nil discards them.
 	Log *slog.Logger
+	// LogClients puts the addresses of clients into the log, which else has none.
+	LogClients bool
+	// Watch says where metrics and readiness are served; the zero value: nowhere.
+	Watch watch.Options
 	// Ready is called with the actual address once requests are accepted.
 	Ready func(addr net.Addr)
 	// Grace is how long running requests may take after the stop; 0 means ten seconds.
@@ -48,13 +53,21 @@ func Run(ctx context.Context, o Options) error {
 	if err := checkListen(o.Listen); err != nil {
 		return err
 	}
+	operator, err := o.Watch.Open()
+	if err != nil {
+		return err
+	}
+	if operator != nil {
+		defer operator.Close()
+	}
 	c, err := cloud.New(o.Data, store.Options{Memory: o.Memory, Log: o.Log})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	c.Workers = o.Workers
-	handler, err := api.New(c.Store, c, api.Options{Log: o.Log})
+	metrics, ready := watch.New(), watch.NewReadiness(watch.Folder(o.Data), watch.Room(o.Data, 64<<20))
+	handler, err := api.New(c.Store, c, api.Options{Log: o.Log, LogClients: o.LogClients, Observe: metrics, Ready: ready.Serves})
 	if err != nil {
 		return err
 	}
@@ -72,7 +85,12 @@ func Run(ctx context.Context, o Options) error {
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+		ErrorLog:          watch.ServerLog(o.Log, o.LogClients),
+		ConnState:         metrics.ConnState,
+	}
+	if operator != nil {
+		o.Log.Info("metrics", "address", operator.Addr().String())
+		go o.Watch.Serve(ctx, operator, metrics, ready, o.Log)
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()

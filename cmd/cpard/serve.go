@@ -27,15 +27,20 @@ mapped, and the system decides which parts stay in memory. An index of scheme
 sealed is read from front to back, so auto keeps it mapped. At level info the log
 says which was chosen.
 
-The log goes to standard error. At level debug it has a line for each request:
-method, route, index, status, bytes and duration; never the contents.`,
+The log goes to standard error. At level debug it has a line for each request: its
+id, method, route, index, status, bytes and durations; never the contents, and no
+address of a client unless --log-clients says so.
+
+With --metrics-listen it serves what an operator watches, at /metrics for
+Prometheus, and at /readyz what is wrong. Anybody may ask /healthz and /readyz at
+the address of the cloud, and gets a yes or no.`,
 		Example: "  $ cpard serve --data ~/cpar-cloud --listen 127.0.0.1:8080\n  listening on http://127.0.0.1:8080",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return err
 			}
-			o.Log = newLog(c.ErrOrStderr(), o.level)
+			o.Log = newLog(c.ErrOrStderr(), o.level, o.jsonLog)
 			o.Ready = func(a net.Addr) { fmt.Fprintf(c.OutOrStdout(), "listening on http://%s\n", a) }
 			return daemon.Run(c.Context(), o.Options)
 		},
@@ -66,6 +71,10 @@ func errLevel(level string) error {
 	return fmt.Errorf("no log level %q; there are debug, info, warn and error", level)
 }
 
-func newLog(w io.Writer, level slog.Level) *slog.Logger {
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+func newLog(w io.Writer, level slog.Level, asJSON bool) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
+	if asJSON {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
 }

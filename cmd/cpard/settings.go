@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -18,7 +19,8 @@ import (
 // options are what the settings set.
 type options struct {
 	daemon.Options
-	level slog.Level
+	level   slog.Level
+	jsonLog bool
 }
 
 // A setting is a row of the table below: a flag of serve, and of any other command that
@@ -56,6 +58,21 @@ var all = []setting{
 			f.Var(settings.Parsed("warn", "string", func(s string) error { return parseLevel(&o.level, s) }), name, what)
 		},
 		values: []string{"debug", "info", "warn", "error"}},
+	{Setting: settings.Setting{Name: "log-format", What: "text or json"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.Var(settings.Parsed("text", "string", func(s string) error { return parseFormat(&o.jsonLog, s) }), name, what)
+		},
+		values: []string{"text", "json"}},
+	{Setting: settings.Setting{Name: "log-clients", What: "log the addresses of clients, by which requests can be told apart by person"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.BoolVar(&o.LogClients, name, false, what) }},
+	{Setting: settings.Setting{Name: "metrics-listen", What: "loopback address and port for metrics and readiness, such as 127.0.0.1:9090", None: "none"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Watch.Listen, name, "", what) }},
+	{Setting: settings.Setting{Name: "insecure-metrics-anywhere", What: "allow metrics on an address that others reach, without token and in the clear"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.BoolVar(&o.Watch.InsecureAnywhere, name, false, what)
+		}},
+	{Setting: settings.Setting{Name: "pprof", What: "serve Go's profiles beside the metrics, on loopback only"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.BoolVar(&o.Watch.Profile, name, false, what) }},
 }
 
 // table is the same without flags, for whoever reads settings.
@@ -159,5 +176,13 @@ func parseLevel(to *slog.Level, s string) error {
 	if err := to.UnmarshalText([]byte(s)); err != nil {
 		return exitcode.UsageError(errLevel(s))
 	}
+	return nil
+}
+
+func parseFormat(asJSON *bool, s string) error {
+	if s != "text" && s != "json" {
+		return exitcode.UsageError(fmt.Errorf("no log format %q; there are text and json", s))
+	}
+	*asJSON = s == "json"
 	return nil
 }

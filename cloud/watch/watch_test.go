@@ -1,0 +1,320 @@
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"cpar"
+	"cpar/cloud/stage"
+	"cpar/cparhttp"
+)
+
+// exposed is what the operator's program reads.
+func exposed(t *testing.T, h http.Handler) map[string]*dto.MetricFamily {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/metrics", nil))
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(w.Body)
+	if err != nil || w.Code != 200 {
+		t.Fatalf("status %d: %v", w.Code, err)
+	}
+	return families
+}
+
+// value is that of the one metric with these labels, written name=value.
+func value(t *testing.T, families map[string]*dto.MetricFamily, name string, labels ...string) float64 {
+	t.Helper()
+	for _, m := range families[name].GetMetric() {
+		got := []string{}
+		for _, l := range m.GetLabel() {
+			got = append(got, l.GetName()+"="+l.GetValue())
+		}
+		if slices.Equal(got, append([]string{}, labels...)) {
+			return m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetUntyped().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	t.Errorf("no %s with %v in %v", name, labels, families[name])
+	return 0
+}
+
+// annotated is the record of an annotation.
+func annotated(tenant string) *stage.Record {
+	r := &stage.Record{ID: "id", Method: "POST", Route: cparhttp.PathAnnotate, Start: time.Unix(1, 0), Took: 30 * time.Millisecond,
+		Status: 200, Received: 10, Sent: 20}
+	ctx := r.In(context.Background())
+	stage.Asked(ctx, cpar.SchemeSealed, 2)
+	stage.Searched(ctx, 7, 1000)
+	stage.Of(ctx, tenant)
+	for i, s := range stage.Stages() {
+		r.Add(s, time.Unix(1, 0), time.Unix(1, int64(i+1)*1e6))
+	}
+	return r
+}
+
+// everything is a handler whose metrics all have a value.
+func everything(t *testing.T) (*Metrics, http.Handler) {
+	m := New()
+	m.Begin()
+	m.End(annotated("0123456789abcdef"))
+	lost := &stage.Record{Method: "-", Route: "/secret/place", Status: 404, Panicked: true}
+	stage.Failed(lost.In(t.Context()), cparhttp.CodeNotFound)
+	m.Begin()
+	m.End(lost)
+	m.Begin()
+	m.End(&stage.Record{Method: "GET", Route: cparhttp.PathSegment})
+	m.Begin()
+	a, b := net.Pipe()
+	defer a.Close()
+	defer b.Close()
+	m.ConnState(a, http.StateNew)
+	m.ConnState(a, http.StateActive)
+	m.ConnState(b, http.StateNew)
+	m.ConnState(b, http.StateClosed)
+	ready := NewReadiness(Folder(t.TempDir()), Check{"never", false, func(context.Context) error { return errors.New("it never is") }})
+	return m, Options{}.handler(m, ready)
+}
+
+func TestExposition(t *testing.T) {
+	_, h := everything(t)
+	got := exposed(t, h)
+	for _, k := range []struct {
+		want   float64
+		name   string
+		labels []string
+	}{
+		{1, "cpar_requests_total", []string{"method=POST", "route=/v1/indexes/id/annotate", "status=2xx"}},
+		{1, "cpar_requests_total", []string{"method=other", "route=other", "status=4xx"}},
+		{1, "cpar_requests_total", []string{"method=GET", "route=/v1/indexes/id/segments/digest", "status=none"}},
+		{1, "cpar_requests_in_flight", nil},
+		{1, "cpar_request_seconds", []string{"route=/v1/indexes/id/annotate"}},
+		{1, "cpar_stage_seconds", []string{"scheme=sealed", "stage=queue"}},
+		{1, "cpar_problems_total", []string{"code=not_found"}},
+		{1, "cpar_panics_total", nil},
+		{10, "cpar_received_bytes_total", nil},
+		{20, "cpar_sent_bytes_total", nil},
+		{2, "cpar_annotations_total", []string{"scheme=sealed"}},
+		{7, "cpar_records_visited_total", []string{"scheme=sealed"}},
+		{1000, "cpar_index_bytes_touched_total", []string{"scheme=sealed"}},
+		{1, "cpar_tenant_requests_total", []string{"tenant=0123456789abcdef"}},
+		{30, "cpar_tenant_bytes_total", []string{"tenant=0123456789abcdef"}},
+		{0.03, "cpar_tenant_seconds_total", []string{"tenant=0123456789abcdef"}},
+		{1, "cpar_connections", []string{"state=active"}},
+		{0, "cpar_connections", []string{"state=new"}},
+		{2, "cpar_connections_total", nil},
+		{1, "cpar_ready", []string{"check=folder"}},
+		{0, "cpar_ready", []string{"check=never"}},
+	} {
+		if v := value(t, got, k.name, k.labels...); v != k.want {
+			t.Errorf("%s%v is %v, want %v", k.name, k.labels, v, k.want)
+		}
+	}
+	if got["go_goroutines"] == nil || runtime.GOOS == "linux" && got["process_open_fds"] == nil {
+		t.Error("nothing of the runtime or the process")
+	}
+}
+
+// TestLabelsAreAClosedList: no label can hold a token, an index, a client or a path.
+func TestLabelsAreAClosedList(t *testing.T) {
+	_, h := everything(t)
+	allowed := map[string][]string{
+		"method": {"GET", "HEAD", "PUT", "POST", "DELETE", other},
+		"route":  {other},
+		"status": {"2xx", "3xx", "4xx", "5xx", none},
+		"scheme": {"cpar", "capia", "ivf", "sealed", "local", none},
+		"stage":  {"body", "queue", "load", "search", "encode", "send"},
+		"code":   nil, "check": nil, "tenant": nil, "version": nil, "go": nil, "state": nil, "what": nil, "result": nil,
+	}
+	for _, r := range cparhttp.Routes {
+		allowed["route"] = append(allowed["route"], routes[r])
+	}
+	for _, c := range cparhttp.Codes {
+		allowed["code"] = append(allowed["code"], c.Code)
+	}
+	for name, f := range exposed(t, h) {
+		if !strings.HasPrefix(name, "cpar_") {
+			continue // of the Go runtime and the process
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				values, ok := allowed[l.GetName()]
+				if !ok || values != nil && !slices.Contains(values, l.GetValue()) {
+					t.Errorf("%s has label %s=%q", name, l.GetName(), l.GetValue())
+				}
+			}
+		}
+	}
+}
+
+func TestTenantsAreBounded(t *testing.T) {
+	m := New()
+	for i := range 3 * tenantLabels {
+		m.Begin()
+		m.End(annotated(fmt.Sprintf("%016x", i)))
+	}
+	m.Begin()
+	m.End(annotated(fmt.Sprintf("%016x", 0)))
+	f := exposed(t, Options{}.handler(m, NewReadiness()))
+	if n := len(f["cpar_tenant_requests_total"].GetMetric()); n != tenantLabels+1 {
+		t.Errorf("%d tenants have a label", n)
+	}
+	if v := value(t, f, "cpar_tenant_requests_total", "tenant=other"); v != 2*tenantLabels {
+		t.Errorf("%v requests of other tenants", v)
+	}
+	if v := value(t, f, "cpar_tenant_requests_total", "tenant="+strings.Repeat("0", 16)); v != 2 {
+		t.Errorf("%v requests of the first tenant", v)
+	}
+}
+
+// TestTable: docs/METRICS.md has every metric that is registered, as the table says it.
+func TestTable(t *testing.T) {
+	var want strings.Builder
+	want.WriteString("| metric | kind | labels | meaning |\n|---|---|---|---|\n")
+	for _, r := range table {
+		labels := strings.Join(r.labels, ", ")
+		if labels == "" {
+			labels = "–"
+		}
+		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", r.name, r.kind, labels, r.help)
+	}
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "METRICS.md"))
+	if err != nil || !strings.Contains(string(doc), want.String()) {
+		t.Errorf("docs/METRICS.md does not have this table: %v\n%s", err, want.String())
+	}
+	m, _ := everything(t)
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{}
+	for _, r := range table {
+		documented[r.name] = r.kind
+	}
+	for _, f := range families {
+		if name := f.GetName(); strings.HasPrefix(name, "cpar_") && documented[name] != strings.ToLower(f.GetType().String()) {
+			t.Errorf("%s is a %v; the table has %q", name, f.GetType(), documented[name])
+		}
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	data := t.TempDir()
+	broken := errors.New("index 0123 is damaged")
+	runs := 0
+	damage := Check{Name: "damage", Run: func(context.Context) error { runs++; return broken }}
+	get := func(r *Readiness) (int, unready) {
+		w := httptest.NewRecorder()
+		Options{}.handler(New(), r).ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/readyz", nil))
+		var p unready
+		if w.Code != 200 {
+			if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Header().Get("Content-Type") != cparhttp.TypeProblem {
+				t.Errorf("%v: %s", err, w.Body)
+			}
+		}
+		return w.Code, p
+	}
+	if code, _ := get(NewReadiness(Folder(data), Room(data, 1))); code != 200 {
+		t.Errorf("nothing is wrong: %d", code)
+	}
+	// Damage is for the operator, and no reason to turn everybody away.
+	r := NewReadiness(Folder(data), damage)
+	if code, p := get(r); code != 503 || !r.Serves(t.Context()) || p.Code != "unready" || fmt.Sprint(p.Faults) != "[{damage index 0123 is damaged false}]" {
+		t.Errorf("damage: %d %+v", code, p)
+	}
+	r.Serves(t.Context())
+	if runs != 1 {
+		t.Errorf("the checks ran %d times in a second", runs)
+	}
+	full := NewReadiness(Room(data, 1<<62))
+	if code, p := get(full); code != 503 || !full.Serves(t.Context()) || !strings.Contains(p.Detail, "free") {
+		t.Errorf("full disk: %d %+v", code, p)
+	}
+	if err := os.Remove(data); err != nil {
+		t.Fatal(err)
+	}
+	gone := NewReadiness(Folder(data), damage)
+	if code, p := get(gone); code != 503 || gone.Serves(t.Context()) || len(p.Faults) != 2 || !p.Faults[0].Serving {
+		t.Errorf("no folder: %d %+v", code, p)
+	}
+}
+
+func TestListener(t *testing.T) {
+	for _, k := range []struct {
+		o  Options
+		ok bool
+	}{
+		{Options{}, true},
+		{Options{Profile: true}, false},
+		{Options{Listen: "127.0.0.1:0", Profile: true}, true},
+		{Options{Listen: "localhost:0"}, true},
+		{Options{Listen: "0.0.0.0:0"}, false},
+		{Options{Listen: "nonsense"}, false},
+		{Options{Listen: "0.0.0.0:0", InsecureAnywhere: true, Profile: true}, false},
+	} {
+		l, err := k.o.Open()
+		if l != nil {
+			l.Close()
+		}
+		if (err == nil) != k.ok || err != nil && !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%+v: %v", k.o, err)
+		}
+	}
+	for _, k := range []struct {
+		o      Options
+		url    string
+		status int
+	}{
+		{Options{}, "http://127.0.0.1:9090/metrics", 200},
+		{Options{}, "http://[::1]/healthz", 200},
+		{Options{}, "http://localhost/debug/pprof/", 404},
+		{Options{Profile: true}, "http://localhost/debug/pprof/", 200},
+		{Options{}, "http://photos.example/metrics", 403},
+		{Options{InsecureAnywhere: true}, "http://photos.example/metrics", 200},
+		{Options{}, "http://localhost/v1/indexes", 404},
+	} {
+		w := httptest.NewRecorder()
+		k.o.handler(New(), NewReadiness()).ServeHTTP(w, httptest.NewRequest("GET", k.url, nil))
+		if w.Code != k.status {
+			t.Errorf("%+v: %s: %d", k.o, k.url, w.Code)
+		}
+	}
+}
+
+func TestServe(t *testing.T) {
+	o := Options{Listen: "127.0.0.1:0"}
+	l, err := o.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { o.Serve(ctx, l, New(), NewReadiness(), slog.New(slog.DiscardHandler)); close(done) }()
+	resp, err := http.Get("http://" + l.Addr().String() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, _ := io.ReadAll(resp.Body); !strings.Contains(string(b), "cpar_requests_in_flight 0") {
+		t.Errorf("%s", b)
+	}
+	cancel()
+	<-done
+}
