@@ -12,6 +12,7 @@ import (
 
 	"cpar"
 	"cpar/cparhttp"
+	"cpar/internal/await"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
@@ -119,7 +120,7 @@ func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cpar
 // ask asks on the terminal, and refuses without a yes.
 func (f *deleteFlags) ask(cmd *cobra.Command, r *deleted) error {
 	fmt.Fprintf(cmd.ErrOrStderr(), "delete %s? type yes: ", r.text())
-	answer, err := await(cmd.Context(), func() (string, error) {
+	answer, err := await.Answer(cmd.Context(), func() (string, error) {
 		line, err := bufio.NewReader(io.LimitReader(os.Stdin, 1<<10)).ReadString('\n')
 		if err == io.EOF {
 			err = nil

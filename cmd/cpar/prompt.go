@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"cpar"
+	"cpar/internal/await"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 )
@@ -32,7 +33,7 @@ func prompt(ctx context.Context, label string) (string, error) {
 			"pass --passphrase-file FILE, or make the key with --no-passphrase")
 	}
 	fmt.Fprint(os.Stderr, label)
-	typed, err := await(ctx, func() (string, error) { return readHidden(os.Stdin) })
+	typed, err := await.Answer(ctx, func() (string, error) { return readHidden(os.Stdin) })
 	if e := term.Restore(fd, before); err == nil && e != nil {
 		err = e
 	}
@@ -86,7 +87,7 @@ func promptWords(ctx context.Context, label string, n int) (string, error) {
 	if term.IsTerminal(int(os.Stdin.Fd())) {
 		fmt.Fprint(os.Stderr, label)
 	}
-	return await(ctx, func() (string, error) {
+	return await.Answer(ctx, func() (string, error) {
 		var words []string
 		lines := bufio.NewScanner(io.LimitReader(os.Stdin, 1<<12))
 		for len(words) < n && lines.Scan() {
@@ -97,23 +98,4 @@ func promptWords(ctx context.Context, label string, n int) (string, error) {
 		}
 		return strings.Join(words, " "), nil
 	})
-}
-
-// await waits for an answer, but no longer than ctx. Whoever was asked is left behind.
-func await(ctx context.Context, ask func() (string, error)) (string, error) {
-	type answer struct {
-		text string
-		err  error
-	}
-	done := make(chan answer, 1)
-	go func() {
-		text, err := ask()
-		done <- answer{text, err}
-	}()
-	select {
-	case a := <-done:
-		return a.text, a.err
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
 }
