@@ -13,28 +13,9 @@ import (
 	"sync"
 	"testing"
 	"time"
-)
 
-// chromium finds a browser. With CPAR_CHROMIUM=required it is an error to have none; any
-// other value names the program.
-func chromium(t *testing.T) string {
-	t.Helper()
-	want := os.Getenv("CPAR_CHROMIUM")
-	names := []string{"chromium", "chromium-browser", "google-chrome"}
-	if want != "" && want != "required" {
-		names = []string{want}
-	}
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if want != "" {
-		t.Fatalf("no browser: %v", names)
-	}
-	t.Skip("no chromium on this machine")
-	return ""
-}
+	"cpar/internal/browser"
+)
 
 // browsed is a browser's view of a page.
 type browsed struct {
@@ -92,7 +73,7 @@ func browse(t *testing.T, program, page string) browsed {
 // The same check must find each fault in faulty pages: a test that cannot fail would mean
 // nothing.
 func TestReportInBrowser(t *testing.T) {
-	program := chromium(t)
+	program := browser.Program(t)
 	folder := t.TempDir()
 	if _, err := Write(folder, testCollection(t), syntheticResults()); err != nil {
 		t.Fatal(err)

@@ -35,8 +35,8 @@ import (
 // patience is how long a test waits for what must come.
 const patience = time.Minute
 
-// program finds a browser.
-func program(t testing.TB) string {
+// Program finds a browser: the one that CPAR_CHROMIUM names, or any.
+func Program(t testing.TB) string {
 	t.Helper()
 	want := os.Getenv("CPAR_CHROMIUM")
 	names := []string{"chromium", "chromium-browser", "google-chrome"}
@@ -88,7 +88,7 @@ func profile(t testing.TB) string {
 // New is an empty page in a browser of its own, which ends with the test.
 func New(t testing.TB) *Page {
 	t.Helper()
-	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program(t)), chromedp.UserDataDir(profile(t)),
+	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(Program(t)), chromedp.UserDataDir(profile(t)),
 		chromedp.NoSandbox, chromedp.DisableGPU, // as root, in a container
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-domain-reliability", true),
 		chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("lang", "en-GB"))
