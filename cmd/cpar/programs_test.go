@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
@@ -22,36 +21,12 @@ import (
 // visionServe starts `cpar vision-serve ARGS…`, whose log goes to a file, and sets
 // $VISION to its address.
 func visionServe(ts *testscript.TestScript, _ bool, args []string) {
-	p := ts.Value("vision").(*process)
-	p.cmd = command(ts, "cpar", append([]string{"vision-serve", "--listen", "127.0.0.1:0"}, args[1:]...)...)
-	var err error
-	p.log, err = os.Create(ts.MkAbs(args[0]))
-	ts.Check(err)
-	p.cmd.Stderr = p.log
-	out, err := p.cmd.StdoutPipe()
-	ts.Check(err)
-	ts.Check(p.cmd.Start())
-	ts.Defer(func() {
-		if p.cmd != nil {
-			p.cmd.Process.Kill()
-			p.cmd.Wait()
-		}
-	})
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	if !ok {
-		ts.Fatalf("vision-serve says %q and %s", line, ts.ReadFile(args[0]))
-	}
-	ts.Setenv("VISION", url)
+	cmd := command(ts, "cpar", append([]string{"vision-serve", "--listen", "127.0.0.1:0"}, args[1:]...)...)
+	ts.Setenv("VISION", ts.Value("vision").(*process).start(ts, cmd, args[0]))
 }
 
-// visionStop interrupts vision-serve, which must end as if nothing was the matter.
 func visionStop(ts *testscript.TestScript, _ bool, _ []string) {
-	p := ts.Value("vision").(*process)
-	ts.Check(p.cmd.Process.Signal(os.Interrupt))
-	ts.Check(p.cmd.Wait())
-	ts.Check(p.log.Close())
-	p.cmd = nil
+	ts.Value("vision").(*process).stop(ts)
 }
 
 // asPhotoPrism posts a picture to $VISION with the key in a file, as PhotoPrism does,

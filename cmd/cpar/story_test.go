@@ -46,39 +46,44 @@ func serveLimited(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func startCloud(ts *testscript.TestScript, cmd *exec.Cmd, log string) {
-	p := ts.Value("cloud").(*process)
-	p.cmd = cmd
 	// Nothing of the story's environment: its folders may be canaries.
-	p.cmd.Env = []string{"LANG=C"}
+	cmd.Env = []string{"LANG=C"}
+	ts.Setenv("CLOUD", ts.Value("cloud").(*process).start(ts, cmd, log))
+}
+
+// start starts a program that says where it listens, which start returns. Its log goes to a file.
+func (p *process) start(ts *testscript.TestScript, cmd *exec.Cmd, log string) (address string) {
+	p.cmd = cmd
 	var err error
 	p.log, err = os.Create(ts.MkAbs(log))
 	ts.Check(err)
-	p.cmd.Stderr = p.log
-	out, err := p.cmd.StdoutPipe()
+	cmd.Stderr = p.log
+	out, err := cmd.StdoutPipe()
 	ts.Check(err)
-	ts.Check(p.cmd.Start())
+	ts.Check(cmd.Start())
 	ts.Defer(func() {
 		if p.cmd != nil {
 			p.cmd.Process.Kill()
 			p.cmd.Wait()
 		}
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	ts.Check(err)
-	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	address, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
 	if !ok {
-		ts.Fatalf("the cloud says %q", line)
+		ts.Fatalf("%s says %q and %s", filepath.Base(cmd.Path), line, ts.ReadFile(log))
 	}
-	ts.Setenv("CLOUD", url)
+	return address
 }
 
-func shutdown(ts *testscript.TestScript, _ bool, _ []string) {
-	p := ts.Value("cloud").(*process)
+// stop interrupts the program, which must end as if nothing was the matter.
+func (p *process) stop(ts *testscript.TestScript) {
 	ts.Check(p.cmd.Process.Signal(os.Interrupt))
 	ts.Check(p.cmd.Wait())
 	ts.Check(p.log.Close())
 	p.cmd = nil
 }
+
+func shutdown(ts *testscript.TestScript, _ bool, _ []string) { ts.Value("cloud").(*process).stop(ts) }
 
 // The stories share their scenes: painting is what costs.
 var painted = struct {
