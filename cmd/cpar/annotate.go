@@ -39,7 +39,6 @@ type annotateFlags struct {
 	most         int
 	probability  float64
 	saveRequests string
-	exclude      []string
 	onErrors     string
 	again        bool
 	asJSON       bool
@@ -129,7 +128,6 @@ that it was built with (--model).`,
 	c.Flags().StringVar(&f.ranker, "ranker", "default", "what ranks keywords: paper (weights W_t), calibrated (probabilities), or default: what the index was built with")
 	c.Flags().Float64Var(&f.probability, "min-probability", likely, "leave out keywords that are less probable, 0 to 1; the index needs a calibrated ranker")
 	c.Flags().BoolVar(&f.ranking.Rare, "rare", false, "give rare words their due; the index needs a calibrated ranker")
-	c.Flags().StringArrayVar(&f.exclude, "exclude", nil, "leave out files and folders that fit this `pattern`, such as 'draft*'; may be given several times")
 	c.Flags().IntVar(&f.options.Jobs, "jobs", 0, "photos read at once; 0 for one a processor")
 	c.Flags().StringVar(&f.onErrors, "on-errors", "continue", "photos that cannot be read: continue, stop at the first, or a number of them to bear")
 	c.Flags().BoolVar(&f.again, "again", false, "ask also about photos whose answer is known")
@@ -222,7 +220,7 @@ func (f *annotateFlags) photos(cmd *cobra.Command, args []string) ([]photos.Phot
 	if len(roots) == 0 {
 		return nil, fmt.Errorf("looking for photos: %w: standard input names none", cpar.ErrInput)
 	}
-	return findPhotos(cmd, roots, photos.Options{Exclude: f.exclude})
+	return findPhotos(cmd, roots, photos.Options{Exclude: f.write.exclude})
 }
 
 // readList reads names, one a line, or ended by zeros as find -print0 does.

@@ -23,20 +23,43 @@ import (
 	"cpar/user/metadata"
 )
 
-// writeFlags say where annotate writes keywords.
+// placeFlags say where keywords are written to photos, how, and which photos are passed over.
+type placeFlags struct {
+	to, style string
+	keepTime  bool
+	exclude   []string
+}
+
+func (f *placeFlags) add(c *cobra.Command, usual, what string) {
+	c.Flags().StringVar(&f.to, "write", usual, what)
+	c.Flags().StringVar(&f.style, "sidecar-style", string(metadata.Follow), "how sidecars are named: append (photo.jpg.xmp), adobe (photo.xmp) or follow-existing (the one that is there, else append)")
+	c.Flags().BoolVar(&f.keepTime, "keep-mtime", false, "files that are written keep their time")
+	c.Flags().StringArrayVar(&f.exclude, "exclude", nil, "leave out files and folders that fit this `pattern`, such as 'draft*'; may be given several times")
+}
+
+// parse refuses what is none of these places, and what is no style.
+func (f *placeFlags) parse(places ...string) error {
+	if last := len(places) - 1; !slices.Contains(places, f.to) {
+		return exitcode.UsageError(fmt.Errorf("--write %s; there are %s and %s", untrusted.Text(f.to), strings.Join(places[:last], ", "), places[last]))
+	}
+	if !slices.Contains([]metadata.Style{metadata.Append, metadata.Adobe, metadata.Follow}, metadata.Style(f.style)) {
+		return exitcode.UsageError(fmt.Errorf("--sidecar-style %s; there are append, adobe and follow-existing", untrusted.Text(f.style)))
+	}
+	return nil
+}
+
+// writeFlags say where annotate writes keywords, which may be a file of its own or nowhere.
 type writeFlags struct {
-	to, out, style string
-	keepTime       bool
-	counted        bool // the person said how many keywords
+	placeFlags
+	out     string
+	counted bool // the person said how many keywords
 }
 
 const toCSV = "csv"
 
 func (f *writeFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.to, "write", "", "write keywords: sidecar, embedded or csv; by default they are printed")
+	f.placeFlags.add(c, "", "write keywords: sidecar, embedded or csv; by default they are printed")
 	c.Flags().StringVar(&f.out, "out", "", "the `file` of --write csv")
-	c.Flags().StringVar(&f.style, "sidecar-style", string(metadata.Follow), "how sidecars are named: append (photo.jpg.xmp), adobe (photo.xmp) or follow-existing (the one that is there, else append)")
-	c.Flags().BoolVar(&f.keepTime, "keep-mtime", false, "files that are written keep their time")
 }
 
 func (f *writeFlags) where() metadata.Where {
@@ -48,11 +71,10 @@ func (f *writeFlags) where() metadata.Where {
 
 // parse refuses what cannot be written.
 func (f *writeFlags) parse(dryRun bool) error {
-	if !slices.Contains([]string{"", toCSV, string(metadata.Sidecar), string(metadata.Embedded)}, f.to) {
-		return exitcode.UsageError(fmt.Errorf("--write %s; there are sidecar, embedded and csv", untrusted.Text(f.to)))
-	}
-	if !slices.Contains([]metadata.Style{metadata.Append, metadata.Adobe, metadata.Follow}, metadata.Style(f.style)) {
-		return exitcode.UsageError(fmt.Errorf("--sidecar-style %s; there are append, adobe and follow-existing", untrusted.Text(f.style)))
+	if f.to != "" {
+		if err := f.placeFlags.parse(string(metadata.Sidecar), string(metadata.Embedded), toCSV); err != nil {
+			return err
+		}
 	}
 	switch {
 	case dryRun && f.to == "":

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -30,9 +29,8 @@ type uiFlags struct {
 	model  modelFlags
 	cloud  cloudFlags
 	search searchFlags
+	write  placeFlags
 	page   ui.OwnerOptions
-	where  string
-	style  string
 	port   int
 	open   bool
 	dryRun bool
@@ -68,11 +66,8 @@ the page with ^C: the secret is then worth nothing.`,
 	f.cloud.add(c)
 	f.cloud.addIndex(c)
 	f.model.add(c)
-	c.Flags().StringVar(&f.where, "write", string(metadata.Sidecar), "where keywords are written: sidecar, or embedded in JPEG files")
-	c.Flags().StringVar(&f.style, "sidecar-style", string(metadata.Follow), "how sidecars are named: append (photo.jpg.xmp), adobe (photo.xmp) or follow-existing (the one that is there, else append)")
-	c.Flags().BoolVar(&f.page.KeepMtime, "keep-mtime", false, "files that are written keep their time")
+	f.write.add(c, string(metadata.Sidecar), "where keywords are written: sidecar, or embedded in JPEG files")
 	c.Flags().Float64Var(&f.page.Threshold, "min-probability", likely, "what is as probable is sure, and written without your word, 0 to 1; the index needs a calibrated ranker")
-	c.Flags().StringArrayVar(&f.page.List.Exclude, "exclude", nil, "leave out files and folders that fit this `pattern`, such as 'draft*'; may be given several times")
 	c.Flags().IntVar(&f.port, "port", 0, "port of the page; 0 for any that is free")
 	c.Flags().BoolVar(&f.open, "open", false, "open the page in your browser")
 	dryRunFlag(c, &f.dryRun)
@@ -82,13 +77,11 @@ the page with ^C: the secret is then worth nothing.`,
 
 // check refuses what can be known to be wrong before a passphrase is asked for.
 func (f *uiFlags) check(folders []string) error {
-	if f.where != string(metadata.Sidecar) && f.where != string(metadata.Embedded) {
-		return exitcode.UsageError(fmt.Errorf("--write %s; there are sidecar and embedded", untrusted.Text(f.where)))
+	if err := f.write.parse(string(metadata.Sidecar), string(metadata.Embedded)); err != nil {
+		return err
 	}
-	f.page.Where, f.page.Style = metadata.Where(f.where), metadata.Style(f.style)
-	if !slices.Contains([]metadata.Style{metadata.Append, metadata.Adobe, metadata.Follow}, f.page.Style) {
-		return exitcode.UsageError(fmt.Errorf("--sidecar-style %s; there are append, adobe and follow-existing", untrusted.Text(f.style)))
-	}
+	f.page.Where, f.page.Style = metadata.Where(f.write.to), metadata.Style(f.write.style)
+	f.page.KeepMtime, f.page.List.Exclude = f.write.keepTime, f.write.exclude
 	if f.port < 0 || f.port > 65535 {
 		return exitcode.UsageError(fmt.Errorf("--port %d; ports are 0 to 65535", f.port))
 	}
