@@ -77,7 +77,10 @@ func List(ctx context.Context, roots []string, o Options) (*Listing, error) {
 				"* stands for any letters, ? for one, [ab] for a or b")
 		}
 	}
-	w := &walk{ctx: ctx, exclude: o.Exclude, seen: map[string]bool{}}
+	return list(&walk{ctx: ctx, readDir: os.ReadDir, exclude: o.Exclude, seen: map[string]bool{}}, roots)
+}
+
+func list(w *walk, roots []string) (*Listing, error) {
 	for _, root := range roots {
 		info, err := os.Stat(root)
 		switch {
@@ -107,6 +110,7 @@ func List(ctx context.Context, roots []string, o Options) (*Listing, error) {
 // walk is one call of List.
 type walk struct {
 	ctx     context.Context
+	readDir func(string) ([]fs.DirEntry, error) // os.ReadDir, but in tests
 	exclude []string
 	files   []string
 	seen    map[string]bool // of files, cleaned: a photo may be named and lie in a folder that is
@@ -130,7 +134,7 @@ func (w *walk) folder(dir, below string) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := w.readDir(dir)
 	if err != nil && below == "" {
 		return fmt.Errorf("looking for photos: %w: %s: %w", cpar.ErrInput, untrusted.Text(dir), cause(err))
 	}
@@ -201,8 +205,8 @@ func cause(err error) error {
 	return err
 }
 
-// shots puts the RAW files of a shot with what else there is of it. A JPEG is looked at
-// before a RAW file, because a person has chosen how it looks.
+// shots makes one photo of the files of one shot: RAW files and the picture beside them. That picture
+// is looked at, because a person has chosen how it looks.
 func shots(files []string) []Photo {
 	of := map[string][]string{} // by path without ending
 	for _, f := range files {
