@@ -164,7 +164,7 @@ func FuzzFitted(f *testing.F) {
 		p, err := readProfile(data, id)
 		if err != nil {
 			if !errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrVersion) && !errors.Is(err, cpar.ErrInput) {
-				t.Errorf("%v is of no kind", err)
+				t.Errorf("%v wraps none of our errors", err)
 			}
 			return
 		}

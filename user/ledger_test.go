@@ -327,7 +327,7 @@ func FuzzLedger(f *testing.F) {
 		l, s, err := openPlain(key, data, p)
 		if err != nil {
 			if !errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrVersion) && !errors.Is(err, cpar.ErrInput) {
-				t.Errorf("%v is of no kind", err)
+				t.Errorf("%v wraps none of our errors", err)
 			}
 			return
 		}

@@ -62,9 +62,8 @@ func Add(ctx context.Context, key *Key, folder string, images []Image, progress 
 	return update(key, folder, "adding to index", UpdateOptions{Progress: progress}, func(u *updating) error { return u.change(ctx, change{add: images}) })
 }
 
-// Remove takes those records out of the index of scheme sealed or local in folder
-// that are of a photo with one of these contents (picture.Content). Which
-// keywords they had is erased at once: their blocks are empty from then on. Until
+// Remove takes photos with these contents (picture.Content) out of the index of scheme
+// sealed or local in folder. Which keywords their records had is erased at once: their blocks are empty from then on. Until
 // Compact their vectors stay, encrypted, and are passed over by the owner, and
 // their words stay in the ledger's dictionary, encrypted too, which Owner.Words
 // lists; the cloud is not told which records they are. Update.Missing

@@ -14,8 +14,8 @@ import (
 	"cpar/user/rank"
 )
 
-// A shell completes the values of these flags, in whichever command they are, and files
-// or folders elsewhere where the flag is of one.
+// A shell completes the values of these flags, in whichever command they are. Those of
+// fileFlags and folderFlags get names of files and folders.
 var (
 	flagValues = map[string]func() []string{
 		"scheme": func() []string { return append(schemeNames(), schemeAuto) },

@@ -144,7 +144,7 @@ func (h *home) files(each func(path string)) {
 	}
 }
 
-// digest is of all names and bytes of the tree.
+// digest changes with any name and any byte in the tree.
 func (h *home) digest() string {
 	h.t.Helper()
 	all := sha256.New()
