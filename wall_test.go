@@ -67,6 +67,16 @@ var cloudMay = []string{
 	"github.com/gofrs/flock", "github.com/edsrzf/mmap-go", "golang.org/x/sync/",
 	"github.com/danielgtaylor/huma/v2", "github.com/danielgtaylor/huma/v2/", "github.com/spf13/cobra",
 	"github.com/spf13/pflag",
+	// object storage, by clients that run no other program; signatures of requests to it.
+	// Credentials are the operator's for the storage: they open nothing that is stored
+	"crypto/hmac",
+	"github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/aws/signer/v4",
+	"github.com/aws/aws-sdk-go-v2/credentials", "github.com/aws/aws-sdk-go-v2/service/s3",
+	"github.com/aws/smithy-go", "github.com/aws/smithy-go/middleware", "github.com/aws/smithy-go/transport/http",
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/Azure/azure-sdk-for-go/sdk/azcore/policy",
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming", "github.com/Azure/azure-sdk-for-go/sdk/azcore/to",
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob", "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob",
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container",
 	// manual pages
 	"github.com/spf13/cobra/doc",
 	// the configuration file, and sizes in it
@@ -143,6 +153,11 @@ var rooms = []room{
 		name:  "all but tests",
 		in:    func(pkg string) bool { return !under(pkg, module+"/internal/browser") },
 		never: bansOf([]string{module + "/internal/browser", "github.com/chromedp"}, "only tests drive a browser"),
+	},
+	{
+		name:  "all but tests of object storage",
+		in:    func(pkg string) bool { return !under(pkg, module+"/internal/buckettest") },
+		never: []ban{{module + "/internal/buckettest", "only tests start storage servers"}},
 	},
 	{
 		name:  "all but the generator of kernels",

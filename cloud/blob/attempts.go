@@ -1,0 +1,211 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	defaultAttempts = 8
+	defaultSilence  = 30 * time.Second
+	firstDelay      = 100 * time.Millisecond
+)
+
+var errSilence = errors.New("nothing was heard for too long")
+
+// do makes a request until it succeeds or fails for another reason than absence. Waits
+// double: 0.1 s to 6.4 s. Once the storage is known to be away a request is made only once,
+// so that nobody waits twelve seconds for what was known; the first success ends that.
+func (b *Bucket) do(ctx context.Context, doing, name string, request func(ctx context.Context, heard func(int)) error) error {
+	err := b.attempts(ctx, func(ctx context.Context) error {
+		ctx, heard, end := b.listen(ctx)
+		defer end()
+		err := request(ctx, heard)
+		return silent(ctx, err)
+	})
+	if err != nil {
+		return fmt.Errorf("%s object %s: %w", doing, name, err)
+	}
+	return nil
+}
+
+func (b *Bucket) attempts(ctx context.Context, attempt func(context.Context) error) error {
+	most := b.o.Attempts
+	if b.away.Load() {
+		most = 1
+	}
+	var err error
+	for i := range most {
+		if i > 0 {
+			b.counts.retries.Add(1)
+			if wait(ctx, firstDelay<<(i-1)) != nil {
+				break // err is what kept us from succeeding in time
+			}
+		}
+		b.counts.requests.Add(1)
+		err = attempt(ctx)
+		if ctx.Err() != nil && err != nil {
+			return ctx.Err()
+		}
+		if !errors.Is(err, ErrAway) {
+			b.away.Store(false) // it has answered
+			if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrExists) {
+				b.counts.errors.Add(1)
+			}
+			return err
+		}
+	}
+	b.counts.errors.Add(1)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	b.away.Store(true)
+	return err
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// listen returns a context that ends once nothing was heard for too long.
+func (b *Bucket) listen(parent context.Context) (ctx context.Context, heard func(int), end func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	timer := time.AfterFunc(b.o.Silence, func() { cancel(errSilence) })
+	return ctx, func(int) { timer.Reset(b.o.Silence) }, func() { timer.Stop(); cancel(nil) }
+}
+
+// silent says why an attempt ended that silence has ended.
+func silent(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), errSilence) {
+		return away("%w", errSilence)
+	}
+	return err
+}
+
+// sent is a body that says how much of it was read.
+type sent struct {
+	*io.SectionReader
+	heard func(int)
+	count *atomic.Int64
+}
+
+func (s *sent) Read(p []byte) (int, error) {
+	n, err := s.SectionReader.Read(p)
+	s.heard(n)
+	s.count.Add(int64(n))
+	return n, err
+}
+
+// Only Read and Seek may be seen: other methods would go round the count.
+func (s *sent) ReadAt([]byte, int64) (int, error)  { return 0, errors.ErrUnsupported }
+func (s *sent) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{s}) }
+
+// Get opens an object from byte from on: length bytes, or all that follow if length is
+// negative. size is the whole object's. Reading goes on over broken connections.
+func (b *Bucket) Get(ctx context.Context, name string, from, length int64) (body io.ReadCloser, size int64, err error) {
+	s := &stream{b: b, ctx: ctx, name: name, at: from, end: -1}
+	if length >= 0 {
+		s.end = from + length
+	}
+	if err := s.open(); err != nil {
+		return nil, 0, err
+	}
+	return s, s.size, nil
+}
+
+// A stream reads an object, by as many requests as it takes.
+type stream struct {
+	b             *Bucket
+	ctx           context.Context
+	name          string
+	at, end, size int64 // end is -1 until the size is known
+	body          io.ReadCloser
+	heard         func(int)
+	done          func()
+	failures      int // since the last byte
+}
+
+func (s *stream) open() error {
+	err := s.b.attempts(s.ctx, func(context.Context) error {
+		// It lasts as long as the body is read.
+		ctx, heard, done := s.b.listen(s.ctx)
+		length := int64(-1)
+		if s.end >= 0 {
+			length = s.end - s.at
+		}
+		body, size, err := s.b.driver.get(ctx, s.b.prefix+s.name, s.at, length)
+		if err != nil {
+			err = silent(ctx, err)
+			done()
+			return err
+		}
+		if s.end < 0 || s.end > size {
+			s.end = size
+		}
+		s.body, s.size, s.heard, s.done = body, size, heard, done
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("reading object %s: %w", s.name, err)
+	}
+	return nil
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	for {
+		if s.at >= s.end {
+			return 0, io.EOF
+		}
+		if s.body == nil {
+			if err := s.open(); err != nil {
+				return 0, err
+			}
+		}
+		n, err := s.body.Read(p[:min(int64(len(p)), s.end-s.at)])
+		s.heard(n)
+		s.at += int64(n)
+		s.b.counts.in.Add(int64(n))
+		if n > 0 {
+			s.failures = 0
+			return n, nil // an error that is left comes again, or a new request has it
+		}
+		if err == nil {
+			continue
+		}
+		s.closeBody()
+		if s.ctx.Err() != nil {
+			return 0, s.ctx.Err()
+		}
+		if s.failures++; s.failures >= s.b.o.Attempts {
+			s.b.counts.errors.Add(1)
+			return 0, fmt.Errorf("reading object %s: %w", s.name, away("the connection broke at byte %d of %d", s.at, s.end))
+		}
+		s.b.counts.retries.Add(1)
+		if wait(s.ctx, firstDelay<<(s.failures-1)) != nil {
+			return 0, s.ctx.Err()
+		}
+	}
+}
+
+func (s *stream) closeBody() {
+	if s.body != nil {
+		s.done() // first: Close of some clients reads what is left
+		s.body.Close()
+		s.body = nil
+	}
+}
+
+func (s *stream) Close() error {
+	s.closeBody()
+	s.end = s.at
+	return nil
+}

@@ -1,0 +1,134 @@
+package blob
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+// providers by the scheme of their addresses.
+var providers = map[string]func(place) (driver, error){
+	"s3":     openS3,
+	"gs":     openGoogle,
+	"azblob": openAzure,
+}
+
+// A place is a parsed address.
+type place struct {
+	bucket     string
+	endpoint   string // "" for the provider's own
+	region     string
+	pathStyle  bool
+	credential func(name string) string
+	client     *http.Client
+}
+
+// A bucket's name goes into host names and paths as it is.
+var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+// A prefix is of letters that no provider quotes.
+var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$`)
+
+// IsAddress reports whether a setting names a bucket, and not a folder.
+func IsAddress(s string) bool { return strings.Contains(s, "://") }
+
+// Open returns the bucket at an address:
+//
+//	s3://bucket/prefix      ?endpoint=https://… &region=… &path-style=true|false
+//	gs://bucket/prefix      ?endpoint=https://…
+//	azblob://container/prefix ?endpoint=https://ACCOUNT.blob.core.windows.net
+//
+// Plain HTTP to another machine needs &insecure-http=true. Nothing is asked of the storage yet.
+func Open(address string, o Options) (*Bucket, error) {
+	fail := func(format string, args ...any) (*Bucket, error) {
+		err := fmt.Errorf("%w: object storage: %s", cpar.ErrInput, fmt.Sprintf(format, args...))
+		return nil, hint.Add(err, "write it like s3://BUCKET/PREFIX?region=REGION, azblob://CONTAINER/PREFIX or gs://BUCKET/PREFIX; credentials come from the environment or a file")
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return fail("its address cannot be read") // which may hold anything
+	}
+	if u.User != nil {
+		return fail("credentials do not belong into an address, which others can see")
+	}
+	openDriver := providers[u.Scheme]
+	if openDriver == nil {
+		return fail("there is no kind %q; there are s3, azblob and gs", u.Scheme)
+	}
+	prefix := strings.Trim(u.Path, "/")
+	if !bucketName.MatchString(u.Host) || prefix != "" && (!prefixForm.MatchString(prefix) || strings.Contains("/"+prefix+"/", "/../") || strings.Contains("/"+prefix+"/", "/./")) {
+		return fail("%q is not a bucket and a prefix of letters, digits, '.', '_' and '-'", u.Host+u.Path)
+	}
+	p := place{bucket: u.Host, credential: o.Credential, region: u.Query().Get("region"), endpoint: strings.TrimSuffix(u.Query().Get("endpoint"), "/")}
+	if p.credential == nil {
+		p.credential = func(string) string { return "" }
+	}
+	p.pathStyle = p.endpoint != ""
+	insecure := false
+	for key, values := range u.Query() {
+		switch value := values[0]; {
+		case len(values) > 1:
+			return fail("%q is given twice", key)
+		case key == "endpoint" || key == "region" && u.Scheme == "s3":
+		case key == "path-style" && u.Scheme == "s3" && (value == "true" || value == "false"):
+			p.pathStyle = value == "true"
+		case key == "insecure-http" && (value == "true" || value == "false"):
+			insecure = value == "true"
+		default:
+			return fail("%s has no parameter %q of this value", u.Scheme, key)
+		}
+	}
+	if err := checkEndpoint(p.endpoint, insecure); err != nil {
+		return fail("%v", err)
+	}
+	b := &Bucket{o: o}
+	if prefix != "" {
+		b.prefix = prefix + "/"
+	}
+	if b.o.Attempts == 0 {
+		b.o.Attempts = defaultAttempts
+	}
+	if b.o.Silence == 0 {
+		b.o.Silence = defaultSilence
+	}
+	if o.Transport == nil {
+		o.Transport = newTransport()
+	}
+	p.client = &http.Client{Transport: o.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if b.driver, err = openDriver(p); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// checkEndpoint keeps what is stored, and to whom it belongs, from passing in the clear.
+func checkEndpoint(endpoint string, insecure bool) error {
+	if endpoint == "" {
+		return nil
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("its endpoint is not an address such as https://storage.example")
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	loopback := u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
+	if u.Scheme == "http" && !loopback && !insecure {
+		return fmt.Errorf("its endpoint is plain HTTP on another machine; if the network is yours alone, add insecure-http=true")
+	}
+	return nil
+}
+
+func newTransport() http.RoundTripper {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	t.MaxIdleConnsPerHost = 16
+	return t
+}

@@ -1,0 +1,205 @@
+package blob
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// An s3Driver speaks to S3 and what is like it.
+type s3Driver struct {
+	client *s3.Client
+	bucket string
+	// absent makes a put conditional.
+	absent func(*s3.PutObjectInput, *s3.Options)
+}
+
+func openS3(p place) (driver, error) {
+	id, key := p.credential("AWS_ACCESS_KEY_ID"), p.credential("AWS_SECRET_ACCESS_KEY")
+	if id == "" || key == "" {
+		return nil, missingCredentials("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+	}
+	if p.region == "" {
+		p.region = p.credential("AWS_REGION")
+	}
+	if p.region == "" {
+		p.region = "us-east-1"
+	}
+	client := newS3(p, credentials.NewStaticCredentialsProvider(id, key, p.credential("AWS_SESSION_TOKEN")), nil)
+	return &s3Driver{client, p.bucket, func(in *s3.PutObjectInput, _ *s3.Options) { in.IfNoneMatch = aws.String("*") }}, nil
+}
+
+func newS3(p place, c aws.CredentialsProvider, signer s3.HTTPSignerV4) *s3.Client {
+	o := s3.Options{
+		Region: p.region, Credentials: c, HTTPClient: p.client, UsePathStyle: p.pathStyle,
+		Retryer: aws.NopRetryer{}, // attempts.go has one for all providers
+		// Every PUT carries the SHA-256 of its bytes in its signature, which all that speak
+		// S3 check; not all know the newer checksums.
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
+		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
+		HTTPSignerV4:               signer,
+	}
+	if p.endpoint != "" {
+		o.BaseEndpoint = aws.String(p.endpoint)
+	}
+	return s3.New(o)
+}
+
+func (d *s3Driver) get(ctx context.Context, name string, from, length int64) (io.ReadCloser, int64, error) {
+	in := &s3.GetObjectInput{Bucket: &d.bucket, Key: &name}
+	switch {
+	case length == 0:
+		o, err := d.stat(ctx, name) // no range is empty
+		return http.NoBody, o.Bytes, err
+	case length > 0:
+		in.Range = aws.String(fmt.Sprintf("bytes=%d-%d", from, from+length-1))
+	case from > 0:
+		in.Range = aws.String(fmt.Sprintf("bytes=%d-", from))
+	}
+	out, err := d.client.GetObject(ctx, in)
+	if err != nil {
+		return nil, 0, s3Error(err)
+	}
+	size := aws.ToInt64(out.ContentLength)
+	if in.Range != nil {
+		if size, err = sizeOfRange(aws.ToString(out.ContentRange), from); err != nil {
+			out.Body.Close()
+			return nil, 0, err
+		}
+	}
+	return out.Body, size, nil
+}
+
+// sizeOfRange reads the whole size out of "bytes 5-9/20", which must start at from: whoever
+// ignores a range would give other bytes than were asked for.
+func sizeOfRange(header string, from int64) (int64, error) {
+	span, total, ok := strings.Cut(header, "/")
+	size, err := strconv.ParseInt(total, 10, 64)
+	if !ok || err != nil || !strings.HasPrefix(span, fmt.Sprintf("bytes %d-", from)) {
+		return 0, refused("asked for bytes from %d on, it answered with others", from)
+	}
+	return size, nil
+}
+
+func (d *s3Driver) stat(ctx context.Context, name string) (Object, error) {
+	out, err := d.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &d.bucket, Key: &name})
+	if err != nil {
+		return Object{}, s3Error(err)
+	}
+	return Object{name, aws.ToInt64(out.ContentLength), aws.ToTime(out.LastModified)}, nil
+}
+
+func (d *s3Driver) put(ctx context.Context, name string, body io.ReadSeeker, size int64, sum [sha256.Size]byte, ifAbsent bool) error {
+	in := &s3.PutObjectInput{Bucket: &d.bucket, Key: &name, Body: body, ContentLength: &size,
+		ContentType: aws.String("application/octet-stream")}
+	_, err := d.client.PutObject(ctx, in, func(o *s3.Options) {
+		if ifAbsent {
+			d.absent(in, o)
+		}
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("digest is known", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+				return next.HandleInitialize(v4.SetPayloadHash(ctx, hex.EncodeToString(sum[:])), in)
+			}), middleware.Before)
+		})
+	})
+	return s3Error(err)
+}
+
+func (d *s3Driver) list(ctx context.Context, prefix string, folders bool, token string) (page []Object, next string, err error) {
+	in := &s3.ListObjectsV2Input{Bucket: &d.bucket, Prefix: &prefix}
+	if folders {
+		in.Delimiter = aws.String("/")
+	}
+	if token != "" {
+		in.ContinuationToken = &token
+	}
+	out, err := d.client.ListObjectsV2(ctx, in)
+	if err != nil {
+		return nil, "", s3Error(err)
+	}
+	for _, o := range out.Contents {
+		page = append(page, Object{aws.ToString(o.Key), aws.ToInt64(o.Size), aws.ToTime(o.LastModified)})
+	}
+	for _, f := range out.CommonPrefixes {
+		page = append(page, Object{Name: aws.ToString(f.Prefix), Modified: time.Time{}})
+	}
+	if aws.ToBool(out.IsTruncated) {
+		next = aws.ToString(out.NextContinuationToken)
+	}
+	return page, next, nil
+}
+
+func (d *s3Driver) remove(ctx context.Context, name string) error {
+	_, err := d.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &d.bucket, Key: &name})
+	return s3Error(err)
+}
+
+// s3Error says in our words what went wrong, without the SDK's, which name addresses.
+func s3Error(err error) error {
+	if err == nil {
+		return nil
+	}
+	code := ""
+	if api := smithy.APIError(nil); errors.As(err, &api) {
+		code = api.ErrorCode()
+	}
+	if answer := (*smithyhttp.ResponseError)(nil); errors.As(err, &answer) && answer.HTTPStatusCode() != 0 {
+		return statusError(answer.HTTPStatusCode(), code)
+	}
+	return connectionError(err)
+}
+
+// statusError classifies an unsuccessful answer by its status and the provider's code for it.
+func statusError(status int, code string) error {
+	if len(code) > 60 {
+		code = "" // from outside, and into a log
+	}
+	switch {
+	case status/100 == 2: // begun well and broken off, or not to be understood
+		return away("its answer broke off")
+	case code == "NoSuchBucket" || code == "ContainerNotFound":
+		return refused("there is no such bucket")
+	case status == http.StatusNotFound:
+		return ErrNotFound
+	case status == http.StatusPreconditionFailed || code == "BlobAlreadyExists":
+		return ErrExists
+	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500 && status != http.StatusNotImplemented,
+		code == "ConditionalRequestConflict", code == "OperationAborted", code == "RequestTimeout",
+		// Bytes that changed on the way are sent again; ours were checked.
+		code == "BadDigest", code == "XAmzContentSHA256Mismatch", code == "Md5Mismatch", code == "Crc64Mismatch":
+		return away("status %d %s", status, code)
+	case code == "RequestTimeTooSkewed":
+		return refused("status %d %s: the clock of this machine is wrong", status, code)
+	}
+	return refused("status %d %s", status, code)
+}
+
+// connectionError is for requests without an answer. Addresses stay out: they may be signed.
+func connectionError(err error) error {
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		err = u.Err
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return away("the request was broken off")
+	case errors.Is(err, context.DeadlineExceeded):
+		return away("it did not answer in time")
+	}
+	return away("%w", err)
+}
