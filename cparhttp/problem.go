@@ -14,17 +14,19 @@ import (
 
 // The codes of a Problem. They are part of the protocol and must not change.
 const (
-	CodeInput      = "input"      // unusable request
-	CodeCorrupt    = "corrupt"    // a body, or the index at the cloud, is damaged
-	CodeVersion    = "version"    // a body in another format version
-	CodeStorage    = "storage"    // the cloud cannot read or write its disk
-	CodeNotFound   = "not_found"  // no such index, segment or route
-	CodeIncomplete = "incomplete" // segments of a manifest are missing
-	CodeTooLarge   = "too_large"  // a body over its limit
-	CodeForbidden  = "forbidden"  // from a browser, or under another host's name
-	CodeBusy       = "busy"       // timed out while waiting to be processed
-	CodeInternal   = "internal"   // a bug in the cloud
-	CodeUnready    = "unready"    // of PathReadyz: requests should go elsewhere
+	CodeInput        = "input"        // unusable request
+	CodeCorrupt      = "corrupt"      // a body, or the index at the cloud, is damaged
+	CodeVersion      = "version"      // a body in another format version
+	CodeStorage      = "storage"      // the cloud cannot read or write its disk
+	CodeNotFound     = "not_found"    // no such index, segment or route
+	CodeIncomplete   = "incomplete"   // segments of a manifest are missing
+	CodeTooLarge     = "too_large"    // a body over its limit
+	CodeUnauthorized = "unauthorized" // no token, or none that is known, or too many of those
+	CodeScope        = "scope"        // the token may not do this
+	CodeForbidden    = "forbidden"    // from a browser, or under another host's name
+	CodeBusy         = "busy"         // timed out while waiting to be processed
+	CodeInternal     = "internal"     // a bug in the cloud
+	CodeUnready      = "unready"      // of PathReadyz: requests should go elsewhere
 )
 
 // A Problem is the body of every answer that is not a success: the problem details of RFC
@@ -50,6 +52,8 @@ var Codes = []struct{ Code, Title, Advice string }{
 	{CodeNotFound, "There is no such index, segment or route", "Check the address, or push the index first."},
 	{CodeIncomplete, "Segments of the manifest are missing", "Ask which (missing-segments), upload them, and activate again."},
 	{CodeTooLarge, "The body is over its limit", "Send less. The limits are those of docs/FORMAT.md and of the operator."},
+	{CodeUnauthorized, "A token is needed", "Send the header Authorization: Bearer and a token of this cloud's operator. With status 429, wait first as long as Retry-After says."},
+	{CodeScope, "The token may not do this", "Ask the operator for a token that has the scope which WWW-Authenticate names."},
 	{CodeForbidden, "The request is refused", "Do not ask from another site's page or under a name that the cloud does not go by."},
 	{CodeBusy, "The cloud is busy", "Wait as long as Retry-After says, then try again. Nothing was changed."},
 	{CodeUnready, "The cloud cannot serve", "Send requests elsewhere, or wait. The operator sees the reason beside the metrics."},
@@ -58,6 +62,10 @@ var Codes = []struct{ Code, Title, Advice string }{
 
 // ErrNotFound: the cloud has no such index. It comes wrapped with cpar.ErrInput.
 var ErrNotFound = errors.New("the cloud does not have it")
+
+// ErrToken: the cloud does not let this program in, or not so far. It comes wrapped with
+// cpar.ErrCloud: no other photo fares better.
+var ErrToken = errors.New("the cloud does not accept the token")
 
 // errIncomplete: an activation came before all segments, or after some were lost.
 var errIncomplete = errors.New("the cloud lacks segments")
@@ -75,6 +83,10 @@ func (p *Problem) err() error {
 		return hint.Add(fmt.Errorf("%w at the cloud: %s", cpar.ErrStorage, says), "check the cloud's disk, then try again")
 	case CodeNotFound:
 		return hint.Add(fmt.Errorf("%w: %w: %s", cpar.ErrInput, ErrNotFound, says), "push the index first")
+	case CodeUnauthorized:
+		return hint.Add(fmt.Errorf("%w: %w: %s", cpar.ErrCloud, ErrToken, says), "put the token into a file, and name it by --token-file or CPAR_TOKEN_FILE")
+	case CodeScope:
+		return hint.Add(fmt.Errorf("%w: %w for this: %s", cpar.ErrCloud, ErrToken, says), "ask the cloud's operator for a token that has this scope")
 	case CodeIncomplete:
 		return fmt.Errorf("%w: %w: %s", cpar.ErrInput, errIncomplete, says)
 	case CodeInput, CodeTooLarge:

@@ -2,6 +2,7 @@
 // the owner's client. It links neither the owner's side nor the cloud's.
 //
 //	GET    /v1/health                             is the cloud running
+//	GET    /v1/token                              what may the token of this request do (JSON)
 //	GET    /v1/indexes                            list the indexes (JSON)
 //	DELETE /v1/indexes/{id}
 //	GET    /v1/indexes/{id}/manifest              cpar.Manifest
@@ -31,6 +32,7 @@ import (
 // The routes, as patterns of net/http and OpenAPI.
 const (
 	PathHealth        = "/v1/health"
+	PathToken         = "/v1/token"
 	PathIndexes       = "/v1/indexes"
 	PathIndex         = "/v1/indexes/{id}"
 	PathManifest      = "/v1/indexes/{id}/manifest"
@@ -70,6 +72,12 @@ type Health struct {
 	Status string `json:"status" doc:"ok"`
 	// Format is cpar.Version, the version of every binary body.
 	Format int `json:"format" doc:"The version of the binary formats spoken here"`
+}
+
+// TokenInfo is the answer to PathToken.
+type TokenInfo struct {
+	Needed bool     `json:"needed" doc:"Whether this cloud needs a token at all"`
+	Scopes []string `json:"scopes" nullable:"false" doc:"What the token may do: annotate, push, delete, admin"`
 }
 
 // IndexInfo is one index in the answer to PathIndexes.

@@ -22,6 +22,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/store"
+	"cpar/cloud/tenant"
 	"cpar/cparhttp"
 )
 
@@ -62,6 +63,8 @@ type Options struct {
 	Ready func(context.Context) bool
 	// LogClients puts the addresses of clients into the log, which else has none.
 	LogClients bool
+	// Auth says whose a request is; nil means that nobody needs a token.
+	Auth Authenticator
 }
 
 // A server holds what the handlers share.
@@ -70,6 +73,7 @@ type server struct {
 	annotator Annotator
 	o         Options
 	slots     chan struct{}
+	scopes    map[string]tenant.Scopes // that may do an operation, by the mux's pattern
 }
 
 // New returns the handler for all routes.
@@ -90,6 +94,9 @@ func New(st Store, an Annotator, o Options) (http.Handler, error) {
 	mux := http.NewServeMux()
 	h := humago.New(mux, config())
 	s.register(h)
+	if err := s.secure(h.OpenAPI()); err != nil {
+		return nil, err
+	}
 	if err := serveOpenAPI(mux, h); err != nil {
 		return nil, err
 	}
@@ -99,5 +106,5 @@ func New(st Store, an Annotator, o Options) (http.Handler, error) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, http.StatusNotFound, cparhttp.CodeNotFound, "no such route; see /openapi.json")
 	})
-	return s.guard(mux), nil
+	return s.guard(s.authenticate(mux)), nil
 }

@@ -509,7 +509,7 @@ func TestOpenAPI(t *testing.T) {
 	for path, methods := range map[string]string{
 		cparhttp.PathHealth: "get", cparhttp.PathIndexes: "get", cparhttp.PathIndex: "delete", cparhttp.PathManifest: "get put",
 		cparhttp.PathMissing: "post", cparhttp.PathSegment: "get head put", cparhttp.PathAnnotate: "post",
-		cparhttp.PathAnnotateBatch: "post",
+		cparhttp.PathAnnotateBatch: "post", cparhttp.PathToken: "get",
 	} {
 		for _, method := range strings.Fields(methods) {
 			op, ok := doc.Paths[path][method]
@@ -524,8 +524,8 @@ func TestOpenAPI(t *testing.T) {
 			}
 		}
 	}
-	if len(doc.Paths) != 8 {
-		t.Errorf("%d paths described; want 8", len(doc.Paths))
+	if len(doc.Paths) != 9 {
+		t.Errorf("%d paths described; want 9", len(doc.Paths))
 	}
 	if doc.Paths[cparhttp.PathAnnotate]["post"].Responses["200"].Content[cparhttp.TypeBinary] == nil {
 		t.Errorf("the reply is not described as binary: %s", b)

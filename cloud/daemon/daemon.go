@@ -15,6 +15,7 @@ import (
 	"cpar/cloud"
 	"cpar/cloud/api"
 	"cpar/cloud/store"
+	"cpar/cloud/tenant"
 	"cpar/cloud/watch"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
@@ -66,8 +67,12 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer c.Close()
 	c.Workers = o.Workers
+	tenants, err := tenant.Open(o.Data, false, o.Log)
+	if err != nil {
+		return err
+	}
 	metrics, ready := watch.New(), watch.NewReadiness(watch.Folder(o.Data), watch.Room(o.Data, 64<<20))
-	handler, err := api.New(c.Store, c, api.Options{Log: o.Log, LogClients: o.LogClients, Observe: metrics, Ready: ready.Serves})
+	handler, err := api.New(c.Store, c, api.Options{Log: o.Log, LogClients: o.LogClients, Observe: metrics, Ready: ready.Serves, Auth: tenants})
 	if err != nil {
 		return err
 	}

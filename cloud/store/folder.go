@@ -9,11 +9,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
 
 	"cpar"
+	"cpar/cloud/tenant"
 	"cpar/internal/durable"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
@@ -81,6 +83,7 @@ func checkOurs(data string) error {
 		switch name := e.Name(); {
 		case name == indexesName:
 			return nil
+		case slices.Contains(tenant.FileNames, name): // tenants may come before the first index
 		case name[0] != '.' && name != "lost+found": // an empty disk may hold these
 			foreign = name
 		}

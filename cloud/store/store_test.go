@@ -546,7 +546,7 @@ func TestOneDaemonAtATime(t *testing.T) {
 
 // TestFolderOfSomethingElse is not taken for a data folder, nor written into.
 func TestFolderOfSomethingElse(t *testing.T) {
-	for name, want := range map[string]error{"photo.jpg": cpar.ErrInput, "src/main.go": cpar.ErrInput, "lost+found/x": nil, ".hidden": nil, "indexes/x": nil} {
+	for name, want := range map[string]error{"photo.jpg": cpar.ErrInput, "src/main.go": cpar.ErrInput, "lost+found/x": nil, ".hidden": nil, "tenants.json": nil, "indexes/x": nil} {
 		data := t.TempDir()
 		path := filepath.Join(data, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {

@@ -1,0 +1,297 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"cpar"
+	"cpar/cloud/api"
+	"cpar/cloud/store"
+	"cpar/cloud/tenant"
+	"cpar/cparhttp"
+	"cpar/internal/bearer"
+)
+
+// An operation of the OpenAPI document.
+type operation struct {
+	id, method, path string
+	scopes           tenant.Scopes
+}
+
+// operations are those of the document that the handler serves.
+func operations(t *testing.T, url string, token bearer.Token) (all []operation) {
+	t.Helper()
+	_, b := ask(t, token, "GET", url+"/openapi.json", nil)
+	var doc struct {
+		Paths map[string]map[string]struct {
+			OperationID string
+			Security    []map[string][]string
+		}
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for path, methods := range doc.Paths {
+		for method, op := range methods {
+			o := operation{id: op.OperationID, method: strings.ToUpper(method), path: path}
+			for _, one := range op.Security {
+				set, err := tenant.ParseScopes(one["token"])
+				if err != nil {
+					t.Fatalf("%s: %v", o.id, err)
+				}
+				o.scopes |= set
+			}
+			all = append(all, o)
+		}
+	}
+	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.id, b.id) })
+	return all
+}
+
+// at fills in the path.
+func (o operation) at(url string, id cpar.IndexID, d cpar.Digest) string {
+	return url + strings.NewReplacer("{id}", id.String(), "{digest}", d.String()).Replace(o.path)
+}
+
+// ask makes a request with a token, or none.
+func ask(t *testing.T, token bearer.Token, method, url string, body io.Reader) (*http.Response, []byte) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !token.IsZero() {
+		token.SetHeader(q.Header)
+	}
+	return answer(t, q)
+}
+
+func answer(t *testing.T, q *http.Request) (*http.Response, []byte) {
+	t.Helper()
+	r, err := http.DefaultTransport.RoundTrip(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, b
+}
+
+// calls counts what a store and an annotator are asked.
+type calls struct {
+	mu   sync.Mutex
+	made []string
+}
+
+func (c *calls) add(what string, k store.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made = append(c.made, fmt.Sprintf("%s %s", what, k.Tenant))
+}
+
+// take returns the calls until now, and forgets them.
+func (c *calls) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	made := c.made
+	c.made = nil
+	return made
+}
+
+// counting is a store that counts.
+type counting struct {
+	api.Store
+	*calls
+}
+
+func (s counting) List(ctx context.Context, tenant string) ([]store.Info, error) {
+	s.add("list", store.Key{Tenant: tenant})
+	return s.Store.List(ctx, tenant)
+}
+func (s counting) Manifest(ctx context.Context, k store.Key) ([]byte, error) {
+	s.add("manifest", k)
+	return s.Store.Manifest(ctx, k)
+}
+func (s counting) Missing(ctx context.Context, k store.Key, m *cpar.Manifest) ([]cpar.Digest, error) {
+	s.add("missing", k)
+	return s.Store.Missing(ctx, k, m)
+}
+func (s counting) HasSegment(ctx context.Context, k store.Key, d cpar.Digest) (int64, bool, error) {
+	s.add("has", k)
+	return s.Store.HasSegment(ctx, k, d)
+}
+func (s counting) OpenSegment(ctx context.Context, k store.Key, d cpar.Digest) (*store.SegmentReader, error) {
+	s.add("open", k)
+	return s.Store.OpenSegment(ctx, k, d)
+}
+func (s counting) PutSegment(ctx context.Context, k store.Key, d cpar.Digest, size int64, r io.Reader) error {
+	s.add("put", k)
+	return s.Store.PutSegment(ctx, k, d, size, r)
+}
+func (s counting) PutManifest(ctx context.Context, k store.Key, b []byte) error {
+	s.add("activate", k)
+	return s.Store.PutManifest(ctx, k, b)
+}
+func (s counting) Delete(ctx context.Context, k store.Key) error {
+	s.add("delete", k)
+	return s.Store.Delete(ctx, k)
+}
+
+// A town is a cloud of tenants.
+type town struct {
+	url, data string
+	calls     *calls
+	store     *store.Store[bool]
+}
+
+// handler serves the town with a registry that it has just opened.
+func (c *town) handler(t *testing.T) http.Handler {
+	t.Helper()
+	registry, err := tenant.Open(c.data, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := api.New(counting{c.store, c.calls}, new(fake), api.Options{Auth: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func startTown(t *testing.T) *town {
+	t.Helper()
+	data := t.TempDir()
+	s, err := store.Open(data, load, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	c := &town{data: data, calls: new(calls), store: s}
+	c.issue(t, "anna", "all", tenant.Admin) // so that everybody needs a token
+	srv := httptest.NewServer(c.handler(t))
+	t.Cleanup(srv.Close)
+	c.url = srv.URL
+	return c
+}
+
+func (c *town) issue(t *testing.T, name, label string, scopes tenant.Scopes) bearer.Token {
+	t.Helper()
+	made, err := tenant.Add(t.Context(), c.data, name, label, scopes, tenant.Limits{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Token
+}
+
+// said is all that an answer says, but for the request's id, which is drawn anew for each.
+func said(w *httptest.ResponseRecorder) string {
+	return strings.ReplaceAll(fmt.Sprint(w.Code, w.Header(), w.Body), w.Header().Get("X-Request-Id"), "")
+}
+
+// unread is a body that must not be read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the body of a refused request was read")
+	return 0, io.EOF
+}
+
+// Every operation of the document, with every credential that must not do it: the answer is
+// the same for an index that is there and one that is not, and nothing was looked up or read.
+func TestWhoMayDoWhat(t *testing.T) {
+	c := startTown(t)
+	all := c.issue(t, "anna", "again", tenant.Admin)
+	_, m := build(t, 1, 1)
+	ops := operations(t, c.url, all)
+	if len(ops) < 12 {
+		t.Fatalf("%d operations", len(ops))
+	}
+	var h http.Handler
+	from := 0
+	serve := func(o operation, token string, id cpar.IndexID) *httptest.ResponseRecorder {
+		q := httptest.NewRequest(o.method, o.at("http://localhost", id, m.Segments[0].Digest), unread{t})
+		from++
+		q.RemoteAddr = fmt.Sprintf("10.0.%d.%d:1", from>>8, from&255)
+		if token != "" {
+			q.Header.Set("Authorization", token)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, q)
+		return w
+	}
+	removed := c.issue(t, "anna", "removed", tenant.Admin)
+	if _, err := tenant.Remove(t.Context(), c.data, "anna", "removed", false); err != nil {
+		t.Fatal(err)
+	}
+	typo := []byte(all.Reveal())
+	typo[20] ^= 1
+	strangers := map[string]string{
+		"none": "", "malformed": "Bearer " + string(typo), "another kind": "Basic YTpi", "no token": "Bearer x",
+		"unknown": "Bearer " + bearer.New().Reveal(), "removed": "Bearer " + removed.Reveal(),
+	}
+	for _, o := range ops {
+		if (o.scopes == 0) != (o.id == "health") {
+			t.Errorf("%s: scopes %v", o.id, o.scopes)
+		}
+		if o.id == "health" {
+			continue
+		}
+		h = c.handler(t) // that has heard no wrong token yet
+		for name, header := range strangers {
+			w := serve(o, header, m.ID)
+			var p cparhttp.Problem
+			json.Unmarshal(w.Body.Bytes(), &p)
+			if w.Code != 401 || p.Code != cparhttp.CodeUnauthorized || !strings.HasPrefix(w.Header().Get("WWW-Authenticate"), "Bearer") {
+				t.Errorf("%s, %s: status %d, %s", o.id, name, w.Code, w.Body)
+			}
+			if other := serve(o, header, cpar.IndexID{9}); said(other) != said(w) {
+				t.Errorf("%s, %s: other ids are answered differently:\n%s\n%s", o.id, name, said(other), said(w))
+			}
+			if name != "none" && !strings.Contains(w.Body.String(), tenant.ErrToken.Error()) {
+				t.Errorf("%s, %s: %s", o.id, name, w.Body)
+			}
+		}
+	}
+	for i := range 4 {
+		scope := tenant.Scopes(1) << i
+		token := "Bearer " + c.issue(t, "berta", scope.String(), scope).Reveal()
+		for _, o := range ops {
+			if o.scopes == 0 || o.scopes&scope != 0 || scope == tenant.Admin {
+				continue
+			}
+			w := serve(o, token, m.ID)
+			var p cparhttp.Problem
+			json.Unmarshal(w.Body.Bytes(), &p)
+			if w.Code != 403 || p.Code != cparhttp.CodeScope || !strings.Contains(w.Header().Get("WWW-Authenticate"), "insufficient_scope") {
+				t.Errorf("%s with scope %v: status %d, %s", o.id, scope, w.Code, w.Body)
+			}
+		}
+	}
+	if made := c.calls.take(); len(made) > 0 {
+		t.Errorf("for refused requests the store was asked: %v", made)
+	}
+	// With one of the scopes that the document names, and with admin, it goes on.
+	for _, o := range ops {
+		for _, name := range append(o.scopes.Names(), "admin") {
+			set, _ := tenant.ParseScopes([]string{name})
+			token := c.issue(t, "carla", o.id+"-"+name+fmt.Sprint(len(name)), set)
+			if r, b := ask(t, token, o.method, o.at(c.url, m.ID, m.Segments[0].Digest), nil); r.StatusCode == 401 || r.StatusCode == 403 {
+				t.Errorf("%s with scope %s: %s, %s", o.id, name, r.Status, b)
+			}
+			if _, err := tenant.Remove(t.Context(), c.data, "carla", o.id+"-"+name+fmt.Sprint(len(name)), false); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"cpar"
+	"cpar/internal/bearer"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+)
+
+// lockName is held while the registry is changed, so that two commands do not undo each other.
+const lockName = "tenants.lock"
+
+// FileNames are what this package makes in a data folder.
+var FileNames = []string{fileName, lockName, Folder}
+
+// An Issued is a token that was made: the one time that it is there in the clear.
+type Issued struct {
+	Tenant Tenant
+	Label  string
+	Token  bearer.Token
+	// New: the tenant was made too.
+	New bool
+	// Until is when the token ends whose place this one takes; zero if it has ended.
+	Until time.Time
+}
+
+// List returns the tenants of a data folder by name.
+func List(data string) ([]Tenant, error) {
+	f, _, err := read(data)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.Tenants, nil
+}
+
+// Add makes a token for a tenant, and the tenant if there is none of the name; only then
+// limits count. With dry, nothing is written, and the token is the zero one.
+func Add(ctx context.Context, data, name, label string, scopes Scopes, limits Limits, dry bool) (Issued, error) {
+	var made Issued
+	err := change(ctx, data, dry, func(f *file) error {
+		if err := errors.Join(CheckName(name), CheckName(label), limits.check()); err != nil {
+			return err
+		}
+		t := f.find(name)
+		if made.New = t == nil; made.New {
+			f.Tenants = append(f.Tenants, Tenant{ID: newID(), Name: name, Limits: limits, Created: now(), Tokens: []Token{}})
+			t = &f.Tenants[len(f.Tenants)-1]
+		} else if limits != (Limits{}) {
+			return hint.Add(fmt.Errorf("%w: tenant %s is there, with limits of its own", cpar.ErrInput, name), "change them with: cpard tenant limit %s", name)
+		}
+		if slices.ContainsFunc(t.Tokens, func(k Token) bool { return k.Label == label && k.Until.IsZero() }) {
+			return hint.Add(fmt.Errorf("%w: tenant %s has a token %s", cpar.ErrInput, name, label), "name another with --label, or change it for a new one: cpard tenant rotate %s --label %s", name, label)
+		}
+		made.issue(t, label, scopes.Names(), dry)
+		return nil
+	})
+	return made, err
+}
+
+// Rotate makes a token in the place of one, which ends after grace. label may be "" where the
+// tenant has one token.
+func Rotate(ctx context.Context, data, name, label string, grace time.Duration, dry bool) (Issued, error) {
+	var made Issued
+	err := change(ctx, data, dry, func(f *file) error {
+		t, err := f.known(name)
+		if err != nil {
+			return err
+		}
+		old, err := t.token(label)
+		if err != nil {
+			return err
+		}
+		scopes, label := old.Scopes, old.Label
+		if grace > 0 {
+			old.Until = now().Add(grace)
+			made.Until = old.Until
+		} else {
+			t.Tokens = slices.DeleteFunc(t.Tokens, func(k Token) bool { return k.Label == label })
+		}
+		made.issue(t, label, scopes, dry)
+		return nil
+	})
+	return made, err
+}
+
+// SetLimits changes limits of a tenant; a limit that is 0 stays as it is.
+func SetLimits(ctx context.Context, data, name string, limits Limits, dry bool) (Tenant, error) {
+	var changed Tenant
+	err := change(ctx, data, dry, func(f *file) error {
+		t, err := f.known(name)
+		if err != nil {
+			return err
+		}
+		if limits.StorageBytes != 0 {
+			t.StorageBytes = limits.StorageBytes
+		}
+		if limits.RequestsPerSecond != 0 {
+			t.RequestsPerSecond = limits.RequestsPerSecond
+		}
+		if limits.Burst != 0 {
+			t.Burst = limits.Burst
+		}
+		if limits.Concurrent != 0 {
+			t.Concurrent = limits.Concurrent
+		}
+		changed = *t
+		return t.Limits.check()
+	})
+	return changed, err
+}
+
+// Remove removes a tenant, or one of its tokens if label is not "". What the tenant has stored
+// stays.
+func Remove(ctx context.Context, data, name, label string, dry bool) (Tenant, error) {
+	var removed Tenant
+	err := change(ctx, data, dry, func(f *file) error {
+		t, err := f.known(name)
+		if err != nil {
+			return err
+		}
+		removed = *t
+		if label == "" {
+			f.Tenants = slices.DeleteFunc(f.Tenants, func(t Tenant) bool { return t.Name == name })
+			return nil
+		}
+		if _, err := t.token(label); err != nil {
+			return err
+		}
+		removed.Tokens = slices.DeleteFunc(slices.Clone(t.Tokens), func(k Token) bool { return k.Label == label })
+		t.Tokens = removed.Tokens
+		return nil
+	})
+	return removed, err
+}
+
+// issue adds a token to t.
+func (made *Issued) issue(t *Tenant, label string, scopes []string, dry bool) {
+	token := bearer.New()
+	t.Tokens = append(t.Tokens, Token{Label: label, Scopes: scopes, SHA256: token.Digest(), Created: now()})
+	made.Tenant, made.Label = *t, label
+	if !dry {
+		made.Token = token
+	}
+}
+
+// change reads the registry, has it changed, and writes it, while nobody else does.
+func change(ctx context.Context, data string, dry bool, work func(*file) error) error {
+	if !dry {
+		if err := durable.MkdirAll(durable.OS, data, 0o700); err != nil {
+			return fmt.Errorf("changing the registry: %w", err)
+		}
+		lock := flock.New(filepath.Join(data, lockName), flock.SetPermissions(fileMode))
+		if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
+			return fmt.Errorf("locking the registry: %w: %w", cpar.ErrStorage, err)
+		}
+		defer lock.Close()
+	}
+	f, _, err := read(data)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = &file{Format: fileMagic, Version: fileVersion}, nil
+	}
+	if err != nil {
+		return err
+	}
+	// A token that has ended is of no use to anybody.
+	for i := range f.Tenants {
+		t := &f.Tenants[i]
+		t.Tokens = slices.DeleteFunc(t.Tokens, func(k Token) bool { return !k.live(now()) })
+	}
+	if err := work(f); err != nil || dry {
+		return err
+	}
+	return f.write(data)
+}
+
+// now is to the second, as the file has it.
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+
+func (f *file) find(name string) *Tenant {
+	if i := slices.IndexFunc(f.Tenants, func(t Tenant) bool { return t.Name == name }); i >= 0 {
+		return &f.Tenants[i]
+	}
+	return nil
+}
+
+func (f *file) known(name string) (*Tenant, error) {
+	if t := f.find(name); t != nil {
+		return t, nil
+	}
+	return nil, hint.Add(fmt.Errorf("%w: there is no tenant %q", cpar.ErrInput, name), "cpard tenant list shows those that there are")
+}
+
+// token is the one of a label that counts, or the only one if label is "".
+func (t *Tenant) token(label string) (*Token, error) {
+	var labels []string
+	for i, k := range t.Tokens {
+		if k.Label == label && k.Until.IsZero() {
+			return &t.Tokens[i], nil
+		}
+		if k.Until.IsZero() {
+			labels = append(labels, k.Label)
+		}
+	}
+	if label == "" && len(labels) == 1 {
+		return t.token(labels[0])
+	}
+	if label == "" {
+		return nil, hint.Add(fmt.Errorf("%w: tenant %s has %d tokens", cpar.ErrInput, t.Name, len(labels)), "name one with --label: %s", strings.Join(labels, ", "))
+	}
+	return nil, hint.Add(fmt.Errorf("%w: tenant %s has no token %q", cpar.ErrInput, t.Name, label), "there are: %s", strings.Join(labels, ", "))
+}
+
+// Stored is how many files and bytes of a tenant lie in a data folder, active or not.
+func Stored(data, id string) (files int, bytes int64, err error) {
+	err = filepath.WalkDir(filepath.Join(data, Folder, id), func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // none, or removed meanwhile
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			files, bytes = files+1, bytes+info.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("looking at what the tenant has stored: %w: %w", cpar.ErrStorage, err)
+	}
+	return files, bytes, nil
+}
+
+// Discard removes what a tenant that was removed has stored. A daemon may run: what it is
+// about is moved out of its sight first.
+func Discard(data, id string) error {
+	if err := checkID(id); err != nil {
+		return err
+	}
+	from, trash := filepath.Join(data, Folder, id), filepath.Join(data, "deleted")
+	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := durable.MkdirAll(durable.OS, trash, 0o700); err != nil {
+		return fmt.Errorf("removing what the tenant has stored: %w", err)
+	}
+	to := filepath.Join(trash, fmt.Sprintf("%s-%d", id, time.Now().UnixNano()))
+	err := os.Rename(from, to)
+	if err == nil {
+		err = errors.Join(durable.OS.SyncDir(trash), durable.OS.SyncDir(filepath.Dir(from)), os.RemoveAll(to))
+	}
+	if err != nil {
+		return fmt.Errorf("removing what the tenant has stored: %w", durable.StorageError("removing", from, 0, err))
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package tenant
+
+import (
+	"container/list"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// How many wrong tokens are answered, from one address and from all. Whoever mistypes one
+// needs few; whoever guesses learns nothing from any.
+const (
+	guessesPerMinute = 12
+	guessBurst       = 10
+	guessesInTotal   = 20 // a second
+	totalBurst       = 200
+	// mostAddresses bounds the table. An address that falls out of it starts afresh, so the
+	// limit in total is what holds against many.
+	mostAddresses = 4096
+)
+
+// guesses counts wrong tokens by address, of the latest addresses.
+type guesses struct {
+	now func() time.Time
+
+	mu               sync.Mutex
+	total            *rate.Limiter
+	by               map[netip.Prefix]*list.Element
+	order            *list.List // of *guesser, the latest first
+	refused, limited int64
+}
+
+type guesser struct {
+	address netip.Prefix
+	limit   *rate.Limiter
+}
+
+func newGuesses(now func() time.Time) *guesses {
+	return &guesses{now: now, total: rate.NewLimiter(guessesInTotal, totalBurst),
+		by: map[netip.Prefix]*list.Element{}, order: list.New()}
+}
+
+// failed counts a wrong token, and says how long the address should wait if it was one too
+// many; 0 if not.
+func (g *guesses) failed(from netip.Prefix) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refused++
+	e := g.by[from]
+	if e == nil {
+		if g.order.Len() == mostAddresses {
+			last := g.order.Back()
+			delete(g.by, last.Value.(*guesser).address)
+			g.order.Remove(last)
+		}
+		e = g.order.PushFront(&guesser{from, rate.NewLimiter(guessesPerMinute/60.0, guessBurst)})
+		g.by[from] = e
+	}
+	g.order.MoveToFront(e)
+	now := g.now()
+	for _, l := range []*rate.Limiter{e.Value.(*guesser).limit, g.total} {
+		if r := l.ReserveN(now, 1); r.DelayFrom(now) > 0 {
+			wait := r.DelayFrom(now)
+			r.CancelAt(now)
+			g.limited++
+			return wait
+		}
+	}
+	return 0
+}
+
+func (g *guesses) counts() (refused, limited int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refused, g.limited
+}
