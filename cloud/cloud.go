@@ -83,3 +83,25 @@ func work(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64) {
 	}
 	return uint64(m.Records), touched
 }
+
+// ReplyBytes bounds the memory that the replies to requests will take, as they are and
+// encoded. It does not load the index.
+func (c *Cloud) ReplyBytes(ctx context.Context, k store.Key, requests []*cpar.Request) (sum int64, err error) {
+	m, err := c.Active(ctx, k)
+	if err != nil {
+		return 0, err
+	}
+	const fixed, match = 512, 64 // a reply and a match beside what they hold
+	for _, q := range requests {
+		if sum += fixed; q.Params.Scheme.Opaque() {
+			sum += sealedReply * int64(m.Records)
+		} else {
+			sum += int64(min(uint32(q.Params.L), m.Records)) * (match + 2*int64(m.KeywordBytes))
+		}
+	}
+	return sum, nil
+}
+
+// sealedReply is what a sealed reply takes for each record: a word, and 40 bits at most in
+// the reply and in its encoding.
+const sealedReply = 8 + 5 + 5

@@ -2,48 +2,124 @@ package api
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"cpar"
+	"cpar/cloud/pass"
 	"cpar/cloud/stage"
+	"cpar/cloud/store"
 	"cpar/cparhttp"
 )
 
-func (s *server) annotate(ctx context.Context, in *bodyInput) (*binaryOutput, error) {
+// times is how many times over the bytes of a request are held: as they came, and decoded.
+const times = 2
+
+// passWeight is the weight of a pass over an index. Sixteen scans together take two to
+// three times as long as one; more would gain little and keep others waiting.
+const passWeight = 16
+
+// weigh is what a request adds to a pass. Those that the cloud computes encrypted share
+// memory but no arithmetic, which is what they cost.
+func weigh(q *cpar.Request) int64 {
+	if q.Params.Scheme.Opaque() {
+		return passWeight / 4
+	}
+	return 1
+}
+
+// An answered request has its reply, and what is known of the pass that it was made in.
+type answered struct {
+	*cpar.Reply
+	pass *passed
+}
+
+type passed struct {
+	record   stage.Record
+	requests int
+	began    time.Time
+}
+
+// newPasses makes requests share passes.
+func (s *server) newPasses() *pass.Passes[store.Key, *cpar.Request, answered] {
+	return pass.New(s.gate, pass.Options[store.Key, *cpar.Request, answered]{
+		Together: func(ctx context.Context, k store.Key, requests []*cpar.Request) ([]answered, error) {
+			p := &passed{requests: len(requests), began: time.Now()}
+			ctx = p.record.In(ctx)
+			var replies []*cpar.Reply
+			var err error
+			if len(requests) > 1 {
+				replies, err = s.annotator.AnnotateBatch(ctx, k, requests)
+			} else {
+				replies = make([]*cpar.Reply, 1)
+				replies[0], err = s.annotator.Annotate(ctx, k, requests[0])
+			}
+			if err != nil {
+				return nil, err
+			}
+			out := make([]answered, len(replies))
+			for i, r := range replies {
+				out[i] = answered{r, p}
+			}
+			return out, nil
+		},
+		// What is not wrong with a request is wrong with the index or the cloud.
+		Alone: func(err error) bool {
+			return errors.Is(err, cpar.ErrInput) && !errors.Is(err, store.ErrNotFound)
+		},
+		Weight: weigh,
+		Most:   passWeight,
+	})
+}
+
+// observe writes down the passes in which requests that were asked at this time got their
+// replies.
+func observe(ctx context.Context, asked time.Time, replies []answered) {
+	for i, r := range replies {
+		if i == 0 {
+			stage.Add(ctx, stage.Queue, asked, r.pass.began)
+		}
+		if i == 0 || r.pass != replies[i-1].pass {
+			r.pass.record.Times(func(s stage.Stage, t stage.Time) { stage.Add(ctx, s, t.First, t.Last) })
+		}
+		visited, touched := r.pass.record.Searched()
+		stage.Searched(ctx, visited/uint64(r.pass.requests), touched/uint64(r.pass.requests))
+	}
+}
+
+func (s *server) annotate(ctx context.Context, in *bodyInput) (*streamOutput, error) {
 	id, err := in.id()
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, err := in.readAll(cpar.MaxRequestBytes, s.o.StallTimeout)
+	b, release, err := s.held(ctx, &in.body, cpar.MaxRequestBytes, times)
 	if err != nil {
 		return nil, s.problem(err)
 	}
+	defer release()
 	q, err := decodeRequest(id, b)
 	if err != nil {
 		return nil, s.problem(err)
 	}
 	stage.Asked(ctx, q.Params.Scheme, 1)
-	var out []byte
-	err = s.withSlot(ctx, func(ctx context.Context) error {
-		reply, err := s.annotator.Annotate(ctx, key(ctx, id), q)
-		if err == nil {
-			defer stage.Enter(ctx, stage.Encode)()
-			out, err = reply.MarshalBinary()
-		}
-		return err
-	})
-	return binaryOut(out), s.problem(err)
+	return s.answer(ctx, key(ctx, id), []*cpar.Request{q}, encodeOne)
 }
 
-func (s *server) annotateBatch(ctx context.Context, in *bodyInput) (*binaryOutput, error) {
+func (s *server) annotateBatch(ctx context.Context, in *bodyInput) (*streamOutput, error) {
 	id, err := in.id()
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, err := in.readAll(cparhttp.MaxBatchBytes, s.o.StallTimeout)
+	b, release, err := s.held(ctx, &in.body, cparhttp.MaxBatchBytes, times)
 	if err != nil {
 		return nil, s.problem(err)
 	}
+	defer release()
 	items, err := cparhttp.DecodeBatch(b)
 	if err != nil {
 		return nil, s.problem(err)
@@ -55,23 +131,82 @@ func (s *server) annotateBatch(ctx context.Context, in *bodyInput) (*binaryOutpu
 		}
 	}
 	stage.Asked(ctx, requests[0].Params.Scheme, len(requests))
-	err = s.withSlot(ctx, func(ctx context.Context) error {
-		replies, err := s.annotator.AnnotateBatch(ctx, key(ctx, id), requests)
-		if err != nil {
-			return err
+	return s.answer(ctx, key(ctx, id), requests, encodeBatch)
+}
+
+// encodeOne writes the reply to a single request.
+func encodeOne(replies []answered) ([]byte, error) {
+	return replies[0].AppendBinary(make([]byte, 0, encodedSize(replies[0].Reply)))
+}
+
+// encodeBatch writes the replies to a batch as cparhttp.AppendBatch does, without a copy of
+// each.
+func encodeBatch(replies []answered) (b []byte, err error) {
+	size := 4
+	for _, r := range replies {
+		size += 4 + encodedSize(r.Reply)
+	}
+	b = binary.LittleEndian.AppendUint32(make([]byte, 0, size), uint32(len(replies)))
+	for _, r := range replies {
+		at := len(b)
+		if b, err = r.AppendBinary(append(b, 0, 0, 0, 0)); err != nil {
+			return nil, err
 		}
-		defer stage.Enter(ctx, stage.Encode)()
-		for i, r := range replies {
-			if items[i], err = r.MarshalBinary(); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+		binary.LittleEndian.PutUint32(b[at:], uint32(len(b)-at-4))
+	}
+	return b, nil
+}
+
+// encodedSize is the size of a reply's encoding: it is made room for exactly.
+func encodedSize(r *cpar.Reply) int {
+	n := 44 + len(r.Opaque)
+	for _, m := range r.Matches {
+		n += 12 + len(m.Keywords)
+	}
+	return n
+}
+
+// answer answers requests and sends the replies as encode writes them. AnnotateTimeout
+// bounds all waiting and computing together. The replies' memory is taken before they are
+// made, and counts until they are sent.
+func (s *server) answer(ctx context.Context, k store.Key, requests []*cpar.Request, encode func([]answered) ([]byte, error)) (*streamOutput, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.o.AnnotateTimeout)
+	defer cancel()
+	size, err := s.annotator.ReplyBytes(ctx, k, requests)
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	return binaryOut(cparhttp.AppendBatch(nil, items)), nil
+	asked := time.Now()
+	release, err := s.gate.Replies(ctx, k.Tenant, size)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	sent := false
+	defer func() {
+		if !sent {
+			release()
+		}
+	}()
+	replies, err := s.passes.Answer(ctx, k.Tenant, k, requests)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	observe(ctx, asked, replies)
+	encoded := stage.Enter(ctx, stage.Encode)
+	b, err := encode(replies)
+	encoded()
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	sent = true
+	return &streamOutput{func(ctx huma.Context) {
+		defer release()
+		ctx.SetHeader("Content-Type", cparhttp.TypeBinary)
+		ctx.SetHeader("Content-Length", fmt.Sprint(len(b)))
+		ctx.SetStatus(http.StatusOK)
+		// A client that disconnects is not an error of the cloud.
+		_, _ = ctx.BodyWriter().Write(b)
+	}}, nil
 }
 
 // decodeRequest reads one request and checks that it is for index id.
@@ -84,19 +219,4 @@ func decodeRequest(id cpar.IndexID, b []byte) (*cpar.Request, error) {
 		err = fmt.Errorf("%w: the request is for index %v", cpar.ErrInput, q.Index)
 	}
 	return q, err
-}
-
-// withSlot waits for a free slot, then calls f. AnnotateTimeout bounds both together.
-func (s *server) withSlot(ctx context.Context, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.o.AnnotateTimeout)
-	defer cancel()
-	queued := stage.Enter(ctx, stage.Queue)
-	select {
-	case s.slots <- struct{}{}:
-		queued()
-		defer func() { <-s.slots }()
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", errBusy, ctx.Err())
-	}
-	return f(ctx)
 }

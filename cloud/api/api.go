@@ -15,12 +15,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"runtime"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"cpar"
+	"cpar/cloud/admit"
+	"cpar/cloud/pass"
 	"cpar/cloud/store"
 	"cpar/cloud/tenant"
 	"cpar/cparhttp"
@@ -31,6 +32,8 @@ type Annotator interface {
 	Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*cpar.Reply, error)
 	// AnnotateBatch answers all requests or none, in the same order.
 	AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.Request) ([]*cpar.Reply, error)
+	// ReplyBytes bounds the memory that the replies will take, as they are and encoded.
+	ReplyBytes(ctx context.Context, k store.Key, requests []*cpar.Request) (int64, error)
 }
 
 // A Store keeps indexes. It is implemented by store.Store for any type of value.
@@ -50,12 +53,11 @@ type Options struct {
 	// Log receives one line per request at level debug, and the cloud's own errors; nil
 	// discards both.
 	Log *slog.Logger
-	// Concurrent is the number of annotations, or batches of them, that run at the same
-	// time; 0 means the number of cores. Others wait.
-	Concurrent int
+	// Gate bounds what the handler takes on; nil means one with the default limits.
+	Gate *admit.Gate
 	// AnnotateTimeout bounds one annotation or batch, including the wait; 0 means a minute.
 	AnnotateTimeout time.Duration
-	// StallTimeout is how long a body may go without progress; 0 means a minute.
+	// StallTimeout is how long a body may go without progress; 0 means twenty seconds.
 	StallTimeout time.Duration
 	// Observe is told of every request; nil: nobody.
 	Observe Observer
@@ -72,8 +74,9 @@ type server struct {
 	store     Store
 	annotator Annotator
 	o         Options
-	slots     chan struct{}
 	scopes    map[string]tenant.Scopes // that may do an operation, by the mux's pattern
+	gate      *admit.Gate
+	passes    *pass.Passes[store.Key, *cpar.Request, answered]
 }
 
 // New returns the handler for all routes.
@@ -81,16 +84,17 @@ func New(st Store, an Annotator, o Options) (http.Handler, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Concurrent == 0 {
-		o.Concurrent = runtime.GOMAXPROCS(0)
+	if o.Gate == nil {
+		o.Gate = admit.New(admit.Limits{})
 	}
 	if o.AnnotateTimeout == 0 {
 		o.AnnotateTimeout = time.Minute
 	}
 	if o.StallTimeout == 0 {
-		o.StallTimeout = time.Minute
+		o.StallTimeout = 20 * time.Second
 	}
-	s := &server{store: st, annotator: an, o: o, slots: make(chan struct{}, o.Concurrent)}
+	s := &server{store: st, annotator: an, o: o, gate: o.Gate}
+	s.passes = s.newPasses()
 	mux := http.NewServeMux()
 	h := humago.New(mux, config())
 	s.register(h)
@@ -106,5 +110,5 @@ func New(st Store, an Annotator, o Options) (http.Handler, error) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, http.StatusNotFound, cparhttp.CodeNotFound, "no such route; see /openapi.json")
 	})
-	return s.guard(s.authenticate(mux)), nil
+	return s.guard(s.authenticate(mux, s.limit(mux))), nil
 }

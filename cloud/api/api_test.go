@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/cloud/admit"
 	"cpar/cloud/api"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
@@ -51,6 +52,10 @@ func (f *fake) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.
 		replies = append(replies, r)
 	}
 	return replies, nil
+}
+
+func (f *fake) ReplyBytes(context.Context, store.Key, []*cpar.Request) (int64, error) {
+	return 1000, nil
 }
 
 func load(m *cpar.Manifest, _ [][]byte) (bool, error) { return true, nil }
@@ -383,7 +388,7 @@ func TestPanicEndsTheRequestOnly(t *testing.T) {
 }
 
 func TestTurns(t *testing.T) {
-	c := start(t, api.Options{Concurrent: 2, AnnotateTimeout: 5 * time.Second})
+	c := start(t, api.Options{Gate: admit.New(admit.Limits{Turns: 2}), AnnotateTimeout: 5 * time.Second})
 	_, m := build(t, 1, 1)
 	var now, most atomic.Int32
 	gate := make(chan struct{})
@@ -396,10 +401,10 @@ func TestTurns(t *testing.T) {
 		return &cpar.Reply{Index: id}, nil
 	}
 	var wg sync.WaitGroup
-	for range 8 {
+	for i := range byte(8) { // requests to one index would share a pass
 		wg.Go(func() {
-			if _, _, err := c.Annotate(t.Context(), request(m.ID, 1)); err != nil {
-				t.Errorf("waiting for a slot: %v", err)
+			if _, _, err := c.Annotate(t.Context(), request(cpar.IndexID{i}, 1)); err != nil {
+				t.Errorf("waiting for a turn: %v", err)
 			}
 		})
 	}
@@ -411,7 +416,7 @@ func TestTurns(t *testing.T) {
 	if most.Load() != 2 {
 		t.Errorf("%d in parallel; want 2", most.Load())
 	}
-	busy := start(t, api.Options{Concurrent: 1, AnnotateTimeout: 20 * time.Millisecond})
+	busy := start(t, api.Options{AnnotateTimeout: 20 * time.Millisecond})
 	busy.fake.do = func(ctx context.Context, _ cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -58,7 +58,7 @@ func (s *server) secure(doc *huma.OpenAPI) error {
 		Description: "A token of a tenant. A cloud on loopback without tenants needs none. One of the scopes that an operation names is enough, or admin.",
 	}}
 	s.scopes = map[string]tenant.Scopes{
-		"GET " + cparhttp.PathProblem: anybody, // what every cpard says of a code
+		"GET " + cparhttp.PathProblem: anybody,                                        // what every cpard says of a code
 		"GET " + cparhttp.PathHealthz: anybody, "GET " + cparhttp.PathReadyz: anybody, // yes or no
 	}
 	for path, item := range doc.Paths {
@@ -85,7 +85,7 @@ func (s *server) secure(doc *huma.OpenAPI) error {
 
 // authenticate finds out whose a request is and whether it may be made, before anything of
 // its body is read or anything is looked up: what is refused says nothing of what is there.
-func (s *server) authenticate(mux *http.ServeMux) http.Handler {
+func (s *server) authenticate(mux *http.ServeMux, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, pattern := mux.Handler(r)
 		scopes, known := s.scopes[pattern]
@@ -93,7 +93,7 @@ func (s *server) authenticate(mux *http.ServeMux) http.Handler {
 			scopes = anyToken // no such route, or the document
 		}
 		if s.o.Auth == nil || scopes == anybody {
-			mux.ServeHTTP(w, r)
+			next.ServeHTTP(w, r)
 			return
 		}
 		p, err := s.o.Auth.Authenticate(r)
@@ -108,7 +108,7 @@ func (s *server) authenticate(mux *http.ServeMux) http.Handler {
 			stage.Of(r.Context(), p.Tenant)
 			// In place: the guard logs the pattern that the mux writes into this request.
 			*r = *r.WithContext(p.In(r.Context()))
-			mux.ServeHTTP(w, r)
+			next.ServeHTTP(w, r)
 		}
 	})
 }

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -12,48 +15,155 @@ import (
 	"cpar/cloud/store"
 )
 
+// The least speed of a body, in bytes a second. A body that is held in memory must not be
+// slow for long, since others wait for that memory; a segment goes straight to disk.
+const (
+	leastHeld     = 16 << 10
+	leastStreamed = 4 << 10
+)
+
+const (
+	// wholeBody bounds the time for a body that is held in memory, whatever its speed.
+	wholeBody = 5 * time.Minute
+	// stepBytes is taken at a time for a body of unknown length.
+	stepBytes = 64 << 10
+	// streamBytes is what copying a segment takes.
+	streamBytes = 128 << 10
+	// drainBytes bounds how much of a body of unknown length is read in vain.
+	drainBytes = 16 << 20
+)
+
 // A body gives a handler the request body as a stream. huma would read it whole.
 type body struct {
 	reader  io.Reader
 	control func(time.Time) error
 	length  int64 // -1 if unknown
+	asks    bool  // the client waits for "100 Continue" before it sends anything
+	read    int64
 }
 
 // Resolve implements huma.Resolver.
 func (b *body) Resolve(ctx huma.Context) []error {
 	r, _ := humago.Unwrap(ctx)
 	b.reader, b.control, b.length = r.Body, ctx.SetReadDeadline, r.ContentLength
+	b.asks = r.ProtoAtLeast(1, 1) && len(r.Header["Expect"]) > 0
 	return nil
 }
 
 var _ huma.Resolver = (*body)(nil)
 
-// stream reads the body; it may be slow but must not stall.
-func (b *body) stream(silence time.Duration) io.Reader { return &stream{b, silence} }
+// stream reads the body. It may pause for a while, but not be slower than least bytes a
+// second for longer: a pause uses up what speed has gained, up to stall.
+func (b *body) stream(stall time.Duration, least int64) *stream {
+	now := time.Now()
+	return &stream{body: b, stall: stall, least: least, late: now.Add(stall)}
+}
 
 type stream struct {
 	*body
-	silence time.Duration
+	stall time.Duration
+	least int64
+	late  time.Time // when it will have been too slow, if nothing comes
+	last  time.Time // when it must be over, if not zero
 }
 
 func (s *stream) Read(p []byte) (int, error) {
-	s.control(time.Now().Add(s.silence))
+	deadline := s.late
+	if !s.last.IsZero() && s.last.Before(deadline) {
+		deadline = s.last
+	}
+	s.control(deadline)
 	n, err := s.reader.Read(p)
+	s.read += int64(n)
+	s.late = s.late.Add(time.Duration(n) * time.Second / time.Duration(s.least))
+	if most := time.Now().Add(s.stall); s.late.After(most) {
+		s.late = most
+	}
 	if err != nil && err != io.EOF {
 		err = fmt.Errorf("%w: %w", errBodyCut, err)
 	}
 	return n, err
 }
 
-// readAll reads a body of at most limit bytes.
-func (b *body) readAll(limit int64, silence time.Duration) ([]byte, error) {
+// held reads a body of at most limit bytes. Its memory is taken before it is read, as
+// many times over as the handler will need it, and counts until release is called, which
+// may happen more than once.
+func (s *server) held(ctx context.Context, b *body, limit, times int64) (all []byte, release func(), err error) {
 	tooLarge := fmt.Errorf("%w: %w: a body of more than %d bytes", cpar.ErrInput, store.ErrTooLarge, limit)
 	if b.length > limit {
-		return nil, tooLarge
+		return nil, nil, tooLarge
 	}
-	all, err := io.ReadAll(io.LimitReader(b.stream(silence), limit+1))
-	if err == nil && int64(len(all)) > limit {
-		err = tooLarge
+	if b.length < 0 {
+		return s.heldSteps(ctx, b, limit, times, tooLarge)
 	}
-	return all, err
+	release, err = s.gate.Bytes(ctx, tenantOf(ctx), b.length*times)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer releaseUnless(&err, release)
+	in := b.stream(s.o.StallTimeout, leastHeld)
+	in.last = time.Now().Add(wholeBody)
+	all = make([]byte, b.length)
+	if _, err = io.ReadFull(in, all); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("%w: %w", errBodyCut, io.ErrUnexpectedEOF)
+	}
+	return all, release, err
+}
+
+func releaseUnless(err *error, release func()) {
+	if *err != nil {
+		release()
+	}
+}
+
+// heldSteps reads a body of unknown length: a step of memory is taken before the step is
+// read, and the memory of the whole before the steps are put together.
+func (s *server) heldSteps(ctx context.Context, b *body, limit, times int64, tooLarge error) (all []byte, release func(), err error) {
+	var steps [][]byte
+	var taken []func()
+	defer func() {
+		for _, r := range taken {
+			r()
+		}
+	}()
+	in := b.stream(s.o.StallTimeout, leastHeld)
+	in.last = time.Now().Add(wholeBody)
+	size := int64(0)
+	for {
+		r, err := s.gate.Bytes(ctx, tenantOf(ctx), stepBytes)
+		if err != nil {
+			return nil, nil, err
+		}
+		taken = append(taken, r)
+		step := make([]byte, min(stepBytes, limit+1-size))
+		n, err := io.ReadFull(in, step)
+		steps, size = append(steps, step[:n]), size+int64(n)
+		if size > limit {
+			return nil, nil, tooLarge
+		}
+		if errors.Is(err, errBodyCut) {
+			return nil, nil, err
+		}
+		if err != nil { // the end
+			break
+		}
+	}
+	release, err = s.gate.Bytes(ctx, tenantOf(ctx), size*times)
+	if err != nil {
+		return nil, nil, err
+	}
+	return slices.Concat(steps...), release, nil
+}
+
+// drain reads what is left of a body that nobody needs. A client that sends all before it
+// reads the answer would else see a broken connection and not the answer.
+func (b *body) drain(stall time.Duration) {
+	left := b.length - b.read
+	if b.length < 0 {
+		left = drainBytes
+	}
+	if b.asks && b.read == 0 || left <= 0 {
+		return // it sees the answer before it sends anything, or has sent all
+	}
+	io.CopyN(io.Discard, b.stream(stall, leastStreamed), left)
 }

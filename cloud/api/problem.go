@@ -13,15 +13,13 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"cpar"
+	"cpar/cloud/admit"
 	"cpar/cloud/stage"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 )
 
-var (
-	errBusy    = errors.New("the cloud is busy")
-	errBodyCut = errors.New("the body ended early")
-)
+var errBodyCut = errors.New("the body ended early")
 
 // A problem is an error that huma writes unchanged.
 type problem struct {
@@ -51,9 +49,11 @@ var problems = []struct {
 	{store.ErrNotFound, http.StatusNotFound, cparhttp.CodeNotFound},
 	{store.ErrIncomplete, http.StatusConflict, cparhttp.CodeIncomplete},
 	{store.ErrTooLarge, http.StatusRequestEntityTooLarge, cparhttp.CodeTooLarge},
-	{errBusy, http.StatusServiceUnavailable, cparhttp.CodeBusy},
+	{admit.ErrTooMany, http.StatusTooManyRequests, cparhttp.CodeBusy},
+	{admit.ErrBusy, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{context.DeadlineExceeded, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{context.Canceled, http.StatusServiceUnavailable, cparhttp.CodeBusy},
+	{admit.ErrNever, http.StatusRequestEntityTooLarge, cparhttp.CodeTooLarge},
 	{cpar.ErrStorage, http.StatusInsufficientStorage, cparhttp.CodeStorage},
 	{errBodyCut, http.StatusBadRequest, cparhttp.CodeInput},
 	{cpar.ErrVersion, http.StatusUnprocessableEntity, cparhttp.CodeVersion},
@@ -73,6 +73,10 @@ func (s *server) problem(err error) error {
 	if err == nil {
 		return nil
 	}
+	return s.problemOf(err)
+}
+
+func (s *server) problemOf(err error) *problem {
 	for _, row := range problems {
 		if !errors.Is(err, row.kind) {
 			continue
@@ -140,10 +144,16 @@ func segmentNotFound(d cpar.Digest) error {
 
 // writeProblem answers requests that do not go through huma.
 func writeProblem(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
-	p := newProblem(status, code, detail)
-	p.Instance = stage.Failed(r.Context(), code)
+	newProblem(status, code, detail).write(w, r)
+}
+
+func (p *problem) write(w http.ResponseWriter, r *http.Request) {
+	p.Instance = stage.Failed(r.Context(), p.Code)
+	for name, value := range p.GetHeaders() {
+		w.Header()[name] = value
+	}
 	w.Header().Set("Content-Type", cparhttp.TypeProblem)
-	w.WriteHeader(status)
+	w.WriteHeader(p.Status)
 	json.NewEncoder(w).Encode(p.Problem)
 }
 

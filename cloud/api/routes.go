@@ -110,6 +110,11 @@ func (s *server) health(context.Context, *none) (*healthOutput, error) {
 }
 
 func (s *server) list(ctx context.Context, _ *none) (*listOutput, error) {
+	done, err := s.gate.Check(ctx, tenantOf(ctx))
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	defer done()
 	infos, err := s.store.List(ctx, tenantOf(ctx))
 	if err != nil {
 		return nil, s.problem(err)
@@ -142,16 +147,26 @@ func (s *server) manifest(ctx context.Context, in *IndexPath) (*binaryOutput, er
 	return binaryOut(b), s.problem(err)
 }
 
+// manifestTimes is how many times over the bytes of a manifest are held: as they came,
+// decoded, by digest, and in the answer as text.
+const manifestTimes = 8
+
 func (s *server) activate(ctx context.Context, in *bodyInput) (*none, error) {
 	id, err := in.id()
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, err := in.readAll(cparhttp.MaxManifestBytes, s.o.StallTimeout)
-	if err == nil {
-		err = s.store.PutManifest(ctx, key(ctx, id), b)
+	b, release, err := s.held(ctx, &in.body, cparhttp.MaxManifestBytes, manifestTimes)
+	if err != nil {
+		return nil, s.problem(err)
 	}
-	return nil, s.problem(err)
+	defer release()
+	done, err := s.gate.Build(ctx, tenantOf(ctx))
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	defer done()
+	return nil, s.problem(s.store.PutManifest(ctx, key(ctx, id), b))
 }
 
 func (s *server) missing(ctx context.Context, in *bodyInput) (*missingOutput, error) {
@@ -159,10 +174,16 @@ func (s *server) missing(ctx context.Context, in *bodyInput) (*missingOutput, er
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, err := in.readAll(cparhttp.MaxManifestBytes, s.o.StallTimeout)
+	b, release, err := s.held(ctx, &in.body, cparhttp.MaxManifestBytes, manifestTimes)
 	if err != nil {
 		return nil, s.problem(err)
 	}
+	defer release()
+	done, err := s.gate.Check(ctx, tenantOf(ctx))
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	defer done()
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {
 		return nil, s.problem(err)
@@ -180,6 +201,11 @@ func (s *server) hasSegment(ctx context.Context, in *SegmentPath) (*sizeOutput, 
 	if err != nil {
 		return nil, s.problem(err)
 	}
+	done, err := s.gate.Check(ctx, tenantOf(ctx)) // it may have to read all of it
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	defer done()
 	size, ok, err := s.store.HasSegment(ctx, key(ctx, id), d)
 	if err == nil && !ok {
 		err = segmentNotFound(d)
@@ -192,24 +218,39 @@ func (s *server) segment(ctx context.Context, in *SegmentPath) (*streamOutput, e
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	r, err := s.store.OpenSegment(ctx, key(ctx, id), d)
+	release, err := s.gate.Bytes(ctx, tenantOf(ctx), streamBytes)
 	if err != nil {
 		return nil, s.problem(err)
 	}
+	r, err := s.store.OpenSegment(ctx, key(ctx, id), d)
+	if err != nil {
+		release()
+		return nil, s.problem(err)
+	}
 	return &streamOutput{func(ctx huma.Context) {
+		defer release()
 		defer r.Close()
 		ctx.SetHeader("Content-Type", cparhttp.TypeBinary)
 		ctx.SetHeader("Content-Length", fmt.Sprint(r.Size()))
 		ctx.SetStatus(http.StatusOK)
 		// A client that disconnects is not an error of the cloud.
-		_, _ = io.CopyBuffer(struct{ io.Writer }{ctx.BodyWriter()}, struct{ io.Reader }{r}, make([]byte, 256<<10))
+		_, _ = io.CopyBuffer(struct{ io.Writer }{ctx.BodyWriter()}, struct{ io.Reader }{r}, make([]byte, streamBytes))
 	}}, nil
 }
 
 func (s *server) upload(ctx context.Context, in *uploadInput) (*none, error) {
 	id, d, err := in.name()
-	if err == nil {
-		err = s.store.PutSegment(ctx, key(ctx, id), d, in.length, in.stream(s.o.StallTimeout))
+	if err != nil {
+		return nil, s.problem(err)
 	}
-	return nil, s.problem(err)
+	release, err := s.gate.Bytes(ctx, tenantOf(ctx), streamBytes)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	defer release()
+	if err := s.store.PutSegment(ctx, key(ctx, id), d, in.length, in.stream(s.o.StallTimeout, leastStreamed)); err != nil {
+		return nil, s.problem(err)
+	}
+	in.drain(s.o.StallTimeout) // the store does not read a segment that it has
+	return nil, nil
 }

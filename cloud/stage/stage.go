@@ -82,6 +82,9 @@ func Enter(ctx context.Context, s Stage) (leave func()) {
 	return func() { r.Add(s, start, time.Now()) }
 }
 
+// Add counts the time from start to end for a stage of the request of ctx.
+func Add(ctx context.Context, s Stage, start, end time.Time) { from(ctx).Add(s, start, end) }
+
 // Add counts the time from start to end for a stage.
 func (r *Record) Add(s Stage, start, end time.Time) {
 	r.mu.Lock()

@@ -1,0 +1,26 @@
+package store
+
+import (
+	"context"
+
+	"cpar"
+)
+
+// Active returns the manifest of the active index, which must not be modified. It does not
+// load the index.
+func (s *Store[T]) Active(ctx context.Context, k Key) (*cpar.Manifest, error) {
+	e, err := s.acquire(k)
+	if err != nil {
+		return nil, err
+	}
+	defer s.release(e)
+	h, err := s.handle(e)
+	if err != nil {
+		return nil, err
+	}
+	if h != nil {
+		defer h.Release()
+		return h.Manifest(), nil
+	}
+	return readManifest(ctx, s.backend, k)
+}
