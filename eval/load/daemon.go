@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,6 +63,10 @@ func start(ctx context.Context, program, folder string, flags ...string) (*daemo
 	args := append([]string{"serve", "--data", filepath.Join(folder, "cloud"), "--listen", "127.0.0.1:0", "--log-level", "error"}, flags...)
 	d.cmd = exec.CommandContext(ctx, program, args...)
 	d.cmd.Stderr = d.log
+	d.cmd.Env = []string{"LANG=C"} // no settings of whoever measures
+	if root := os.Getenv("SYSTEMROOT"); runtime.GOOS == "windows" && root != "" {
+		d.cmd.Env = append(d.cmd.Env, "SYSTEMROOT="+root)
+	}
 	d.cmd.Cancel = func() error {
 		if d.cmd.Process.Signal(os.Interrupt) == nil {
 			return nil
@@ -131,9 +134,6 @@ func (d *daemon) explain(err error) error {
 	}
 	return err
 }
-
-// http is a client for pushes.
-func (d *daemon) http() *http.Client { return &http.Client{Transport: new(http.Transport)} }
 
 // anonymousMB is the anonymous memory of the process in 2²⁰ bytes; 0 where the system does
 // not say.

@@ -105,7 +105,7 @@ func (x *index) request(photo user.Image) (a asked, err error) {
 // push sends the index to the cloud, and asks every request once, alone. Later answers
 // are compared with these.
 func (x *index) push(ctx context.Context, d *daemon) error {
-	cloud, err := cparhttp.New(d.url, d.http())
+	cloud, err := cparhttp.New(d.url, nil)
 	if err != nil {
 		return err
 	}

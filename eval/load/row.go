@@ -55,8 +55,10 @@ func (x *index) ask(ctx context.Context, d *daemon, n int, length time.Duration)
 		}
 	}
 	memory := d.watch()
-	end, cancel := context.WithTimeout(ctx, length)
+	// Not a deadline: dialling would end on it an instant before ctx does, with an error.
+	end, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer time.AfterFunc(length, cancel).Stop()
 	each := make([]tally, n)
 	var all sync.WaitGroup
 	for i, c := range clients {
