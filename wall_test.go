@@ -81,6 +81,10 @@ var cloudMay = []string{
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming", "github.com/Azure/azure-sdk-for-go/sdk/azcore/to",
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob", "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob",
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container",
+	// TLS, certificates from files and from ACME, a bound on connections, and net/http's log
+	"crypto/tls", "crypto/x509", "log", "golang.org/x/crypto/acme", "golang.org/x/crypto/acme/autocert", "golang.org/x/net/netutil",
+	// what systemd passes and wants to know
+	"github.com/coreos/go-systemd/v22/activation", "github.com/coreos/go-systemd/v22/daemon",
 	// manual pages
 	"github.com/spf13/cobra/doc",
 	// the configuration file, and sizes in it

@@ -63,6 +63,9 @@ type Options struct {
 	Observe Observer
 	// Ready answers PathReadyz, for any stranger: yes or no; nil means yes.
 	Ready func(context.Context) bool
+	// Host reports whether clients may call the cloud by a name, without a port; nil: by those of
+	// this machine only.
+	Host func(name string) bool
 	// LogClients puts the addresses of clients into the log, which else has none.
 	LogClients bool
 	// Auth says whose a request is; nil means that nobody needs a token.
@@ -89,6 +92,9 @@ func New(st Store, an Annotator, o Options) (http.Handler, error) {
 	}
 	if o.AnnotateTimeout == 0 {
 		o.AnnotateTimeout = time.Minute
+	}
+	if o.Host == nil {
+		o.Host = IsLoopback
 	}
 	if o.StallTimeout == 0 {
 		o.StallTimeout = 20 * time.Second

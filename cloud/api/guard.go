@@ -58,9 +58,9 @@ func (s *server) guard(next http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Request-Id", rec.ID)
 		switch {
-		case !loopbackName(r.Host):
+		case !s.o.Host(withoutPort(r.Host)):
 			// Any web page can make its own name resolve to this machine.
-			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeForbidden, "this cloud is served only under loopback names")
+			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeForbidden, "this cloud is not served under the name that it was called by; its operator may allow it (cpard serve --allowed-host)")
 		case origin.Check(r) != nil:
 			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeForbidden, "requests from other sites' pages are refused")
 		case !plainPath(r):
@@ -87,10 +87,10 @@ func IsLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-func loopbackName(hostport string) bool {
+func withoutPort(hostport string) string {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {
-		host = strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
+		return strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
 	}
-	return IsLoopback(host)
+	return host
 }

@@ -1,23 +1,20 @@
-// Package daemon runs a cloud: it opens the data folder, listens on a loopback address,
-// serves until stopped, lets running requests finish, and closes the folder.
+// Package daemon runs a cloud: it opens the data folder, listens, serves until stopped, lets
+// running requests finish, and closes the folder. systemd is told of each step.
 package daemon
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
-	"cpar"
 	"cpar/cloud"
 	"cpar/cloud/api"
+	"cpar/cloud/listen"
 	"cpar/cloud/store"
 	"cpar/cloud/tenant"
 	"cpar/cloud/watch"
-	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 )
 
@@ -37,8 +34,12 @@ type Options struct {
 	LogClients bool
 	// Watch says where metrics and readiness are served; the zero value: nowhere.
 	Watch watch.Options
-	// Ready is called with the actual address once requests are accepted.
-	Ready func(addr net.Addr)
+	// Network says how to listen, besides the address.
+	Network listen.Options
+	// Reload has files of certificates read again; nil: they are when they change.
+	Reload <-chan os.Signal
+	// Ready is called with the URL of the actual address once requests are accepted.
+	Ready func(url string)
 	// Grace is how long running requests may take after the stop; 0 means ten seconds.
 	Grace time.Duration
 }
@@ -51,7 +52,17 @@ func Run(ctx context.Context, o Options) error {
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
 	}
-	if err := checkListen(o.Listen); err != nil {
+	tenants, err := tenant.Open(o.Data, false, o.Log)
+	if err != nil {
+		return err
+	}
+	metrics, ready := watch.New(), watch.NewReadiness(watch.Folder(o.Data), watch.Room(o.Data, 64<<20))
+	n := o.Network
+	n.Address, n.Tenants, n.Log = o.Listen, tenants.Needed(), o.Log
+	n.ACME.Cache = filepath.Join(o.Data, "acme")
+	n.ErrorLog, n.ConnState = watch.ServerLog(o.Log, o.LogClients), metrics.ConnState
+	// Before a folder is made.
+	if err := n.Check(); err != nil {
 		return err
 	}
 	operator, err := o.Watch.Open()
@@ -67,70 +78,26 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer c.Close()
 	c.Workers = o.Workers
-	tenants, err := tenant.Open(o.Data, false, o.Log)
+	server, err := listen.Open(n)
 	if err != nil {
 		return err
 	}
-	metrics, ready := watch.New(), watch.NewReadiness(watch.Folder(o.Data), watch.Room(o.Data, 64<<20))
-	handler, err := api.New(c.Store, c, api.Options{Log: o.Log, LogClients: o.LogClients, Observe: metrics, Ready: ready.Serves, Auth: tenants})
+	defer server.Close()
+	handler, err := api.New(c.Store, c, api.Options{
+		Log: o.Log, LogClients: o.LogClients, Observe: metrics, Ready: ready.Serves, Auth: tenants, Host: server.Host,
+	})
 	if err != nil {
 		return err
-	}
-	l, err := net.Listen("tcp", o.Listen)
-	if err != nil {
-		return hint.Add(fmt.Errorf("listening on %s: %w: %w", o.Listen, cpar.ErrInput, err), "pass another port, or port 0 for a free one")
-	}
-	// The resolved address is checked too: localhost is loopback only by convention.
-	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
-		l.Close()
-		return notLoopback(o.Listen)
-	}
-	srv := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          watch.ServerLog(o.Log, o.LogClients),
-		ConnState:         metrics.ConnState,
 	}
 	if operator != nil {
 		o.Log.Info("metrics", "address", operator.Addr().String())
 		go o.Watch.Serve(ctx, operator, metrics, ready, o.Log)
 	}
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(l) }()
 	defer c.Maintain(ctx)()
-	o.Log.Info("serving", "address", l.Addr().String())
+	o.Log.Info("serving", "address", server.Addr().String())
+	defer o.tell(ctx, server, handler)()
 	if o.Ready != nil {
-		o.Ready(l.Addr())
+		o.Ready(server.URL())
 	}
-	select {
-	case err := <-served:
-		return fmt.Errorf("serving on %s: %w", l.Addr(), err)
-	case <-ctx.Done():
-	}
-	o.Log.Info("stopping")
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.Grace)
-	defer cancel()
-	if err := srv.Shutdown(stop); errors.Is(err, context.DeadlineExceeded) {
-		o.Log.Warn("requests were cut off")
-		srv.Close()
-	}
-	return nil
-}
-
-func checkListen(listen string) error {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return hint.Add(fmt.Errorf("%w: %q is not an address to listen on", cpar.ErrInput, listen), "write it like 127.0.0.1:8080")
-	}
-	if !api.IsLoopback(host) {
-		return notLoopback(listen)
-	}
-	return nil
-}
-
-func notLoopback(listen string) error {
-	err := fmt.Errorf("%w: %s is not a loopback address; tokens and TLS, needed before anyone else may reach a cloud, come in a later version", cpar.ErrInput, listen)
-	return hint.Add(err, "listen on 127.0.0.1, ::1 or localhost, and reach it from elsewhere through a tunnel such as ssh -L")
+	return server.Serve(ctx, handler, o.Grace)
 }

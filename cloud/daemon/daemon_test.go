@@ -3,9 +3,9 @@ package daemon_test
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,17 +20,17 @@ func TestRun(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	for range 2 { // the second start needs the lock and the port to be free
 		ctx, stop := context.WithCancel(t.Context())
-		ready, done := make(chan net.Addr, 1), make(chan error, 1)
+		ready, done := make(chan string, 1), make(chan error, 1)
 		go func() {
-			done <- daemon.Run(ctx, daemon.Options{Data: data, Listen: "localhost:0", Ready: func(a net.Addr) { ready <- a }})
+			done <- daemon.Run(ctx, daemon.Options{Data: data, Listen: "localhost:0", Ready: func(url string) { ready <- url }})
 		}()
-		var addr net.Addr
+		var url string
 		select {
-		case addr = <-ready:
+		case url = <-ready:
 		case err := <-done:
 			t.Fatal(err)
 		}
-		c, err := cparhttp.New("http://"+addr.String(), nil)
+		c, err := cparhttp.New(url, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestRun(t *testing.T) {
 		if !errors.Is(err, indexdir.ErrLocked) || hint.Of(err) == "" {
 			t.Errorf("a second daemon: %v", err)
 		}
-		err = daemon.Run(ctx, daemon.Options{Data: t.TempDir(), Listen: addr.String()})
+		err = daemon.Run(ctx, daemon.Options{Data: t.TempDir(), Listen: strings.TrimPrefix(url, "http://")})
 		if !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("a port in use: %v", err)
 		}
@@ -54,7 +54,7 @@ func TestRun(t *testing.T) {
 		case <-time.After(5 * time.Second):
 			t.Fatal("the daemon does not stop")
 		}
-		if _, err := c.List(t.Context()); !errors.Is(err, cpar.ErrCloud) || hint.Of(err) != "is cpard running at http://"+addr.String()+"?" {
+		if _, err := c.List(t.Context()); !errors.Is(err, cpar.ErrCloud) || hint.Of(err) != "is cpard running at "+url+"?" {
 			t.Errorf("after the stop: %v (hint %q)", err, hint.Of(err))
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 
@@ -38,7 +37,7 @@ func cloudCommand() *cobra.Command {
 				Data:   data,
 				Listen: "127.0.0.1:0",
 				Log:    slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelDebug})),
-				Ready:  func(a net.Addr) { fmt.Fprintf(cmd.OutOrStdout(), "listening on http://%v\n", a) },
+				Ready:  func(url string) { fmt.Fprintln(cmd.OutOrStdout(), "listening on", url) },
 			})
 		},
 	}

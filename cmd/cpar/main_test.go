@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -45,7 +44,7 @@ func runCloud() int {
 	return exitcode.Report(os.Stderr, "cpard", daemon.Run(ctx, daemon.Options{
 		Data: *data, Listen: "127.0.0.1:0",
 		Log:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Ready: func(a net.Addr) { fmt.Printf("listening on http://%v\n", a) },
+		Ready: func(url string) { fmt.Println("listening on", url) },
 	}))
 }
 

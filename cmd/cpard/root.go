@@ -26,8 +26,8 @@ func newRoot() *cobra.Command {
 		Long: `cpard is the cloud of cpar. It keeps encrypted image indexes in a data folder
 and answers encrypted requests. It holds no key and cannot read either.
 
-It listens on loopback addresses only. Its HTTP interface describes itself at
-/openapi.json. What flags say may also stand in the environment and in a file:
+Beyond loopback it listens only with TLS, and for tenants with tokens. Its HTTP
+interface describes itself at /openapi.json. What flags say may also stand in the environment and in a file:
 cpard config --help.
 
 ` + exitcode.Line(exitcode.OK, exitcode.Other, exitcode.Usage, exitcode.Input, exitcode.Corrupt, exitcode.Version, exitcode.Storage),

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -17,8 +19,17 @@ func newServe() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve --data DIR",
 		Short: "serve a data folder until interrupted",
-		Long: `serve opens a data folder, creates it if it does not exist, and answers on a
-loopback address until it is interrupted. Running requests are finished.
+		Long: `serve opens a data folder, creates it if it does not exist, and answers until it is
+interrupted. Running requests are finished. SIGHUP has it read its certificates again.
+
+On a loopback address, and without tenants, anybody on this machine may use it. Others
+may reach it only if there is a tenant (cpard tenant add) and TLS: with --tls-cert and
+--tls-key, which are read again when they change, also if a symbolic link is exchanged;
+or with --acme-domain, whose certificate is issued and renewed by itself, by Let's
+Encrypt or another --acme-directory, which connects to port 443 of that name. Keys and
+certificates of ACME are kept in DIR/acme. With --client-ca a client must also show a
+certificate. --insecure-http is for a proxy that ends TLS; tell the names that clients
+call it by with --allowed-host. If systemd passes a socket, it is listened to instead.
 
 With --memory huge the vectors and planes of an index are copied when it is first
 searched, which takes as much memory as their files. auto does so where it pays,
@@ -34,14 +45,22 @@ address of a client unless --log-clients says so.
 With --metrics-listen it serves what an operator watches, at /metrics for
 Prometheus, and at /readyz what is wrong. Anybody may ask /healthz and /readyz at
 the address of the cloud, and gets a yes or no.`,
-		Example: "  $ cpard serve --data ~/cpar-cloud --listen 127.0.0.1:8080\n  listening on http://127.0.0.1:8080",
-		Args:    noArguments,
+		Example: `  $ cpard serve --data ~/cpar-cloud --listen 127.0.0.1:8080
+  listening on http://127.0.0.1:8080
+
+  $ cpard serve --data /var/lib/cpard --listen :443 --acme-domain photos.example
+  listening on https://[::]:443`,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return err
 			}
 			o.Log = newLog(c.ErrOrStderr(), o.level, o.jsonLog)
-			o.Ready = func(a net.Addr) { fmt.Fprintf(c.OutOrStdout(), "listening on http://%s\n", a) }
+			o.Ready = func(url string) { fmt.Fprintln(c.OutOrStdout(), "listening on", url) }
+			hangup := make(chan os.Signal, 1)
+			signal.Notify(hangup, syscall.SIGHUP)
+			defer signal.Stop(hangup)
+			o.Reload = hangup
 			return daemon.Run(c.Context(), o.Options)
 		},
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -39,9 +40,49 @@ type setting struct {
 var all = []setting{
 	{Setting: settings.Setting{Name: "data", What: "data folder", None: "none", Path: true}, folder: true,
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Data, name, "", what) }},
-	{Setting: settings.Setting{Name: "listen", What: "loopback address and port; port 0 picks a free one"},
+	{Setting: settings.Setting{Name: "listen", What: "address and port; port 0 picks a free one; beyond loopback only with TLS and a tenant"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.StringVar(&o.Listen, name, "127.0.0.1:8080", what)
+		}},
+	{Setting: settings.Setting{Name: "tls-cert", What: "certificate for TLS, with its chain, a PEM file; read again when it changes", None: "none", Path: true}, endings: []string{"pem", "crt"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Network.Cert, name, "", what) }},
+	{Setting: settings.Setting{Name: "tls-key", What: "its key, a PEM file", None: "none", Path: true}, endings: []string{"pem", "key"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Network.Key, name, "", what) }},
+	{Setting: settings.Setting{Name: "client-ca", What: "authorities, a PEM file: clients must show a certificate of one of them", None: "none", Path: true}, endings: []string{"pem", "crt"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.StringVar(&o.Network.ClientCA, name, "", what)
+		}},
+	{Setting: settings.Setting{Name: "acme-domain", What: "name to have a certificate issued for by ACME, whose terms are agreed to; repeatable", None: "none"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.StringSliceVar(&o.Network.ACME.Domains, name, nil, what)
+		}},
+	{Setting: settings.Setting{Name: "acme-directory", What: "URL of the ACME directory", None: "Let's Encrypt"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.StringVar(&o.Network.ACME.Directory, name, "", what)
+		}},
+	{Setting: settings.Setting{Name: "acme-ca", What: "authorities of the directory's own certificate, a PEM file", None: "the system's", Path: true}, endings: []string{"pem", "crt"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.StringVar(&o.Network.ACME.CA, name, "", what)
+		}},
+	{Setting: settings.Setting{Name: "acme-email", What: "address that the directory may write to", None: "none"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.StringVar(&o.Network.ACME.Email, name, "", what)
+		}},
+	{Setting: settings.Setting{Name: "insecure-http", What: "plain HTTP also beyond loopback, for a proxy that ends TLS; needs a tenant"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.BoolVar(&o.Network.InsecureHTTP, name, false, what)
+		}},
+	{Setting: settings.Setting{Name: "allowed-host", What: "name that clients call the cloud by, besides those of its certificate; repeatable", None: "none"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.StringSliceVar(&o.Network.Hosts, name, nil, what)
+		}},
+	{Setting: settings.Setting{Name: "max-connections", What: "connections at once; further ones wait", None: "1024, or half of the open files that the system allows"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.IntVar(&o.Network.MaxConnections, name, 0, what)
+		}},
+	{Setting: settings.Setting{Name: "stop-grace", What: "how long running requests may take after ^C or SIGTERM"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.DurationVar(&o.Grace, name, 10*time.Second, what)
 		}},
 	{Setting: settings.Setting{Name: "workers", What: "number of goroutines that share a scan, the lists or records that a request visits, or a batch of requests; 0 means the number of cores", None: "the number of cores"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.IntVar(&o.Workers, name, 0, what) }},

@@ -1,0 +1,183 @@
+package listen
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/acme"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+// pollTime is how often files are looked at. They are read whole: what a symbolic link leads to
+// may have changed with nothing to see at the link, and times of files can be as they were.
+const pollTime = 30 * time.Second
+
+// expirySoon is when a certificate that nobody has renewed is told of.
+const expirySoon = 14 * 24 * time.Hour
+
+// A transport keeps the configuration of TLS, made anew whenever one of its files changes.
+type transport struct {
+	certFile, keyFile, caFile string
+	acme                      *issuer // nil: from files
+	log                       *slog.Logger
+	refused                   atomic.Int64
+
+	mu      sync.Mutex
+	tried   [3][]byte // contents of the files, whether they were any good or not
+	current atomic.Pointer[loaded]
+	warned  time.Time // the end of the certificate that was told of
+}
+
+type loaded struct {
+	config *tls.Config
+	// challenge answers a directory that wants to see a name proven, which shows no certificate.
+	challenge *tls.Config
+	leaf      *x509.Certificate // nil: from ACME
+}
+
+func newTransport(o Options) (*transport, error) {
+	t := &transport{certFile: o.Cert, keyFile: o.Key, caFile: o.ClientCA, log: o.Log}
+	if len(o.ACME.Domains) > 0 {
+		var err error
+		if t.acme, err = newIssuer(o.ACME, o.Log); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.reload(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// server is the configuration for net/http, which looks for the current one at each connection.
+func (t *transport) server() *tls.Config {
+	return &tls.Config{
+		MinVersion:         minTLS,
+		NextProtos:         []string{"h2", "http/1.1"},
+		GetConfigForClient: t.forClient,
+	}
+}
+
+func (t *transport) forClient(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+	now := t.current.Load()
+	if len(hello.SupportedProtos) == 1 && hello.SupportedProtos[0] == acme.ALPNProto && now.challenge != nil {
+		return now.challenge, nil
+	}
+	return now.config, nil
+}
+
+// reload reads the files. If they changed and are good, they hold from the next connection on;
+// else what was good last does.
+func (t *transport) reload() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var files [3][]byte
+	for i, path := range []string{t.certFile, t.keyFile, t.caFile} {
+		if path == "" {
+			continue
+		}
+		var err error
+		if files[i], err = os.ReadFile(path); err != nil {
+			t.refused.Add(1)
+			return hint.Add(fmt.Errorf("reading a file of TLS: %w: %w", cpar.ErrInput, err), "name a file that this program may read")
+		}
+	}
+	now := t.current.Load()
+	if now != nil && bytes.Equal(files[0], t.tried[0]) && bytes.Equal(files[1], t.tried[1]) && bytes.Equal(files[2], t.tried[2]) {
+		return nil
+	}
+	t.tried = files
+	next, err := t.load(files)
+	if err != nil {
+		t.refused.Add(1)
+		return err
+	}
+	t.current.Store(next)
+	if now != nil {
+		t.log.Info("certificates were read again", "until", t.end())
+	}
+	return nil
+}
+
+func (t *transport) load(files [3][]byte) (*loaded, error) {
+	config := &tls.Config{MinVersion: minTLS, NextProtos: []string{"h2", "http/1.1"}}
+	next := &loaded{config: config}
+	if t.acme != nil {
+		config.GetCertificate = t.acme.certificate
+		next.challenge = &tls.Config{MinVersion: minTLS, NextProtos: []string{acme.ALPNProto}, GetCertificate: t.acme.prove}
+	} else {
+		pair, err := tls.X509KeyPair(files[0], files[1])
+		if err != nil {
+			return nil, hint.Add(fmt.Errorf("%s and %s: %w: %w", t.certFile, t.keyFile, cpar.ErrInput, err),
+				"name a chain of certificates and the key of the first, both in PEM")
+		}
+		config.Certificates, next.leaf = []tls.Certificate{pair}, pair.Leaf
+	}
+	if t.caFile != "" {
+		config.ClientCAs = x509.NewCertPool()
+		if !config.ClientCAs.AppendCertsFromPEM(files[2]) {
+			return nil, hint.Add(fmt.Errorf("%w: no certificate in %s", cpar.ErrInput, t.caFile), "name certificates of authorities in PEM")
+		}
+		config.ClientAuth = tls.RequireAndVerifyClientCert
+		// A session must not outlive the authority that let it in.
+		config.SessionTicketsDisabled = true
+	}
+	return next, nil
+}
+
+// watch reads files again now and then, and has a certificate issued and renewed.
+func (t *transport) watch(done <-chan struct{}) {
+	if t.acme != nil {
+		go t.acme.issue(done)
+	}
+	tick := time.NewTicker(pollTime)
+	defer tick.Stop()
+	told := ""
+	for {
+		// The same trouble is told of once.
+		if err := t.reload(); err == nil {
+			told = ""
+		} else if err.Error() != told {
+			told = err.Error()
+			t.log.Error("certificates are kept as they were", "error", err)
+		}
+		t.tellExpiry(time.Now())
+		select {
+		case <-tick.C:
+		case <-done:
+			return
+		}
+	}
+}
+
+func (t *transport) tellExpiry(now time.Time) {
+	end := t.end()
+	if end.IsZero() || end.Equal(t.warned) || end.Sub(now) > expirySoon {
+		return
+	}
+	t.warned = end
+	t.log.Warn("the certificate ends soon", "until", end)
+}
+
+// end is when the certificate ends.
+func (t *transport) end() time.Time {
+	if t.acme != nil {
+		return t.acme.end()
+	}
+	return t.current.Load().leaf.NotAfter
+}
+
+// names reports whether the certificate is for a name.
+func (t *transport) names(name string) bool {
+	leaf := t.current.Load().leaf
+	return leaf != nil && leaf.VerifyHostname(name) == nil
+}
