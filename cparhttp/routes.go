@@ -50,7 +50,7 @@ const (
 )
 
 // Routes lists them all.
-var Routes = []string{PathHealth, PathIndexes, PathIndex, PathManifest, PathMissing, PathSegment, PathAnnotate,
+var Routes = []string{PathHealth, PathToken, PathIndexes, PathIndex, PathManifest, PathMissing, PathSegment, PathAnnotate,
 	PathAnnotateBatch, PathHealthz, PathReadyz, PathProblem, PathOpenAPIJSON, PathOpenAPIYAML}
 
 // Content types.

@@ -259,10 +259,11 @@ func do(t *testing.T, method, url string, body io.Reader, header ...string) (*ht
 		if err := json.Unmarshal(b, &p); err != nil {
 			t.Errorf("%s %s: %v in %q", method, url, err, b)
 		}
-		if p.Status != resp.StatusCode || p.Title == "" || p.Detail == "" {
+		if p.Status != resp.StatusCode || p.Title == "" || p.Detail == "" || p.Type != cparhttp.ProblemType(p.Code) || p.Instance != "urn:uuid:"+resp.Header.Get("X-Request-Id") {
 			t.Errorf("%s %s: problem %+v with status %d", method, url, p, resp.StatusCode)
 		}
 	}
+	checkDescribed(t, method, req.URL.EscapedPath(), resp.StatusCode, p.Code)
 	return resp, p, b
 }
 
@@ -468,6 +469,10 @@ func TestBodiesThatStandStillAreCut(t *testing.T) {
 		answer, err := io.ReadAll(conn)
 		if err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 "+k.status)) {
 			t.Errorf("%s %s: %v: %s", k.method, k.path, err, answer)
+		}
+		// A proxy's client must not learn where the cloud is behind it.
+		if bytes.Contains(answer, []byte("127.0.0.1")) {
+			t.Errorf("%s %s: an address is in %s", k.method, k.path, answer)
 		}
 	}
 	if _, ok, err := c.store.HasSegment(context.Background(), store.Key{Index: m.ID}, m.Segments[0].Digest); ok || err != nil {

@@ -3,6 +3,9 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -48,10 +51,100 @@ func problemSchema() *huma.Schema {
 	}
 }
 
+// failures says with which codes an operation may end, besides those of everywhere.
+var failures = map[string][]string{
+	"health":           nil,
+	"token":            nil,
+	"list-indexes":     {cparhttp.CodeStorage},
+	"delete-index":     {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeStorage},
+	"get-manifest":     {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage},
+	"has-segment":      {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage},
+	"get-segment":      {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage},
+	"missing-segments": {cparhttp.CodeInput, cparhttp.CodeTooLarge, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage},
+	"put-segment":      {cparhttp.CodeInput, cparhttp.CodeTooLarge, cparhttp.CodeCorrupt, cparhttp.CodeStorage},
+	"activate-index":   {cparhttp.CodeInput, cparhttp.CodeTooLarge, cparhttp.CodeIncomplete, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage},
+	"annotate":         {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeTooLarge, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage},
+	"annotate-batch":   {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeTooLarge, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage},
+}
+
+// everywhere are the codes that any operation may end with, withToken those of any that
+// needs a token.
+var (
+	everywhere = []string{cparhttp.CodeForbidden, cparhttp.CodeBusy, cparhttp.CodeInternal}
+	withToken  = []string{cparhttp.CodeUnauthorized, cparhttp.CodeScope, cparhttp.CodeStorage}
+)
+
+// statuses are the pairs of code and status that are answered before an operation begins;
+// errors of the operations have theirs in the table problems.
+var statuses = map[string][]int{
+	cparhttp.CodeForbidden:    {http.StatusForbidden},
+	cparhttp.CodeInternal:     {http.StatusInternalServerError},
+	cparhttp.CodeUnauthorized: {http.StatusUnauthorized, http.StatusTooManyRequests},
+	cparhttp.CodeScope:        {http.StatusForbidden},
+	cparhttp.CodeStorage:      {http.StatusServiceUnavailable},
+}
+
+// statusesOf returns the statuses that come with a code.
+func statusesOf(code string) []int {
+	all := slices.Clone(statuses[code])
+	for _, p := range problems {
+		if p.code == code && !slices.Contains(all, p.status) {
+			all = append(all, p.status)
+		}
+	}
+	return all
+}
+
+// describeProblems gives every operation the responses that it may end with. An operation
+// without a row is refused.
+func describeProblems(doc *huma.OpenAPI) error {
+	problem := map[string]*huma.MediaType{cparhttp.TypeProblem: {Schema: &huma.Schema{Ref: "#/components/schemas/Problem"}}}
+	for path, item := range doc.Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Head, item.Post, item.Put, item.Delete} {
+			if op == nil {
+				continue
+			}
+			codes, ok := failures[op.OperationID]
+			if !ok {
+				return fmt.Errorf("operation %s of %s: nothing says how it may fail", op.OperationID, path)
+			}
+			codes = slices.Concat(codes, everywhere)
+			if scopesOf[op.OperationID] != anybody {
+				codes = slices.Compact(slices.Sorted(slices.Values(slices.Concat(codes, withToken))))
+			}
+			by := map[int][]string{}
+			for _, code := range codes {
+				for _, status := range statusesOf(code) {
+					// Only a body can be cut off.
+					if status != http.StatusBadRequest || op.RequestBody != nil {
+						by[status] = append(by[status], code)
+					}
+				}
+			}
+			for status, codes := range by {
+				r := &huma.Response{Description: "A problem with code " + strings.Join(codes, " or ")}
+				if op.Method != http.MethodHead {
+					r.Content = problem
+				}
+				if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+					r.Headers = map[string]*huma.Param{"Retry-After": {
+						Schema: &huma.Schema{Type: huma.TypeInteger}, Description: "After how many seconds to try again",
+					}}
+				}
+				op.Responses[strconv.Itoa(status)] = r
+			}
+		}
+	}
+	return nil
+}
+
 // serveOpenAPI generates the document once. huma's own route would do so at the first
 // request, and twice if two arrive together.
 func serveOpenAPI(mux *http.ServeMux, h huma.API) error {
 	doc := h.OpenAPI()
+	if err := describeProblems(doc); err != nil {
+		return err
+	}
 	delete(doc.Components.Schemas.Map(), "ErrorModel")
 	delete(doc.Components.Schemas.Map(), "ErrorDetail")
 	asJSON, err := doc.MarshalJSON()
