@@ -32,6 +32,7 @@ type annotateFlags struct {
 	keys         keyFlags
 	model        modelFlags
 	cloud        cloudFlags
+	cache        cacheFlags
 	search       searchFlags
 	write        writeFlags
 	ranker       string
@@ -119,6 +120,7 @@ that it was built with (--model).`,
 	f.keys.add(c)
 	f.cloud.add(c)
 	f.cloud.addIndex(c)
+	f.cache.addAsking(c)
 	f.write.add(c)
 	f.search.add(c)
 	f.model.add(c)
@@ -156,6 +158,9 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	opening, err := f.cloud.opening()
 	if err != nil {
+		return err
+	}
+	if err := f.cache.opening(this, key, &opening); err != nil {
 		return err
 	}
 	report := bar.On(cmd.ErrOrStderr())
@@ -262,7 +267,11 @@ func (f *annotateFlags) notes(cmd *cobra.Command, x *device.Index) {
 		fmt.Fprintln(cmd.ErrOrStderr(), note)
 	}
 	if x.Fetched > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s of the index were fetched; they are kept in the cache folder\n", size(x.Fetched))
+		kept := "they are kept in the cache folder"
+		if f.cache.folder == noCache {
+			kept = "nothing is kept of them"
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s of the index were fetched; %s\n", size(x.Fetched), kept)
 	}
 }
 
@@ -293,6 +302,9 @@ func (f *annotateFlags) parse(cmd *cobra.Command) error {
 		return exitcode.UsageError(fmt.Errorf("--jobs %d; 0 is one a processor", f.options.Jobs))
 	}
 	if err := f.write.parse(f.options.DryRun); err != nil {
+		return err
+	}
+	if err := f.cache.check(); err != nil {
 		return err
 	}
 	if err := f.model.check(); err != nil {

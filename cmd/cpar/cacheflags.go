@@ -34,6 +34,27 @@ func (f *cacheFlags) check() error {
 	return nil
 }
 
+// addAsking adds the flags to a command that asks an index.
+func (f *cacheFlags) addAsking(c *cobra.Command) {
+	f.add(c)
+	c.Flags().Lookup("cache").Usage += ", and what is needed of the index is fetched each time"
+}
+
+// opening has an index that is opened keep what the flags say. Nothing is nothing: copies of
+// what lies at the cloud say, by their size and time, when this machine asked.
+func (f *cacheFlags) opening(d *device.Device, key *user.Key, o *device.OpenOptions) (err error) {
+	switch f.folder {
+	case noCache:
+		d.Cache = ""
+	case "":
+		// Photos can be asked about without one, only more slowly.
+		o.Cache, _ = d.Features(key, int64(f.limit)<<30)
+	default:
+		o.Cache, err = f.open(d, key)
+	}
+	return err
+}
+
 // vault is where what can be computed again is kept under a key, nil for nowhere.
 func (f *cacheFlags) vault(d *device.Device, key *user.Key) (*vault.Vault, error) {
 	if f.folder != "" || key == nil {

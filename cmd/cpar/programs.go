@@ -15,6 +15,7 @@ type askFlags struct {
 	keys    keyFlags
 	model   modelFlags
 	cloud   cloudFlags
+	cache   cacheFlags
 	ranking user.Ranking
 }
 
@@ -22,6 +23,7 @@ func (f *askFlags) add(c *cobra.Command) {
 	f.keys.add(c)
 	f.cloud.add(c)
 	f.cloud.addIndex(c)
+	f.cache.addAsking(c)
 	f.model.add(c)
 	c.Flags().IntVar(&f.ranking.Most, "most", mostKeywords, "keywords for each photo, at most")
 	c.Flags().Float64Var(&f.ranking.MinProbability, "min-probability", likely, "leave out keywords that are less probable, 0 to 1")
@@ -32,6 +34,9 @@ func (f *askFlags) add(c *cobra.Command) {
 func (f *askFlags) check() error {
 	f.ranking.Ranker = rank.KindCalibrated
 	if err := f.ranking.Check(); err != nil {
+		return err
+	}
+	if err := f.cache.check(); err != nil {
 		return err
 	}
 	return f.model.check()
@@ -49,6 +54,9 @@ func (f *askFlags) index(cmd *cobra.Command) (*user.Key, *device.Device, *device
 	}
 	key, this, err := f.keys.read()
 	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := f.cache.opening(this, key, &opening); err != nil {
 		return nil, nil, nil, err
 	}
 	opening.Progress = bar.On(cmd.ErrOrStderr())

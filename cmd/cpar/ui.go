@@ -28,6 +28,7 @@ type uiFlags struct {
 	keys   keyFlags
 	model  modelFlags
 	cloud  cloudFlags
+	cache  cacheFlags
 	search searchFlags
 	write  placeFlags
 	page   ui.OwnerOptions
@@ -65,6 +66,7 @@ the page with ^C: the secret is then worth nothing.`,
 	f.keys.add(c)
 	f.cloud.add(c)
 	f.cloud.addIndex(c)
+	f.cache.addAsking(c)
 	f.model.add(c)
 	f.write.add(c, string(metadata.Sidecar), "where keywords are written: sidecar, or embedded in JPEG files")
 	c.Flags().Float64Var(&f.page.Threshold, "min-probability", likely, "what is as probable is sure, and written without your word, 0 to 1; the index needs a calibrated ranker")
@@ -97,6 +99,9 @@ func (f *uiFlags) check(folders []string) error {
 	if err := f.search.parse(); err != nil {
 		return err
 	}
+	if err := f.cache.check(); err != nil {
+		return err
+	}
 	return f.model.check()
 }
 
@@ -117,6 +122,9 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 	}
 	key, this, err := f.keys.read()
 	if err != nil {
+		return err
+	}
+	if err := f.cache.opening(this, key, &opening); err != nil {
 		return err
 	}
 	opening.Progress = bar.On(cmd.ErrOrStderr())
