@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
 	"cpar"
+	"cpar/internal/bearer"
 	"cpar/internal/hint"
 	"cpar/internal/untrusted"
 )
@@ -29,6 +32,7 @@ type Client struct {
 	Patience time.Duration
 
 	base       *url.URL
+	token      bearer.Token
 	http       *http.Client
 	retryDelay time.Duration
 
@@ -65,14 +69,41 @@ func New(baseURL string, hc *http.Client) (*Client, error) {
 	return &Client{Patience: time.Minute, base: u, http: &own, retryDelay: 100 * time.Millisecond, records: map[cpar.IndexID]uint32{}}, nil
 }
 
+// SetToken has every request show a token. It goes to the client's address and nowhere else,
+// since redirects are not followed, and not in the clear to another machine (cpar.ErrInput).
+// What the cloud says is passed on without it. Set it before the first request.
+func (c *Client) SetToken(t bearer.Token) error {
+	if !t.IsZero() && c.base.Scheme != "https" && !isLoopback(c.base.Hostname()) {
+		return hint.Add(fmt.Errorf("cloud at %s: %w: a token is not sent over plain HTTP to another machine", c.base, cpar.ErrInput),
+			"write the address with https://, or reach the cloud through a tunnel such as ssh -L")
+	}
+	c.token = t
+	return nil
+}
+
+// isLoopback reports whether a host means only this machine.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
 // URL returns the cloud's address.
 func (c *Client) URL() string { return c.base.String() }
 
 // Health asks whether the cloud runs, and which version of the formats it speaks.
 func (c *Client) Health(ctx context.Context) (h Health, err error) {
 	err = c.json(ctx, call{method: http.MethodGet, path: PathHealth}, &h)
-	h.Status = untrusted.Text(h.Status)
+	h.Status = untrusted.Text(c.token.Redact(h.Status))
 	return h, err
+}
+
+// Token asks what the client's token may do.
+func (c *Client) Token(ctx context.Context) (info TokenInfo, err error) {
+	err = c.json(ctx, call{method: http.MethodGet, path: PathToken}, &info)
+	for i, s := range info.Scopes {
+		info.Scopes[i] = untrusted.Text(c.token.Redact(s))
+	}
+	return info, err
 }
 
 // List returns the indexes that the cloud has.
@@ -81,9 +112,9 @@ func (c *Client) List(ctx context.Context) ([]IndexInfo, error) {
 	err := c.json(ctx, call{method: http.MethodGet, path: PathIndexes}, &list)
 	for i := range list.Indexes {
 		x := &list.Indexes[i]
-		x.Scheme = untrusted.Text(x.Scheme)
+		x.Scheme = untrusted.Text(c.token.Redact(x.Scheme))
 		if x.Damaged != "" {
-			x.Damaged = untrusted.Text(x.Damaged)
+			x.Damaged = untrusted.Text(c.token.Redact(x.Damaged))
 		}
 	}
 	return list.Indexes, err

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/internal/bearer"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir/sample"
 )
@@ -465,7 +466,7 @@ func FuzzProblem(f *testing.F) {
 	f.Add([]byte(`{"code":5}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := &http.Response{StatusCode: 400, Header: http.Header{"Content-Type": {TypeProblem}}}
-		if err := statusError(r, body); err == nil || strings.ContainsAny(err.Error(), "\x1b\n\r") || len(err.Error()) > 8000 {
+		if err := statusError(r, body, bearer.Token{}); err == nil || strings.ContainsAny(err.Error(), "\x1b\n\r") || len(err.Error()) > 8000 {
 			t.Errorf("%v", err)
 		}
 	})

@@ -86,6 +86,9 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 	if k.want != "" {
 		req.Header.Set("Accept", k.want+", "+TypeProblem)
 	}
+	if !c.token.IsZero() {
+		c.token.SetHeader(req.Header)
+	}
 	up := &upload{data: k.body, moved: func(n int) {
 		heard()
 		if k.sent != nil {
@@ -112,9 +115,13 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 	}
 	defer resp.Body.Close()
 	in := &heardReader{resp.Body, heard}
+	// A cloud, or who poses as one, may say the token back, for us to print.
+	for _, name := range []string{"Location", "Content-Type"} {
+		resp.Header.Set(name, c.token.Redact(resp.Header.Get(name)))
+	}
 	if resp.StatusCode/100 != 2 {
 		text, _ := io.ReadAll(io.LimitReader(in, maxProblemBytes))
-		return nil, false, statusError(resp, text)
+		return nil, false, statusError(resp, text, c.token)
 	}
 	if k.want != "" && contentType(resp) != k.want {
 		return nil, false, notCpard(fmt.Errorf("%w: it answered with %q instead of %s", cpar.ErrCloud, untrusted.Short(resp.Header.Get("Content-Type")), k.want))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cpar"
+	"cpar/internal/bearer"
 	"cpar/internal/hint"
 	"cpar/internal/untrusted"
 )
@@ -98,13 +99,13 @@ func (p *Problem) err() error {
 }
 
 // statusError turns an unsuccessful answer into an error.
-func statusError(r *http.Response, body []byte) error {
+func statusError(r *http.Response, body []byte, token bearer.Token) error {
 	if r.StatusCode >= 300 && r.StatusCode < 400 {
 		return fmt.Errorf("%w: it redirects to %q; redirects are not followed", cpar.ErrCloud, untrusted.Short(r.Header.Get("Location")))
 	}
 	var p Problem
 	if contentType(r) == TypeProblem && json.Unmarshal(body, &p) == nil && p.Code != "" {
-		p.Status = r.StatusCode
+		p.Status, p.Detail = r.StatusCode, token.Redact(p.Detail)
 		return p.err()
 	}
 	return notCpard(fmt.Errorf("%w: it answered with status %d", cpar.ErrCloud, r.StatusCode))

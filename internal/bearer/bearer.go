@@ -43,14 +43,23 @@ var (
 // ErrNone: a request has no token at all.
 var ErrNone = errors.New("no token")
 
-// A Token prints as redacted, whatever the verb. The zero Token is none.
-type Token struct{ text string }
+// A Token prints as redacted, whatever the verb. The zero Token is none. Behind a pointer,
+// since fmt prints the fields of a struct that holds a Token without asking the Token.
+type Token struct{ held *string }
+
+func (t Token) text() string {
+	if t.held == nil {
+		return ""
+	}
+	return *t.held
+}
 
 // New makes a token.
 func New() Token {
 	b := make([]byte, randomBytes, randomBytes+checkBytes)
 	rand.Read(b) // never fails
-	return Token{prefix + alphabet.EncodeToString(append(b, checksum(b)...))}
+	text := prefix + alphabet.EncodeToString(append(b, checksum(b)...))
+	return Token{&text}
 }
 
 func checksum(random []byte) []byte {
@@ -77,7 +86,7 @@ func Parse(text string) (Token, error) {
 	if !bytes.Equal(checksum(b[:randomBytes]), b[randomBytes:]) {
 		return wrong("its checksum does not fit: one of its characters is another")
 	}
-	return Token{text}, nil
+	return Token{&text}, nil
 }
 
 // FromHeader reads the token of a request: ErrNone if it has none.
@@ -94,16 +103,24 @@ func FromHeader(h http.Header) (Token, error) {
 }
 
 // SetHeader puts the token into the header of a request.
-func (t Token) SetHeader(h http.Header) { h.Set("Authorization", "Bearer "+t.text) }
+func (t Token) SetHeader(h http.Header) { h.Set("Authorization", "Bearer "+t.text()) }
 
 // IsZero reports whether there is none.
-func (t Token) IsZero() bool { return t.text == "" }
+func (t Token) IsZero() bool { return t.held == nil }
 
 // Reveal is the token in the clear, to be shown to its owner once.
-func (t Token) Reveal() string { return t.text }
+func (t Token) Reveal() string { return t.text() }
+
+// Redact returns a text with the token out of it.
+func (t Token) Redact(text string) string {
+	if t.IsZero() {
+		return text
+	}
+	return strings.ReplaceAll(text, t.text(), redacted)
+}
 
 // Digest is what a cloud keeps of a token.
-func (t Token) Digest() cpar.Digest { return sha256.Sum256([]byte(t.text)) }
+func (t Token) Digest() cpar.Digest { return sha256.Sum256([]byte(t.text())) }
 
 const redacted = prefix + "(redacted)"
 

@@ -14,16 +14,16 @@ import (
 
 func TestTokens(t *testing.T) {
 	a, b := New(), New()
-	if a == b || len(a.Reveal()) != 63 || !strings.HasPrefix(a.Reveal(), "cpar_") {
+	if a.Reveal() == b.Reveal() || len(a.Reveal()) != 63 || !strings.HasPrefix(a.Reveal(), "cpar_") {
 		t.Fatalf("%q and %q", a.Reveal(), b.Reveal())
 	}
 	got, err := Parse(a.Reveal())
-	if err != nil || got != a || got.Digest() != a.Digest() || a.Digest() == b.Digest() {
+	if err != nil || got.Reveal() != a.Reveal() || got.Digest() != a.Digest() || a.Digest() == b.Digest() {
 		t.Errorf("%v", err)
 	}
 	h := http.Header{}
 	a.SetHeader(h)
-	if got, err := FromHeader(h); got != a || err != nil {
+	if got, err := FromHeader(h); err != nil || got.Reveal() != a.Reveal() {
 		t.Errorf("of a header: %v", err)
 	}
 }
@@ -82,9 +82,10 @@ func TestHeaders(t *testing.T) {
 func TestItPrintsAsRedacted(t *testing.T) {
 	token := New()
 	held := struct {
-		Token Token
-		In    map[string]any
-	}{token, map[string]any{"t": &token}}
+		Token  Token
+		In     map[string]any
+		hidden Token
+	}{token, map[string]any{"t": &token}, token}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		if s := fmt.Sprintf(verb, held) + fmt.Sprintf(verb, token); strings.Contains(s, token.Reveal()[5:15]) || !strings.Contains(s, "redacted") {
 			t.Errorf("%s prints %s", verb, s)
