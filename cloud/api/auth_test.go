@@ -187,7 +187,7 @@ func startTown(t *testing.T) *town {
 
 func (c *town) issue(t *testing.T, name, label string, scopes tenant.Scopes) bearer.Token {
 	t.Helper()
-	made, err := tenant.Add(t.Context(), c.data, name, label, scopes, tenant.Limits{}, false)
+	made, err := (&tenant.Editor{Data: c.data}).Add(t.Context(), name, label, scopes, tenant.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		return w
 	}
 	removed := c.issue(t, "anna", "removed", tenant.Admin)
-	if _, err := tenant.Remove(t.Context(), c.data, "anna", "removed", false); err != nil {
+	if _, err := (&tenant.Editor{Data: c.data}).Remove(t.Context(), "anna", "removed"); err != nil {
 		t.Fatal(err)
 	}
 	typo := []byte(all.Reveal())
@@ -289,7 +289,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			if r, b := ask(t, token, o.method, o.at(c.url, m.ID, m.Segments[0].Digest), nil); r.StatusCode == 401 || r.StatusCode == 403 {
 				t.Errorf("%s with scope %s: %s, %s", o.id, name, r.Status, b)
 			}
-			if _, err := tenant.Remove(t.Context(), c.data, "carla", o.id+"-"+name+fmt.Sprint(len(name)), false); err != nil {
+			if _, err := (&tenant.Editor{Data: c.data}).Remove(t.Context(), "carla", o.id+"-"+name+fmt.Sprint(len(name))); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -45,7 +45,7 @@ var _ Backend = (*Folder)(nil)
 // OpenFolder locks a data folder, which is created if necessary. It reads nothing of it,
 // however much it holds.
 func OpenFolder(data string, fsys durable.FS) (*Folder, error) {
-	if err := checkOurs(data); err != nil {
+	if err := CheckOurs(data); err != nil {
 		return nil, fmt.Errorf("opening data folder: %w", err)
 	}
 	for _, dir := range []string{data, filepath.Join(data, indexesName), filepath.Join(data, deletedName)} {
@@ -68,9 +68,9 @@ func OpenBeside(data string) (*Folder, error) {
 	return &Folder{data: data, fsys: durable.OS}, nil
 }
 
-// checkOurs refuses a folder that holds something and no indexes: it was meant for
+// CheckOurs refuses a folder that holds something and no indexes: it was meant for
 // something else.
-func checkOurs(data string) error {
+func CheckOurs(data string) error {
 	entries, err := os.ReadDir(data)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -48,11 +48,21 @@ func List(data string) ([]Tenant, error) {
 	return f.Tenants, nil
 }
 
-// Add makes a token for a tenant, and the tenant if there is none of the name; only then
-// limits count. With dry, nothing is written, and the token is the zero one.
-func Add(ctx context.Context, data, name, label string, scopes Scopes, limits Limits, dry bool) (Issued, error) {
+// An Editor changes the registry of a data folder, one change at a time.
+type Editor struct {
+	Data string
+	// DryRun checks a change and does not make it; an Issued then has no token.
+	DryRun bool
+	// Keep, if set, gets a token before the registry knows it. If it fails, nothing changes:
+	// a token that nobody has got would be in the way.
+	Keep func(bearer.Token) error
+}
+
+// Add makes a token for a tenant, and the tenant if there is none of the name; only then may
+// there be limits.
+func (e *Editor) Add(ctx context.Context, name, label string, scopes Scopes, limits Limits) (Issued, error) {
 	var made Issued
-	err := change(ctx, data, dry, func(f *file) error {
+	err := e.change(ctx, func(f *file) error {
 		if err := errors.Join(CheckName(name), CheckName(label), limits.check()); err != nil {
 			return err
 		}
@@ -66,17 +76,16 @@ func Add(ctx context.Context, data, name, label string, scopes Scopes, limits Li
 		if slices.ContainsFunc(t.Tokens, func(k Token) bool { return k.Label == label && k.Until.IsZero() }) {
 			return hint.Add(fmt.Errorf("%w: tenant %s has a token %s", cpar.ErrInput, name, label), "name another with --label, or change it for a new one: cpard tenant rotate %s --label %s", name, label)
 		}
-		made.issue(t, label, scopes.Names(), dry)
-		return nil
+		return e.issue(&made, t, label, scopes.Names())
 	})
 	return made, err
 }
 
 // Rotate makes a token in the place of one, which ends after grace. label may be "" where the
 // tenant has one token.
-func Rotate(ctx context.Context, data, name, label string, grace time.Duration, dry bool) (Issued, error) {
+func (e *Editor) Rotate(ctx context.Context, name, label string, grace time.Duration) (Issued, error) {
 	var made Issued
-	err := change(ctx, data, dry, func(f *file) error {
+	err := e.change(ctx, func(f *file) error {
 		t, err := f.known(name)
 		if err != nil {
 			return err
@@ -92,16 +101,15 @@ func Rotate(ctx context.Context, data, name, label string, grace time.Duration, 
 		} else {
 			t.Tokens = slices.DeleteFunc(t.Tokens, func(k Token) bool { return k.Label == label })
 		}
-		made.issue(t, label, scopes, dry)
-		return nil
+		return e.issue(&made, t, label, scopes)
 	})
 	return made, err
 }
 
 // SetLimits changes limits of a tenant; a limit that is 0 stays as it is.
-func SetLimits(ctx context.Context, data, name string, limits Limits, dry bool) (Tenant, error) {
+func (e *Editor) SetLimits(ctx context.Context, name string, limits Limits) (Tenant, error) {
 	var changed Tenant
-	err := change(ctx, data, dry, func(f *file) error {
+	err := e.change(ctx, func(f *file) error {
 		t, err := f.known(name)
 		if err != nil {
 			return err
@@ -126,9 +134,9 @@ func SetLimits(ctx context.Context, data, name string, limits Limits, dry bool) 
 
 // Remove removes a tenant, or one of its tokens if label is not "". What the tenant has stored
 // stays.
-func Remove(ctx context.Context, data, name, label string, dry bool) (Tenant, error) {
+func (e *Editor) Remove(ctx context.Context, name, label string) (Tenant, error) {
 	var removed Tenant
-	err := change(ctx, data, dry, func(f *file) error {
+	err := e.change(ctx, func(f *file) error {
 		t, err := f.known(name)
 		if err != nil {
 			return err
@@ -149,28 +157,33 @@ func Remove(ctx context.Context, data, name, label string, dry bool) (Tenant, er
 }
 
 // issue adds a token to t.
-func (made *Issued) issue(t *Tenant, label string, scopes []string, dry bool) {
+func (e *Editor) issue(made *Issued, t *Tenant, label string, scopes []string) error {
 	token := bearer.New()
 	t.Tokens = append(t.Tokens, Token{Label: label, Scopes: scopes, SHA256: token.Digest(), Created: now()})
 	made.Tenant, made.Label = *t, label
-	if !dry {
-		made.Token = token
+	if e.DryRun {
+		return nil
 	}
+	made.Token = token
+	if e.Keep == nil {
+		return nil
+	}
+	return e.Keep(token)
 }
 
 // change reads the registry, has it changed, and writes it, while nobody else does.
-func change(ctx context.Context, data string, dry bool, work func(*file) error) error {
-	if !dry {
-		if err := durable.MkdirAll(durable.OS, data, 0o700); err != nil {
+func (e *Editor) change(ctx context.Context, work func(*file) error) error {
+	if !e.DryRun {
+		if err := durable.MkdirAll(durable.OS, e.Data, 0o700); err != nil {
 			return fmt.Errorf("changing the registry: %w", err)
 		}
-		lock := flock.New(filepath.Join(data, lockName), flock.SetPermissions(fileMode))
+		lock := flock.New(filepath.Join(e.Data, lockName), flock.SetPermissions(fileMode))
 		if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
 			return fmt.Errorf("locking the registry: %w: %w", cpar.ErrStorage, err)
 		}
 		defer lock.Close()
 	}
-	f, _, err := read(data)
+	f, _, err := read(e.Data)
 	if errors.Is(err, fs.ErrNotExist) {
 		f, err = &file{Format: fileMagic, Version: fileVersion}, nil
 	}
@@ -182,10 +195,10 @@ func change(ctx context.Context, data string, dry bool, work func(*file) error) 
 		t := &f.Tenants[i]
 		t.Tokens = slices.DeleteFunc(t.Tokens, func(k Token) bool { return !k.live(now()) })
 	}
-	if err := work(f); err != nil || dry {
+	if err := work(f); err != nil || e.DryRun {
 		return err
 	}
-	return f.write(data)
+	return f.write(e.Data)
 }
 
 // now is to the second, as the file has it.

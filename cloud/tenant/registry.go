@@ -32,8 +32,12 @@ func (g *Guessing) Error() string {
 	return "too many wrong tokens came from this address, or from all together"
 }
 
-// recheck is how old a look at the file may be.
-const recheck = time.Second
+// recheck is how old a look at the file may be, and Heard after how long a daemon has taken
+// over a change.
+const (
+	recheck = time.Second
+	Heard   = recheck + 100*time.Millisecond
+)
 
 // A Registry knows the tenants of a data folder while a daemon serves it. It reads the file
 // again when it has changed, so that a token that was removed ends within a second.
@@ -179,7 +183,7 @@ func (r *Registry) reload() {
 	for _, t := range l.Tenants {
 		for _, k := range t.Tokens {
 			scopes, _ := ParseScopes(k.Scopes) // decode has checked them
-			g := grant{k.SHA256, k.Until, Principal{Tenant: t.ID, Scopes: scopes, Limits: t.resolved()}}
+			g := grant{k.SHA256, k.Until, Principal{Tenant: t.ID, Scopes: scopes, Limits: t.Resolved()}}
 			r.grants[shelf(k.SHA256)] = append(r.grants[shelf(k.SHA256)], g)
 		}
 	}

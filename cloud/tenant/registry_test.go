@@ -20,7 +20,7 @@ import (
 // add makes a token, in a registry that is there or not.
 func add(t testing.TB, data, name, label string, scopes Scopes) Issued {
 	t.Helper()
-	made, err := Add(t.Context(), data, name, label, scopes, Limits{}, false)
+	made, err := (&Editor{Data: data}).Add(t.Context(), name, label, scopes, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestTheRegistryIsReadAgain(t *testing.T) {
 		}
 	}
 	is(old.Token, true)
-	made, err := Rotate(t.Context(), data, "anna", "", time.Hour, false)
+	made, err := (&Editor{Data: data}).Rotate(t.Context(), "anna", "", time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,14 +113,14 @@ func TestTheRegistryIsReadAgain(t *testing.T) {
 	*clock = clock.Add(time.Hour + time.Second)
 	is(old.Token, false)
 	is(made.Token, true)
-	next, err := Rotate(t.Context(), data, "anna", "a", 0, false)
+	next, err := (&Editor{Data: data}).Rotate(t.Context(), "anna", "a", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	*clock = clock.Add(recheck)
 	is(made.Token, false)
 	is(next.Token, true)
-	if _, err := Remove(t.Context(), data, "anna", "", false); err != nil {
+	if _, err := (&Editor{Data: data}).Remove(t.Context(), "anna", ""); err != nil {
 		t.Fatal(err)
 	}
 	*clock = clock.Add(recheck)
@@ -272,7 +272,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		if !errors.Is(err, c.kind) || hint.Of(err) == "" {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := Add(t.Context(), data, "carla", "c", Push, Limits{}, false); err == nil {
+		if _, err := (&Editor{Data: data}).Add(t.Context(), "carla", "c", Push, Limits{}); err == nil {
 			t.Errorf("%s: a change writes over it", name)
 		}
 	}

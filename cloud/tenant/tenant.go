@@ -97,8 +97,8 @@ const Unlimited = -1
 // request.
 var Default = Limits{StorageBytes: 10e9, RequestsPerSecond: 50, Burst: 200, Concurrent: 16}
 
-// resolved has the defaults in place, and 0 where there is no limit.
-func (l Limits) resolved() Limits {
+// Resolved has the defaults in place, and 0 where there is no limit.
+func (l Limits) Resolved() Limits {
 	if l.StorageBytes == 0 {
 		l.StorageBytes = Default.StorageBytes
 	}

@@ -17,7 +17,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"cpar/cloud/tenant"
 	"cpar/cparhttp"
+	"cpar/internal/bearer"
 	"cpar/internal/indexdir/sample"
 )
 
@@ -32,6 +34,8 @@ func TestMain(m *testing.M) {
 //	shutdown SIGNAL  send it INT or TERM; it must exit with code 0, having said no more
 //	push FOLDER      push an index to $URL
 //	get PATH         print what $URL answers
+//	$TOKEN           file with the token that push and get show, if it is set
+//	mkdata DIR NAME  put a file into the folder of a tenant
 //	exits N COMMAND  run a command that must exit with code N
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -42,7 +46,7 @@ func TestStories(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"sample": makeSample, "start": start, "shutdown": shutdown, "push": push, "get": get, "exits": exits,
+			"sample": makeSample, "start": start, "shutdown": shutdown, "push": push, "get": get, "mkdata": mkdata, "exits": exits,
 		},
 	})
 }
@@ -113,6 +117,7 @@ func makeSample(ts *testscript.TestScript, _ bool, args []string) {
 func push(ts *testscript.TestScript, neg bool, args []string) {
 	c, err := cparhttp.New(ts.Getenv("URL"), nil)
 	ts.Check(err)
+	ts.Check(c.SetToken(token(ts)))
 	_, err = c.Push(context.Background(), ts.MkAbs(args[0]), nil)
 	if neg {
 		if err == nil {
@@ -124,8 +129,35 @@ func push(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
+func mkdata(ts *testscript.TestScript, _ bool, args []string) {
+	all, err := tenant.List(ts.MkAbs(args[0]))
+	ts.Check(err)
+	for _, t := range all {
+		if t.Name == args[1] {
+			folder := filepath.Join(ts.MkAbs(args[0]), tenant.Folder, t.ID, "indexes")
+			ts.Check(os.MkdirAll(folder, 0o700))
+			ts.Check(os.WriteFile(filepath.Join(folder, "some"), []byte("data"), 0o600))
+		}
+	}
+}
+
+// token is the one in the file $TOKEN, or none.
+func token(ts *testscript.TestScript) (t bearer.Token) {
+	if file := ts.Getenv("TOKEN"); file != "" {
+		var err error
+		t, err = bearer.Parse(strings.TrimSpace(ts.ReadFile(file)))
+		ts.Check(err)
+	}
+	return t
+}
+
 func get(ts *testscript.TestScript, _ bool, args []string) {
-	resp, err := http.Get(ts.Getenv("URL") + args[0])
+	req, err := http.NewRequest("GET", ts.Getenv("URL")+args[0], nil)
+	ts.Check(err)
+	if !token(ts).IsZero() {
+		token(ts).SetHeader(req.Header)
+	}
+	resp, err := http.DefaultClient.Do(req)
 	ts.Check(err)
 	defer resp.Body.Close()
 	fmt.Fprintln(ts.Stdout(), resp.Status)

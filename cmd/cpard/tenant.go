@@ -1,0 +1,422 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"cpar"
+	"cpar/cloud/store"
+	"cpar/cloud/tenant"
+	"cpar/internal/bearer"
+	"cpar/internal/durable"
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+	"cpar/internal/settings"
+)
+
+// tenantFlags are those of the commands below tenant.
+type tenantFlags struct {
+	o         options
+	editor    tenant.Editor
+	label     string
+	scopes    []string
+	limits    tenant.Limits
+	grace     time.Duration
+	tokenFile string
+	keepData  bool
+	yes       bool
+	asJSON    bool
+}
+
+func newTenant() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "tenant",
+		Short: "add and remove tenants and their tokens",
+		Long: `A tenant is one customer of a cloud: it has indexes of its own, limits, and one or more
+tokens. None can tell that another is there. As soon as there was a tenant, everybody
+needs a token. The tenants are in tenants.json in the data folder; a running cpard
+reads it again within a second.
+
+A token is random and kept as a hash: what tenant add prints once, nobody can print again.
+What it may do among its tenant's indexes is its scopes:
+
+  annotate  ask an index
+  push      put an index to the cloud, also in the place of one
+  delete    delete an index
+  admin     all of these, and see how much is stored
+
+Indexes that lay in the data folder before its first tenant belong to none: push them again.`,
+		Example: `  $ cpard tenant add anna --data ~/cpar-cloud --token-file anna.token
+  $ cpard tenant list --data ~/cpar-cloud`,
+		Args: knownCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newTenantAdd(), newTenantList(), newTenantLimit(), newTenantRotate(), newTenantRemove())
+	return c
+}
+
+// add adds the flags that all of them have; with writes, those of a change.
+func (f *tenantFlags) add(c *cobra.Command, writes bool) {
+	addFlags(c, &f.o, "data")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON instead of text")
+	if writes {
+		c.Flags().BoolVar(&f.editor.DryRun, "dry-run", false, "say what would be done and write nothing")
+	}
+}
+
+// open makes the editor of the data folder.
+func (f *tenantFlags) open() error {
+	f.editor.Data = f.o.Data
+	if f.tokenFile != "" {
+		if _, err := os.Lstat(f.tokenFile); err == nil {
+			return hint.Add(fmt.Errorf("keeping the token: %w: %s is there", cpar.ErrInput, f.tokenFile), "name another file")
+		}
+		f.editor.Keep = f.keep
+	}
+	return needData(f.o.Data)
+}
+
+// keep writes a token into the file that was named, where none but its owner reads it.
+func (f *tenantFlags) keep(token bearer.Token) error {
+	err := durable.WriteNew(durable.OS, f.tokenFile, []byte(token.Reveal()+"\n"), 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return hint.Add(fmt.Errorf("keeping the token: %w: %s is there", cpar.ErrInput, f.tokenFile), "name another file")
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the token: %w", err)
+	}
+	return nil
+}
+
+func (f *tenantFlags) tokenFileFlag(c *cobra.Command) {
+	c.Flags().StringVar(&f.tokenFile, "token-file", "", "new `file` that the token is written into, readable by you alone; else it is printed")
+}
+
+// limitFlags are the limits of a tenant; what is not named is the default, or stays.
+func (f *tenantFlags) limitFlags(fs *pflag.FlagSet) {
+	fs.Var(limit(settings.Size(&f.limits.StorageBytes, "0"), &f.limits.StorageBytes), "storage", "the most that it may store, such as 10GB, or none")
+	fs.Var(limit(settings.Parsed("0", "number", func(s string) (err error) {
+		f.limits.RequestsPerSecond, err = strconv.ParseFloat(s, 64)
+		return err
+	}), &f.limits.RequestsPerSecond), "rate", "the most requests a second, on average, or none")
+	for _, n := range []struct {
+		to         *int
+		name, what string
+	}{
+		{&f.limits.Burst, "burst", "the most requests at once beyond the rate, or none"},
+		{&f.limits.Concurrent, "concurrent", "the most requests that are worked on at the same time, or none"},
+	} {
+		fs.Var(limit(settings.Parsed("0", "number", func(s string) (err error) {
+			*n.to, err = strconv.Atoi(s)
+			return err
+		}), n.to), n.name, n.what)
+	}
+}
+
+// limit is a flag of a limit: a number above 0, or none.
+func limit[N int | int64 | float64](v pflag.Value, to *N) pflag.Value {
+	set := func(s string) error {
+		if s == "none" {
+			*to = tenant.Unlimited
+			return nil
+		}
+		if err := v.Set(s); err != nil {
+			return errors.New("it is a number above 0, or none")
+		}
+		if *to <= 0 {
+			return errors.New("it is above 0, or none")
+		}
+		return nil
+	}
+	return &limitValue{text: "the default", kind: v.Type(), set: set}
+}
+
+type limitValue struct {
+	text, kind string
+	set        func(string) error
+}
+
+func (v *limitValue) String() string { return v.text }
+func (v *limitValue) Type() string   { return v.kind }
+func (v *limitValue) Set(s string) error {
+	v.text = s
+	return v.set(s)
+}
+
+// name is the one argument of a command.
+func oneName(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return exitcode.UsageError(fmt.Errorf("%s needs the name of a tenant", c.CommandPath()))
+	}
+	return tenant.CheckName(args[0])
+}
+
+func newTenantAdd() *cobra.Command {
+	var f tenantFlags
+	c := &cobra.Command{
+		Use:   "add NAME",
+		Short: "add a tenant, or another token of one",
+		Long: `add makes a token, and the tenant if there is none of this name. Limits are those of the
+tenant. The token is printed once, alone on standard output, or written into --token-file,
+which only you can read; hand it to the tenant by a safe way. cpar takes it from a file or the
+environment (cpar config --help). Each device or program gets a token of its own, by
+another --label, so that one can end without the others.`,
+		Example: `  $ cpard tenant add anna --storage 20GB --token-file anna.token
+  tenant anna (b1946ac92492d234) is new: 20 GB, 50 requests a second (200 at once), 16 at the same time
+  token default may annotate,push,delete
+  it is in anna.token; nobody can print it again
+
+  $ cpard tenant add anna --label phone --scopes annotate > phone.token`,
+		Args: oneName,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.open(); err != nil {
+				return err
+			}
+			scopes, err := tenant.ParseScopes(f.scopes)
+			if err != nil {
+				return exitcode.UsageError(err)
+			}
+			if err := store.CheckOurs(f.o.Data); err != nil {
+				return fmt.Errorf("adding a tenant: %w", err)
+			}
+			made, err := f.editor.Add(c.Context(), args[0], f.label, scopes, f.limits)
+			if err != nil {
+				return err
+			}
+			return f.printToken(c, made)
+		},
+	}
+	f.add(c, true)
+	f.tokenFileFlag(c)
+	f.limitFlags(c.Flags())
+	c.Flags().StringVar(&f.label, "label", "default", "what the token is called")
+	c.Flags().StringSliceVar(&f.scopes, "scopes", []string{"annotate", "push", "delete"}, "what the token may do: annotate, push, delete, admin")
+	return c
+}
+
+func newTenantRotate() *cobra.Command {
+	var f tenantFlags
+	c := &cobra.Command{
+		Use:   "rotate NAME",
+		Short: "put a new token in the place of one",
+		Long: `rotate makes a token with the scopes of one that there is. That one ends at once, as it must
+when others have got hold of it, or after --grace.`,
+		Example: "  $ cpard tenant rotate anna --label phone --grace 24h --token-file phone.token",
+		Args:    oneName,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.open(); err != nil {
+				return err
+			}
+			if f.grace < 0 {
+				return exitcode.UsageError(fmt.Errorf("--grace %v; it cannot have ended before", f.grace))
+			}
+			made, err := f.editor.Rotate(c.Context(), args[0], f.label, f.grace)
+			if err != nil {
+				return err
+			}
+			return f.printToken(c, made)
+		},
+	}
+	f.add(c, true)
+	f.tokenFileFlag(c)
+	c.Flags().StringVar(&f.label, "label", "", "which token, where the tenant has several")
+	c.Flags().DurationVar(&f.grace, "grace", 0, "how long the old token goes on, such as 24h")
+	return c
+}
+
+func newTenantLimit() *cobra.Command {
+	var f tenantFlags
+	c := &cobra.Command{
+		Use:     "limit NAME",
+		Short:   "change the limits of a tenant",
+		Long:    "limit changes the limits that are named; others stay. What is stored already stays, too.",
+		Example: "  $ cpard tenant limit anna --storage 50GB --rate none",
+		Args:    oneName,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.open(); err != nil {
+				return err
+			}
+			if f.limits == (tenant.Limits{}) {
+				return exitcode.UsageError(errors.New("which limit? there are --storage, --rate, --burst and --concurrent"))
+			}
+			t, err := f.editor.SetLimits(c.Context(), args[0], f.limits)
+			if err != nil {
+				return err
+			}
+			return f.print(c, shown(t, 0), func(w io.Writer) { fmt.Fprintf(w, "%stenant %s: %s\n", f.would(), t.Name, limitsText(t)) })
+		},
+	}
+	f.add(c, true)
+	f.limitFlags(c.Flags())
+	return c
+}
+
+// would begins what a dry run prints.
+func (f *tenantFlags) would() string {
+	if f.editor.DryRun {
+		return "dry run: "
+	}
+	return ""
+}
+
+// A shownTenant is what list prints of one. Hashes of tokens are of use to nobody.
+type shownTenant struct {
+	ID     string        `json:"id"`
+	Name   string        `json:"name"`
+	Limits tenant.Limits `json:"limits"` // absent where there is none
+	Stored int64         `json:"stored_bytes"`
+	Tokens []shownToken  `json:"tokens"`
+}
+
+type shownToken struct {
+	Label   string    `json:"label"`
+	Scopes  []string  `json:"scopes"`
+	Created time.Time `json:"created"`
+	Until   time.Time `json:"until,omitzero"`
+}
+
+func shown(t tenant.Tenant, stored int64) shownTenant {
+	s := shownTenant{ID: t.ID, Name: t.Name, Limits: t.Resolved(), Stored: stored, Tokens: []shownToken{}}
+	for _, k := range t.Tokens {
+		s.Tokens = append(s.Tokens, shownToken{k.Label, k.Scopes, k.Created, k.Until})
+	}
+	return s
+}
+
+// printToken prints what became of add and rotate: the token alone on standard output, what
+// a person reads on standard error.
+func (f *tenantFlags) printToken(c *cobra.Command, made tenant.Issued) error {
+	out := struct {
+		shownTenant
+		Label  string    `json:"label"`
+		Token  string    `json:"token,omitempty"`
+		File   string    `json:"token_file,omitempty"`
+		Until  time.Time `json:"old_until,omitzero"`
+		New    bool      `json:"new_tenant"`
+		DryRun bool      `json:"dry_run"`
+	}{shown(made.Tenant, 0), made.Label, made.Token.Reveal(), f.tokenFile, made.Until, made.New, f.editor.DryRun}
+	if f.tokenFile != "" {
+		out.Token = ""
+	}
+	if f.asJSON {
+		return printIndented(c.OutOrStdout(), out)
+	}
+	w := c.ErrOrStderr()
+	if made.New {
+		fmt.Fprintf(w, "%stenant %s (%s) is new: %s\n", f.would(), out.Name, out.ID, limitsText(made.Tenant))
+	}
+	token := made.Tenant.Tokens[len(made.Tenant.Tokens)-1]
+	fmt.Fprintf(w, "%stoken %s may %s\n", f.would(), token.Label, strings.Join(token.Scopes, ","))
+	if !made.Until.IsZero() {
+		fmt.Fprintf(w, "%sthe one before it ends at %s\n", f.would(), made.Until.Format(time.RFC3339))
+	}
+	switch {
+	case f.editor.DryRun:
+	case f.tokenFile != "":
+		fmt.Fprintf(w, "it is in %s; nobody can print it again\n", f.tokenFile)
+	default:
+		fmt.Fprintln(w, "this is it; nobody can print it again:")
+		fmt.Fprintln(c.OutOrStdout(), made.Token.Reveal())
+	}
+	return nil
+}
+
+func limitsText(t tenant.Tenant) string {
+	l := t.Resolved()
+	storage, rate, concurrent := "any number of bytes", "any number of requests a second", "any number at the same time"
+	if l.StorageBytes > 0 {
+		storage = humanize.Bytes(uint64(l.StorageBytes))
+	}
+	if l.RequestsPerSecond > 0 {
+		rate = fmt.Sprintf("%v requests a second", l.RequestsPerSecond)
+		if l.Burst > 0 {
+			rate += fmt.Sprintf(" (%d at once)", l.Burst)
+		}
+	}
+	if l.Concurrent > 0 {
+		concurrent = fmt.Sprintf("%d at the same time", l.Concurrent)
+	}
+	return storage + ", " + rate + ", " + concurrent
+}
+
+func newTenantList() *cobra.Command {
+	var f tenantFlags
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "list tenants, their tokens and what they have stored",
+		Long: `list shows the tenants in a data folder, which may be in use by a server. A token is shown
+by its label and its scopes; itself it is not there to be shown.`,
+		Example: `  $ cpard tenant list --data ~/cpar-cloud
+  TENANT  ID                STORED  LIMITS                                                              TOKENS
+  anna    b1946ac92492d234  1.2 GB  10 GB, 50 requests a second (200 at once), 16 at the same time  default(annotate,push,delete)`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.open(); err != nil {
+				return err
+			}
+			if _, err := os.Stat(f.o.Data); err != nil {
+				return fmt.Errorf("listing tenants: %w: %w", cpar.ErrInput, err)
+			}
+			all, err := tenant.List(f.o.Data)
+			if err != nil {
+				return err
+			}
+			list := []shownTenant{}
+			for _, t := range all {
+				_, stored, err := tenant.Stored(f.o.Data, t.ID)
+				if err != nil {
+					return err
+				}
+				list = append(list, shown(t, stored))
+			}
+			return f.print(c, map[string]any{"tenants": list}, func(w io.Writer) {
+				if len(list) == 0 {
+					fmt.Fprintln(w, "no tenants")
+					return
+				}
+				t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+				fmt.Fprintln(t, "TENANT\tID\tSTORED\tLIMITS\tTOKENS")
+				for i, x := range list {
+					var tokens []string
+					for _, k := range x.Tokens {
+						text := k.Label + "(" + strings.Join(k.Scopes, ",") + ")"
+						if !k.Until.IsZero() {
+							text += " until " + k.Until.Format(time.RFC3339)
+						}
+						tokens = append(tokens, text)
+					}
+					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", x.Name, x.ID, humanize.Bytes(uint64(x.Stored)), limitsText(all[i]), strings.Join(tokens, " "))
+				}
+				t.Flush()
+			})
+		},
+	}
+	f.add(c, false)
+	return c
+}
+
+func (f *tenantFlags) print(c *cobra.Command, v any, text func(io.Writer)) error {
+	if f.asJSON {
+		return printIndented(c.OutOrStdout(), v)
+	}
+	text(c.OutOrStdout())
+	return nil
+}
+
+func printIndented(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"cpar/cloud/tenant"
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+)
+
+// removedTenant is what remove prints.
+type removedTenant struct {
+	Tenant  string `json:"tenant"`
+	ID      string `json:"id"`
+	Label   string `json:"label,omitempty"` // of the one token that was removed
+	Files   int    `json:"files"`
+	Bytes   int64  `json:"bytes"`
+	KeptAll bool   `json:"data_kept"`
+	DryRun  bool   `json:"dry_run"`
+}
+
+func newTenantRemove() *cobra.Command {
+	var f tenantFlags
+	c := &cobra.Command{
+		Use:   "remove NAME",
+		Short: "remove a tenant and its data, or one of its tokens",
+		Long: `remove ends all tokens of a tenant within a second, then deletes what it has stored, or keeps
+that with --keep-data. Where there is data to delete it asks, and without a terminal needs
+--yes. With --label it removes one token, and no data.
+
+The last tenant of all gone, everybody still needs a token; a cloud on loopback that shall
+need none has no tenants.json and no folder tenants.`,
+		Example: `  $ cpard tenant remove anna --data ~/cpar-cloud
+  delete tenant anna and what it has stored, 12 files, 1.2 GB? type yes: yes
+  removed tenant anna (b1946ac92492d234), with 12 files, 1.2 GB`,
+		Args: oneName,
+		RunE: func(c *cobra.Command, args []string) error { return f.remove(c, args[0]) },
+	}
+	f.add(c, true)
+	c.Flags().StringVar(&f.label, "label", "", "remove this token only")
+	c.Flags().BoolVar(&f.keepData, "keep-data", false, "leave what it has stored where it is")
+	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
+	return c
+}
+
+func (f *tenantFlags) remove(c *cobra.Command, name string) error {
+	if err := f.open(); err != nil {
+		return err
+	}
+	look := f.editor
+	look.DryRun = true
+	t, err := look.Remove(c.Context(), name, f.label)
+	if err != nil {
+		return err
+	}
+	r := removedTenant{Tenant: name, ID: t.ID, Label: f.label, KeptAll: f.keepData || f.label != "", DryRun: f.editor.DryRun}
+	if r.Files, r.Bytes, err = tenant.Stored(f.o.Data, t.ID); err != nil {
+		return err
+	}
+	if !f.editor.DryRun {
+		if r.Files > 0 && !r.KeptAll && !f.yes {
+			if err := ask(c, fmt.Sprintf("delete tenant %s and what it has stored, %s", name, r.amount())); err != nil {
+				return err
+			}
+		}
+		if _, err := f.editor.Remove(c.Context(), name, f.label); err != nil {
+			return err
+		}
+		if !r.KeptAll {
+			if err := discard(c.Context(), f.o.Data, t.ID); err != nil {
+				return hint.Add(err, "its tokens have ended; remove its folder by hand: %s/%s/%s", f.o.Data, tenant.Folder, t.ID)
+			}
+		}
+	}
+	return f.print(c, r, func(w io.Writer) {
+		switch {
+		case f.label != "":
+			fmt.Fprintf(w, "%sremoved token %s of tenant %s\n", f.would(), f.label, name)
+		case r.Files == 0:
+			fmt.Fprintf(w, "%sremoved tenant %s (%s), which had stored nothing\n", f.would(), name, r.ID)
+		case r.KeptAll:
+			fmt.Fprintf(w, "%sremoved tenant %s (%s); %s stay in %s/%s/%s\n", f.would(), name, r.ID, r.amount(), f.o.Data, tenant.Folder, r.ID)
+		default:
+			fmt.Fprintf(w, "%sremoved tenant %s (%s), with %s\n", f.would(), name, r.ID, r.amount())
+		}
+	})
+}
+
+func (r *removedTenant) amount() string {
+	files := "files"
+	if r.Files == 1 {
+		files = "file"
+	}
+	return fmt.Sprintf("%d %s, %s", r.Files, files, humanize.Bytes(uint64(r.Bytes)))
+}
+
+// discard deletes a tenant's data once no daemon lets the tenant in any more.
+func discard(ctx context.Context, data, id string) error {
+	select {
+	case <-time.After(tenant.Heard):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return tenant.Discard(data, id)
+}
+
+// ask asks on a terminal; nothing but yes is one.
+func ask(c *cobra.Command, what string) error {
+	refused := hint.Add(exitcode.UsageError(fmt.Errorf("%s? nobody said yes", what)), "pass --yes to do so without being asked, or --dry-run to see what would be")
+	if info, err := os.Stdin.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return refused
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "%s? type yes: ", what)
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(c.InOrStdin()).ReadString('\n')
+		answer <- strings.TrimSpace(line)
+	}()
+	select {
+	case text := <-answer:
+		if text == "yes" {
+			return nil
+		}
+		return refused
+	case <-c.Context().Done():
+		return fmt.Errorf("%w; nothing was changed", exitcode.ErrInterrupted)
+	}
+}
