@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cpar/cloud"
+	"cpar/cloud/admit"
 	"cpar/cloud/api"
 	"cpar/cloud/listen"
 	"cpar/cloud/store"
@@ -56,7 +57,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	metrics, ready := watch.New(), watch.NewReadiness(watch.Folder(o.Data), watch.Room(o.Data, 64<<20))
+	metrics, gate := watch.New(), admit.New(admit.Limits{})
 	n := o.Network
 	n.Address, n.Tenants, n.Log = o.Listen, tenants.Needed(), o.Log
 	n.ACME.Cache = filepath.Join(o.Data, "acme")
@@ -83,8 +84,12 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer server.Close()
+	metrics.Gate(gate.Stats)
+	metrics.Tenants(tenants.Stats)
+	metrics.Listener(server.Stats)
+	ready := watch.NewReadiness(watch.Folder(o.Data), watch.Room(o.Data, 64<<20), watch.Certificate(server.Stats))
 	handler, err := api.New(c.Store, c, api.Options{
-		Log: o.Log, LogClients: o.LogClients, Observe: metrics, Ready: ready.Serves, Auth: tenants, Host: server.Host,
+		Log: o.Log, LogClients: o.LogClients, Gate: gate, Observe: metrics, Ready: ready.Serves, Auth: tenants, Host: server.Host,
 	})
 	if err != nil {
 		return err

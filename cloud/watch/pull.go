@@ -4,14 +4,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Put reports one number under a row of the table, with the values of its labels.
-type Put func(r row, value float64, labels ...string)
-
 // pulled asks the parts of the cloud for their numbers when they are wanted, so that no part
 // knows of metrics.
 type pulled struct {
 	rows    map[string]*prometheus.Desc
-	sources []func(Put)
+	sources []func(sink)
 }
 
 func newPulled() *pulled {
@@ -24,8 +21,8 @@ func newPulled() *pulled {
 	return p
 }
 
-// Pull adds a source, which is asked at each collection. Add all before the first.
-func (m *Metrics) Pull(source func(Put)) { m.pulled.sources = append(m.pulled.sources, source) }
+// pull adds a source, which is asked at each collection. All are added before the first.
+func (m *Metrics) pull(source func(sink)) { m.pulled.sources = append(m.pulled.sources, source) }
 
 func (p *pulled) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range p.rows {
@@ -34,14 +31,34 @@ func (p *pulled) Describe(out chan<- *prometheus.Desc) {
 }
 
 func (p *pulled) Collect(out chan<- prometheus.Metric) {
-	put := func(r row, value float64, labels ...string) {
-		kind := prometheus.GaugeValue
-		if r.kind == counter {
-			kind = prometheus.CounterValue
-		}
-		out <- prometheus.MustNewConstMetric(p.rows[r.name], kind, value, labels...)
-	}
 	for _, source := range p.sources {
-		source(put)
+		source(sink{p.rows, out})
 	}
+}
+
+// A sink takes numbers under rows of the table, with the values of their labels.
+type sink struct {
+	rows map[string]*prometheus.Desc
+	out  chan<- prometheus.Metric
+}
+
+func (s sink) put(r row, value float64, labels ...string) {
+	kind := prometheus.GaugeValue
+	if r.kind == counter {
+		kind = prometheus.CounterValue
+	}
+	s.out <- prometheus.MustNewConstMetric(s.rows[r.name], kind, value, labels...)
+}
+
+// distribution takes counts by upper bound, not cumulated.
+func (s sink) distribution(r row, sum float64, bounds []float64, counts []uint64) {
+	buckets, n := map[float64]uint64{}, uint64(0)
+	for i, b := range bounds {
+		n += counts[i]
+		buckets[b] = n
+	}
+	for _, c := range counts[len(bounds):] {
+		n += c
+	}
+	s.out <- prometheus.MustNewConstHistogram(s.rows[r.name], n, sum, buckets)
 }

@@ -76,7 +76,7 @@ func (r *Readiness) Serves(ctx context.Context) bool {
 }
 
 // samples reports each check as a metric.
-func (r *Readiness) samples(put Put) {
+func (r *Readiness) samples(s sink) {
 	faults := r.faultsNow(context.Background())
 	for _, c := range r.checks {
 		ok := 1.0
@@ -85,7 +85,7 @@ func (r *Readiness) samples(put Put) {
 				ok = 0
 			}
 		}
-		put(readyGauge, ok, c.Name)
+		s.put(readyGauge, ok, c.Name)
 	}
 }
 

@@ -76,7 +76,7 @@ func (o Options) Serve(ctx context.Context, l net.Listener, m *Metrics, ready *R
 }
 
 func (o Options) handler(m *Metrics, ready *Readiness) http.Handler {
-	m.Pull(ready.samples)
+	m.pull(ready.samples)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
 	mux.Handle("GET "+cparhttp.PathReadyz, ready)

@@ -25,7 +25,7 @@ func add(name, kind, help string, labels ...string) row {
 	return r
 }
 
-func pull(name, kind, help string, labels ...string) row {
+func asked(name, kind, help string, labels ...string) row {
 	r := row{name: name, kind: kind, help: help, labels: labels, pulled: true}
 	table = append(table, r)
 	return r
@@ -49,10 +49,26 @@ var (
 	tenantBytes    = add("cpar_tenant_bytes_total", counter, "Bytes of bodies received from and sent to a tenant.", "tenant")
 	tenantSeconds  = add("cpar_tenant_seconds_total", counter, "Time of a tenant's requests.", "tenant")
 
-	connectionsOpen  = pull("cpar_connections", gauge, "Open connections, by state: new, active, idle.", "state")
-	connectionsTotal = pull("cpar_connections_total", counter, "Connections accepted.")
+	queueWaiting = asked("cpar_queue_waiting", gauge, "Requests that wait: for memory of bodies or replies (in bytes), for a turn to search, or to read what is stored (checks, builds).", "what")
+	queueSize    = asked("cpar_queue_size", gauge, "How much there is of what is waited for: bytes of the memory budget, or turns.", "what")
+	queueUsed    = asked("cpar_queue_used", gauge, "How much of it is in use.", "what")
+	queueGranted = asked("cpar_queue_granted_total", counter, "Requests and passes that got what they waited for.", "what")
+	queueSeconds = asked("cpar_queue_wait_seconds_total", counter, "Time that they waited.", "what")
+	shedTotal    = asked("cpar_shed_total", counter, "Requests and passes that were sent away: the queue was full, the wait was too long, or the tenant is beyond its rate or concurrency (limit).", "what", "reason")
+	passSize     = asked("cpar_pass_requests", histogram, "Requests that shared a pass over an index.")
 
-	readyGauge = pull("cpar_ready", gauge, "1 if the check finds nothing, else 0. /readyz says what.", "check")
+	tenantsKnown   = asked("cpar_tenants", gauge, "Tenants.")
+	tokensRefused  = asked("cpar_tokens_refused_total", counter, "Requests without a token that is known.")
+	guessesLimited = asked("cpar_guesses_limited_total", counter, "Those of them that came too fast.")
+
+	connectionsMax     = asked("cpar_connections_max", gauge, "Connections that may be open; further ones wait.")
+	acceptErrors       = asked("cpar_accept_errors_total", counter, "Connections that could not be accepted, for want of descriptors, say.")
+	certificateRefused = asked("cpar_certificates_refused_total", counter, "Files of certificates that changed and were not taken.")
+	certificateEnd     = asked("cpar_certificate_end_seconds", gauge, "When the certificate ends, in seconds since 1970. Absent without TLS.")
+	connectionsOpen    = asked("cpar_connections", gauge, "Open connections, by state: new, active, idle.", "state")
+	connectionsTotal   = asked("cpar_connections_total", counter, "Connections accepted.")
+
+	readyGauge = asked("cpar_ready", gauge, "1 if the check finds nothing, else 0. /readyz says what.", "check")
 
 	buildInfo = add("cpar_build_info", gauge, "Always 1; the labels say which version runs.", "version", "go")
 )

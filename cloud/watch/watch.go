@@ -84,7 +84,7 @@ func New() *Metrics {
 	m.registry.MustRegister(build)
 	v := version.Of("cpard")
 	build.WithLabelValues(v.Version, v.Go).Set(1)
-	m.Pull(m.connections.samples)
+	m.pull(m.connections.samples)
 	return m
 }
 
@@ -193,15 +193,15 @@ func (m *Metrics) ConnState(c net.Conn, s http.ConnState) {
 	k.state[c] = s
 }
 
-func (k *connections) samples(put Put) {
+func (k *connections) samples(s sink) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var in [http.StateIdle + 1]float64
-	for _, s := range k.state {
-		in[s]++
+	for _, state := range k.state {
+		in[state]++
 	}
-	for s, n := range in {
-		put(connectionsOpen, n, http.ConnState(s).String())
+	for state, n := range in {
+		s.put(connectionsOpen, n, http.ConnState(state).String())
 	}
-	put(connectionsTotal, float64(k.total))
+	s.put(connectionsTotal, float64(k.total))
 }

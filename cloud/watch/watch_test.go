@@ -23,7 +23,10 @@ import (
 	"github.com/prometheus/common/model"
 
 	"cpar"
+	"cpar/cloud/admit"
+	"cpar/cloud/listen"
 	"cpar/cloud/stage"
+	"cpar/cloud/tenant"
 	"cpar/cparhttp"
 )
 
@@ -89,6 +92,14 @@ func everything(t *testing.T) (*Metrics, http.Handler) {
 	m.ConnState(a, http.StateActive)
 	m.ConnState(b, http.StateNew)
 	m.ConnState(b, http.StateClosed)
+	queue := admit.QueueStats{Size: 100, Used: 40, Waiting: 3, Granted: 5, Refused: 6, Expired: 7, Waited: 2 * time.Second}
+	m.Gate(func() admit.Stats {
+		return admit.Stats{Bodies: queue, Turns: queue, Limited: 8, Passes: admit.PassStats{Passes: 4, Requests: 300, Sizes: [8]uint64{1, 0, 2, 0, 0, 0, 0, 1}}}
+	})
+	m.Tenants(func() tenant.Stats { return tenant.Stats{Tenants: 9, Refused: 10, Limited: 11} })
+	m.Listener(func() listen.Stats {
+		return listen.Stats{MaxConnections: 12, AcceptErrors: 13, Refused: 14, CertificateTo: time.Unix(15, 0)}
+	})
 	ready := NewReadiness(Folder(t.TempDir()), Check{"never", false, func(context.Context) error { return errors.New("it never is") }})
 	return m, Options{}.handler(m, ready)
 }
@@ -120,12 +131,32 @@ func TestExposition(t *testing.T) {
 		{1, "cpar_connections", []string{"state=active"}},
 		{0, "cpar_connections", []string{"state=new"}},
 		{2, "cpar_connections_total", nil},
+		{3, "cpar_queue_waiting", []string{"what=turns"}},
+		{100, "cpar_queue_size", []string{"what=bodies"}},
+		{40, "cpar_queue_used", []string{"what=bodies"}},
+		{5, "cpar_queue_granted_total", []string{"what=turns"}},
+		{2, "cpar_queue_wait_seconds_total", []string{"what=turns"}},
+		{6, "cpar_shed_total", []string{"reason=full", "what=turns"}},
+		{7, "cpar_shed_total", []string{"reason=wait", "what=bodies"}},
+		{8, "cpar_shed_total", []string{"reason=limit", "what=tenant"}},
+		{4, "cpar_pass_requests", nil},
+		{9, "cpar_tenants", nil},
+		{10, "cpar_tokens_refused_total", nil},
+		{11, "cpar_guesses_limited_total", nil},
+		{12, "cpar_connections_max", nil},
+		{13, "cpar_accept_errors_total", nil},
+		{14, "cpar_certificates_refused_total", nil},
+		{15, "cpar_certificate_end_seconds", nil},
 		{1, "cpar_ready", []string{"check=folder"}},
 		{0, "cpar_ready", []string{"check=never"}},
 	} {
 		if v := value(t, got, k.name, k.labels...); v != k.want {
 			t.Errorf("%s%v is %v, want %v", k.name, k.labels, v, k.want)
 		}
+	}
+	h4 := got["cpar_pass_requests"].GetMetric()[0].GetHistogram()
+	if h4.GetSampleSum() != 300 || h4.GetBucket()[2].GetUpperBound() != 4 || h4.GetBucket()[2].GetCumulativeCount() != 3 || h4.GetBucket()[6].GetCumulativeCount() != 3 {
+		t.Errorf("passes: %v", h4)
 	}
 	if got["go_goroutines"] == nil || runtime.GOOS == "linux" && got["process_open_fds"] == nil {
 		t.Error("nothing of the runtime or the process")
@@ -141,7 +172,8 @@ func TestLabelsAreAClosedList(t *testing.T) {
 		"status": {"2xx", "3xx", "4xx", "5xx", none},
 		"scheme": {"cpar", "capia", "ivf", "sealed", "local", none},
 		"stage":  {"body", "queue", "load", "search", "encode", "send"},
-		"code":   nil, "check": nil, "tenant": nil, "version": nil, "go": nil, "state": nil, "what": nil, "result": nil,
+		"code":   nil, "check": nil, "tenant": nil, "version": nil, "go": nil, "state": {"new", "active", "idle"},
+		"what": {"bodies", "replies", "turns", "checks", "builds", "tenant"}, "reason": {"full", "wait", "limit"},
 	}
 	for _, r := range cparhttp.Routes {
 		allowed["route"] = append(allowed["route"], routes[r])
@@ -253,6 +285,17 @@ func TestReadiness(t *testing.T) {
 	gone := NewReadiness(Folder(data), damage)
 	if code, p := get(gone); code != 503 || gone.Serves(t.Context()) || len(p.Faults) != 2 || !p.Faults[0].Serving {
 		t.Errorf("no folder: %d %+v", code, p)
+	}
+}
+
+func TestCertificate(t *testing.T) {
+	for _, k := range []struct {
+		end time.Time
+		ok  bool
+	}{{time.Time{}, true}, {time.Now().Add(30 * 24 * time.Hour), true}, {time.Now().Add(24 * time.Hour), false}, {time.Now().Add(-time.Hour), false}} {
+		if err := Certificate(func() listen.Stats { return listen.Stats{CertificateTo: k.end} }).Run(t.Context()); (err == nil) != k.ok {
+			t.Errorf("it ends at %v: %v", k.end, err)
+		}
 	}
 }
 

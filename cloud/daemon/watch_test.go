@@ -1,0 +1,239 @@
+package daemon_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cpar"
+	"cpar/cloud/daemon"
+	"cpar/cloud/listen"
+	"cpar/cloud/tenant"
+	"cpar/cloud/watch"
+	"cpar/cparhttp"
+	"cpar/internal/bearer"
+	"cpar/internal/indexdir"
+	"cpar/internal/indexdir/sample"
+)
+
+// lines is a log that can be read while it is written.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(p) }
+func (l *lines) String() string              { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
+
+// wait returns what follows text in the log, up to a space.
+func (l *lines) wait(t *testing.T, text string) string {
+	t.Helper()
+	for range 10000 {
+		if _, rest, ok := strings.Cut(l.String(), text); ok {
+			return strings.FieldsFunc(rest+" ", func(r rune) bool { return r <= ' ' })[0]
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("the log does not say %q:\n%s", text, l)
+	return ""
+}
+
+// certified writes the certificate of httptest, and returns who trusts it.
+func certified(t *testing.T) (cert, key string, pool *x509.CertPool) {
+	t.Helper()
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	pair := s.TLS.Certificates[0]
+	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: der}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool = x509.NewCertPool()
+	pool.AddCert(s.Certificate())
+	return cert, key, pool
+}
+
+// withToken adds a token to every request.
+type withToken struct {
+	http.RoundTripper
+	token bearer.Token
+}
+
+func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	w.token.SetHeader(r.Header)
+	return w.RoundTripper.RoundTrip(r)
+}
+
+// scan makes an index of scheme capia, which any bytes are.
+func scan(t *testing.T, folder string) *cpar.Manifest {
+	t.Helper()
+	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: sample.Manifest(1).ID, Records: 5, Dim: 7, KeywordBytes: 16}
+	w, err := indexdir.Create(folder, indexdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := sample.Write(w, m, 1); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestNothingOfClientsIsWatched: of a whole session with good and bad clients neither log nor
+// metrics have a token, an address, a name of a tenant, or anything of a body.
+func TestNothingOfClientsIsWatched(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	const name = "photographer-of-weddings"
+	issued, err := tenant.Add(t.Context(), data, name, "laptop-of-ann", tenant.Annotate|tenant.Push|tenant.Delete, tenant.Limits{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key, pool := certified(t)
+	log := new(lines)
+	ctx, stop := context.WithCancel(t.Context())
+	ready, done := make(chan string, 1), make(chan error, 1)
+	go func() {
+		done <- daemon.Run(ctx, daemon.Options{Data: data, Listen: "127.0.0.1:0", Ready: func(url string) { ready <- url },
+			Network: listen.Options{Cert: cert, Key: key}, Watch: watch.Options{Listen: "127.0.0.1:0", Profile: true},
+			Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	}()
+	var url string
+	select {
+	case url = <-ready:
+	case err := <-done:
+		t.Fatal(err)
+	}
+	operator := "http://" + log.wait(t, "msg=metrics address=")
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	c, err := cparhttp.New(url, &http.Client{Transport: withToken{transport, issued.Token}})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// A good client.
+	folder := t.TempDir()
+	m := scan(t, folder)
+	if _, err := c.Push(ctx, folder, nil); err != nil {
+		t.Fatal(err)
+	}
+	const marker = 0x5ec2e75ec2e75ec2
+	q := &cpar.Request{Index: m.ID, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 3, Approx: 1000}, Vector: []uint64{marker, 2, 3, 4, 5, 6, marker}}
+	if _, _, err := c.Annotate(ctx, q); err != nil {
+		t.Fatal(err)
+	}
+
+	// Bad ones.
+	guess := bearer.New()
+	send := func(method, path, token string, body io.Reader) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(ctx, method, url+path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("X-Request-Id", "id-of-the-client")
+		r.Header.Set("User-Agent", "program-of-the-client")
+		resp, err := transport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	index, text := "/v1/indexes/"+m.ID.String(), "text-of-the-client"
+	send("GET", "/v1/indexes", guess.Reveal(), nil)
+	send("GET", "/v1/indexes", text, nil)
+	send("GET", "/v1/indexes?token="+guess.Reveal(), issued.Token.Reveal(), nil)
+	send("GET", "/"+text, issued.Token.Reveal(), nil)
+	send("GET", "/v1/indexes/"+text+"/manifest", issued.Token.Reveal(), nil)
+	send(strings.ToUpper(strings.ReplaceAll(text, "-", "")), index, issued.Token.Reveal(), nil)
+	for _, path := range []string{"/annotate", "/annotate-batch", "/missing"} {
+		send("POST", index+path, issued.Token.Reveal(), strings.NewReader(text))
+		encoded, _ := q.MarshalBinary()
+		send("POST", index+path, issued.Token.Reveal(), bytes.NewReader(encoded[:len(encoded)-1]))
+	}
+	send("PUT", index+"/manifest", issued.Token.Reveal(), strings.NewReader("CPARM"+text))
+	send("PUT", index+"/segments/"+strings.Repeat("ab", 32), issued.Token.Reveal(), strings.NewReader(text))
+	// No TLS, and TLS that ends before it began: net/http logs these with the address.
+	for _, hello := range []string{"GET /" + text + " HTTP/1.1\r\n\r\n", "\x16\x03\x01\x00\x05hello"} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "https://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(conn, hello)
+		io.Copy(io.Discard, conn)
+		conn.Close()
+	}
+	log.wait(t, "TLS handshake error")
+	// A body that breaks off.
+	r, w := io.Pipe()
+	go func() { io.WriteString(w, text); w.CloseWithError(io.ErrUnexpectedEOF) }()
+	req, _ := http.NewRequestWithContext(ctx, "POST", url+index+"/annotate", r)
+	issued.Token.SetHeader(req.Header)
+	if resp, err := transport.RoundTrip(req); err == nil {
+		resp.Body.Close()
+	}
+
+	resp, err := http.Get(operator + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	stop()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+
+	id := issued.Tenant.ID
+	if !strings.Contains(string(metrics), `cpar_annotations_total{scheme="capia"} 1`) || !strings.Contains(string(metrics), `cpar_tenant_requests_total{tenant="`+id+`"}`) {
+		t.Errorf("metrics:\n%s", metrics)
+	}
+	logged := log.String()
+	if !strings.Contains(logged, "scheme=capia requests=1") || !strings.Contains(logged, "tenant="+id) || strings.Count(logged, "msg=request") < 20 {
+		t.Errorf("log:\n%s", logged)
+	}
+	// What the daemon says of its own addresses is no client's.
+	logged = regexp.MustCompile(`(?m)^.*msg=(serving|metrics) .*$`).ReplaceAllString(logged, "")
+	encoded, _ := q.MarshalBinary()
+	for what, secret := range map[string]string{
+		"token": issued.Token.Reveal(), "guessed token": guess.Reveal(), "part of a token": issued.Token.Reveal()[10:30],
+		"digest of a token": issued.Token.Digest().String(), "address": "127.0.0.1", "text": text, "name": name, "label": "laptop-of-ann",
+		"header": "of-the-client", "body in hexadecimal": hex.EncodeToString(encoded[40:60]), "body in base64": base64.StdEncoding.EncodeToString(encoded[40:60]),
+		"word in decimal": fmt.Sprint(uint64(marker)), "word in hexadecimal": "5ec2e75e", "data folder": data,
+	} {
+		for where, b := range map[string]string{"log": logged, "metrics": string(metrics)} {
+			if strings.Contains(strings.ToLower(b), strings.ToLower(secret)) {
+				t.Errorf("%s is in the %s:\n%s", what, where, b)
+			}
+		}
+	}
+	if strings.Contains(string(metrics), m.ID.String()) {
+		t.Error("an index is in the metrics")
+	}
+}
