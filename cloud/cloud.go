@@ -14,6 +14,7 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"cpar"
@@ -54,6 +55,15 @@ func (c *Cloud) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	// A memory map that cannot be read is given up; what is then loaded is checked.
+	replies, err := c.annotate(ctx, k, requests)
+	if errors.Is(err, store.ErrDamaged) {
+		replies, err = c.annotate(ctx, k, requests)
+	}
+	return replies, err
+}
+
+func (c *Cloud) annotate(ctx context.Context, k store.Key, requests []*cpar.Request) (replies []*cpar.Reply, err error) {
 	loaded := stage.Enter(ctx, stage.Load)
 	h, err := c.Get(ctx, k)
 	loaded()
@@ -62,7 +72,10 @@ func (c *Cloud) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar
 	}
 	defer h.Release()
 	defer stage.Enter(ctx, stage.Search)()
-	replies, err := h.Value().annotate(ctx, c.Workers, requests)
+	err = h.Reading(func() error {
+		replies, err = h.Value().annotate(ctx, c.Workers, requests)
+		return err
+	})
 	for _, r := range replies {
 		visited, touched := work(h.Manifest(), r)
 		stage.Searched(ctx, visited, touched)

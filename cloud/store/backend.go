@@ -85,24 +85,25 @@ func verify(ctx context.Context, b Backend, k Key, d cpar.Digest, pace func(cont
 	defer r.Close()
 	h := sha256.New()
 	buf := make([]byte, 256<<10)
-	for err == nil {
+	for read := int64(0); err == nil; {
 		if pace != nil {
-			err = pace(ctx, len(buf))
+			err = pace(ctx, int(min(int64(len(buf)), max(size-read, 1))))
 		} else {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return 0, fmt.Errorf("verifying segment %v: %w", d, err)
+			return 0, fmt.Errorf("verifying: %w", err)
 		}
 		var n int
 		n, err = r.Read(buf)
 		h.Write(buf[:n])
+		read += int64(n)
 	}
 	if err != io.EOF {
-		return 0, fmt.Errorf("verifying segment %v: %w: %w", d, cpar.ErrStorage, err)
+		return 0, fmt.Errorf("verifying: %w: %w", cpar.ErrStorage, err)
 	}
 	if cpar.Digest(h.Sum(nil)) != d {
-		return 0, fmt.Errorf("segment %v: %w: %w", d, cpar.ErrCorrupt, indexdir.ErrDigest)
+		return 0, fmt.Errorf("%w: %w", cpar.ErrCorrupt, indexdir.ErrDigest)
 	}
 	return size, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"cpar"
 	"cpar/internal/hint"
@@ -21,6 +22,7 @@ type entry[T any] struct {
 	// Guarded by the store's mu.
 	users  int // between acquire and release
 	open   *opened[T]
+	used   time.Time
 	damage error // what is wrong with it, nil if nothing is known
 }
 
@@ -84,8 +86,10 @@ func (s *Store[T]) handle(e *entry[T]) (*Handle[T], error) {
 	if e.open == nil {
 		return nil, nil
 	}
+	e.used = time.Now()
 	e.open.index.Retain()
-	return &Handle[T]{e.open}, nil
+	open := e.open
+	return &Handle[T]{open, func(fault error) { s.distrust(e.key, open, fault) }}, nil
 }
 
 // swap makes next the index that Get returns, nil to load it when it is next requested.
@@ -101,6 +105,11 @@ func (s *Store[T]) swap(e *entry[T], next *opened[T]) error {
 		e.open.index.Release()
 	}
 	e.open, e.damage = next, nil
+	if next != nil {
+		e.used = time.Now()
+		s.counts.Loads++
+		s.evict(e.key, func(loaded, _ int64) bool { return loaded > int64(s.o.MaxLoaded) })
+	}
 	return nil
 }
 
@@ -115,10 +124,15 @@ func (s *Store[T]) drop(e *entry[T]) {
 // damaged records a fault of an active index: it is unloaded and answers ErrDamaged until
 // a push, or until it is found whole.
 func (s *Store[T]) damaged(e *entry[T], fault error) error {
-	err := hint.Add(fmt.Errorf("index %v: %w: %w: its owner must push it again (%v)", e.key.Index, cpar.ErrCorrupt, ErrDamaged, fault), "push the index again")
+	why := fmt.Sprintf(" (%v)", fault)
+	if errors.Is(fault, cpar.ErrStorage) {
+		why = "" // it names a path, which is for the log alone
+	}
+	err := hint.Add(fmt.Errorf("index %v: %w: %w; its owner must push it again%s", e.key.Index, cpar.ErrCorrupt, ErrDamaged, why), "push the index again")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.damage == nil {
+		s.counts.Faults[faultOf(fault)]++
 		s.o.Log.Error("an index is damaged; its owner must push it again", "tenant", e.key.Tenant, "index", e.key.Index.String(), "fault", fault)
 	}
 	if e.open != nil {
@@ -131,7 +145,7 @@ func (s *Store[T]) damaged(e *entry[T], fault error) error {
 
 // loadIndex maps what m names and runs the Loader.
 func (s *Store[T]) loadIndex(ctx context.Context, k Key, m *cpar.Manifest) (open *opened[T], err error) {
-	x, err := s.backend.Open(ctx, k, m, s.o.Memory, s.o.Log)
+	x, err := s.backend.Open(ctx, k, m, s.memoryFor(k, m), s.o.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +154,12 @@ func (s *Store[T]) loadIndex(ctx context.Context, k Key, m *cpar.Manifest) (open
 			x.Release()
 		}
 	}()
-	value, err := s.load(m, x.Segments())
+	var value T
+	var fault error
+	err = catch(&fault, func() (err error) { value, err = s.load(m, x.Segments()); return err })
+	if fault != nil {
+		return nil, fmt.Errorf("%w: %w", cpar.ErrCorrupt, fault)
+	}
 	if err != nil {
 		return nil, err
 	}

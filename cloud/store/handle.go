@@ -5,14 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"runtime/debug"
 
 	"cpar"
 )
 
 // A Handle keeps an index mapped while it is in use.
 type Handle[T any] struct {
-	open *opened[T]
+	open  *opened[T]
+	fault func(error) // unloads it
 }
 
 // Manifest returns the index's manifest, which must not be modified.
@@ -28,6 +29,33 @@ func (h *Handle[T]) Value() T { return h.open.value }
 func (h *Handle[T]) Release() {
 	h.open.index.Release()
 	h.open = nil
+}
+
+// Reading calls f, which reads the index. A memory map cannot be read if the disk fails or
+// a file was cut short: f then ends as by a panic, the index is unloaded, and the error
+// wraps ErrDamaged. The next Get checks what the files hold.
+func (h *Handle[T]) Reading(f func() error) error {
+	fault := error(nil)
+	err := catch(&fault, f)
+	if fault == nil {
+		return err
+	}
+	h.fault(fault)
+	return fmt.Errorf("index %v: %w: %w: %w", h.Manifest().ID, cpar.ErrCorrupt, ErrDamaged, fault)
+}
+
+// catch calls f and sets fault if f could not read memory.
+func catch(fault *error, f func() error) error {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			if _, ok := p.(interface{ Addr() uintptr }); !ok {
+				panic(p)
+			}
+			*fault = errMap
+		}
+	}()
+	return f()
 }
 
 // Get returns the active index, loading and checking it if necessary.
@@ -46,17 +74,20 @@ func (s *Store[T]) Get(ctx context.Context, k Key) (*Handle[T], error) {
 		return h, err // another call loaded it meanwhile
 	}
 	m, err := readManifest(ctx, s.backend, k)
-	if err != nil {
+	if errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
-	open, err := s.loadIndex(ctx, k, m)
-	if errors.Is(err, cpar.ErrCorrupt) {
-		return nil, s.damaged(e, err)
+	var open *opened[T]
+	if err == nil {
+		open, err = s.loadIndex(ctx, k, m)
 	}
 	if err == nil {
 		err = s.swap(e, open)
 	}
-	if err != nil {
+	switch {
+	case faultOf(err) != "":
+		return nil, s.damaged(e, err)
+	case err != nil:
 		return nil, fmt.Errorf("index %v: %w", k.Index, err)
 	}
 	return s.handle(e)
@@ -64,20 +95,25 @@ func (s *Store[T]) Get(ctx context.Context, k Key) (*Handle[T], error) {
 
 // A SegmentReader reads a segment and keeps its index mapped.
 type SegmentReader struct {
-	*bytes.Reader
+	size    int64
+	read    func(p []byte) (int, error)
 	release func()
 }
+
+// Size is the number of bytes of the whole segment.
+func (r *SegmentReader) Size() int64 { return r.size }
+
+// Read reads on.
+func (r *SegmentReader) Read(p []byte) (int, error) { return r.read(p) }
 
 // Close releases the index.
 func (r *SegmentReader) Close() error {
 	if r.release != nil {
 		r.release()
-		r.Reader, r.release = nil, nil
+		r.read, r.release = nil, nil
 	}
 	return nil
 }
-
-var _ io.ReadSeekCloser = (*SegmentReader)(nil)
 
 // OpenSegment returns a segment of the active index.
 func (s *Store[T]) OpenSegment(ctx context.Context, k Key, d cpar.Digest) (*SegmentReader, error) {
@@ -87,7 +123,12 @@ func (s *Store[T]) OpenSegment(ctx context.Context, k Key, d cpar.Digest) (*Segm
 	}
 	for i, seg := range h.Manifest().Segments {
 		if seg.Digest == d {
-			return &SegmentReader{bytes.NewReader(h.Segments()[i]), h.Release}, nil
+			from := bytes.NewReader(h.Segments()[i])
+			read := func(p []byte) (n int, err error) {
+				err = h.Reading(func() (err error) { n, err = from.Read(p); return err })
+				return n, err
+			}
+			return &SegmentReader{int64(seg.Bytes), read, h.Release}, nil
 		}
 	}
 	h.Release()

@@ -14,8 +14,8 @@ type Info struct {
 	Scheme  cpar.Scheme
 	Records uint32
 	Bytes   uint64 // of all segments
-	// Err says what is wrong with the manifest; the fields above, except ID, are then 0.
-	// Segments are not checked.
+	// Err says what is known to be wrong; the fields above, except the names, are then 0.
+	// Segments are not read.
 	Err error
 }
 
@@ -63,7 +63,15 @@ func listTenant(ctx context.Context, b Backend, tenant string) ([]Info, error) {
 
 // List describes a tenant's active indexes, ordered by id.
 func (s *Store[T]) List(ctx context.Context, tenant string) ([]Info, error) {
-	return listTenant(ctx, s.backend, tenant)
+	list, err := listTenant(ctx, s.backend, tenant)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, x := range list {
+		if e := s.entries[Key{tenant, x.ID}]; e != nil && e.damage != nil {
+			list[i] = Info{Tenant: tenant, ID: x.ID, Err: e.damage}
+		}
+	}
+	return list, err
 }
 
 // Manifest returns the canonical bytes of an index's active manifest.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 )
@@ -10,25 +11,38 @@ import (
 const collectEvery = time.Hour
 
 // Maintain does in the background what no request should wait for, until stop is called,
-// which waits for it to end: it collects what no index needs, at once and then every hour.
+// which waits for it to end: it collects what no index needs, at once and then every hour,
+// unloads what nobody asks, and scrubs.
 func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		broken := time.Now() // all writes of earlier processes have ended
-		for {
+		for ctx.Err() == nil {
 			s.collect(ctx, broken)
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(collectEvery):
-				broken = time.Now().Add(-s.o.KeepPending)
-			}
+			pause(ctx, collectEvery)
+			broken = time.Now().Add(-s.o.KeepPending)
 		}
 	})
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			s.unloadIdle(time.Now().Add(-s.o.Idle))
+			pause(ctx, s.o.Idle/4)
+		}
+	})
+	if s.o.ScrubRate > 0 {
+		wg.Go(func() { s.scrub(ctx) })
+	}
 	return func() {
 		cancel()
 		wg.Wait()
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }
 
@@ -37,8 +51,25 @@ func (s *Store[T]) collect(ctx context.Context, broken time.Time) {
 	if err != nil && ctx.Err() == nil {
 		s.o.Log.Warn("collecting what no index needs", "error", err)
 	}
+	s.recount(ctx)
+	s.mu.Lock()
+	s.counts.Collected += uint64(c.Segments)
+	s.counts.CollectedBytes += uint64(c.Bytes)
+	s.mu.Unlock()
 	if c != (Collection{}) {
 		s.o.Log.Info("collected what no index needs", "segments", c.Segments, "indexes", c.Indexes, "abandoned", c.Abandoned,
 			"bytes", c.Bytes, "remains", c.Remains.Files, "remains_bytes", c.Remains.Bytes)
+	}
+}
+
+// recount counts again what tenants have stored: a collection may have run beside us.
+func (s *Store[T]) recount(ctx context.Context) {
+	s.mu.Lock()
+	accounts := maps.Clone(s.accounts)
+	s.mu.Unlock()
+	for tenant, a := range accounts {
+		if err := a.count(ctx, s.backend, tenant, true); err != nil && ctx.Err() == nil {
+			s.o.Log.Warn("counting", "tenant", tenant, "error", err)
+		}
 	}
 }

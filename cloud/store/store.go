@@ -57,8 +57,24 @@ type Options struct {
 	// KeepPending is how long segments that no active manifest names are kept, so that an
 	// upload can be resumed; 0 means a day.
 	KeepPending time.Duration
+	// MaxPending bounds a tenant's indexes that were uploaded to and never activated; the
+	// one that was longest without an upload goes for a new one. 0 means 256.
+	MaxPending int
+	// Quota returns how many bytes a tenant may store, 0 for any number; nil: all may.
+	Quota func(tenant string) int64
 	// Memory says where the rows of a loaded index are kept.
 	Memory indexdir.Memory
+	// MaxLoaded bounds the indexes in memory, MaxCopied the bytes of their copies
+	// (indexdir.MemoryHuge), and Idle how long one stays without a request. 0 means 64, half
+	// of the memory that is free at the start, and a quarter of an hour.
+	MaxLoaded int
+	MaxCopied int64
+	Idle      time.Duration
+	// ScrubRate is how many bytes a second Maintain reads to find damage, 0 for 16 MiB,
+	// negative for none. A round begins ScrubEvery after the last one began or when that one ends; 0
+	// means an hour.
+	ScrubRate  int64
+	ScrubEvery time.Duration
 	// Log receives what no caller is told; nil discards it.
 	Log *slog.Logger
 }
@@ -69,9 +85,11 @@ type Store[T any] struct {
 	load    Loader[T]
 	o       Options
 
-	mu      sync.Mutex // never held for long
-	entries map[Key]*entry[T]
-	closed  bool
+	mu       sync.Mutex // never held for long
+	entries  map[Key]*entry[T]
+	accounts map[string]*account // of tenants
+	counts   Stats               // what is counted; the rest is looked up
+	closed   bool
 }
 
 // Open opens a store in a data folder. It reads nothing of it: indexes are loaded when
@@ -95,10 +113,31 @@ func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
 	if o.KeepPending == 0 {
 		o.KeepPending = 24 * time.Hour
 	}
+	if o.MaxPending == 0 {
+		o.MaxPending = 256
+	}
+	if o.MaxLoaded == 0 {
+		o.MaxLoaded = 64
+	}
+	if o.MaxCopied == 0 {
+		o.MaxCopied = 1 << 30
+		if free, known := indexdir.AvailableMemory(); known {
+			o.MaxCopied = int64(min(free/2, 1<<62))
+		}
+	}
+	if o.Idle == 0 {
+		o.Idle = 15 * time.Minute
+	}
+	if o.ScrubRate == 0 {
+		o.ScrubRate = 16 << 20
+	}
+	if o.ScrubEvery == 0 {
+		o.ScrubEvery = time.Hour
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Store[T]{backend: b, load: load, o: o, entries: map[Key]*entry[T]{}}
+	return &Store[T]{backend: b, load: load, o: o, entries: map[Key]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}}
 }
 
 // Close releases the backend. Open handles stay valid until released.

@@ -18,14 +18,31 @@ const unknownBytes = 1 << 20
 // HasSegment reports whether a segment is stored completely, and its size. Every byte is
 // read: an upload must not be skipped because of a damaged file.
 func (s *Store[T]) HasSegment(ctx context.Context, k Key, d cpar.Digest) (size int64, ok bool, err error) {
-	size, err = verify(ctx, s.backend, k, d, nil)
+	size, state, err := s.look(ctx, k, d)
+	return size, state == whole, err
+}
+
+// A state is what a look at a segment finds.
+type state int
+
+const (
+	absent state = iota
+	spoilt
+	whole
+)
+
+// look reads a segment and records what is wrong with it.
+func (s *Store[T]) look(ctx context.Context, k Key, d cpar.Digest) (int64, state, error) {
+	size, err := verify(ctx, s.backend, k, d, nil)
 	switch {
+	case err == nil:
+		return size, whole, nil
 	case errors.Is(err, ErrNotFound):
-		return 0, false, nil
+		return 0, absent, nil
 	case errors.Is(err, cpar.ErrCorrupt):
-		return 0, false, s.suspect(ctx, k, d, err)
+		return 0, spoilt, s.suspect(ctx, k, d, err)
 	}
-	return size, err == nil, err
+	return 0, absent, err
 }
 
 // Missing returns the segments of a manifest that are not stored completely. Those that
@@ -93,21 +110,31 @@ func (s *Store[T]) PutSegment(ctx context.Context, k Key, d cpar.Digest, size in
 	if size > limit {
 		return tooLarge(d, limit)
 	}
-	if _, ok, err := s.HasSegment(ctx, k, d); err != nil || ok {
+	_, before, err := s.look(ctx, k, d)
+	if err != nil || before == whole {
 		return err
 	}
-	// Close waits for nothing, but a closed store takes nothing.
-	e, err := s.acquire(k)
+	if size >= 0 {
+		limit = size
+	}
+	end, err := s.reserve(ctx, k, limit)
 	if err != nil {
 		return err
 	}
-	defer s.release(e)
+	added := int64(0)
+	defer func() { end(added) }()
 	bounded := &io.LimitedReader{R: r, N: limit + 1}
 	err = s.backend.Put(ctx, k, d, size, bounded)
-	if bounded.N == 0 {
+	switch {
+	case bounded.N == 0 && size < 0:
 		return tooLarge(d, limit)
+	case err != nil:
+		return err
+	case before == spoilt:
+		return s.account(k.Tenant).recount(ctx, s.backend, k) // it took room already
 	}
-	return err
+	added = limit + 1 - bounded.N
+	return nil
 }
 
 func tooLarge(d cpar.Digest, limit int64) error {
@@ -148,6 +175,9 @@ func (s *Store[T]) PutManifest(ctx context.Context, k Key, b []byte) error {
 		next.index.Release()
 		return incomplete(err)
 	}
+	if err := s.account(k.Tenant).recount(ctx, s.backend, k); err != nil {
+		s.o.Log.Warn("after an activation", "error", err) // counted again with the others
+	}
 	return s.swap(e, next)
 }
 
@@ -171,6 +201,9 @@ func (s *Store[T]) Delete(ctx context.Context, k Key) error {
 		return err
 	}
 	s.drop(e) // also after a failure, which may have come late
+	if err := s.account(k.Tenant).recount(ctx, s.backend, k); err != nil {
+		s.o.Log.Warn("after a deletion", "error", err)
+	}
 	if err != nil {
 		return fmt.Errorf("deleting index %v: %w", k.Index, err)
 	}

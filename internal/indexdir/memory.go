@@ -61,6 +61,10 @@ func RowBytes(m *cpar.Manifest) (n uint64) {
 	return n
 }
 
+// AvailableMemory is how much memory the process may take without taking it from others,
+// where the system says so.
+func AvailableMemory() (n uint64, known bool) { return available() }
+
 // A region is memory of this process, handed out from the front.
 type region struct {
 	all  []byte

@@ -1,0 +1,113 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"cpar"
+	"cpar/internal/indexdir"
+)
+
+// CheckIndex reads every byte of an active index and returns the first fault. pace, if not
+// nil, is called before each piece is read.
+func CheckIndex(ctx context.Context, b Backend, k Key, pace func(context.Context, int) error) error {
+	m, err := readManifest(ctx, b, k)
+	if err != nil {
+		return err
+	}
+	for _, seg := range m.Segments {
+		if err := checkSegment(ctx, b, k, seg, pace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A segmentFault says of which segment a fault is.
+type segmentFault struct {
+	cpar.Segment
+	err error
+}
+
+func (f *segmentFault) Error() string {
+	return fmt.Sprintf("segment %v %.8v…: %v", f.Kind, f.Digest, f.err)
+}
+func (f *segmentFault) Unwrap() error { return f.err }
+
+func checkSegment(ctx context.Context, b Backend, k Key, seg cpar.Segment, pace func(context.Context, int) error) error {
+	size, err := verify(ctx, b, k, seg.Digest, pace)
+	if errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("%w: %w", cpar.ErrCorrupt, indexdir.ErrMissing)
+	}
+	if err == nil && uint64(size) != seg.Bytes {
+		err = fmt.Errorf("%w: %w", cpar.ErrCorrupt, indexdir.ErrSize)
+	}
+	if err != nil {
+		return &segmentFault{seg, err}
+	}
+	return nil
+}
+
+// A Finding is what Check says of one index.
+type Finding struct {
+	Info
+	// Pending: uploaded to, never activated.
+	Pending bool
+}
+
+// Check reads everything in a backend that may be served meanwhile and tells report of each
+// index; Info.Err says what is wrong with it.
+func Check(ctx context.Context, b Backend, report func(Finding), progress func(done, total int)) error {
+	keys, err := allKeys(ctx, b)
+	if err != nil {
+		return err
+	}
+	for i, k := range keys {
+		if progress != nil {
+			progress(i, len(keys))
+		}
+		f, err := checkOne(ctx, b, k)
+		if err != nil {
+			return fmt.Errorf("checking index %v: %w", k.Index, err)
+		}
+		if f != nil {
+			report(*f)
+		}
+	}
+	return nil
+}
+
+// checkOne returns nil for an index that has gone meanwhile, and an error for a fault that
+// says nothing about the index.
+func checkOne(ctx context.Context, b Backend, k Key) (*Finding, error) {
+	for {
+		f := &Finding{Info: Info{Tenant: k.Tenant, ID: k.Index}}
+		before, err := b.Manifest(ctx, k)
+		if errors.Is(err, ErrNotFound) {
+			list, err := b.Segments(ctx, k)
+			for _, x := range list {
+				f.Bytes += uint64(x.Bytes)
+			}
+			f.Pending = true
+			if len(list) == 0 {
+				f = nil
+			}
+			return f, err
+		}
+		if m, err := cpar.DecodeManifest(before); err == nil {
+			f.Scheme, f.Records, f.Bytes = m.Scheme, m.Records, m.Bytes()
+		}
+		if f.Err = CheckIndex(ctx, b, k, nil); f.Err == nil {
+			return f, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		// A newer index may have been activated meanwhile and the old segments removed.
+		if now, err := b.Manifest(ctx, k); err != nil || bytes.Equal(before, now) {
+			return f, nil
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"cpar"
+	"cpar/internal/indexdir"
+)
+
+// A scrub reads every byte of every active index at a bounded rate: what the backend has,
+// then what of it is in memory. Damage is found before an owner needs what is damaged, and
+// an index that was repaired behind our back answers again.
+
+// scrubPiece is what is read at once.
+const scrubPiece = 256 << 10
+
+// scrub goes round until ctx is done.
+func (s *Store[T]) scrub(ctx context.Context) {
+	limit := rate.NewLimiter(rate.Limit(s.o.ScrubRate), scrubPiece)
+	pace := func(ctx context.Context, n int) error {
+		if err := limit.WaitN(ctx, n); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.counts.ScrubBytes += uint64(n)
+		return nil
+	}
+	for {
+		next := time.After(s.o.ScrubEvery)
+		s.scrubRound(ctx, pace)
+		select {
+		case <-ctx.Done():
+			return
+		case <-next:
+		}
+	}
+}
+
+func (s *Store[T]) scrubRound(ctx context.Context, pace func(context.Context, int) error) {
+	keys, err := allKeys(ctx, s.backend)
+	for i, k := range keys {
+		s.mu.Lock()
+		s.counts.ScrubDone, s.counts.ScrubOf = i, len(keys)
+		s.mu.Unlock()
+		if ctx.Err() == nil {
+			err = errors.Join(err, s.scrubIndex(ctx, k, pace))
+		}
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		s.o.Log.Warn("a scrub could not read everything", "error", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.ScrubDone, s.counts.ScrubRounds = len(keys), s.counts.ScrubRounds+1
+}
+
+// scrubIndex reads one index. What it returns is no damage.
+func (s *Store[T]) scrubIndex(ctx context.Context, k Key, pace func(context.Context, int) error) error {
+	for {
+		before, err := s.backend.Manifest(ctx, k)
+		if errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		if err == nil {
+			err = CheckIndex(ctx, s.backend, k, pace)
+		}
+		if err == nil {
+			err = s.scrubMemory(ctx, k, pace)
+			s.well(ctx, k, before)
+			return err
+		}
+		if errors.Is(err, ErrNotFound) {
+			return nil // deleted meanwhile
+		}
+		if faultOf(err) == "" {
+			return err
+		}
+		if again, err := s.found(ctx, k, err); !again {
+			return err
+		}
+	}
+}
+
+// found looks once more, with no push in between, and records the fault unless it is gone:
+// then the index must be read again.
+func (s *Store[T]) found(ctx context.Context, k Key, fault error) (again bool, err error) {
+	e, unlock, err := s.locked(k)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	m, err := readManifest(ctx, s.backend, k)
+	if at := (*segmentFault)(nil); err == nil && errors.As(fault, &at) {
+		if !slices.Contains(m.Segments, at.Segment) {
+			return true, nil
+		}
+		err = checkSegment(ctx, s.backend, k, at.Segment, nil)
+	}
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, ErrNotFound):
+		return false, nil
+	case faultOf(err) == "":
+		return false, err
+	}
+	s.mu.Lock()
+	known := e.damage != nil
+	s.mu.Unlock()
+	if !known {
+		_ = s.damaged(e, err)
+	}
+	return false, nil
+}
+
+// well ends the damage of an index whose manifest b and segments were found whole.
+func (s *Store[T]) well(ctx context.Context, k Key, b []byte) {
+	s.mu.Lock()
+	e := s.entries[k]
+	damage := e != nil && e.damage != nil
+	s.mu.Unlock()
+	if !damage {
+		return
+	}
+	e, unlock, err := s.locked(k)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	if now, err := s.backend.Manifest(ctx, k); err == nil && bytes.Equal(b, now) {
+		s.drop(e)
+		s.o.Log.Info("an index that was damaged is whole again", "tenant", k.Tenant, "index", k.Index.String())
+	}
+}
+
+// scrubMemory reads what is in memory of an index. If it has changed, the index is loaded
+// again when it is next requested, from what the backend has.
+func (s *Store[T]) scrubMemory(ctx context.Context, k Key, pace func(context.Context, int) error) error {
+	s.mu.Lock()
+	e := s.entries[k]
+	var open *opened[T]
+	if e != nil && e.open != nil {
+		open = e.open
+		open.index.Retain()
+	}
+	s.mu.Unlock()
+	if open == nil {
+		return nil
+	}
+	defer open.index.Release()
+	for i, seg := range open.index.Manifest().Segments {
+		sum, err := digestOf(ctx, open.index.Segments()[i], pace)
+		if err != nil && faultOf(err) == "" {
+			return err
+		}
+		if err == nil && sum != seg.Digest {
+			err = fmt.Errorf("segment %v %.8v…: %w", seg.Kind, seg.Digest, errMemory)
+		}
+		if err != nil {
+			s.distrust(k, open, err)
+			return nil
+		}
+	}
+	return nil
+}
+
+var (
+	errMemory = errors.New("its bytes in memory have changed")
+	errMap    = errors.New("its memory map cannot be read")
+)
+
+// digestOf reads memory that may be a map of a failing disk.
+func digestOf(ctx context.Context, b []byte, pace func(context.Context, int) error) (d cpar.Digest, err error) {
+	h := sha256.New()
+	var fault error
+	for len(b) > 0 && err == nil && fault == nil {
+		n := min(len(b), scrubPiece)
+		if err = pace(ctx, n); err == nil {
+			_ = catch(&fault, func() error { h.Write(b[:n]); return nil })
+		}
+		b = b[n:]
+	}
+	return cpar.Digest(h.Sum(nil)), errors.Join(err, fault)
+}
+
+// distrust unloads an index that was found wrong in memory, unless it has been replaced.
+func (s *Store[T]) distrust(k Key, open *opened[T], fault error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.Faults[faultOf(fault)]++
+	s.o.Log.Error("an index is damaged in memory; it will be loaded again", "tenant", k.Tenant, "index", k.Index.String(), "fault", fault)
+	if e := s.entries[k]; e != nil && e.open == open {
+		s.unload(e)
+	}
+}
+
+// faultOf names the damage that an error speaks of, "" if it is none.
+func faultOf(err error) Fault {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, errMemory):
+		return FaultMemory
+	case errors.Is(err, errMap):
+		return FaultMap
+	case errors.Is(err, indexdir.ErrMissing):
+		return FaultMissing
+	case isFault(err):
+		return FaultBytes
+	case errors.Is(err, ErrDamaged):
+		return FaultManifest
+	case errors.Is(err, syscall.EIO):
+		return FaultUnreadable
+	case errors.Is(err, cpar.ErrCorrupt):
+		return FaultLoader
+	}
+	return ""
+}

@@ -1,0 +1,68 @@
+package store
+
+import "maps"
+
+// A Fault is a kind of damage.
+type Fault string
+
+// The kinds of damage.
+const (
+	FaultManifest   Fault = "manifest"   // it is not one, or another index's
+	FaultMissing    Fault = "missing"    // a segment is not there
+	FaultBytes      Fault = "bytes"      // a segment has other bytes
+	FaultUnreadable Fault = "unreadable" // the disk fails at a segment
+	FaultMemory     Fault = "memory"     // what is loaded differs from what was
+	FaultMap        Fault = "map"        // a memory map could not be read
+	FaultLoader     Fault = "loader"     // the bytes are those of the manifest, and no index
+)
+
+// Stats is what a store has done and holds. Numbers without another word count since the
+// start.
+type Stats struct {
+	Loaded   int   // indexes in memory, now
+	Mapped   int64 // bytes of theirs in memory maps, now
+	Copied   int64 // bytes of theirs in the process's own memory, now
+	Loads    uint64
+	Unloaded uint64 // for want of room or after a while
+
+	Damaged int // indexes that answer ErrDamaged, now
+	Faults  map[Fault]uint64
+
+	ScrubRounds uint64
+	ScrubBytes  uint64
+	// ScrubDone of ScrubOf indexes have been read in this round.
+	ScrubDone, ScrubOf int
+
+	Collected      uint64 // segments that no index needed
+	CollectedBytes uint64
+
+	Tenants map[string]Usage // those that pushed since the start
+}
+
+// Stats returns what the store holds now.
+func (s *Store[T]) Stats() Stats {
+	s.mu.Lock()
+	st := s.counts
+	st.Faults, st.Tenants = maps.Clone(s.counts.Faults), map[string]Usage{}
+	for _, e := range s.entries {
+		if e.damage != nil {
+			st.Damaged++
+		}
+		if e.open != nil {
+			st.Loaded++
+			copied := int64(e.open.index.Copied())
+			st.Copied += copied
+			st.Mapped += int64(e.open.index.Manifest().Bytes()) - copied
+		}
+	}
+	accounts := maps.Clone(s.accounts)
+	s.mu.Unlock()
+	for tenant, a := range accounts {
+		a.mu.Lock()
+		u := a.sum
+		a.mu.Unlock()
+		u.Limit = s.quota(tenant)
+		st.Tenants[tenant] = u
+	}
+	return st
+}

@@ -1,0 +1,273 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+// ErrQuota: a tenant has no room for what is sent. It comes wrapped with cpar.ErrInput.
+var ErrQuota = errors.New("the storage quota is used up")
+
+// Usage is what a tenant has stored, in bytes of segments.
+type Usage struct {
+	Indexes  int   // active
+	Active   int64 // of segments that active manifests name
+	Uploads  int   // indexes with uploads that were never activated
+	Pending  int64 // of all other segments
+	Reserved int64 // of uploads in progress
+	Limit    int64 // 0: none
+}
+
+// An account counts what a tenant has stored. It is counted when it is first needed and
+// from then on kept; what others do to the backend it learns when it is counted again.
+type account struct {
+	counting sync.Mutex // held while reading the backend; taken before mu
+
+	mu      sync.Mutex
+	counted bool
+	indexes map[cpar.IndexID]*use
+	sum     Usage // of indexes, and Reserved
+}
+
+// A use is what one index takes.
+type use struct {
+	active       bool
+	bytes, named int64
+	lastUpload   time.Time
+
+	uploads       int // in progress
+	reservedBytes int64
+}
+
+func (s *Store[T]) account(tenant string) *account {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.accounts[tenant]
+	if a == nil {
+		a = &account{indexes: map[cpar.IndexID]*use{}}
+		s.accounts[tenant] = a
+	}
+	return a
+}
+
+// Usage returns what a tenant has stored.
+func (s *Store[T]) Usage(ctx context.Context, tenant string) (Usage, error) {
+	a := s.account(tenant)
+	if err := a.count(ctx, s.backend, tenant, false); err != nil {
+		return Usage{}, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	u := a.sum
+	u.Limit = s.quota(tenant)
+	return u, nil
+}
+
+func (s *Store[T]) quota(tenant string) int64 {
+	if s.o.Quota == nil {
+		return 0
+	}
+	return s.o.Quota(tenant)
+}
+
+// count counts a tenant's indexes, once or again.
+func (a *account) count(ctx context.Context, b Backend, tenant string, again bool) error {
+	a.counting.Lock()
+	defer a.counting.Unlock()
+	a.mu.Lock()
+	done := a.counted && !again
+	a.mu.Unlock()
+	if done {
+		return nil
+	}
+	keys, err := b.Keys(ctx, tenant)
+	if err != nil {
+		return fmt.Errorf("counting what is stored: %w", err)
+	}
+	there := map[cpar.IndexID]bool{}
+	for _, k := range keys {
+		there[k.Index] = true
+		if err := a.recount(ctx, b, k); err != nil {
+			return err
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.counted = true
+	for id, u := range a.indexes {
+		if !there[id] && u.uploads == 0 {
+			a.change(id, func(u *use) { *u = use{} })
+		}
+	}
+	return nil
+}
+
+// recount reads what one index takes.
+func (a *account) recount(ctx context.Context, b Backend, k Key) error {
+	list, err := b.Segments(ctx, k)
+	if err != nil {
+		return fmt.Errorf("counting what is stored: %w", err)
+	}
+	var n use
+	m, err := readManifest(ctx, b, k)
+	// A damaged one is not pending: nobody may remove it to make room.
+	n.active = !errors.Is(err, ErrNotFound)
+	named := map[cpar.Digest]bool{}
+	if m != nil {
+		for _, seg := range m.Segments {
+			named[seg.Digest] = true
+		}
+	}
+	for _, x := range list {
+		n.bytes += x.Bytes
+		if named[x.Digest] {
+			n.named += x.Bytes
+		}
+		if x.Modified.After(n.lastUpload) {
+			n.lastUpload = x.Modified
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.change(k.Index, func(u *use) {
+		n.uploads, n.reservedBytes = u.uploads, u.reservedBytes
+		*u = n
+	})
+	return nil
+}
+
+// change applies f to what is known of an index, and forgets it if it takes nothing. The
+// caller holds mu.
+func (a *account) change(id cpar.IndexID, f func(u *use)) {
+	u := a.indexes[id]
+	if u == nil {
+		u = &use{}
+		a.indexes[id] = u
+	}
+	a.sum.add(u, -1)
+	f(u)
+	if u.bytes == 0 && u.uploads == 0 && !u.active {
+		delete(a.indexes, id)
+		return
+	}
+	a.sum.add(u, 1)
+}
+
+func (sum *Usage) add(u *use, sign int64) {
+	sum.Active += sign * u.named
+	sum.Pending += sign * (u.bytes - u.named)
+	sum.Reserved += sign * u.reservedBytes
+	switch {
+	case u.active:
+		sum.Indexes += int(sign)
+	case u.bytes > 0 || u.uploads > 0:
+		sum.Uploads += int(sign)
+	}
+}
+
+// reserve makes room for an upload of at most n bytes. What it returns ends the upload,
+// with the number of bytes that it has added.
+func (s *Store[T]) reserve(ctx context.Context, k Key, n int64) (end func(added int64), err error) {
+	e, err := s.acquire(k) // a closed store takes nothing
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.release(e)
+		}
+	}()
+	a := s.account(k.Tenant)
+	if err := a.count(ctx, s.backend, k.Tenant, false); err != nil {
+		return nil, err
+	}
+	if err := s.makeRoom(ctx, a, k); err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	limit := s.quota(k.Tenant)
+	if taken := a.sum.Active + a.sum.Pending + a.sum.Reserved; limit > 0 && n > limit-taken {
+		err := fmt.Errorf("index %v: %w: %w: %d more bytes than the %d of %d that are taken", k.Index, cpar.ErrInput, ErrQuota, n, taken, limit)
+		return nil, hint.Add(err, "delete an index that is no longer needed; a push needs room for the old segments and the new")
+	}
+	a.change(k.Index, func(u *use) { u.uploads++; u.reservedBytes += n })
+	return func(added int64) {
+		s.release(e)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.change(k.Index, func(u *use) {
+			u.uploads--
+			u.reservedBytes -= n
+			u.bytes += added
+			u.lastUpload = time.Now()
+		})
+	}, nil
+}
+
+// evictions bounds what one upload does to make room.
+const evictions = 8
+
+// makeRoom keeps the number of indexes that were never activated within its bound: ids
+// cost nothing to invent, so the one that was longest without an upload goes. It stays if
+// bytes arrive for it.
+func (s *Store[T]) makeRoom(ctx context.Context, a *account, k Key) error {
+	for tries := 0; ; tries++ {
+		oldest, full := a.oldestPending(k.Index, s.o.MaxPending)
+		if !full {
+			return nil
+		}
+		if oldest == nil {
+			return hint.Add(fmt.Errorf("index %v: %w: %w: %d indexes are being uploaded at once", k.Index, cpar.ErrInput, ErrQuota, s.o.MaxPending), "wait until one is activated")
+		}
+		if tries == evictions {
+			return nil // far above the bound, which earlier versions did not have: bit by bit
+		}
+		if err := s.abandon(ctx, a, Key{k.Tenant, *oldest}); err != nil {
+			return err
+		}
+	}
+}
+
+// oldestPending reports whether there is no room for id, and what could go for it.
+func (a *account) oldestPending(id cpar.IndexID, most int) (oldest *cpar.IndexID, full bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.indexes[id] != nil || a.sum.Uploads < most {
+		return nil, false
+	}
+	var since time.Time
+	for other, u := range a.indexes {
+		if !u.active && u.uploads == 0 && (oldest == nil || u.lastUpload.Before(since)) {
+			oldest, since = &other, u.lastUpload
+		}
+	}
+	return oldest, true
+}
+
+// abandon removes what was uploaded of an index that is not active.
+func (s *Store[T]) abandon(ctx context.Context, a *account, k Key) error {
+	_, unlock, err := s.locked(k) // no activation meanwhile
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	list, err := s.backend.Segments(ctx, k)
+	if err != nil {
+		return err
+	}
+	var digests []cpar.Digest
+	for _, x := range list {
+		digests = append(digests, x.Digest)
+	}
+	if err := s.backend.Remove(ctx, k, digests...); err != nil {
+		return fmt.Errorf("removing an abandoned upload: %w", err)
+	}
+	return a.recount(ctx, s.backend, k)
+}
