@@ -164,6 +164,7 @@ func TestGarbageReplies(t *testing.T) {
 		"corrupt":          {problem(CodeCorrupt), cpar.ErrCorrupt},
 		"version":          {problem(CodeVersion), cpar.ErrVersion},
 		"storage":          {problem(CodeStorage), cpar.ErrStorage},
+		"quota":            {problem(CodeQuota), cpar.ErrStorage},
 		"not found":        {problem(CodeNotFound), ErrNotFound},
 		"internal":         {problem(CodeInternal), cpar.ErrCloud},
 		"no code of ours":  {problem("fire"), cpar.ErrCloud},

@@ -16,9 +16,10 @@ import (
 // The codes of a Problem. They are part of the protocol and must not change.
 const (
 	CodeInput        = "input"        // unusable request
-	CodeCorrupt      = "corrupt"      // a body, or the index at the cloud, is damaged
+	CodeCorrupt      = "corrupt"      // the index at the cloud is damaged
 	CodeVersion      = "version"      // a body in another format version
 	CodeStorage      = "storage"      // the cloud cannot read or write its disk
+	CodeQuota        = "quota"        // no room for the tenant, or too many uploads that were never activated
 	CodeNotFound     = "not_found"    // no such index, segment or route
 	CodeIncomplete   = "incomplete"   // segments of a manifest are missing
 	CodeTooLarge     = "too_large"    // a body over its limit
@@ -47,9 +48,10 @@ func ProblemType(code string) string { return strings.Replace(PathProblem, "{cod
 // Codes lists all codes, each with its title and what a client should do.
 var Codes = []struct{ Code, Title, Advice string }{
 	{CodeInput, "The request cannot be used", "Correct the request. Sent again as it is, it fails again."},
-	{CodeCorrupt, "A body or the index is damaged", "If the detail speaks of the body, encode it again as docs/FORMAT.md draws it. Else push the index again, which replaces what is damaged."},
+	{CodeCorrupt, "The index is damaged at the cloud", "Push the index again, which replaces what is damaged. Until then it does not answer."},
 	{CodeVersion, "The body has another format version", "Update the older of the two, cloud or client."},
 	{CodeStorage, "The cloud cannot read or write its disk", "Tell the operator. Try again when there is room."},
+	{CodeQuota, "The storage quota is used up", "Delete an index that is no longer needed, or ask the operator for more room. A push needs room for old and new segments."},
 	{CodeNotFound, "There is no such index, segment or route", "Check the address, or push the index first."},
 	{CodeIncomplete, "Segments of the manifest are missing", "Ask which (missing-segments), upload them, and activate again."},
 	{CodeTooLarge, "The body is over its limit", "Send less. The limits are those of docs/FORMAT.md and of the operator."},
@@ -82,6 +84,8 @@ func (p *Problem) err() error {
 		return hint.Add(fmt.Errorf("%w: %s", cpar.ErrCorrupt, says), "push the index again")
 	case CodeStorage:
 		return hint.Add(fmt.Errorf("%w at the cloud: %s", cpar.ErrStorage, says), "check the cloud's disk, then try again")
+	case CodeQuota:
+		return hint.Add(fmt.Errorf("%w at the cloud: %s", cpar.ErrStorage, says), "delete an index there that is no longer needed, or ask the cloud's operator for more room")
 	case CodeNotFound:
 		return hint.Add(fmt.Errorf("%w: %w: %s", cpar.ErrInput, ErrNotFound, says), "push the index first")
 	case CodeUnauthorized:

@@ -22,6 +22,7 @@ import (
 	"cpar/cloud/api"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
+	"cpar/internal/durable"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/indexdir/sample"
@@ -88,13 +89,20 @@ func start(t testing.TB, o api.Options) *cloud {
 
 func startIn(t testing.TB, data string, load store.Loader[bool], o api.Options) *cloud {
 	t.Helper()
-	s, err := store.Open(data, load, store.Options{})
+	return startWith(t, data, load, o, store.Options{})
+}
+
+func startWith(t testing.TB, data string, load store.Loader[bool], o api.Options, so store.Options) *cloud {
+	t.Helper()
+	c := &cloud{data: data, fake: new(fake), log: new(lockedBuffer)}
+	o.Log = slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	so.Log = o.Log
+	s, err := store.Open(data, load, so)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	c := &cloud{data: data, store: s, fake: new(fake), log: new(lockedBuffer)}
-	o.Log = slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	c.store = s
 	h, err := api.New(s, c.fake, o)
 	if err != nil {
 		t.Fatal(err)
@@ -300,15 +308,15 @@ func TestProblems(t *testing.T) {
 		{"GET", index + segment, nil, 404, "not_found"},
 		{"HEAD", index + segment, nil, 404, ""},
 		{"GET", index + "/segments/xyz", nil, 422, "input"},
-		{"PUT", index + segment, []byte("x"), 422, "corrupt"},
-		{"PUT", index + "/manifest", nil, 422, "corrupt"},
+		{"PUT", index + segment, []byte("x"), 422, "input"},
+		{"PUT", index + "/manifest", nil, 422, "input"},
 		{"PUT", index + "/manifest", newer, 422, "version"},
 		{"PUT", index + "/manifest", incomplete, 409, "incomplete"},
 		{"PUT", nobody + "/manifest", manifest, 422, "input"},
 		{"PUT", index + "/manifest", make([]byte, cparhttp.MaxManifestBytes+1), 413, "too_large"},
-		{"POST", index + "/missing", []byte("CPARM"), 422, "corrupt"},
-		{"POST", index + "/annotate", nil, 422, "corrupt"},
-		{"POST", index + "/annotate", req[:len(req)-1], 422, "corrupt"},
+		{"POST", index + "/missing", []byte("CPARM"), 422, "input"},
+		{"POST", index + "/annotate", nil, 422, "input"},
+		{"POST", index + "/annotate", req[:len(req)-1], 422, "input"},
 		{"POST", index + "/annotate", newerReq, 422, "version"},
 		{"POST", index + "/annotate", make([]byte, cpar.MaxRequestBytes+1), 413, "too_large"},
 		{"POST", nobody + "/annotate", req, 422, "input"},
@@ -347,7 +355,9 @@ func TestErrorsOfTheAnnotator(t *testing.T) {
 		want error
 	}{
 		{fmt.Errorf("a: %w: b", cpar.ErrInput), "input", cpar.ErrInput},
-		{fmt.Errorf("a: %w: b", cpar.ErrCorrupt), "corrupt", cpar.ErrCorrupt},
+		{fmt.Errorf("a: %w: b", cpar.ErrCorrupt), "input", cpar.ErrInput},
+		{fmt.Errorf("a: %w: %w: b", cpar.ErrCorrupt, store.ErrDamaged), "corrupt", cpar.ErrCorrupt},
+		{fmt.Errorf("/a/path: %w: %w", cpar.ErrStorage, durable.ErrTooManyFiles), "busy", cpar.ErrCloud},
 		{fmt.Errorf("a: %w: b", cpar.ErrVersion), "version", cpar.ErrVersion},
 		{fmt.Errorf("/a/path: %w: b", cpar.ErrStorage), "storage", cpar.ErrStorage},
 		{fmt.Errorf("a: %w: %w: b", cpar.ErrInput, store.ErrNotFound), "not_found", cparhttp.ErrNotFound},
@@ -364,6 +374,21 @@ func TestErrorsOfTheAnnotator(t *testing.T) {
 		if p.Code != k.code || strings.Contains(string(text), "/a/path") {
 			t.Errorf("%v: %s", k.err, text)
 		}
+	}
+}
+
+// A tenant without room is told so, and what helps.
+func TestQuotaOverHTTP(t *testing.T) {
+	folder, m := build(t, 1, 1)
+	c := startWith(t, t.TempDir(), load, api.Options{}, store.Options{Quota: func(string) int64 { return int64(m.Bytes()) - 1 }})
+	_, err := c.Push(t.Context(), folder, nil)
+	if !errors.Is(err, cpar.ErrStorage) || !strings.Contains(hint.Of(err), "delete an index") {
+		t.Errorf("%v (%s)", err, hint.Of(err))
+	}
+	last := m.Segments[len(m.Segments)-1]
+	resp, p, _ := do(t, "PUT", c.url+"/v1/indexes/"+m.ID.String()+"/segments/"+last.Digest.String(), bytes.NewReader(make([]byte, last.Bytes)))
+	if resp.StatusCode != http.StatusInsufficientStorage || p.Code != cparhttp.CodeQuota {
+		t.Errorf("status %d, %+v", resp.StatusCode, p)
 	}
 }
 

@@ -88,12 +88,12 @@ func TestBatchProblems(t *testing.T) {
 		code   string
 		say    string
 	}{
-		"garbage":             {[]byte("garbage"), 422, cparhttp.CodeCorrupt, "reading batch"},
-		"nothing":             {nil, 422, cparhttp.CodeCorrupt, "reading batch"},
-		"too many":            {cparhttp.AppendBatch(nil, make([][]byte, cparhttp.MaxBatch+1)), 422, cparhttp.CodeCorrupt, "a batch of 65"},
+		"garbage":             {[]byte("garbage"), 422, cparhttp.CodeInput, "reading batch"},
+		"nothing":             {nil, 422, cparhttp.CodeInput, "reading batch"},
+		"too many":            {cparhttp.AppendBatch(nil, make([][]byte, cparhttp.MaxBatch+1)), 422, cparhttp.CodeInput, "a batch of 65"},
 		"a body too large":    {make([]byte, cparhttp.MaxBatchBytes+1), 413, cparhttp.CodeTooLarge, ""},
 		"a request too large": {cparhttp.AppendBatch(nil, [][]byte{good, make([]byte, cpar.MaxRequestBytes+1)}), 422, cparhttp.CodeInput, "request 2 of 2"},
-		"a garbled request":   {cparhttp.AppendBatch(nil, [][]byte{good, good, good[1:]}), 422, cparhttp.CodeCorrupt, "request 3 of 3"},
+		"a garbled request":   {cparhttp.AppendBatch(nil, [][]byte{good, good, good[1:]}), 422, cparhttp.CodeInput, "request 3 of 3"},
 		"another index":       {cparhttp.AppendBatch(nil, [][]byte{other, good}), 422, cparhttp.CodeInput, "request 1 of 2"},
 	} {
 		_, p, _ := do(t, http.MethodPost, url, bytes.NewReader(x.body))

@@ -15,6 +15,8 @@ import (
 	"cpar"
 	"cpar/cloud/api"
 	"cpar/cloud/store"
+	"cpar/cparhttp"
+	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/indexdir/sample"
 )
@@ -162,14 +164,67 @@ func TestASegmentCutShortEndsTheRequestOnly(t *testing.T) {
 			t.Errorf("status %d and %d bytes of a missing segment", resp.StatusCode, len(b))
 		}
 	}
-	if !strings.Contains(c.log.String(), "memory fault") {
+	if !strings.Contains(c.log.String(), "its memory map cannot be read") {
 		t.Errorf("the fault is not logged:\n%s", c.log)
 	}
 	if _, err := c.List(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := c.Segment(t.Context(), m.ID, m.Segments[1], io.Discard); err != nil {
-		t.Errorf("another segment: %v", err)
+	if err := c.Segment(t.Context(), m.ID, m.Segments[1], io.Discard); !errors.Is(err, cpar.ErrCorrupt) {
+		t.Errorf("another segment of a damaged index: %v", err)
+	}
+	if _, err := c.Push(t.Context(), folder, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Segment(t.Context(), m.ID, s, io.Discard); err != nil {
+		t.Errorf("pushed again: %v", err)
+	}
+}
+
+// A damaged index says so with a status that tells a proxy and an owner what it is, until
+// it is pushed again; the owner is told to.
+func TestADamagedIndexIsMendedByAPush(t *testing.T) {
+	c := start(t, api.Options{})
+	c.fake.do = func(ctx context.Context, id cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
+		h, err := c.store.Get(ctx, store.Key{Index: id})
+		if err != nil {
+			return nil, err
+		}
+		h.Release()
+		return &cpar.Reply{Index: id}, nil
+	}
+	folder, m := build(t, 1, 1)
+	if _, err := c.Push(t.Context(), folder, nil); err != nil {
+		t.Fatal(err)
+	}
+	path := indexdir.SegmentPath(c.folder(m), m.Segments[0].Digest)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[3] ^= 1
+	if err := os.WriteFile(path, b, 0o600); err != nil { // in place, as the map sees it
+		t.Fatal(err)
+	}
+	if missing, err := c.Missing(t.Context(), m); err != nil || len(missing) != 1 {
+		t.Errorf("missing: %v, %v", missing, err)
+	}
+	req, _ := request(m.ID, 1).MarshalBinary()
+	resp, p, _ := do(t, "POST", c.url+"/v1/indexes/"+m.ID.String()+"/annotate", bytes.NewReader(req))
+	if resp.StatusCode != http.StatusServiceUnavailable || p.Code != cparhttp.CodeCorrupt || !strings.Contains(p.Detail, "its owner must push it again") {
+		t.Errorf("status %d, %+v", resp.StatusCode, p)
+	}
+	if _, _, err := c.Annotate(t.Context(), request(m.ID, 1)); !errors.Is(err, cpar.ErrCorrupt) || hint.Of(err) != "push the index again" {
+		t.Errorf("the owner is told %v (%s)", err, hint.Of(err))
+	}
+	if list, err := c.List(t.Context()); err != nil || len(list) != 1 || list[0].Damaged == "" {
+		t.Errorf("listed %+v, %v", list, err)
+	}
+	if _, err := c.Push(t.Context(), folder, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.Annotate(t.Context(), request(m.ID, 1)); err != nil {
+		t.Errorf("pushed again: %v", err)
 	}
 }
 
@@ -184,7 +239,7 @@ func TestASegmentCutShortWhileLoading(t *testing.T) {
 		}
 		return segments[0][0]&1 == 0, nil
 	}, api.Options{})
-	if _, err := c.Push(t.Context(), folder, nil); !errors.Is(err, cpar.ErrCloud) {
+	if _, err := c.Push(t.Context(), folder, nil); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("cut short while loading: %v", err)
 	}
 	short = false

@@ -17,6 +17,7 @@ import (
 	"cpar/cloud/stage"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
+	"cpar/internal/durable"
 )
 
 var errBodyCut = errors.New("the body ended early")
@@ -48,16 +49,20 @@ var problems = []struct {
 }{
 	{store.ErrNotFound, http.StatusNotFound, cparhttp.CodeNotFound},
 	{store.ErrIncomplete, http.StatusConflict, cparhttp.CodeIncomplete},
+	{store.ErrDamaged, http.StatusServiceUnavailable, cparhttp.CodeCorrupt},
+	{store.ErrQuota, http.StatusInsufficientStorage, cparhttp.CodeQuota},
 	{store.ErrTooLarge, http.StatusRequestEntityTooLarge, cparhttp.CodeTooLarge},
 	{admit.ErrTooMany, http.StatusTooManyRequests, cparhttp.CodeBusy},
 	{admit.ErrBusy, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{context.DeadlineExceeded, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{context.Canceled, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{admit.ErrNever, http.StatusRequestEntityTooLarge, cparhttp.CodeTooLarge},
+	{durable.ErrTooManyFiles, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{cpar.ErrStorage, http.StatusInsufficientStorage, cparhttp.CodeStorage},
 	{errBodyCut, http.StatusBadRequest, cparhttp.CodeInput},
 	{cpar.ErrVersion, http.StatusUnprocessableEntity, cparhttp.CodeVersion},
-	{cpar.ErrCorrupt, http.StatusUnprocessableEntity, cparhttp.CodeCorrupt},
+	// What is not the store's is what the client sent.
+	{cpar.ErrCorrupt, http.StatusUnprocessableEntity, cparhttp.CodeInput},
 	{cpar.ErrInput, http.StatusUnprocessableEntity, cparhttp.CodeInput},
 }
 
@@ -82,12 +87,13 @@ func (s *server) problemOf(err error) *problem {
 			continue
 		}
 		detail := err.Error()
-		if row.code == cparhttp.CodeStorage {
+		switch row.kind {
+		case cpar.ErrStorage:
 			s.o.Log.Error("storage", "error", err)
 			detail = "the cloud cannot read or write its disk"
-		}
-		if row.code == cparhttp.CodeCorrupt && row.status == http.StatusUnprocessableEntity {
-			s.o.Log.Warn("damaged", "error", err)
+		case durable.ErrTooManyFiles:
+			s.o.Log.Error("the limit of open files is reached; raise it", "error", err)
+			detail = "the cloud has too many files open"
 		}
 		p := newProblem(row.status, row.code, detail)
 		if row.code == cparhttp.CodeBusy {

@@ -123,7 +123,7 @@ func (s *server) list(ctx context.Context, _ *none) (*listOutput, error) {
 	for _, x := range infos {
 		info := cparhttp.IndexInfo{ID: x.ID, Scheme: x.Scheme.String(), Records: x.Records, Bytes: x.Bytes}
 		if x.Err != nil {
-			info.Scheme, info.Damaged = "", "its manifest is unreadable"
+			info.Scheme, info.Damaged = "", "it is damaged; its owner must push it again"
 		}
 		out.Body.Indexes = append(out.Body.Indexes, info)
 	}

@@ -11,6 +11,10 @@ import (
 	"cpar/internal/hint"
 )
 
+// ErrTooManyFiles: the process or the system has as many files open as it may. It comes
+// wrapped with cpar.ErrStorage; the disk is well.
+var ErrTooManyFiles = errors.New("too many files are open")
+
 // StorageError wraps a file system failure as cpar.ErrStorage, with a suitable hint. need
 // is the number of bytes still to be written, 0 if unknown. An error that already is
 // cpar.ErrStorage is returned unchanged.
@@ -27,6 +31,9 @@ func StorageError(doing, path string, need int64, err error) error {
 	}
 	wrapped := fmt.Errorf("%s %s: %w: %w", doing, path, cpar.ErrStorage, cause)
 	switch {
+	case isExhausted(err):
+		wrapped = fmt.Errorf("%s %s: %w: %w", doing, path, cpar.ErrStorage, ErrTooManyFiles)
+		return hint.Add(wrapped, "raise the limit of open files (ulimit -n), or try again later")
 	case isFull(err):
 		return hint.Add(wrapped, "%s", roomHint(filepath.Dir(path), need))
 	case errors.Is(err, fs.ErrPermission):

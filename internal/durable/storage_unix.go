@@ -15,6 +15,9 @@ func isFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }
 
+// isExhausted: no more files may be open.
+func isExhausted(err error) bool { return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) }
+
 // FreeBytes returns the room that this process could use in a folder's file system, where
 // the system says so.
 func FreeBytes(folder string) (int64, bool) {
