@@ -33,8 +33,10 @@ same request got when it was alone.
 A row has the rate of right answers, the median and the 99th percentile of their
 times, errors, requests that were shed (refused with 503 or 429, after which the
 client waits as long as it is told) and the greatest anonymous memory of cpard.
+Two more tables say what many clients of capia get of one, which share passes over
+the index, and how long one client of a tenant waits beside many of another.
 
-With --json a row takes 6 seconds instead of 20. If an answer was wrong the command
+With --json there are rows only, and one takes 6 seconds instead of 20. If an answer was wrong the command
 fails after it has printed all rows.`,
 		Example: `  $ cpar-eval load --data corel5k --json
   $ cpar-eval load --data corel5k --schemes capia --clients 1,64 --seconds 3`,
@@ -54,6 +56,7 @@ fails after it has printed all rows.`,
 			if asJSON && !cmd.Flags().Changed("seconds") {
 				o.Length = load.ShortLength
 			}
+			o.Fair = o.Fair && !asJSON
 			o.Done = func(r load.Row) { fmt.Fprintln(cmd.ErrOrStderr(), r) }
 			lab := &eval.Lab{Data: data, Cache: cache, Progress: bar.On(cmd.ErrOrStderr()), Draw: eval.DefaultDraw}
 			defer lab.Close()
@@ -84,6 +87,7 @@ fails after it has printed all rows.`,
 	c.Flags().StringSliceVar(&schemes, "schemes", names, "schemes of the indexes")
 	c.Flags().IntSliceVar(&o.Clients, "clients", load.DefaultClients, "numbers of clients")
 	c.Flags().Float64Var(&seconds, "seconds", load.DefaultLength.Seconds(), "how long a row takes; 6 with --json")
+	c.Flags().BoolVar(&o.Fair, "fair", true, "also measure one client of a tenant beside many of another, not with --json")
 	c.Flags().StringVar(&docs, "docs", "", "also write the page of this measurement to this `file`")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	return c

@@ -88,6 +88,16 @@ func TestLoad(t *testing.T) {
 	if strings.Join(order, " ") != "cpar cpar capia capia sealed sealed" || got.Rows[0].Clients != 1 || got.Rows[1].Clients != 4 {
 		t.Errorf("%+v", got.Rows)
 	}
+	text, err := invoke(t, "load", "--data", collection(t, 40), "--cache", "", "--cpard", program, "--records", "60", "--schemes", "capia", "--clients", "1,64", "--seconds", "0.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone(t, temporary)
+	for _, want := range []string{"records  scheme  clients", "at 64 clients over those at one", "One client beside 64 of another tenant"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
 	if n := strings.Count(progress.String(), "answers/s"); n != 6 {
 		t.Errorf("%d rows were reported on the way:\n%s", n, &progress)
 	}

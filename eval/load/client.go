@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"cpar/internal/bearer"
 )
 
 // A client is one connection that is kept alive and sends one request after the other. It
@@ -31,10 +33,14 @@ type answer struct {
 	after time.Duration
 }
 
-// newClient returns a client that asks the cloud at address; it connects at its first request.
-func newClient(address, route string) *client {
-	return &client{address: address,
-		head: fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/octet-stream\r\nContent-Length: ", route, address)}
+// newClient returns a client that asks the cloud at address, as the tenant of a token if there
+// is one; it connects at its first request.
+func newClient(address, route string, token bearer.Token) *client {
+	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\n", route, address)
+	if !token.IsZero() {
+		head += "Authorization: Bearer " + token.Reveal() + "\r\n"
+	}
+	return &client{address: address, head: head + "Content-Type: application/octet-stream\r\nContent-Length: "}
 }
 
 // connect connects, unless it is connected.

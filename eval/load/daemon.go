@@ -60,7 +60,7 @@ type daemon struct {
 func start(ctx context.Context, program, folder string, flags ...string) (*daemon, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	d := &daemon{cancel: cancel, log: new(tail), ended: make(chan error, 1)}
-	args := append([]string{"serve", "--data", filepath.Join(folder, "cloud"), "--listen", "127.0.0.1:0", "--log-level", "error"}, flags...)
+	args := append([]string{"serve", "--data", dataFolder(folder), "--listen", "127.0.0.1:0", "--log-level", "error"}, flags...)
 	d.cmd = exec.CommandContext(ctx, program, args...)
 	d.cmd.Stderr = d.log
 	d.cmd.Env = []string{"LANG=C"} // no settings of whoever measures

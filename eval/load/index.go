@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"cpar"
 	"cpar/cparhttp"
 	"cpar/eval"
+	"cpar/internal/bearer"
 	"cpar/internal/indexdir"
 	"cpar/internal/parallel"
 	"cpar/user"
@@ -102,24 +104,29 @@ func (x *index) request(photo user.Image) (a asked, err error) {
 	return a, err
 }
 
-// push sends the index to the cloud, and asks every request once, alone. Later answers
-// are compared with these.
-func (x *index) push(ctx context.Context, d *daemon) error {
+// push sends the index to the cloud, as the tenant of a token if there is one.
+func (x *index) push(ctx context.Context, d *daemon, token bearer.Token) error {
 	cloud, err := cparhttp.New(d.url, nil)
+	if err == nil && !token.IsZero() {
+		err = cloud.SetToken(token)
+	}
 	if err != nil {
 		return err
 	}
-	if _, err := cloud.Push(ctx, x.path(), nil); err != nil {
-		return d.explain(err)
-	}
-	one := newClient(d.address, x.route)
+	_, err = cloud.Push(ctx, x.path(), nil)
+	return d.explain(err)
+}
+
+// learn asks every request once, alone. Later answers are compared with these.
+func (x *index) learn(ctx context.Context, d *daemon, token bearer.Token) error {
+	one := newClient(d.address, x.route, token)
 	defer one.close()
 	for i := range x.pool {
 		a := &x.pool[i]
 		switch got, err := one.exchange(ctx, a); {
 		case err != nil:
 			return d.explain(fmt.Errorf("asking request %d alone: %w", i, err))
-		case got.status != 200:
+		case got.status != http.StatusOK:
 			return d.explain(fmt.Errorf("asking request %d alone: %w: status %d, %.300q", i, cpar.ErrCloud, got.status, got.body))
 		default:
 			a.answer = bytes.Clone(got.body)

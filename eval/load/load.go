@@ -21,6 +21,7 @@ import (
 
 	"cpar"
 	"cpar/eval"
+	"cpar/internal/bearer"
 	"cpar/internal/progress"
 	"cpar/user"
 	"cpar/user/profile"
@@ -36,6 +37,8 @@ type Options struct {
 	Clients []int
 	// Length is how long each row takes.
 	Length time.Duration
+	// Fair also measures one client of a tenant beside many of another, of the first size.
+	Fair bool
 	// Done, if not nil, is called after each row.
 	Done func(Row)
 }
@@ -101,7 +104,8 @@ type Row struct {
 
 // Load is the result. Requests that were under way when a row ended count nowhere.
 type Load struct {
-	Rows []Row `json:"rows"`
+	Rows []Row  `json:"rows"`
+	Fair []Fair `json:"-"`
 	// Machine and Seconds, the length of a row, are for people.
 	Machine string  `json:"-"`
 	Seconds float64 `json:"-"`
@@ -141,6 +145,11 @@ func Measure(ctx context.Context, lab *eval.Lab, o Options) (*Load, error) {
 			out.Rows = append(out.Rows, rows...)
 		}
 	}
+	if o.Fair {
+		if out.Fair, err = b.fair(ctx, lab, o); err != nil {
+			return nil, err
+		}
+	}
 	return out, out.wrong()
 }
 
@@ -148,6 +157,9 @@ func (l *Load) wrong() error {
 	n := 0
 	for _, r := range l.Rows {
 		n += r.Errors
+	}
+	for _, f := range l.Fair {
+		n += f.Errors
 	}
 	if n > 0 {
 		return fmt.Errorf("%w: %d of them", ErrWrong, n)
@@ -175,17 +187,20 @@ func (b *builder) rows(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme, 
 		return nil, err
 	}
 	defer d.stop()
-	if err := x.push(ctx, d); err != nil {
+	if err := x.push(ctx, d, bearer.Token{}); err != nil {
+		return nil, err
+	}
+	if err := x.learn(ctx, d, bearer.Token{}); err != nil {
 		return nil, err
 	}
 	var out []Row
 	for _, n := range o.Clients {
-		t, err := x.ask(ctx, d, n, o.Length)
+		t, err := x.ask(ctx, d, o.Length, crowd{clients: n})
 		if err != nil {
 			return nil, d.explain(err)
 		}
 		row := Row{Scheme: scheme.String(), Records: x.records, Clients: n}
-		t.fill(&row, o.Length)
+		t[0].fill(&row, o.Length)
 		if o.Done != nil {
 			o.Done(row)
 		}

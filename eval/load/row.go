@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/internal/bearer"
 )
 
 const (
@@ -40,18 +41,32 @@ func (t *tally) add(u *tally) {
 	}
 }
 
-// ask has n clients ask x, each one request after the other, until the time is over.
-// Requests that are then under way are broken off.
-func (x *index) ask(ctx context.Context, d *daemon, n int, length time.Duration) (*tally, error) {
-	if err := x.quiet(ctx, d); err != nil {
-		return nil, err
-	}
-	clients := make([]*client, n)
-	for i := range clients {
-		clients[i] = newClient(d.address, x.route)
-		defer clients[i].close()
-		if err := clients[i].connect(ctx); err != nil {
-			return nil, fmt.Errorf("connection %d of %d: %w: %w", i+1, n, cpar.ErrCloud, err)
+// A crowd is so many clients of one tenant; there is no token where there are no tenants.
+type crowd struct {
+	token   bearer.Token
+	clients int
+}
+
+// ask has the clients of all crowds ask x at once, each one request after the other, until
+// the time is over. Requests that are then under way are broken off. It returns a tally for
+// each crowd.
+func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds ...crowd) ([]*tally, error) {
+	var clients []*client
+	defer func() {
+		for _, c := range clients {
+			c.close()
+		}
+	}()
+	for _, some := range crowds {
+		if err := x.quiet(ctx, d, some.token); err != nil {
+			return nil, err
+		}
+		for range some.clients {
+			c := newClient(d.address, x.route, some.token)
+			clients = append(clients, c)
+			if err := c.connect(ctx); err != nil {
+				return nil, fmt.Errorf("connection %d: %w: %w", len(clients), cpar.ErrCloud, err)
+			}
 		}
 	}
 	memory := d.watch()
@@ -59,15 +74,21 @@ func (x *index) ask(ctx context.Context, d *daemon, n int, length time.Duration)
 	end, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer time.AfterFunc(length, cancel).Stop()
-	each := make([]tally, n)
+	each := make([]tally, len(clients))
 	var all sync.WaitGroup
 	for i, c := range clients {
 		all.Go(func() { each[i] = x.until(end, c, i) })
 	}
 	all.Wait()
-	out := &tally{rss: memory()}
-	for i := range each {
-		out.add(&each[i])
+	rss := memory()
+	out := make([]*tally, len(crowds))
+	for k, some := range crowds {
+		out[k] = &tally{rss: rss}
+		for i := range each[:some.clients] {
+			out[k].add(&each[i])
+		}
+		slices.Sort(out[k].took)
+		each = each[some.clients:]
 	}
 	return out, ctx.Err()
 }
@@ -131,10 +152,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // quiet waits until a request is answered, twice: what was broken off before has then been
 // dropped.
-func (x *index) quiet(ctx context.Context, d *daemon) error {
+func (x *index) quiet(ctx context.Context, d *daemon, token bearer.Token) error {
 	ctx, cancel := context.WithTimeout(ctx, quietPatience)
 	defer cancel()
-	c := newClient(d.address, x.route)
+	c := newClient(d.address, x.route, token)
 	defer c.close()
 	for answered := 0; answered < 2; {
 		got, err := c.exchange(ctx, &x.pool[answered%len(x.pool)])
@@ -175,7 +196,6 @@ func (d *daemon) watch() (greatest func() float64) {
 
 // fill writes the tally of a row that took so long.
 func (t *tally) fill(r *Row, length time.Duration) {
-	slices.Sort(t.took)
 	r.Rate = digits(float64(len(t.took))/length.Seconds(), 1)
 	r.P50, r.P99 = percentile(t.took, 0.5), percentile(t.took, 0.99)
 	r.Errors, r.Shed, r.RSS = t.errors, t.shed, digits(t.rss, 1)

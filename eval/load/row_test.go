@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/internal/bearer"
 )
 
 // cloudOf is a server that answers the k-th request by answer.
@@ -75,7 +76,7 @@ func TestUntilCounts(t *testing.T) {
 			w.Write(want)
 		}
 	})
-	c := newClient(d.address, x.route)
+	c := newClient(d.address, x.route, bearer.Token{})
 	defer c.close()
 	got := x.until(ctx, c, 0)
 	if len(got.took) != 2 || got.shed != 2 || got.errors != 4 || got.first == nil || !errors.Is(got.first, cpar.ErrCloud) {
@@ -90,7 +91,7 @@ func TestAskEnds(t *testing.T) {
 	together, ended := make(chan struct{}), make(chan struct{})
 	var in atomic.Int64
 	d := cloudOf(t, func(k int, w http.ResponseWriter, _ string) {
-		if k >= 2 { // after those of quiet
+		if k >= 4 { // after those of quiet
 			if in.Add(1) == clients {
 				close(together)
 			}
@@ -98,11 +99,16 @@ func TestAskEnds(t *testing.T) {
 		}
 		w.Write([]byte("A"))
 	})
-	got, err := x.ask(t.Context(), d, clients, 300*time.Millisecond)
+	each, err := x.ask(t.Context(), d, 300*time.Millisecond, crowd{bearer.Token{}, 2}, crowd{bearer.Token{}, clients - 2})
 	<-together
 	close(ended)
-	if err != nil || got.errors != 0 || got.shed != 0 || len(got.took) != 0 {
-		t.Errorf("%d right, %d errors (%v), %v", len(got.took), got.errors, got.first, err)
+	for _, got := range each {
+		if got.errors != 0 || got.shed != 0 || len(got.took) != 0 {
+			t.Errorf("%d right, %d errors (%v)", len(got.took), got.errors, got.first)
+		}
+	}
+	if err != nil || len(each) != 2 {
+		t.Errorf("%d crowds, %v", len(each), err)
 	}
 }
 

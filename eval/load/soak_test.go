@@ -22,8 +22,10 @@ import (
 	"time"
 
 	"cpar"
+	_ "cpar/cloud/daemon" // what the tested process is made of: a result is not kept beyond it
 	"cpar/cparhttp"
 	"cpar/eval"
+	"cpar/internal/bearer"
 	"cpar/user"
 	"cpar/user/feature"
 )
@@ -88,7 +90,10 @@ func newSoak(t *testing.T, records int) *soak {
 		x, err := b.build(t.Context(), c, scheme)
 		if err == nil {
 			t.Cleanup(x.close)
-			err = x.push(t.Context(), s.d)
+			err = x.push(t.Context(), s.d, bearer.Token{})
+		}
+		if err == nil {
+			err = x.learn(t.Context(), s.d, bearer.Token{})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -127,7 +132,7 @@ func (s *soak) work() map[string]func() (f func(context.Context) error, done fun
 }
 
 func (s *soak) annotate(x *index) (func(context.Context) error, func()) {
-	c := newClient(s.d.address, x.route)
+	c := newClient(s.d.address, x.route, bearer.Token{})
 	k := 0
 	return func(ctx context.Context) error {
 		k++

@@ -22,7 +22,7 @@ func (l *Load) Tables() []eval.Table {
 		t.Rows = append(t.Rows, []string{eval.Thousands(r.Records), r.Scheme, eval.Thousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99),
 			eval.Thousands(r.Errors), eval.Thousands(r.Shed), number(r.RSS)})
 	}
-	return append([]eval.Table{t}, l.shared()...)
+	return append(append([]eval.Table{t}, l.shared()...), l.fair()...)
 }
 
 // sharingClients are those who together should get sharingGoal times what one gets, where
@@ -42,6 +42,20 @@ func (l *Load) shared() []eval.Table {
 				t.Rows = append(t.Rows, []string{eval.Thousands(one.Records), number(one.Rate), number(many.Rate), number(digits(many.Rate/one.Rate, 2))})
 			}
 		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return []eval.Table{t}
+}
+
+// fair is one client of a tenant beside those of another.
+func (l *Load) fair() []eval.Table {
+	t := eval.Table{Name: "load-fair", Title: fmt.Sprintf("One client beside %d of another tenant; its wait is over the time that half of the cloud would take (at most %d)", crowdClients, fairWait),
+		Columns: []string{"records", "scheme", "p50 alone ms", "p99 alone ms", "p50 beside ms", "p99 beside ms", "wait", "the others' answers/s", "errors", "shed"}}
+	for _, f := range l.Fair {
+		t.Rows = append(t.Rows, []string{eval.Thousands(f.Records), f.Scheme, number(f.AloneP50), number(f.AloneP99), number(f.BesideP50), number(f.BesideP99),
+			number(f.Wait), number(f.Crowd), eval.Thousands(f.Errors), eval.Thousands(f.Shed)})
 	}
 	if len(t.Rows) == 0 {
 		return nil

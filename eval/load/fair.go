@@ -1,0 +1,118 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"cpar"
+	"cpar/cloud/tenant"
+	"cpar/eval"
+	"cpar/internal/bearer"
+)
+
+// crowdClients ask as one tenant while a single client asks as another.
+const crowdClients = 64
+
+// A Fair is what one client of a tenant gets beside many of another. Both have a copy of
+// the same index.
+type Fair struct {
+	Scheme  string
+	Records int
+	// Alone are the median and the 99th percentile of the single client's times while nobody
+	// else asks, Beside while the others do, in milliseconds.
+	AloneP50, AloneP99   float64
+	BesideP50, BesideP99 float64
+	// Wait is BesideP50 over the time that the single client's fair share would give it: two
+	// tenants have half of the cloud each, so that is twice AloneP50.
+	Wait float64
+	// Crowd is the rate of the others' answers. Errors are those of all.
+	Crowd        float64
+	Errors, Shed int
+}
+
+// tenantsOf is how many share the cloud.
+const tenantsOf = 2
+
+// fairWait is what Wait should not exceed.
+const fairWait = 2
+
+// fair measures each scheme, at the first size.
+func (b *builder) fair(ctx context.Context, lab *eval.Lab, o Options) ([]Fair, error) {
+	c, err := lab.Mixed(ctx, o.Records[0])
+	if err != nil {
+		return nil, err
+	}
+	var out []Fair
+	for _, scheme := range o.Schemes {
+		f, err := b.beside(ctx, c, scheme, o)
+		if err != nil {
+			return nil, fmt.Errorf("scheme %v, two tenants: %w", scheme, err)
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func (b *builder) beside(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme, o Options) (f Fair, err error) {
+	x, err := b.build(ctx, c, scheme)
+	if err != nil {
+		return f, err
+	}
+	defer x.close()
+	one, err := token(ctx, x.folder, "one")
+	if err != nil {
+		return f, err
+	}
+	many, err := token(ctx, x.folder, "many")
+	if err != nil {
+		return f, err
+	}
+	d, err := start(ctx, o.Cpard, x.folder)
+	if err != nil {
+		return f, err
+	}
+	defer d.stop()
+	for _, t := range []bearer.Token{one, many} {
+		if err := x.push(ctx, d, t); err != nil {
+			return f, err
+		}
+	}
+	if err := x.learn(ctx, d, one); err != nil {
+		return f, err
+	}
+	alone, err := x.ask(ctx, d, o.Length, crowd{one, 1})
+	if err != nil {
+		return f, d.explain(err)
+	}
+	both, err := x.ask(ctx, d, o.Length, crowd{one, 1}, crowd{many, crowdClients})
+	if err != nil {
+		return f, d.explain(err)
+	}
+	f = Fair{Scheme: scheme.String(), Records: x.records,
+		AloneP50: percentile(alone[0].took, 0.5), AloneP99: percentile(alone[0].took, 0.99),
+		BesideP50: percentile(both[0].took, 0.5), BesideP99: percentile(both[0].took, 0.99),
+		Crowd: digits(float64(len(both[1].took))/o.Length.Seconds(), 1)}
+	for _, t := range append(alone, both...) {
+		f.Errors, f.Shed = f.Errors+t.errors, f.Shed+t.shed
+	}
+	if f.AloneP50 > 0 {
+		f.Wait = digits(f.BesideP50/(tenantsOf*f.AloneP50), 2)
+	}
+	return f, d.explain(d.stop())
+}
+
+// token makes a tenant without limits for the cloud of a folder that is about to start.
+func token(ctx context.Context, folder, name string) (bearer.Token, error) {
+	data := dataFolder(folder)
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return bearer.Token{}, fmt.Errorf("making the cloud's folder: %w: %w", cpar.ErrStorage, err)
+	}
+	none := tenant.Limits{StorageBytes: tenant.Unlimited, RequestsPerSecond: tenant.Unlimited, Burst: tenant.Unlimited, Concurrent: tenant.Unlimited}
+	made, err := (&tenant.Editor{Data: data}).Add(ctx, name, "load", tenant.Annotate|tenant.Push, none)
+	return made.Token, err
+}
+
+// dataFolder is the cloud's part of the folder of an index.
+func dataFolder(folder string) string { return filepath.Join(folder, "cloud") }
