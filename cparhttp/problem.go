@@ -27,6 +27,7 @@ const (
 	CodeScope        = "scope"        // the token may not do this
 	CodeForbidden    = "forbidden"    // from a browser, or under another host's name
 	CodeBusy         = "busy"         // timed out while waiting to be processed
+	CodeAway         = "away"         // the storage behind the cloud cannot be reached
 	CodeInternal     = "internal"     // a bug in the cloud
 	CodeUnready      = "unready"      // of PathReadyz: requests should go elsewhere
 )
@@ -59,6 +60,7 @@ var Codes = []struct{ Code, Title, Advice string }{
 	{CodeScope, "The token may not do this", "Ask the operator for a token that has the scope which WWW-Authenticate names."},
 	{CodeForbidden, "The request is refused", "Do not ask from another site's page or under a name that the cloud does not go by."},
 	{CodeBusy, "The cloud is busy", "Wait as long as Retry-After says, then try again. Nothing was changed."},
+	{CodeAway, "The cloud's storage cannot be reached", "Wait as long as Retry-After says, then try again; a push goes on where it ended. Indexes that are loaded still answer."},
 	{CodeUnready, "The cloud cannot serve", "Send requests elsewhere, or wait. The operator sees the reason beside the metrics."},
 	{CodeInternal, "The cloud has a bug", "Tell the operator the instance, under which the log has more."},
 }
@@ -96,6 +98,8 @@ func (p *Problem) err() error {
 		return fmt.Errorf("%w: %w: %s", cpar.ErrInput, errIncomplete, says)
 	case CodeInput, CodeTooLarge:
 		return fmt.Errorf("%w: %s", cpar.ErrInput, says)
+	case CodeAway:
+		return hint.Add(fmt.Errorf("%w: %s", cpar.ErrCloud, says), "the storage behind the cloud is down or cannot be reached; try again later: a push goes on where it ended")
 	case CodeBusy:
 		return hint.Add(fmt.Errorf("%w: %s", cpar.ErrCloud, says), "try again later")
 	}

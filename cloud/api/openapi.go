@@ -55,16 +55,16 @@ func problemSchema() *huma.Schema {
 var failures = map[string][]string{
 	"health":           nil,
 	"token":            nil,
-	"list-indexes":     {cparhttp.CodeStorage},
-	"delete-index":     {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeStorage},
-	"get-manifest":     {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage},
-	"has-segment":      {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeVersion, cparhttp.CodeStorage},
-	"get-segment":      {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage},
-	"missing-segments": {cparhttp.CodeInput, cparhttp.CodeTooLarge, cparhttp.CodeVersion, cparhttp.CodeStorage},
-	"put-segment":      {cparhttp.CodeInput, cparhttp.CodeTooLarge, cparhttp.CodeQuota, cparhttp.CodeStorage},
-	"activate-index":   {cparhttp.CodeInput, cparhttp.CodeTooLarge, cparhttp.CodeIncomplete, cparhttp.CodeVersion, cparhttp.CodeStorage},
-	"annotate":         {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeTooLarge, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage},
-	"annotate-batch":   {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeTooLarge, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage},
+	"list-indexes":     {cparhttp.CodeStorage, cparhttp.CodeAway},
+	"delete-index":     {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeStorage, cparhttp.CodeAway},
+	"get-manifest":     {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},
+	"has-segment":      {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},
+	"get-segment":      {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},
+	"missing-segments": {cparhttp.CodeInput, cparhttp.CodeTooLarge, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},
+	"put-segment":      {cparhttp.CodeInput, cparhttp.CodeTooLarge, cparhttp.CodeQuota, cparhttp.CodeStorage, cparhttp.CodeAway},
+	"activate-index":   {cparhttp.CodeInput, cparhttp.CodeTooLarge, cparhttp.CodeIncomplete, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},
+	"annotate":         {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeTooLarge, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},
+	"annotate-batch":   {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeTooLarge, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},
 }
 
 // everywhere are the codes that any operation may end with, withToken those of any that

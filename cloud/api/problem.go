@@ -58,6 +58,8 @@ var problems = []struct {
 	{context.Canceled, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{admit.ErrNever, http.StatusRequestEntityTooLarge, cparhttp.CodeTooLarge},
 	{durable.ErrTooManyFiles, http.StatusServiceUnavailable, cparhttp.CodeBusy},
+	{store.ErrAway, http.StatusServiceUnavailable, cparhttp.CodeAway},
+	{store.ErrNoRoom, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{cpar.ErrStorage, http.StatusInsufficientStorage, cparhttp.CodeStorage},
 	{errBodyCut, http.StatusBadRequest, cparhttp.CodeInput},
 	{cpar.ErrVersion, http.StatusUnprocessableEntity, cparhttp.CodeVersion},
@@ -71,6 +73,9 @@ type retrier interface{ RetryAfter() time.Duration }
 
 // busyFor is the Retry-After of a full cloud that does not know better.
 const busyFor = time.Second
+
+// awayFor is the Retry-After while the storage cannot be reached.
+const awayFor = 5 * time.Second
 
 // problem turns an error into what the client sees; nil stays nil. Details that a client
 // cannot act on are logged and not sent: they may name paths.
@@ -94,10 +99,19 @@ func (s *server) problemOf(err error) *problem {
 		case durable.ErrTooManyFiles:
 			s.o.Log.Error("the limit of open files is reached; raise it", "error", err)
 			detail = "the cloud has too many files open"
+		case store.ErrAway:
+			s.o.Log.Warn("the storage cannot be reached", "error", err)
+			detail = store.ErrAway.Error() // not where it is
+		case store.ErrNoRoom:
+			s.o.Log.Warn("the cache is too small for what is used at once", "error", err)
+			detail = store.ErrNoRoom.Error()
 		}
 		p := newProblem(row.status, row.code, detail)
-		if row.code == cparhttp.CodeBusy {
+		switch row.code {
+		case cparhttp.CodeBusy:
 			p.after = busyFor
+		case cparhttp.CodeAway:
+			p.after = awayFor
 		}
 		if r := retrier(nil); errors.As(err, &r) {
 			p.after = r.RetryAfter()

@@ -41,6 +41,12 @@ var (
 	// ErrDamaged: the index is not as it was pushed. It comes wrapped with cpar.ErrCorrupt,
 	// which without it means what a client sent. A push mends it.
 	ErrDamaged = errors.New("the index is damaged at the cloud")
+	// ErrAway: the storage behind the backend cannot be reached. What is loaded goes on
+	// being served, and trying again later helps. It comes wrapped with cpar.ErrStorage.
+	ErrAway = errors.New("the cloud's storage cannot be reached")
+	// ErrNoRoom: the backend has no room for it beside what is in use. It comes wrapped with
+	// cpar.ErrStorage.
+	ErrNoRoom = errors.New("there is no room beside what is in use")
 )
 
 // A Loader turns an index's bytes into what a search needs. The segments stay mapped

@@ -29,6 +29,7 @@ type Index struct {
 	maps     []mmap.MMap
 	copied   *region // nil if everything is mapped
 	refs     atomic.Int64
+	released func() // called after the last Release, if not nil
 }
 
 // Open maps the active index of folder and checks every byte of it.
@@ -194,6 +195,9 @@ func checkDigest(f *os.File, s cpar.Segment) error {
 	return nil
 }
 
+// Fault returns err, one of the faults of a segment, as the error of s.
+func Fault(s cpar.Segment, err error) error { return segmentError(s, err) }
+
 func segmentError(s cpar.Segment, err error) error {
 	return hint.Add(fmt.Errorf("segment %v %.8v…: %w: %w", s.Kind, s.Digest, cpar.ErrCorrupt, err), rebuild)
 }
@@ -241,6 +245,10 @@ func (x *Index) Retain() {
 	}
 }
 
+// OnRelease has f called after the last Release: the files are no longer mapped. It must
+// be set before anyone else has the index.
+func (x *Index) OnRelease(f func()) { x.released = f }
+
 // Release drops a reference; dropping the last one unmaps.
 func (x *Index) Release() {
 	switch n := x.refs.Add(-1); {
@@ -257,5 +265,8 @@ func (x *Index) Release() {
 	}
 	if x.copied != nil {
 		x.copied.free()
+	}
+	if x.released != nil {
+		x.released()
 	}
 }

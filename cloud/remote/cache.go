@@ -1,0 +1,284 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"cpar"
+	"cpar/cloud/store"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir"
+)
+
+const (
+	cacheName  = "cache"
+	folderMode = 0o700
+	fileMode   = 0o600
+)
+
+// A cache holds segments on this machine's disk, in a folder for each index, as package
+// indexdir reads them: an index never sees what another one has stored, even if it names
+// its digest. Nothing in it need last, so nothing is synced: a file has its name only once
+// it was written whole, and every reader checks its digest.
+type cache struct {
+	dir   string
+	limit int64
+
+	mu      sync.Mutex
+	used    int64 // of files, and reserved for what is being written
+	clock   int64 // counts uses
+	entries map[segment]*entry
+	hits    int64
+	misses  int64
+	evicted int64
+}
+
+type segment struct {
+	key    store.Key
+	digest cpar.Digest
+}
+
+// An entry is a segment that has room in the cache.
+type entry struct {
+	bytes   int64
+	pins    int  // of open indexes, and of those being opened
+	present bool // as a file; else it is to be fetched
+	doomed  bool // to be removed when the last pin goes
+	last    int64
+}
+
+func openCache(data string, limit int64) (*cache, error) {
+	c := &cache{dir: filepath.Join(data, cacheName), limit: limit, entries: map[segment]*entry{}}
+	if err := os.MkdirAll(c.dir, folderMode); err != nil {
+		return nil, durable.StorageError("making folder", c.dir, 0, err)
+	}
+	if err := c.scan(); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.evict(0) // the limit may be a lower one
+	return c, nil
+}
+
+// scan takes over what an earlier process has left, in the order of its uses, and removes
+// what it was writing when it ended.
+func (c *cache) scan() error {
+	type file struct {
+		segment
+		bytes int64
+		used  time.Time
+	}
+	var files []file
+	err := filepath.WalkDir(c.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !d.Type().IsRegular() {
+			return err
+		}
+		seg, ok := c.segmentOf(path)
+		info, err := d.Info()
+		switch {
+		case err != nil:
+			return err
+		case ok:
+			files = append(files, file{seg, info.Size(), info.ModTime()})
+		case indexdir.IsTemp(d.Name()):
+			return os.Remove(path)
+		}
+		return nil
+	})
+	if err != nil {
+		return durable.StorageError("reading folder", c.dir, 0, err)
+	}
+	slices.SortFunc(files, func(a, b file) int { return a.used.Compare(b.used) })
+	for _, f := range files {
+		c.clock++
+		c.entries[f.segment] = &entry{bytes: f.bytes, present: true, last: c.clock}
+		c.used += f.bytes
+	}
+	return nil
+}
+
+// segmentOf is the inverse of path.
+func (c *cache) segmentOf(path string) (segment, bool) {
+	digest, err := cpar.ParseDigest(filepath.Base(path))
+	index := filepath.Dir(filepath.Dir(path))
+	id, e := cpar.ParseIndexID(filepath.Base(index))
+	tenant := filepath.Base(filepath.Dir(index))
+	if tenant == noTenant {
+		tenant = ""
+	}
+	seg := segment{store.Key{Tenant: tenant, Index: id}, digest}
+	return seg, err == nil && e == nil && c.path(seg) == path
+}
+
+func (c *cache) folder(k store.Key) string {
+	return filepath.Join(c.dir, filepath.FromSlash(folder(k)))
+}
+
+func (c *cache) path(seg segment) string { return indexdir.SegmentPath(c.folder(seg.key), seg.digest) }
+
+func (c *cache) fill(s *Stats) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.CacheBytes, s.CacheLimit, s.Hits, s.Misses, s.Evictions = c.used, c.limit, c.hits, c.misses, c.evicted
+}
+
+// evict makes room for n bytes by removing what was used least recently. It reports whether
+// there is room; the caller holds mu.
+func (c *cache) evict(n int64) bool {
+	if n > c.limit {
+		return false
+	}
+	for c.used+n > c.limit {
+		var oldest segment
+		var found *entry
+		for seg, e := range c.entries {
+			if e.pins == 0 && (found == nil || e.last < found.last) {
+				oldest, found = seg, e
+			}
+		}
+		if found == nil || !c.remove(oldest) {
+			return false
+		}
+		c.evicted++
+	}
+	return true
+}
+
+// remove removes an entry that nobody uses; the caller holds mu.
+func (c *cache) remove(seg segment) bool {
+	if err := os.Remove(c.path(seg)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	c.used -= c.entries[seg].bytes
+	delete(c.entries, seg)
+	// The folders go with their last file; what is being written keeps them.
+	for dir := filepath.Dir(c.path(seg)); dir != c.dir && os.Remove(dir) == nil; {
+		dir = filepath.Dir(dir)
+	}
+	return true
+}
+
+// noRoom says that n bytes do not fit, now or ever.
+func (c *cache) noRoom(n int64) error {
+	if n > c.limit {
+		err := fmt.Errorf("%w: the cache may have %d bytes and this needs %d", cpar.ErrStorage, c.limit, n)
+		return hint.Add(err, "raise cache-bytes")
+	}
+	return fmt.Errorf("%w: %w: %d bytes more do not fit into the cache of %d", cpar.ErrStorage, store.ErrNoRoom, n, c.limit)
+}
+
+// Pins keep the segments of one manifest in the cache.
+type pins struct {
+	cache *cache
+	key   store.Key
+	want  map[cpar.Digest]cpar.Segment
+	once  sync.Once
+}
+
+// pin makes room for all segments of m together, so that half an index never waits for the
+// room of another half.
+func (c *cache) pin(k store.Key, m *cpar.Manifest) (*pins, error) {
+	p := &pins{cache: c, key: k, want: map[cpar.Digest]cpar.Segment{}}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	need, all := int64(0), int64(0)
+	for _, s := range m.Segments {
+		if _, twice := p.want[s.Digest]; twice {
+			continue
+		}
+		p.want[s.Digest] = s
+		all += int64(s.Bytes)
+		seg := segment{k, s.Digest}
+		e := c.entries[seg]
+		if e == nil {
+			e = &entry{bytes: int64(s.Bytes)}
+			c.entries[seg] = e
+			need += e.bytes
+		}
+		e.pins++ // before anything is evicted
+		c.clock++
+		e.last = c.clock
+		if e.present {
+			c.hits++
+			now := time.Now()
+			_ = os.Chtimes(c.path(seg), now, now) // the next process orders by it
+		} else {
+			c.misses++
+		}
+	}
+	c.used += need
+	if all > c.limit || !c.evict(0) {
+		c.unpin(p)
+		return nil, c.noRoom(max(need, all))
+	}
+	return p, nil
+}
+
+// missing lists what must be fetched.
+func (p *pins) missing() []cpar.Segment {
+	p.cache.mu.Lock()
+	defer p.cache.mu.Unlock()
+	var list []cpar.Segment
+	for d, s := range p.want {
+		if !p.cache.entries[segment{p.key, d}].present {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// release lets the segments be evicted.
+func (p *pins) release() {
+	p.once.Do(func() {
+		p.cache.mu.Lock()
+		defer p.cache.mu.Unlock()
+		p.cache.unpin(p)
+	})
+}
+
+// unpin: the caller holds mu.
+func (c *cache) unpin(p *pins) {
+	for d := range p.want {
+		seg := segment{p.key, d}
+		e := c.entries[seg]
+		e.pins--
+		if e.pins == 0 && (!e.present || e.doomed) {
+			c.remove(seg)
+		}
+	}
+}
+
+// distrust has the files of an index that is being opened fetched again.
+func (c *cache) distrust(k store.Key, m *cpar.Manifest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range m.Segments {
+		seg := segment{k, s.Digest}
+		if e := c.entries[seg]; e != nil && e.present {
+			os.Remove(c.path(seg))
+			e.present = false
+		}
+	}
+}
+
+// drop removes a segment that was removed from the storage, now or when it is released.
+func (c *cache) drop(k store.Key, d cpar.Digest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	seg := segment{k, d}
+	switch e := c.entries[seg]; {
+	case e == nil:
+	case e.pins > 0:
+		e.doomed = true
+	default:
+		c.remove(seg)
+	}
+}

@@ -1,0 +1,247 @@
+// Package remote keeps indexes in object storage: the second implementation of store.Backend.
+//
+//	<prefix>/<tenant, or _>/<index>/seg/<SHA-256>   segments, immutable
+//	<prefix>/<tenant, or _>/<index>/v/<20 digits>   manifests; the highest is active
+//	<prefix>/conditional                            tells whether the storage keeps conditions
+//
+//	Put      ─▶ a file of the cache, digest checked ─▶ seg/…
+//	Activate ─▶ v/<N+1>, only if there is none: the one step that others can see
+//	Open     ─▶ seg/… ─▶ files of the cache, digest checked ─▶ memory map (package indexdir)
+//	Delete   ─▶ v/<N+1>, empty: a tombstone; then what it covers
+//
+// The storage holds all that must last. The cache is a folder of files that can be fetched
+// again, bounded and emptied by least use; what is open stays. An answer never depends on
+// whether something was cached.
+//
+// Several processes may use one prefix: of two activations at once one is N+1 and the other
+// N+2. Versions are removed from the lowest up, so that the highest is always the last to go.
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gofrs/flock"
+
+	"cpar"
+	"cpar/cloud/blob"
+	"cpar/cloud/store"
+	"cpar/internal/durable"
+	"cpar/internal/indexdir"
+)
+
+// Options configures a Store.
+type Options struct {
+	// Data is the folder that the cache lies in, which no other process may use; "" means a
+	// temporary one, which Close removes.
+	Data string
+	// CacheBytes bounds the cache and what is being uploaded; 0 means 16 GiB.
+	CacheBytes int64
+	// Log receives what no caller is told; nil discards it.
+	Log *slog.Logger
+}
+
+const defaultCacheBytes = 16 << 30
+
+// A Store is a store.Backend over a bucket.
+type Store struct {
+	bucket    *blob.Bucket
+	cache     *cache
+	lock      *flock.Flock
+	temporary string // a folder to remove, or ""
+	log       *slog.Logger
+
+	probe  sync.Mutex
+	proven bool // the storage keeps conditions
+}
+
+var _ store.Backend = (*Store)(nil)
+
+// Open returns the store in a bucket. It asks nothing of the storage, which may be away.
+func Open(b *blob.Bucket, o Options) (*Store, error) {
+	if o.CacheBytes == 0 {
+		o.CacheBytes = defaultCacheBytes
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{bucket: b, log: o.Log}
+	if o.Data == "" {
+		folder, err := os.MkdirTemp("", "cpard-")
+		if err != nil {
+			return nil, durable.StorageError("making a folder in", os.TempDir(), 0, err)
+		}
+		o.Data, s.temporary = folder, folder
+	}
+	if err := durable.MkdirAll(durable.OS, o.Data, folderMode); err != nil {
+		return nil, fmt.Errorf("opening data folder: %w", err)
+	}
+	lock, err := indexdir.Lock(o.Data)
+	if err != nil {
+		return nil, fmt.Errorf("opening data folder: %w", err)
+	}
+	s.lock = lock
+	if s.cache, err = openCache(o.Data, o.CacheBytes); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close releases the data folder. What is open stays valid until it is released.
+func (s *Store) Close() error {
+	err := s.lock.Close()
+	if s.temporary != "" {
+		err = errors.Join(err, os.RemoveAll(s.temporary))
+	}
+	return err
+}
+
+// Stats counts since the start; CacheBytes and CacheLimit are of now.
+type Stats struct {
+	blob.Stats
+	CacheBytes, CacheLimit  int64
+	Hits, Misses, Evictions int64 // of segments
+}
+
+// Stats returns what was counted.
+func (s *Store) Stats() Stats {
+	out := Stats{Stats: s.bucket.Stats()}
+	s.cache.fill(&out)
+	return out
+}
+
+const (
+	noTenant    = "_"
+	probeName   = "conditional"
+	segmentsDir = "seg/"
+	versionsDir = "v/"
+)
+
+func tenantFolder(tenant string) string {
+	if tenant == "" {
+		tenant = noTenant
+	}
+	return tenant + "/"
+}
+
+func folder(k store.Key) string { return tenantFolder(k.Tenant) + k.Index.String() + "/" }
+
+func segmentName(k store.Key, d cpar.Digest) string { return folder(k) + segmentsDir + d.String() }
+
+func versionName(k store.Key, n uint64) string {
+	return fmt.Sprintf("%s%s%020d", folder(k), versionsDir, n)
+}
+
+var tenantForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// away turns the bucket's sentinel into the store's.
+func away(err error) error {
+	if errors.Is(err, blob.ErrAway) && !errors.Is(err, store.ErrAway) {
+		return fmt.Errorf("%w: %w", store.ErrAway, err)
+	}
+	return err
+}
+
+// Tenants implements store.Backend.
+func (s *Store) Tenants(ctx context.Context) ([]string, error) {
+	all := []string{""}
+	for name, err := range s.bucket.Folders(ctx, "") {
+		if err != nil {
+			return all, away(err)
+		}
+		if tenantForm.MatchString(name) {
+			all = append(all, name)
+		}
+	}
+	return all, nil
+}
+
+// Keys implements store.Backend.
+func (s *Store) Keys(ctx context.Context, tenant string) ([]store.Key, error) {
+	var keys []store.Key
+	err := s.walk(ctx, tenant, func(x *stored) error {
+		if len(x.segments) > 0 || x.active() {
+			keys = append(keys, x.key)
+		}
+		return nil
+	})
+	return keys, err
+}
+
+// A stored is all that the storage has of an index.
+type stored struct {
+	key      store.Key
+	segments []store.Stored
+	versions []version // from the lowest up
+}
+
+// A version is a manifest, or a tombstone if it has no bytes.
+type version struct {
+	n uint64
+	blob.Object
+}
+
+func (x *stored) active() bool {
+	return len(x.versions) > 0 && x.versions[len(x.versions)-1].Bytes > 0
+}
+
+// walk calls visit with each index of a tenant, in order.
+func (s *Store) walk(ctx context.Context, tenant string, visit func(*stored) error) error {
+	var x *stored
+	for o, err := range s.bucket.List(ctx, tenantFolder(tenant)) {
+		if err != nil {
+			return away(err)
+		}
+		id, rest, _ := strings.Cut(strings.TrimPrefix(o.Name, tenantFolder(tenant)), "/")
+		index, err := cpar.ParseIndexID(id)
+		if err != nil {
+			continue // not ours
+		}
+		if x == nil || x.key.Index != index {
+			if x != nil {
+				if err := visit(x); err != nil {
+					return err
+				}
+			}
+			x = &stored{key: store.Key{Tenant: tenant, Index: index}}
+		}
+		x.add(rest, o)
+	}
+	if x != nil {
+		return visit(x)
+	}
+	return nil
+}
+
+// list reads what the storage has of one index below a folder of it.
+func (s *Store) list(ctx context.Context, k store.Key, below string) (*stored, error) {
+	x := &stored{key: k}
+	for o, err := range s.bucket.List(ctx, folder(k)+below) {
+		if err != nil {
+			return nil, away(err)
+		}
+		x.add(strings.TrimPrefix(o.Name, folder(k)), o)
+	}
+	return x, nil
+}
+
+// add sorts an object in by its name below the index's folder; others are not ours.
+func (x *stored) add(name string, o blob.Object) {
+	if text, ok := strings.CutPrefix(name, segmentsDir); ok {
+		if d, err := cpar.ParseDigest(text); err == nil {
+			x.segments = append(x.segments, store.Stored{Digest: d, Bytes: o.Bytes, Modified: o.Modified})
+		}
+	} else if text, ok := strings.CutPrefix(name, versionsDir); ok {
+		if n, err := strconv.ParseUint(text, 10, 64); err == nil && len(text) == 20 {
+			x.versions = append(x.versions, version{n, o})
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"cpar"
+	"cpar/cloud/blob"
+	"cpar/cloud/store"
+)
+
+// Segments implements store.Backend.
+func (s *Store) Segments(ctx context.Context, k store.Key) ([]store.Stored, error) {
+	x, err := s.list(ctx, k, segmentsDir)
+	if err != nil {
+		return nil, err
+	}
+	return x.segments, nil
+}
+
+// Read implements store.Backend. It reads the storage and not the cache: whoever checks an
+// index wants to know what would be left without this machine.
+func (s *Store) Read(ctx context.Context, k store.Key, d cpar.Digest) (io.ReadCloser, int64, error) {
+	r, size, err := s.bucket.Get(ctx, segmentName(k, d), 0, -1)
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil, 0, fmt.Errorf("index %v: segment %v: %w: %w", k.Index, d, cpar.ErrInput, store.ErrNotFound)
+	}
+	if err != nil {
+		return nil, 0, away(err)
+	}
+	return awayReader{r}, size, nil
+}
+
+type awayReader struct{ io.ReadCloser }
+
+func (r awayReader) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	return n, away(err)
+}
+
+// Put implements store.Backend. The segment is written to the cache first: it can be sent as
+// often as needed, nothing is sent that does not have its digest, and the activation that
+// follows need not fetch it.
+func (s *Store) Put(ctx context.Context, k store.Key, d cpar.Digest, size int64, r io.Reader) error {
+	f, err := s.cache.create(k, d, max(size, 0))
+	if err != nil {
+		return err
+	}
+	defer f.abort()
+	n, err := io.CopyBuffer(struct{ io.Writer }{f}, struct{ io.Reader }{r}, make([]byte, 256<<10))
+	switch {
+	case err != nil:
+		return fmt.Errorf("receiving segment %v: %w", d, err)
+	case size >= 0 && n != size:
+		return fmt.Errorf("receiving segment %v: %w: got %d bytes, %d were announced", d, cpar.ErrCorrupt, n, size)
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
+	if err := s.bucket.Put(ctx, segmentName(k, d), f.file, n, d); err != nil {
+		return away(err)
+	}
+	return f.keep()
+}
+
+// Remove implements store.Backend. Of an index without a manifest nothing else is left; its
+// tombstone goes with a sweep.
+func (s *Store) Remove(ctx context.Context, k store.Key, digests ...cpar.Digest) error {
+	for _, d := range digests {
+		// Asked anew each time: another process may activate what was unnamed.
+		b, err := s.Manifest(ctx, k)
+		var m *cpar.Manifest
+		if err == nil {
+			m, err = cpar.DecodeManifest(b)
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err // what it names is unknown
+		}
+		if m != nil && slices.ContainsFunc(m.Segments, func(seg cpar.Segment) bool { return seg.Digest == d }) {
+			continue
+		}
+		if err := s.removeSegment(ctx, k, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) removeSegment(ctx context.Context, k store.Key, d cpar.Digest) error {
+	s.cache.drop(k, d)
+	return away(s.bucket.Delete(ctx, segmentName(k, d)))
+}

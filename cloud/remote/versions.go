@@ -1,0 +1,236 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cpar"
+	"cpar/cloud/blob"
+	"cpar/cloud/store"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir"
+)
+
+const (
+	// maxManifest is the largest that package cpar encodes: 65,536 segments of 41 bytes.
+	maxManifest = 4 << 20
+	// races is how often another process may be faster.
+	races = 20
+	// inFlight is how long a request may have been on its way, and clocks may differ.
+	inFlight = time.Hour
+)
+
+func notFound(k store.Key) error {
+	return hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, cpar.ErrInput, store.ErrNotFound), "push the index first")
+}
+
+// Manifest implements store.Backend.
+func (s *Store) Manifest(ctx context.Context, k store.Key) ([]byte, error) {
+	for range races {
+		x, err := s.list(ctx, k, versionsDir)
+		if err != nil {
+			return nil, err
+		}
+		if !x.active() {
+			return nil, notFound(k)
+		}
+		b, err := s.bucket.Read(ctx, x.versions[len(x.versions)-1].Name, maxManifest)
+		if !errors.Is(err, blob.ErrNotFound) { // else a newer one replaced it meanwhile
+			return b, away(err)
+		}
+	}
+	return nil, changing(k)
+}
+
+func changing(k store.Key) error {
+	return fmt.Errorf("index %v: %w: %w: others change it all the time", k.Index, cpar.ErrStorage, store.ErrAway)
+}
+
+// commit writes the next version, whatever others do meanwhile. prepare looks at what there
+// is before; it returns errDone if nothing is left to do.
+func (s *Store) commit(ctx context.Context, k store.Key, b []byte, prepare func(*stored) error) error {
+	if err := s.prove(ctx); err != nil {
+		return err
+	}
+	for range races {
+		x, err := s.list(ctx, k, "")
+		if err == nil {
+			err = prepare(x)
+		}
+		if errors.Is(err, errDone) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		next := uint64(1)
+		if n := len(x.versions); n > 0 {
+			next = x.versions[n-1].n + 1
+		}
+		if err := s.bucket.PutIfAbsent(ctx, versionName(k, next), b); !errors.Is(err, blob.ErrExists) {
+			return away(err)
+		}
+	}
+	return changing(k)
+}
+
+var errDone = errors.New("nothing is left to do")
+
+// prove refuses a storage that overwrites where it should not: two activations would seem to
+// succeed, and one would be lost. It asks once.
+func (s *Store) prove(ctx context.Context) error {
+	s.probe.Lock()
+	defer s.probe.Unlock()
+	if s.proven {
+		return nil
+	}
+	first := s.bucket.PutIfAbsent(ctx, probeName, []byte("this object is never overwritten\n"))
+	if first != nil && !errors.Is(first, blob.ErrExists) {
+		return away(first)
+	}
+	switch err := s.bucket.PutIfAbsent(ctx, probeName, []byte("this storage ignores conditions\n")); {
+	case err == nil:
+		return hint.Add(fmt.Errorf("%w: %w: it overwrites an object although told not to", cpar.ErrStorage, blob.ErrRefused),
+			"use a storage with conditional writes (If-None-Match: *), such as S3 itself")
+	case !errors.Is(err, blob.ErrExists):
+		return away(err)
+	}
+	s.proven = true
+	return nil
+}
+
+// Activate implements store.Backend.
+func (s *Store) Activate(ctx context.Context, k store.Key, m *cpar.Manifest) error {
+	fail := func(err error) error {
+		if err != nil {
+			err = fmt.Errorf("activating index %v: %w", m.ID, err)
+		}
+		return err
+	}
+	b, err := m.MarshalBinary()
+	if err != nil {
+		return fail(err)
+	}
+	var previous []byte // a tombstone, if there is none
+	already := false
+	if err := s.commit(ctx, k, b, func(x *stored) error {
+		if err := x.holds(m); err != nil || !x.active() {
+			return err
+		}
+		now, err := s.Manifest(ctx, k)
+		switch {
+		case errors.Is(err, store.ErrNotFound): // deleted meanwhile
+			return nil
+		case err == nil && string(now) == string(b):
+			already = true
+			return errDone
+		case err == nil:
+			previous = now
+		}
+		return err
+	}); err != nil || already {
+		return fail(err)
+	}
+	// Another process may have removed a segment, unnamed and old, after it was looked for.
+	x, err := s.list(ctx, k, segmentsDir)
+	if err != nil {
+		return nil // it is active; a check says what is wrong with it, if anything is
+	}
+	if fault := x.holds(m); fault != nil {
+		back := s.commit(ctx, k, previous, func(x *stored) error {
+			if now, err := s.Manifest(ctx, k); err != nil || string(now) != string(b) {
+				return errDone // others have gone on from it
+			}
+			return nil
+		})
+		return fail(errors.Join(fault, back))
+	}
+	return nil
+}
+
+// holds returns an error if a segment of m is not stored in its size.
+func (x *stored) holds(m *cpar.Manifest) error {
+	sizes := map[cpar.Digest]int64{}
+	for _, seg := range x.segments {
+		sizes[seg.Digest] = seg.Bytes
+	}
+	for _, seg := range m.Segments {
+		size, there := sizes[seg.Digest]
+		switch {
+		case !there:
+			return indexdir.Fault(seg, indexdir.ErrMissing)
+		case uint64(size) != seg.Bytes:
+			return indexdir.Fault(seg, fmt.Errorf("%w: it has %d bytes, want %d", indexdir.ErrSize, size, seg.Bytes))
+		}
+	}
+	return nil
+}
+
+// Delete implements store.Backend.
+func (s *Store) Delete(ctx context.Context, k store.Key) error {
+	var before *stored
+	if err := s.commit(ctx, k, nil, func(x *stored) error {
+		before = x
+		switch {
+		case !x.active() && len(x.segments) == 0:
+			return notFound(k)
+		case !x.active():
+			return errDone // pending uploads only: nobody sees them
+		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("deleting index %v: %w", k.Index, err)
+	}
+	// It is gone for everyone. What cannot be removed now, a collection removes.
+	for _, seg := range before.segments {
+		if err := s.removeSegment(ctx, k, seg.Digest); err != nil {
+			return nil
+		}
+	}
+	for _, v := range before.versions {
+		if s.bucket.Delete(ctx, v.Name) != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Sweep implements store.Backend: it removes versions that newer ones have replaced, and
+// tombstones of which nothing else is left. Both wait until no late request can meet them.
+func (s *Store) Sweep(ctx context.Context, before time.Time, dry bool) (store.Swept, error) {
+	if latest := time.Now().Add(-inFlight); before.After(latest) {
+		before = latest
+	}
+	var out store.Swept
+	tenants, err := s.Tenants(ctx)
+	faults := []error{err}
+	for _, tenant := range tenants {
+		faults = append(faults, s.walk(ctx, tenant, func(x *stored) error {
+			for _, v := range x.outdated(before) {
+				if !dry {
+					if err := s.bucket.Delete(ctx, v.Name); err != nil {
+						return away(err)
+					}
+				}
+				out.Files++
+				out.Bytes += v.Bytes
+			}
+			return nil
+		}))
+	}
+	return out, errors.Join(faults...)
+}
+
+// outdated returns the versions that can go, from the lowest up.
+func (x *stored) outdated(before time.Time) []version {
+	n := 0
+	for n+1 < len(x.versions) && x.versions[n+1].Modified.Before(before) {
+		n++
+	}
+	if n+1 == len(x.versions) && !x.active() && len(x.segments) == 0 && x.versions[n].Modified.Before(before) {
+		n++ // a tombstone over nothing
+	}
+	return x.versions[:n]
+}
