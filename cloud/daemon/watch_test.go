@@ -108,7 +108,7 @@ func scan(t *testing.T, folder string) *cpar.Manifest {
 func TestNothingOfClientsIsWatched(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	const name = "photographer-of-weddings"
-	issued, err := tenant.Add(t.Context(), data, name, "laptop-of-ann", tenant.Annotate|tenant.Push|tenant.Delete, tenant.Limits{}, false)
+	issued, err := (&tenant.Editor{Data: data}).Add(t.Context(), name, "laptop-of-ann", tenant.Annotate|tenant.Push|tenant.Delete, tenant.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
