@@ -47,11 +47,12 @@ const (
 	PathProblem     = "/problems/{code}"
 	PathOpenAPIJSON = "/openapi.json"
 	PathOpenAPIYAML = "/openapi.yaml"
+	PathOpenAPI30   = "/openapi-3.0.json" // the same, for generators that know no 3.1
 )
 
 // Routes lists them all.
 var Routes = []string{PathHealth, PathToken, PathIndexes, PathIndex, PathManifest, PathMissing, PathSegment, PathAnnotate,
-	PathAnnotateBatch, PathHealthz, PathReadyz, PathProblem, PathOpenAPIJSON, PathOpenAPIYAML}
+	PathAnnotateBatch, PathHealthz, PathReadyz, PathProblem, PathOpenAPIJSON, PathOpenAPIYAML, PathOpenAPI30}
 
 // Content types.
 const (

@@ -151,6 +151,10 @@ func serveOpenAPI(mux *http.ServeMux, h huma.API) error {
 	if err != nil {
 		return fmt.Errorf("writing the OpenAPI document: %w", err)
 	}
+	as30, err := doc.Downgrade()
+	if err != nil {
+		return fmt.Errorf("writing the OpenAPI document: %w", err)
+	}
 	asYAML, err := doc.YAML()
 	if err != nil {
 		return fmt.Errorf("writing the OpenAPI document: %w", err)
@@ -162,6 +166,7 @@ func serveOpenAPI(mux *http.ServeMux, h huma.API) error {
 		})
 	}
 	serve(cparhttp.PathOpenAPIJSON, "application/openapi+json", asJSON)
+	serve(cparhttp.PathOpenAPI30, "application/openapi+json", as30)
 	serve(cparhttp.PathOpenAPIYAML, "application/openapi+yaml", asYAML)
 	return nil
 }
