@@ -66,6 +66,8 @@ var cloudMay = []string{
 	"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/sys/cpu",
 	// the ring, without keys
 	"github.com/tuneinsight/lattigo/v6/ring",
+	// how much of the heap is alive, so that garbage is collected within the bound
+	"runtime/metrics",
 	// rates of tenants
 	"golang.org/x/time/rate",
 	"github.com/gofrs/flock", "github.com/edsrzf/mmap-go", "golang.org/x/sync/",

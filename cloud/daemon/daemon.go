@@ -29,6 +29,8 @@ type Options struct {
 	Workers int
 	// Memory says where the rows of loaded indexes are kept.
 	Memory indexdir.Memory
+	// Admit bounds what is taken on at the same time.
+	Admit admit.Limits
 	// Log receives events; nil discards them.
 	Log *slog.Logger
 	// LogClients puts the addresses of clients into the log, which else has none.
@@ -57,7 +59,8 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	metrics, gate := watch.New(), admit.New(admit.Limits{})
+	metrics, gate := watch.New(), admit.New(o.Admit)
+	defer gate.Ceiling(ctx)()
 	n := o.Network
 	n.Address, n.Tenants, n.Log = o.Listen, tenants.Needed(), o.Log
 	n.ACME.Cache = filepath.Join(o.Data, "acme")

@@ -95,6 +95,11 @@ func start(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("it says %q", line)
 	}
 	ts.Setenv("URL", url)
+	line, err = r.ReadString('\n')
+	ts.Check(err)
+	if !strings.HasPrefix(line, "bodies, requests and replies take at most ") {
+		ts.Fatalf("it says %q", line)
+	}
 }
 
 func shutdown(ts *testscript.TestScript, _ bool, args []string) {

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"cpar/cloud/daemon"
@@ -31,6 +32,10 @@ certificates of ACME are kept in DIR/acme. With --client-ca a client must also s
 certificate. --insecure-http is for a proxy that ends TLS; tell the names that clients
 call it by with --allowed-host. If systemd passes a socket, it is listened to instead.
 
+Bodies, requests and replies take no more memory than --max-memory: it is taken before
+a body is read. Requests take turns, fair across tenants; one that could not be served
+within --max-wait is refused with status 503 and told when to come back.
+
 With --memory huge the vectors and planes of an index are copied when it is first
 searched, which takes as much memory as their files. auto does so where it pays,
 for an index with a forest, if twice as much is free; otherwise the files are
@@ -47,6 +52,7 @@ Prometheus, and at /readyz what is wrong. Anybody may ask /healthz and /readyz a
 the address of the cloud, and gets a yes or no.`,
 		Example: `  $ cpard serve --data ~/cpar-cloud --listen 127.0.0.1:8080
   listening on http://127.0.0.1:8080
+  bodies, requests and replies take at most 256 MiB
 
   $ cpard serve --data /var/lib/cpard --listen :443 --acme-domain photos.example
   listening on https://[::]:443`,
@@ -56,7 +62,10 @@ the address of the cloud, and gets a yes or no.`,
 				return err
 			}
 			o.Log = newLog(c.ErrOrStderr(), o.level, o.jsonLog)
-			o.Ready = func(url string) { fmt.Fprintln(c.OutOrStdout(), "listening on", url) }
+			o.Ready = func(url string) {
+				// In one write: who reads one line and goes away has both.
+				fmt.Fprintf(c.OutOrStdout(), "listening on %s\nbodies, requests and replies take at most %s\n", url, humanize.IBytes(uint64(o.Admit.Memory)))
+			}
 			hangup := make(chan os.Signal, 1)
 			signal.Notify(hangup, syscall.SIGHUP)
 			defer signal.Stop(hangup)
@@ -76,8 +85,18 @@ func (o *options) check() error {
 	if o.Workers < 0 {
 		return exitcode.UsageError(fmt.Errorf("--workers %d; it must be at least 1, or 0 for the number of cores", o.Workers))
 	}
+	if o.Admit.Memory < leastMemory {
+		return exitcode.UsageError(fmt.Errorf("--max-memory %d; the largest body needs %s", o.Admit.Memory, humanize.IBytes(leastMemory)))
+	}
+	if o.Admit.Wait <= 0 {
+		return exitcode.UsageError(fmt.Errorf("--max-wait %v; it must be longer than that", o.Admit.Wait))
+	}
 	return nil
 }
+
+// leastMemory has room for the largest manifest and the largest batch of one tenant, which
+// gets half of what there is for bodies.
+const leastMemory = 96 << 20
 
 func needData(data string) error {
 	if data == "" {

@@ -80,6 +80,14 @@ var all = []setting{
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.IntVar(&o.Network.MaxConnections, name, 0, what)
 		}},
+	{Setting: settings.Setting{Name: "max-memory", What: "memory for bodies, requests and replies together; beyond it clients are told to come back later"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.Var(settings.Size(&o.Admit.Memory, "256MiB"), name, what)
+		}},
+	{Setting: settings.Setting{Name: "max-wait", What: "the longest wait for memory or a turn, before a client is told to come back later"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.DurationVar(&o.Admit.Wait, name, 10*time.Second, what)
+		}},
 	{Setting: settings.Setting{Name: "stop-grace", What: "how long running requests may take after ^C or SIGTERM"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.DurationVar(&o.Grace, name, 10*time.Second, what)
