@@ -87,10 +87,12 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer server.Close()
+	metrics.Store(c.Stats)
 	metrics.Gate(gate.Stats)
 	metrics.Tenants(tenants.Stats)
 	metrics.Listener(server.Stats)
-	ready := watch.NewReadiness(watch.Folder(o.Data), watch.Room(o.Data, 64<<20), watch.Certificate(server.Stats))
+	ready := watch.NewReadiness(watch.Folder(o.Data), watch.Room(o.Data, 64<<20), watch.Certificate(server.Stats),
+		watch.Damage(c.Stats), watch.Scrub(c.Stats, 3*time.Hour))
 	handler, err := api.New(c.Store, c, api.Options{
 		Log: o.Log, LogClients: o.LogClients, Gate: gate, Observe: metrics, Ready: ready.Serves, Auth: tenants, Host: server.Host,
 	})

@@ -3,10 +3,12 @@ package watch
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"cpar/cloud/admit"
 	"cpar/cloud/listen"
+	"cpar/cloud/store"
 	"cpar/cloud/tenant"
 )
 
@@ -59,6 +61,73 @@ func (m *Metrics) Listener(stats func() listen.Stats) {
 			s.put(certificateEnd, float64(st.CertificateTo.Unix()))
 		}
 	})
+}
+
+// Store watches what is stored and loaded, and its damage.
+func (m *Metrics) Store(stats func() store.Stats) {
+	m.pull(func(s sink) {
+		st := stats()
+		s.put(indexesLoaded, float64(st.Loaded))
+		s.put(loadedBytes, float64(st.Mapped), "mapped")
+		s.put(loadedBytes, float64(st.Copied), "copied")
+		s.put(loadsTotal, float64(st.Loads))
+		s.put(unloadsTotal, float64(st.Unloaded))
+		s.put(indexesDamaged, float64(st.Damaged))
+		for kind, n := range st.Faults {
+			s.put(faultsTotal, float64(n), string(kind))
+		}
+		s.put(scrubRounds, float64(st.ScrubRounds))
+		s.put(scrubBytes, float64(st.ScrubBytes))
+		s.put(scrubDone, float64(st.ScrubDone))
+		s.put(scrubOf, float64(st.ScrubOf))
+		s.put(collectedTotal, float64(st.Collected))
+		s.put(collectedBytes, float64(st.CollectedBytes))
+		stored := map[string]int64{} // several tenants are other
+		for tenant, u := range st.Tenants {
+			label := m.tenants.label(tenant)
+			if label == "" {
+				continue
+			}
+			stored[label] += u.Active + u.Pending + u.Reserved
+			if u.Limit > 0 && label != other {
+				s.put(quotaBytes, float64(u.Limit), label)
+			}
+		}
+		for label, n := range stored {
+			s.put(storedBytes, float64(n), label)
+		}
+	})
+}
+
+// Damage checks that no index is damaged. It says how many are, and not which: that is in
+// the log, and cpard check says it.
+func Damage(stats func() store.Stats) Check {
+	return Check{Name: "damage", Run: func(context.Context) error {
+		if n := stats().Damaged; n > 0 {
+			return fmt.Errorf("%d indexes are damaged; cpard check says which must be pushed again", n)
+		}
+		return nil
+	}}
+}
+
+// Scrub checks that the search for damage goes on: it reads, or waits for its next round.
+func Scrub(stats func() store.Stats, still time.Duration) Check {
+	var mu sync.Mutex
+	var last [2]uint64
+	since := time.Now()
+	return Check{Name: "scrub", Run: func(context.Context) error {
+		st := stats()
+		mu.Lock()
+		defer mu.Unlock()
+		if now := [2]uint64{st.ScrubRounds, st.ScrubBytes}; now != last {
+			last, since = now, time.Now()
+		}
+		// Without any progress it is turned off.
+		if stood := time.Since(since); stood > still && last != [2]uint64{} {
+			return fmt.Errorf("the search for damage has stood still for %v", stood.Round(time.Minute))
+		}
+		return nil
+	}}
 }
 
 // Certificate checks that the certificate does not end soon: ACME renews a month before.

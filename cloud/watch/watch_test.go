@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -26,6 +27,7 @@ import (
 	"cpar/cloud/admit"
 	"cpar/cloud/listen"
 	"cpar/cloud/stage"
+	"cpar/cloud/store"
 	"cpar/cloud/tenant"
 	"cpar/cparhttp"
 )
@@ -96,6 +98,11 @@ func everything(t *testing.T) (*Metrics, http.Handler) {
 	m.Gate(func() admit.Stats {
 		return admit.Stats{Bodies: queue, Turns: queue, Limited: 8, Passes: admit.PassStats{Passes: 4, Requests: 300, Sizes: [8]uint64{1, 0, 2, 0, 0, 0, 0, 1}}}
 	})
+	m.Store(func() store.Stats {
+		return store.Stats{Loaded: 21, Mapped: 22, Copied: 23, Loads: 24, Unloaded: 25, Damaged: 26, Faults: map[store.Fault]uint64{store.FaultBytes: 27},
+			ScrubRounds: 28, ScrubBytes: 29, ScrubDone: 30, ScrubOf: 31, Collected: 32, CollectedBytes: 33,
+			Tenants: map[string]store.Usage{"": {Active: 1}, "0123456789abcdef": {Active: 1, Pending: 2, Reserved: 3, Limit: 100}}}
+	})
 	m.Tenants(func() tenant.Stats { return tenant.Stats{Tenants: 9, Refused: 10, Limited: 11} })
 	m.Listener(func() listen.Stats {
 		return listen.Stats{MaxConnections: 12, AcceptErrors: 13, Refused: 14, CertificateTo: time.Unix(15, 0)}
@@ -140,6 +147,21 @@ func TestExposition(t *testing.T) {
 		{7, "cpar_shed_total", []string{"reason=wait", "what=bodies"}},
 		{8, "cpar_shed_total", []string{"reason=limit", "what=tenant"}},
 		{4, "cpar_pass_requests", nil},
+		{21, "cpar_indexes_loaded", nil},
+		{22, "cpar_loaded_bytes", []string{"kind=mapped"}},
+		{23, "cpar_loaded_bytes", []string{"kind=copied"}},
+		{24, "cpar_index_loads_total", nil},
+		{25, "cpar_index_unloads_total", nil},
+		{26, "cpar_indexes_damaged", nil},
+		{27, "cpar_faults_total", []string{"kind=bytes"}},
+		{28, "cpar_scrub_rounds_total", nil},
+		{29, "cpar_scrub_bytes_total", nil},
+		{30, "cpar_scrub_done", nil},
+		{31, "cpar_scrub_of", nil},
+		{32, "cpar_collected_segments_total", nil},
+		{33, "cpar_collected_bytes_total", nil},
+		{6, "cpar_tenant_stored_bytes", []string{"tenant=0123456789abcdef"}},
+		{100, "cpar_tenant_quota_bytes", []string{"tenant=0123456789abcdef"}},
 		{9, "cpar_tenants", nil},
 		{10, "cpar_tokens_refused_total", nil},
 		{11, "cpar_guesses_limited_total", nil},
@@ -174,6 +196,7 @@ func TestLabelsAreAClosedList(t *testing.T) {
 		"stage":  {"body", "queue", "load", "search", "encode", "send"},
 		"code":   nil, "check": nil, "tenant": nil, "version": nil, "go": nil, "state": {"new", "active", "idle"},
 		"what": {"bodies", "replies", "turns", "checks", "builds", "tenant"}, "reason": {"full", "wait", "limit"},
+		"kind": {"mapped", "copied", "bytes"},
 	}
 	for _, r := range cparhttp.Routes {
 		allowed["route"] = append(allowed["route"], routes[r])
@@ -286,6 +309,36 @@ func TestReadiness(t *testing.T) {
 	if code, p := get(gone); code != 503 || gone.Serves(t.Context()) || len(p.Faults) != 2 || !p.Faults[0].Serving {
 		t.Errorf("no folder: %d %+v", code, p)
 	}
+}
+
+func TestDamageAndScrub(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.Stats{}
+		damage, scrub := Damage(func() store.Stats { return st }), Scrub(func() store.Stats { return st }, time.Hour)
+		holds := func(what string, c Check, ok bool) {
+			t.Helper()
+			if err := c.Run(t.Context()); (err == nil) != ok {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		holds("nothing is damaged", damage, true)
+		time.Sleep(2 * time.Hour)
+		holds("it is turned off", scrub, true)
+		st.Damaged, st.ScrubRounds = 1, 1
+		holds("it begins", scrub, true)
+		holds("one is", damage, false)
+		time.Sleep(59 * time.Minute)
+		holds("not yet an hour", scrub, true)
+		st.ScrubBytes++
+		time.Sleep(59 * time.Minute)
+		holds("it went on", scrub, true)
+		time.Sleep(59 * time.Minute)
+		holds("seen to go on an hour ago", scrub, true)
+		time.Sleep(2 * time.Minute)
+		holds("it stands still", scrub, false)
+		st.ScrubRounds++
+		holds("it goes on again", scrub, true)
+	})
 }
 
 func TestCertificate(t *testing.T) {
