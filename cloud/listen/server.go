@@ -20,7 +20,7 @@ const (
 	// One of HTTP/1.1 holds 4 KiB, and the rest waits at the sender.
 	unread = 64 << 20
 	// window is the least that HTTP/2 allows a connection, and a frame.
-	window, frame = 64 << 10, 16 << 10
+	window, frameSize = 64 << 10, 16 << 10
 )
 
 func (s *Server) newHTTP() *http.Server {
@@ -31,7 +31,7 @@ func (s *Server) newHTTP() *http.Server {
 		MaxHeaderBytes:    headerBytes,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          streams,
-			MaxReadFrameSize:              frame, // a buffer of this size stays with a connection
+			MaxReadFrameSize:              frameSize, // a buffer of this size stays with a connection
 			MaxReceiveBufferPerConnection: each,
 			MaxReceiveBufferPerStream:     each,
 			SendPingTimeout:               idleTime,
@@ -65,6 +65,9 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler, grace time.Dur
 	}
 	select {
 	case err := <-served:
+		if errors.Is(err, http.ErrServerClosed) {
+			return nil
+		}
 		return fmt.Errorf("serving on %s: %w", s.Addr(), err)
 	case <-ctx.Done():
 	}

@@ -104,12 +104,25 @@ func TestClientsShowCertificates(t *testing.T) {
 			resp.Body.Close()
 		}
 	}
-	// The authorities are exchanged while the server runs.
+	// The authorities are exchanged while the server runs, and sessions of before are none.
+	h := client(a, "photos.example", pair(clients))
+	h.Transport.(*http.Transport).TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(8)
+	for range 2 {
+		resp, err := h.Get(s.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if resp.TLS.DidResume {
+			t.Error("a session was resumed")
+		}
+	}
 	write(t, ca, strangers.pem)
 	if err := s.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if resp, err := client(a, "photos.example", pair(clients)).Get(s.URL()); err == nil {
+	if resp, err := h.Get(s.URL()); err == nil {
 		resp.Body.Close()
 		t.Error("a certificate of an authority that has left")
 	}

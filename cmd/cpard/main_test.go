@@ -31,9 +31,13 @@ func TestMain(m *testing.M) {
 //
 //	sample N FOLDER  make an index of random bytes, as an owner's build does
 //	start ARGS…      start `cpard serve ARGS…` and take its address into $URL
+//	certify DIR NAME…  make cert.pem and key.pem for names, and ca.pem if it is not there
+//	signal SIGNAL    send it HUP
+//	logs REGEXP      wait until it has logged something
 //	shutdown SIGNAL  send it INT or TERM; it must exit with code 0, having said no more
 //	push FOLDER      push an index to $URL
 //	get PATH         print what $URL answers
+//	$CA              file with the authority that signs for $URL, if it is set
 //	$TOKEN           file with the token that push and get show, if it is set
 //	mkdata DIR NAME  put a file into the folder of a tenant
 //	exits N COMMAND  run a command that must exit with code N
@@ -47,6 +51,7 @@ func TestStories(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"sample": makeSample, "start": start, "shutdown": shutdown, "push": push, "get": get, "mkdata": mkdata, "exits": exits,
+			"certify": certify, "signal": sendSignal, "logs": logs,
 		},
 	})
 }
@@ -54,6 +59,7 @@ func TestStories(t *testing.T) {
 type process struct {
 	cmd  *exec.Cmd
 	rest io.Reader
+	log  book
 }
 
 // command finds a program on the story's PATH.
@@ -80,18 +86,19 @@ func command(ts *testscript.TestScript, name string, args []string) *exec.Cmd {
 
 func start(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := command(ts, "cpard", append([]string{"serve"}, args...))
-	cmd.Stderr = os.Stderr
+	p := ts.Value("daemon").(*process)
+	p.log.reset()
+	cmd.Stderr = &p.log
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
 	ts.Defer(func() { cmd.Process.Kill() })
-	p := ts.Value("daemon").(*process)
 	r := bufio.NewReader(out)
 	p.cmd, p.rest = cmd, r
 	line, err := r.ReadString('\n')
 	ts.Check(err)
 	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	if !ok || !strings.HasPrefix(url, "http://127.0.0.1:") {
+	if !ok || !strings.HasPrefix(url, "http://127.0.0.1:") && !strings.HasPrefix(url, "https://127.0.0.1:") {
 		ts.Fatalf("it says %q", line)
 	}
 	ts.Setenv("URL", url)
@@ -120,7 +127,7 @@ func makeSample(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func push(ts *testscript.TestScript, neg bool, args []string) {
-	c, err := cparhttp.New(ts.Getenv("URL"), nil)
+	c, err := cparhttp.New(ts.Getenv("URL"), client(ts))
 	ts.Check(err)
 	ts.Check(c.SetToken(token(ts)))
 	_, err = c.Push(context.Background(), ts.MkAbs(args[0]), nil)
@@ -162,7 +169,7 @@ func get(ts *testscript.TestScript, _ bool, args []string) {
 	if !token(ts).IsZero() {
 		token(ts).SetHeader(req.Header)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client(ts).Do(req)
 	ts.Check(err)
 	defer resp.Body.Close()
 	fmt.Fprintln(ts.Stdout(), resp.Status)
