@@ -2,12 +2,14 @@ package cparhttp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -162,6 +164,13 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	}
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
 		return hint.Add(fmt.Errorf("cloud at %s: %w: it cannot be reached: %w", c.base, cpar.ErrCloud, op.Err), "is cpard running at %s?", c.base)
+	}
+	if bad := (*tls.CertificateVerificationError)(nil); errors.As(err, &bad) {
+		return hint.Add(fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err), "is the certificate its own? name its file by --cloud-ca; else somebody may be posing as the cloud")
+	}
+	// The type of an alert is crypto/tls's own.
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "certificate") {
+		return hint.Add(fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err), "does the cloud want a certificate of yours? name one by --cloud-cert and --cloud-cert-key")
 	}
 	return hint.Add(fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err), "is cpard running at %s?", c.base)
 }

@@ -91,7 +91,7 @@ func (p *Problem) err() error {
 	case CodeNotFound:
 		return hint.Add(fmt.Errorf("%w: %w: %s", cpar.ErrInput, ErrNotFound, says), "push the index first")
 	case CodeUnauthorized:
-		return hint.Add(fmt.Errorf("%w: %w: %s", cpar.ErrCloud, ErrToken, says), "put the token into a file, and name it by --token-file or CPAR_TOKEN_FILE")
+		return hint.Add(fmt.Errorf("%w: %w: %s", cpar.ErrCloud, ErrToken, says), "put the token into a file, and name the file by --token-file or CPAR_TOKEN_FILE; or put the token into CPAR_TOKEN")
 	case CodeScope:
 		return hint.Add(fmt.Errorf("%w: %w for this: %s", cpar.ErrCloud, ErrToken, says), "ask the cloud's operator for a token that has this scope")
 	case CodeIncomplete:

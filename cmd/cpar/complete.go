@@ -38,7 +38,7 @@ var (
 	}
 	// fileFlags are those of files, by the endings that fit; none for any.
 	fileFlags = map[string][]string{
-		"key": nil, "passphrase-file": nil, "new-passphrase-file": nil, "token-file": nil,
+		"key": nil, "passphrase-file": nil, "new-passphrase-file": nil, "token-file": nil, "cloud-token-file": nil, "cloud-ca": {"pem", "crt"}, "cloud-cert": {"pem", "crt"}, "cloud-cert-key": {"pem", "key"},
 		"model": {"onnx"}, "picture": {"png"}, "tls-cert": {"pem", "crt"}, "tls-key": {"pem", "key"},
 	}
 	folderFlags = []string{"cache", "data", "keep", "save-requests"}

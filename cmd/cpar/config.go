@@ -12,6 +12,10 @@ environment, the configuration file, the default. The file is config.toml in the
 cpar of your configuration folder, or what CPAR_CONFIG names; a setting that it
 misspells is an error. Paths in it may begin with ~/, and count from its own folder.
 
+The token of a cloud is no setting, but the file that it is in is one; or it is in
+$CPAR_TOKEN, which goes before $CPAR_TOKEN_FILE. Where the environment or the file names a
+cloud beside the token, that cloud alone is shown it.
+
 ` + table.Text(),
 		Example: `  $ cat ~/.config/cpar/config.toml
   cloud = "http://127.0.0.1:8080"

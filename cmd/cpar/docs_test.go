@@ -57,6 +57,11 @@ configuration folder (on Linux ` + "`~/.config`" + `), or what ` + "`" + table.E
 		fmt.Fprintf(&b, "| `--%s` | `%s` | %s | %s |\n", s.Name, table.Environment(s.Name), what, s.None)
 	}
 	b.WriteString(`
+The token of a cloud comes from the flag's file, ` + "`$CPAR_TOKEN`, `$CPAR_TOKEN_FILE`" + ` or the configuration file, in this order, and is never an
+argument. Where the environment or the file names a cloud beside the token, that cloud alone is shown it; a token on the way to another machine
+needs ` + "`https://`" + `. In ` + "`vision-serve`" + `, whose own key is in ` + "`--token-file`" + `, the flag is ` + "`--cloud-token-file`" + `.
+`)
+	b.WriteString(`
 ## Exit codes
 
 | code | name | what |

@@ -54,7 +54,7 @@ func doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "check key, keyring, cloud, clock, index, formats, folders and space",
 		Long: `doctor looks at all that annotate needs and says of each whether it is ok, and what to do
-if it is not: the key file and who may read it, the keyring, the cloud and its clock, the
+if it is not: the key file and who may read it, the keyring, the cloud, what its token may do, its clock, the
 index in use, the formats that all these speak, the folders that cpar keeps things in and
 the space there, and the image network. Nothing is changed, and no passphrase is asked for:
 an encrypted key is opened only from the keyring, which may want to be unlocked, or with

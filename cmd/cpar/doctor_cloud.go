@@ -1,16 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"cpar"
 	"cpar/cparhttp"
+	"cpar/internal/hint"
 	"cpar/user"
+	"cpar/user/access"
 	"cpar/user/device"
 )
 
@@ -23,30 +27,74 @@ func (d *doctor) checkCloud(ctx context.Context, this *device.Device, key *user.
 		d.ok("formats", "version %d here", cpar.Version)
 		return
 	}
-	client, err := d.cloud.client()
+	how, err := d.cloud.access()
 	if err != nil {
-		d.fail("cloud", "write it like http://127.0.0.1:8080", err)
+		d.fail("token", cmp.Or(hint.Of(err), "name another file with --token-file"), err)
 		return
 	}
-	list, err := client.List(ctx)
+	client, err := how.Client()
 	if err != nil {
-		d.fail("cloud", "is cpard running there?", err)
+		d.fail("cloud", cmp.Or(hint.Of(err), "write it like http://127.0.0.1:8080"), err)
 		return
 	}
-	indexes := fmt.Sprintf("%d indexes", len(list))
-	if len(list) == 1 {
-		indexes = "1 index"
+	health, err := client.Health(ctx)
+	if err != nil {
+		d.fail("cloud", cmp.Or(hint.Of(err), "is cpard running there?"), err)
+		return
 	}
-	d.ok("cloud", "%s has %s", client.URL(), indexes)
-	if skew, ok := clockSkew(ctx, client.URL()); ok && skew.Abs() > mostSkew {
+	if list, ok := d.checkToken(ctx, client, !how.Token.IsZero()); ok {
+		indexes := fmt.Sprintf("%d indexes", len(list))
+		if len(list) == 1 {
+			indexes = "1 index"
+		}
+		d.ok("cloud", "%s has %s", client.URL(), indexes)
+		d.checkFormats(health, d.checkIndex(ctx, this, key, client, list))
+	} else {
+		d.checkFormats(health, false)
+	}
+	if skew, ok := clockSkew(ctx, how); ok && skew.Abs() > mostSkew {
 		d.warn("clock", "set the clock of one of the two", "the cloud's differs by %v", skew.Round(time.Second))
 	} else if ok {
 		d.ok("clock", "as the cloud's")
 	} else {
 		d.warn("clock", "", "the cloud does not say what time it is")
 	}
-	known := d.checkIndex(ctx, this, key, client, list)
-	d.checkFormats(ctx, client, known)
+}
+
+// checkToken asks what the token may do, and lists the indexes if it may do that.
+func (d *doctor) checkToken(ctx context.Context, client *cparhttp.Client, have bool) (list []cparhttp.IndexInfo, ok bool) {
+	if d.cloud.tokenFile != "" {
+		d.checkPrivate("token", d.cloud.tokenFile, "600")
+	}
+	info, err := client.Token(ctx)
+	switch {
+	case errors.Is(err, cparhttp.ErrToken) && !have:
+		d.fail("token", hint.Of(err), err)
+		return nil, false
+	case errors.Is(err, cparhttp.ErrToken):
+		d.fail("token", "ask the cloud's operator for another; this one may have ended", err)
+		return nil, false
+	case errors.Is(err, cparhttp.ErrNotFound): // an older cloud
+	case err != nil:
+		d.fail("cloud", cmp.Or(hint.Of(err), "is cpard running there?"), err)
+		return nil, false
+	case info.Needed:
+		d.ok("token", "it may %s", strings.Join(info.Scopes, ", "))
+	case have:
+		d.ok("token", "the cloud needs none, and was shown one")
+	default:
+		d.ok("token", "the cloud needs none")
+	}
+	list, err = client.List(ctx)
+	switch {
+	case errors.Is(err, cparhttp.ErrToken):
+		d.warn("cloud", "take a token that may annotate, too", "%s is there; its indexes are not for this token to see", client.URL())
+		return nil, false
+	case err != nil:
+		d.fail("cloud", "is cpard running there?", err)
+		return nil, false
+	}
+	return list, true
 }
 
 // checkIndex looks for the index in use at the cloud. read is whether its manifest was read, and so
@@ -87,11 +135,8 @@ func (d *doctor) checkIndex(ctx context.Context, this *device.Device, key *user.
 
 // checkFormats compares the version of the formats here with the cloud's and the index's: a reader
 // refuses all others.
-func (d *doctor) checkFormats(ctx context.Context, client *cparhttp.Client, index bool) {
-	health, err := client.Health(ctx)
+func (d *doctor) checkFormats(health cparhttp.Health, index bool) {
 	switch {
-	case err != nil:
-		d.fail("formats", "is it cpard that runs there?", err)
 	case health.Format != cpar.Version:
 		older := "this program"
 		if health.Format < cpar.Version {
@@ -106,12 +151,17 @@ func (d *doctor) checkFormats(ctx context.Context, client *cparhttp.Client, inde
 }
 
 // clockSkew is how much later it is at the cloud, by the date that its answers bear.
-func clockSkew(ctx context.Context, url string) (time.Duration, bool) {
-	ask, err := http.NewRequestWithContext(ctx, http.MethodHead, url, nil)
+func clockSkew(ctx context.Context, how access.Access) (time.Duration, bool) {
+	ask, err := http.NewRequestWithContext(ctx, http.MethodHead, how.Cloud, nil)
 	if err != nil {
 		return 0, false
 	}
-	client := http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client, err := how.HTTP()
+	if err != nil {
+		return 0, false
+	}
+	client.Timeout = time.Minute
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	answer, err := client.Do(ask)
 	if err != nil {
 		return 0, false

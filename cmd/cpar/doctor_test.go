@@ -53,6 +53,8 @@ func (p *patient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case cparhttp.PathHealth:
 		json.NewEncoder(w).Encode(cparhttp.Health{Status: "ok", Format: p.format})
+	case cparhttp.PathToken:
+		json.NewEncoder(w).Encode(cparhttp.TokenInfo{})
 	case cparhttp.PathIndexes:
 		json.NewEncoder(w).Encode(cparhttp.IndexList{Indexes: []cparhttp.IndexInfo{}})
 	}
@@ -66,6 +68,7 @@ func (p *patient) look() (by map[string]string, errs []error) {
 	defer func(before device.Keyring) { ring = before }(ring)
 	ring = storyKeyring(p.ring)
 	d := doctor{free: func(string) (int64, bool) { return p.free, p.told }}
+	d.cloud.add(&cobra.Command{})
 	d.keys.path, d.keys.cmd, d.cloud.url = p.key, &cobra.Command{}, cloud.URL
 	d.run(p.t.Context())
 	by = map[string]string{}

@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"cpar/cloud/daemon"
+	"cpar/cloud/listen"
 	"cpar/internal/exitcode"
 	"cpar/internal/immichtest"
 )
@@ -40,9 +41,13 @@ func runCloud() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	data := flag.String("data", "", "")
+	var network listen.Options
+	flag.StringVar(&network.Cert, "cert", "", "")
+	flag.StringVar(&network.Key, "key", "", "")
+	flag.StringVar(&network.ClientCA, "clientca", "", "")
 	flag.Parse()
 	return exitcode.Report(os.Stderr, "cpard", daemon.Run(ctx, daemon.Options{
-		Data: *data, Listen: "127.0.0.1:0",
+		Data: *data, Listen: "127.0.0.1:0", Network: network,
 		Log:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Ready: func(url string) { fmt.Println("listening on", url) },
 	}))
@@ -51,7 +56,9 @@ func runCloud() int {
 // Each file of testdata is one story. They know some commands more:
 //
 //	exits N COMMAND…            run a command that must exit with code N
-//	serve DATA LOG              start a cloud and set $CLOUD to its address
+//	serve DATA LOG [FLAGS]      start a cloud and set $CLOUD to its address
+//	token DATA TENANT SCOPES FILE  give a tenant of a cloud a token, in a file
+//	certs FOLDER                make server.pem, server.key, client.pem and client.key, which sign themselves
 //	servelimited BLOCKS DATA LOG  the same, under ulimit -f
 //	shutdown                    end the cloud (stop ends a story)
 //	scenes FOLDER N [FIRST]     paint a collection of N scenes, from number FIRST
@@ -99,7 +106,7 @@ func TestStories(t *testing.T) {
 			return os.MkdirAll(filepath.Join(e.WorkDir, "temp"), 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "serve": serve, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
+			"exits": exits, "serve": serve, "token": giveToken, "certs": certs, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
 			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "fulldisk": fullDisk, "terminal": terminal, "json": jsonPath, "leaks": leaks,
 			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "interrupt": interrupt, "emptydir": emptyDir,
 			"otherkey": otherKey, "byname": byName, "wordof": wordOf, "plant": plant, "page": page, "taken": taken,
@@ -115,7 +122,7 @@ func command(ts *testscript.TestScript, name string, args ...string) *exec.Cmd {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			cmd := exec.Command(path, args...)
 			cmd.Dir = ts.MkAbs(".")
-			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "CPAR_MODEL", "CPAR_CONFIG", "CPAR_RUNTIME", "CPAR_INDEX", "CPAR_CACHE", "CPAR_VISION_TOKEN", "CPAR_IMMICH", "CPAR_IMMICH_API_KEY", "STORY_KEYRING", "SYSTEMROOT", "LocalAppData", "AppData"} {
+			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "CPAR_CLOUD_CA", "CPAR_TOKEN", "CPAR_TOKEN_FILE", "CPAR_MODEL", "CPAR_CONFIG", "CPAR_RUNTIME", "CPAR_INDEX", "CPAR_CACHE", "CPAR_VISION_TOKEN", "CPAR_IMMICH", "CPAR_IMMICH_API_KEY", "STORY_KEYRING", "SYSTEMROOT", "LocalAppData", "AppData"} {
 				if x := ts.Getenv(v); x != "" {
 					cmd.Env = append(cmd.Env, v+"="+x)
 				}

@@ -38,7 +38,7 @@ type process struct {
 }
 
 func serve(ts *testscript.TestScript, _ bool, args []string) {
-	startCloud(ts, command(ts, "cpard", "-data", args[0]), args[1])
+	startCloud(ts, command(ts, "cpard", append([]string{"-data", args[0]}, args[2:]...)...), args[1])
 }
 
 func serveLimited(ts *testscript.TestScript, _ bool, args []string) {

@@ -63,6 +63,7 @@ this machine by a name. docs/PROGRAMS.md has the steps.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
+	f.ask.cloud.tokenFlag = "cloud-token-file" // --token-file is the service's own
 	f.ask.add(c)
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8082", "address and port; port 0 picks a free one; off loopback with --tls-cert and --tls-key only")
 	c.Flags().StringSliceVar(&f.hosts, "host", nil, "a `name` by which PhotoPrism calls this machine, besides localhost and addresses")

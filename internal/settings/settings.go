@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -186,21 +187,28 @@ type Found struct {
 
 // Find reads environment and file, which may have been named.
 func (t *Table) Find(named string) (map[string]Found, error) {
+	environment, found, err := t.Sources(named)
+	maps.Copy(found, environment)
+	return found, err
+}
+
+// Sources reads environment and file, each for itself.
+func (t *Table) Sources(named string) (environment, file map[string]Found, err error) {
 	path, must := t.File(named)
 	inFile, err := t.read(path, must)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	found := map[string]Found{}
+	environment, file = map[string]Found{}, map[string]Found{}
 	for _, s := range t.Settings {
 		if v, ok := inFile[s.Name]; ok {
-			found[s.Name] = Found{s.inFile(path, v), FromFile, path}
+			file[s.Name] = Found{s.inFile(path, v), FromFile, path}
 		}
 		if v := os.Getenv(t.Environment(s.Name)); v != "" {
-			found[s.Name] = Found{[]string{v}, FromEnvironment, "$" + t.Environment(s.Name)}
+			environment[s.Name] = Found{[]string{v}, FromEnvironment, "$" + t.Environment(s.Name)}
 		}
 	}
-	return found, nil
+	return environment, file, nil
 }
 
 // Apply gives a command's flags what environment and file say of them, where the command

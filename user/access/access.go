@@ -1,0 +1,139 @@
+// Package access is how a cloud lets this program in: the token that it shows, the
+// certificates that it trusts, and the one that it shows.
+//
+//	Access ─▶ Client: a *cparhttp.Client that shows the token to its cloud alone
+//
+// A token comes from a file or the environment and is never an argument, since every program
+// of the machine sees those. It is held as a bearer.Token, which prints as redacted.
+package access
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"cpar"
+	"cpar/cparhttp"
+	"cpar/internal/bearer"
+	"cpar/internal/hint"
+)
+
+// An Access says where a cloud is and what lets this program in; "" is none.
+type Access struct {
+	Cloud string
+	Token bearer.Token
+	// CA is a file of certificates, PEM. The cloud's must be signed by one of these, or be
+	// one of them; "" for those that the system trusts.
+	CA string
+	// Cert and Key are files of the certificate to show, PEM.
+	Cert, Key string
+}
+
+// mostFileBytes is more than any of the files has.
+const mostFileBytes = 1 << 20
+
+func read(what, path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w: %w", what, cpar.ErrInput, err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, mostFileBytes))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w: %w", what, cpar.ErrInput, err)
+	}
+	return b, nil
+}
+
+// ReadToken reads the token in a file.
+func ReadToken(path string) (bearer.Token, error) {
+	b, err := read("the token", path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = hint.Add(err, "write the token that the cloud's operator gave you into a file that only you can read (chmod 600)")
+		}
+		return bearer.Token{}, err
+	}
+	return ParseToken(string(b), path)
+}
+
+// ParseToken reads a token that comes from a file or a variable.
+func ParseToken(text, from string) (bearer.Token, error) {
+	t, err := bearer.Parse(strings.TrimSpace(text))
+	if err != nil {
+		return t, fmt.Errorf("%s: %w", from, err)
+	}
+	return t, nil
+}
+
+// Client returns a client of the cloud. Errors wrap cpar.ErrInput.
+func (a Access) Client() (*cparhttp.Client, error) {
+	hc, err := a.HTTP()
+	if err != nil {
+		return nil, err
+	}
+	c, err := cparhttp.New(a.Cloud, hc)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.SetToken(a.Token)
+}
+
+// HTTP is the client for HTTP below, which shows no token.
+func (a Access) HTTP() (*http.Client, error) {
+	if a.CA == "" && a.Cert == "" && a.Key == "" {
+		return &http.Client{}, nil
+	}
+	config := &tls.Config{}
+	if a.CA != "" {
+		b, err := read("the certificates of the cloud", a.CA)
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(b) {
+			return nil, hint.Add(fmt.Errorf("reading the certificates of the cloud: %w: %s holds none", cpar.ErrInput, a.CA), "it is a file in PEM form, which begins with -----BEGIN CERTIFICATE-----")
+		}
+	}
+	if (a.Cert == "") != (a.Key == "") {
+		return nil, fmt.Errorf("showing a certificate: %w: certificate and key belong together, and one of them was not named", cpar.ErrInput)
+	}
+	if a.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
+		if err != nil {
+			return nil, hint.Add(fmt.Errorf("reading the certificate to show: %w: %w", cpar.ErrInput, err), "both are files in PEM form")
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = config
+	return &http.Client{Transport: transport}, nil
+}
+
+// Same reports whether two addresses are of one cloud.
+func Same(a, b string) bool {
+	x, err1 := url.Parse(a)
+	y, err2 := url.Parse(b)
+	if err1 != nil || err2 != nil {
+		return false
+	}
+	return strings.EqualFold(x.Scheme, y.Scheme) && strings.EqualFold(x.Hostname(), y.Hostname()) && port(x) == port(y) &&
+		strings.Trim(x.Path, "/") == strings.Trim(y.Path, "/")
+}
+
+func port(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case strings.EqualFold(u.Scheme, "https"):
+		return "443"
+	}
+	return "80"
+}
