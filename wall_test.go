@@ -42,7 +42,7 @@ type ban struct{ pkg, why string }
 var open = []string{
 	module, module + "/kdforest", module + "/ivf", module + "/cparhttp",
 	module + "/internal/modq", module + "/internal/lattice", module + "/internal/wire",
-	module + "/internal/durable", module + "/internal/enum", module + "/internal/hint", module + "/internal/untrusted", module + "/internal/indexdir", module + "/internal/exitcode", module + "/internal/stdout", module + "/internal/version",
+	module + "/internal/durable", module + "/internal/enum", module + "/internal/hint", module + "/internal/untrusted", module + "/internal/indexdir", module + "/internal/exitcode", module + "/internal/stdout", module + "/internal/version", module + "/internal/reveal",
 	module + "/internal/settings", module + "/internal/manual", module + "/internal/bearer",
 }
 

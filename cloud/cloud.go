@@ -8,6 +8,8 @@
 //	sealed   inner products that stay encrypted (sealed)
 //	workers  one search shared among goroutines
 //	stage    what is written down of a request
+//	watch    metrics, readiness and profiles, for the operator
+//	inspect  all that could be written down about one request
 //	api      HTTP
 //	daemon   the process that serves a data folder
 package cloud
@@ -38,6 +40,9 @@ func New(data string, o store.Options) (*Cloud, error) {
 	}
 	return &Cloud{Store: s}, nil
 }
+
+// Over is New for another place than a data folder. Close closes it.
+func Over(b store.Backend, o store.Options) *Cloud { return &Cloud{Store: store.New(b, load, o)} }
 
 // Annotate answers a request to index k. The reply owns its memory, so the index may be
 // replaced straight afterwards.

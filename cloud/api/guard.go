@@ -75,7 +75,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 // dots, double slashes or no path at all, and a redirect would say back what it was sent.
 func plainPath(r *http.Request) bool {
 	p := r.URL.EscapedPath() // as the mux does: %2f separates nothing
-	return strings.HasPrefix(p, "/") && (p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")) && r.Method != http.MethodConnect
+	return strings.HasPrefix(p, "/") && !strings.Contains(p, "//") && (p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")) && r.Method != http.MethodConnect
 }
 
 // IsLoopback reports whether host, without a port, means only this machine.

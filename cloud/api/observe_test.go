@@ -175,7 +175,7 @@ func TestPathsAndMethods(t *testing.T) {
 	c := start(t, api.Options{})
 	id := strings.Repeat("0", 32)
 	for _, line := range []string{
-		"GET //v1/health", "GET /v1//health", "GET /v1/./health", "GET /v1/../v1/health", "GET /v1/indexes/../health",
+		"GET //", "GET //v1/health", "GET /v1//health", "GET /v1/./health", "GET /v1/../v1/health", "GET /v1/indexes/../health",
 		"GET /v1/health/", "GET /v1/indexes/" + id + "/../" + id + "/manifest", "GET /v1/indexes/%2e%2e/manifest",
 		"GET /v1/indexes/..%2f" + id + "/manifest", "GET /v1/indexes/" + id + "%00/manifest", "GET /v1/indexes/" + id + "%0a/manifest",
 		"GET /v1%2fhealth", "GET /V1/health", "GET /v1/indexes/" + id + "/segments/../manifest", "GET /v1/health;x",

@@ -1,0 +1,247 @@
+// Package inspect says what a cloud could write down about one request, by answering it as
+// the cloud does and looking.
+//
+//	body of a request ─▶ api's handler over the same data folder ─▶ Report
+//
+// Nothing in the report is described from memory: the line is the one that the log got, the
+// metrics are those that changed, and the spans those that a trace would have.
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"cpar"
+	"cpar/cloud"
+	"cpar/cloud/api"
+	"cpar/cloud/stage"
+	"cpar/cloud/store"
+	"cpar/cloud/tenant"
+	"cpar/cloud/watch"
+	"cpar/cparhttp"
+	"cpar/internal/hint"
+	"cpar/internal/reveal"
+)
+
+// A Report is all that a cloud could write down about a request.
+type Report struct {
+	Status  int    `json:"status"`
+	Index   string `json:"index"`
+	Tenant  string `json:"tenant"`
+	Scheme  string `json:"scheme"`
+	Records uint32 `json:"records"`
+	// Log is the line of the request, at level debug and with --log-clients; Metrics are the
+	// series that it changed; Spans are the stages that a trace has.
+	Log     []Attribute    `json:"log"`
+	Metrics []watch.Change `json:"metrics"`
+	Spans   []string       `json:"spans"`
+	// Seen and Answered are the parts of request and reply, with what the cloud learns.
+	Seen     []reveal.Part `json:"seen"`
+	Answered []reveal.Part `json:"answered"`
+	// Besides is what reaches the cloud and is written down nowhere, but by a program that
+	// was changed to.
+	Besides []string `json:"besides"`
+}
+
+// An Attribute is one of the line in the log.
+type Attribute struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	// Only says when it is there, "" for always at level debug.
+	Only string `json:"only,omitempty"`
+}
+
+// besides is said of the whole, since no program of ours could read it from a request file.
+var besides = []string{
+	"the client's address and port, the time, and how long between two requests",
+	"the versions of TLS and HTTP, the ciphers, the name asked for, and with mutual TLS the client's certificate",
+	"the token, of which the registry has the SHA-256, the tenant's name and the token's label",
+	"other headers, such as User-Agent: Go-http-client/1.1 of cpar",
+	"all bytes of request and reply, whose parts are said above",
+}
+
+// client stands for the address that only a connection has.
+const client = "(the client's address)"
+
+// Request answers the request in body from a data folder, which another process may serve,
+// and changes nothing. Of several tenants with an index of this id, owner says which is meant.
+func Request(ctx context.Context, data, owner string, body []byte) (*Report, error) {
+	q, err := cpar.DecodeRequest(body)
+	if err != nil {
+		return nil, hint.Add(fmt.Errorf("reading the request: %w", err), "name a file of cpar annotate --save-requests")
+	}
+	k, err := find(ctx, data, owner, q.Index)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := store.OpenBeside(data)
+	if err != nil {
+		return nil, err
+	}
+	c := cloud.Over(folder, store.Options{})
+	defer c.Close()
+	seen, metrics, line := &observer{}, watch.New(), &capture{}
+	seen.Metrics = metrics
+	handler, err := api.New(c.Store, c, api.Options{Log: slog.New(line), Observe: seen, LogClients: true, Auth: known(k.Tenant)})
+	if err != nil {
+		return nil, err
+	}
+	before, err := metrics.Series()
+	if err != nil {
+		return nil, err
+	}
+	w := &answer{header: http.Header{}}
+	path := strings.Replace(cparhttp.PathAnnotate, "{id}", q.Index.String(), 1)
+	handler.ServeHTTP(w, (&http.Request{Method: http.MethodPost, URL: &url.URL{Path: path}, Host: "localhost", Header: http.Header{}, RemoteAddr: client,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: &bodyReader{bytes.NewReader(body)}, ContentLength: int64(len(body))}).WithContext(ctx))
+	after, err := metrics.Series()
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Status: w.status, Index: q.Index.String(), Tenant: k.Tenant, Scheme: q.Params.Scheme.String(),
+		Log: line.attributes, Metrics: watch.Changes(before, after), Besides: besides}
+	seen.record.Times(func(s stage.Stage, _ stage.Time) { r.Spans = append(r.Spans, s.String()) })
+	if w.status != http.StatusOK {
+		return nil, fmt.Errorf("answering the request: %w: status %d: %s", cpar.ErrInput, w.status, bytes.TrimSpace(w.body.Bytes()))
+	}
+	m, err := c.Active(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	r.Records = m.Records
+	if r.Seen, err = reveal.Request(q, body); err != nil {
+		return nil, fmt.Errorf("reading the request: %w", err)
+	}
+	reply, err := cpar.DecodeReply(w.body.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("reading the reply: %w", err)
+	}
+	if r.Answered, err = reveal.Reply(reply, w.body.Bytes()); err != nil {
+		return nil, fmt.Errorf("reading the reply: %w", err)
+	}
+	return r, nil
+}
+
+// find returns the key of an index, of the tenant that is named or the only one that has it.
+func find(ctx context.Context, data, owner string, id cpar.IndexID) (store.Key, error) {
+	list, err := store.List(ctx, data)
+	if err != nil {
+		return store.Key{}, err
+	}
+	var found []string
+	for _, x := range list {
+		if x.ID == id && (owner == "" || x.Tenant == owner) {
+			found = append(found, x.Tenant)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return store.Key{}, hint.Add(fmt.Errorf("index %v: %w: %w", id, cpar.ErrInput, store.ErrNotFound), "cpard list shows the indexes that are there")
+	case 1:
+		return store.Key{Tenant: found[0], Index: id}, nil
+	}
+	return store.Key{}, hint.Add(fmt.Errorf("index %v: %w: %d tenants have one of this id", id, cpar.ErrInput, len(found)), "name one: --tenant %s", found[0])
+}
+
+// known lets everything in as one tenant's.
+type known string
+
+// Authenticate implements api.Authenticator.
+func (k known) Authenticate(*http.Request) (tenant.Principal, error) {
+	return tenant.Principal{Tenant: string(k), Scopes: tenant.Annotate}, nil
+}
+
+// An observer keeps the record of the one request.
+type observer struct {
+	*watch.Metrics
+	record *stage.Record
+}
+
+// End implements api.Observer.
+func (o *observer) End(r *stage.Record) { o.Metrics.End(r); o.record = r }
+
+// An answer keeps what the handler writes.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header         { return a.header }
+func (a *answer) WriteHeader(status int)      { a.status = status }
+func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
+
+type bodyReader struct{ *bytes.Reader }
+
+func (bodyReader) Close() error { return nil }
+
+// A capture is a slog.Handler that keeps the line of the request.
+type capture struct{ attributes []Attribute }
+
+func (c *capture) Enabled(context.Context, slog.Level) bool { return true }
+func (c *capture) WithAttrs([]slog.Attr) slog.Handler       { return c }
+func (c *capture) WithGroup(string) slog.Handler            { return c }
+
+// Handle implements slog.Handler.
+func (c *capture) Handle(_ context.Context, r slog.Record) error {
+	if r.Message != "request" {
+		return nil
+	}
+	if r.Level != slog.LevelDebug {
+		return errors.New("a request is logged above level debug")
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		only := ""
+		if a.Value.String() == client {
+			only = "with --log-clients"
+		}
+		c.attributes = append(c.attributes, Attribute{a.Key, a.Value.String(), only})
+		return true
+	})
+	return nil
+}
+
+// Print writes the report for people.
+func (r *Report) Print(b *strings.Builder) {
+	fmt.Fprintf(b, "request of scheme %s to index %s, %d records, tenant %s\n", r.Scheme, r.Index, r.Records, orNone(r.Tenant))
+	b.WriteString("\nthe log has, at level debug\n")
+	for _, a := range r.Log {
+		fmt.Fprintf(b, "  %-8s  %s", a.Name, a.Value)
+		if a.Only != "" {
+			fmt.Fprintf(b, "  only %s", a.Only)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("\nthe metrics count\n")
+	for _, m := range r.Metrics {
+		fmt.Fprintf(b, "  %s  +%s\n", m.Series, strconv.FormatFloat(m.By, 'g', 6, 64))
+	}
+	fmt.Fprintf(b, "\na trace has spans of these stages, with their times: %s\n", strings.Join(r.Spans, ", "))
+	for _, half := range []struct {
+		what  string
+		parts []reveal.Part
+	}{{"the request", r.Seen}, {"the reply", r.Answered}} {
+		fmt.Fprintf(b, "\nit sees of %s, and keeps none of it\n", half.what)
+		for _, p := range half.parts {
+			fmt.Fprintf(b, "  %s: %d bytes\n    it learns: %s\n", p.What, p.Bytes, p.Learns)
+		}
+	}
+	b.WriteString("\nbesides, these reach it, and a program that was changed could write them down\n")
+	for _, s := range r.Besides {
+		fmt.Fprintf(b, "  %s\n", s)
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
