@@ -218,7 +218,9 @@ func (b *builder) build(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme)
 	x := &index{folder: folder, records: len(c.Train), key: user.NewKey(cpar.Schemes()...)}
 	made, err := user.Setup(ctx, x.key, c.Train, user.Options{Scheme: scheme, Fitted: b.fitted, Progress: b.progress})
 	if err == nil {
-		b.fitted = made.Fitted()
+		if b.fitted == nil {
+			b.fitted = remember(made.Fitted())
+		}
 		_, err = made.Encrypt(ctx, x.path())
 	}
 	if err == nil {

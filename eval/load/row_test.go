@@ -8,13 +8,16 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"cpar"
+	"cpar/eval"
 	"cpar/internal/bearer"
+	"cpar/user/feature"
 )
 
 // cloudOf is a server that answers the k-th request by answer.
@@ -123,6 +126,29 @@ func TestPercentile(t *testing.T) {
 	}{{200, 0.5, 100}, {200, 0.99, 198}, {1, 0.99, 1}, {3, 0.5, 2}, {0, 0.5, 0}} {
 		if got := percentile(took[:c.n], c.share); got != c.want {
 			t.Errorf("%v of %d: %v, want %v", c.share, c.n, got, c.want)
+		}
+	}
+}
+
+// What is remembered is what would be made, and every index of a run opens.
+func TestRemember(t *testing.T) {
+	c := &eval.Corpus{Train: noise(5, 30), Test: noise(6, 2)}
+	b := &builder{folder: t.TempDir()}
+	for range 2 {
+		x, err := b.build(t.Context(), c, cpar.SchemeSealed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.close()
+	}
+	memory := b.fitted.Profile.(*remembering)
+	if len(memory.made) != len(c.Train) {
+		t.Errorf("%d of %d vectors are remembered", len(memory.made), len(c.Train))
+	}
+	for i, im := range c.Train {
+		want, err := memory.Profile.Vectors([]*feature.Vectors{im.Vectors})
+		if err != nil || !reflect.DeepEqual(memory.made[im.Vectors], want[0]) {
+			t.Errorf("image %d has another vector (%v)", i, err)
 		}
 	}
 }
