@@ -42,7 +42,7 @@ type ban struct{ pkg, why string }
 var open = []string{
 	module, module + "/kdforest", module + "/ivf", module + "/cparhttp",
 	module + "/internal/modq", module + "/internal/lattice", module + "/internal/wire",
-	module + "/internal/durable", module + "/internal/enum", module + "/internal/hint", module + "/internal/untrusted", module + "/internal/indexdir", module + "/internal/exitcode", module + "/internal/stdout", module + "/internal/version", module + "/internal/reveal",
+	module + "/internal/durable", module + "/internal/enum", module + "/internal/hint", module + "/internal/untrusted", module + "/internal/indexdir", module + "/internal/exitcode", module + "/internal/stdout", module + "/internal/version", module + "/internal/progress", module + "/internal/progress/bar", module + "/internal/reveal",
 	module + "/internal/settings", module + "/internal/manual", module + "/internal/bearer",
 }
 
@@ -87,6 +87,8 @@ var cloudMay = []string{
 	"crypto/tls", "crypto/x509", "log", "golang.org/x/crypto/acme", "golang.org/x/crypto/acme/autocert", "golang.org/x/net/netutil",
 	// what systemd passes and wants to know
 	"github.com/coreos/go-systemd/v22/activation", "github.com/coreos/go-systemd/v22/daemon",
+	// how far a long command is
+	"github.com/schollz/progressbar/v3", "golang.org/x/term",
 	// manual pages
 	"github.com/spf13/cobra/doc",
 	// the configuration file, and sizes in it

@@ -50,16 +50,9 @@ func checkSegment(ctx context.Context, b Backend, k Key, seg cpar.Segment, pace 
 	return nil
 }
 
-// A Finding is what Check says of one index.
-type Finding struct {
-	Info
-	// Pending: uploaded to, never activated.
-	Pending bool
-}
-
 // Check reads everything in a backend that may be served meanwhile and tells report of each
 // index; Info.Err says what is wrong with it.
-func Check(ctx context.Context, b Backend, report func(Finding), progress func(done, total int)) error {
+func Check(ctx context.Context, b Backend, report func(Info), progress func(done, total int)) error {
 	keys, err := allKeys(ctx, b)
 	if err != nil {
 		return err
@@ -81,20 +74,16 @@ func Check(ctx context.Context, b Backend, report func(Finding), progress func(d
 
 // checkOne returns nil for an index that has gone meanwhile, and an error for a fault that
 // says nothing about the index.
-func checkOne(ctx context.Context, b Backend, k Key) (*Finding, error) {
+func checkOne(ctx context.Context, b Backend, k Key) (*Info, error) {
 	for {
-		f := &Finding{Info: Info{Tenant: k.Tenant, ID: k.Index}}
+		f := &Info{Tenant: k.Tenant, ID: k.Index}
 		before, err := b.Manifest(ctx, k)
 		if errors.Is(err, ErrNotFound) {
-			list, err := b.Segments(ctx, k)
-			for _, x := range list {
-				f.Bytes += uint64(x.Bytes)
+			x, err := pendingInfo(ctx, b, k)
+			if err != nil || x.Bytes == 0 {
+				return nil, err
 			}
-			f.Pending = true
-			if len(list) == 0 {
-				f = nil
-			}
-			return f, err
+			return &x, nil
 		}
 		if m, err := cpar.DecodeManifest(before); err == nil {
 			f.Scheme, f.Records, f.Bytes = m.Scheme, m.Records, m.Bytes()

@@ -26,9 +26,11 @@ const (
 	deletedName = "deleted"
 	// gateName is locked by whoever activates an index (shared) or removes segments
 	// (alone), in whatever process, for a moment.
-	gateName   = "gate"
-	folderMode = 0o700
-	fileMode   = 0o600
+	gateName = "gate"
+	// RestoringName marks a data folder that a restore has not filled yet.
+	RestoringName = "restoring"
+	folderMode    = 0o700
+	fileMode      = 0o600
 )
 
 // A Folder is the Backend on this machine's disk: a data folder as the package comment
@@ -81,7 +83,7 @@ func CheckOurs(data string) error {
 	foreign := ""
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case name == indexesName:
+		case name == indexesName, name == RestoringName:
 			return nil
 		case slices.Contains(tenant.FileNames, name): // tenants may come before the first index
 		case name[0] != '.' && name != "lost+found": // an empty disk may hold these

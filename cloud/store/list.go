@@ -14,12 +14,14 @@ type Info struct {
 	Scheme  cpar.Scheme
 	Records uint32
 	Bytes   uint64 // of all segments
+	// Pending: it was uploaded to and never activated; it has only Bytes.
+	Pending bool
 	// Err says what is known to be wrong; the fields above, except the names, are then 0.
 	// Segments are not read.
 	Err error
 }
 
-// List describes the active indexes in a data folder, ordered by tenant and id. It takes no lock, so
+// List describes the indexes in a data folder, pending ones too, ordered by tenant and id. It takes no lock, so
 // it can list a folder that is being served.
 func List(ctx context.Context, data string) ([]Info, error) {
 	f, err := OpenBeside(data)
@@ -32,7 +34,7 @@ func List(ctx context.Context, data string) ([]Info, error) {
 	}
 	var list []Info
 	for _, tenant := range all {
-		some, err := listTenant(ctx, f, tenant)
+		some, err := listTenant(ctx, f, tenant, true)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +43,7 @@ func List(ctx context.Context, data string) ([]Info, error) {
 	return list, nil
 }
 
-func listTenant(ctx context.Context, b Backend, tenant string) ([]Info, error) {
+func listTenant(ctx context.Context, b Backend, tenant string, pending bool) ([]Info, error) {
 	keys, err := b.Keys(ctx, tenant)
 	if err != nil {
 		return nil, err
@@ -51,7 +53,9 @@ func listTenant(ctx context.Context, b Backend, tenant string) ([]Info, error) {
 		m, err := readManifest(ctx, b, k)
 		switch {
 		case errors.Is(err, ErrNotFound):
-			continue // only uploads so far, or deleted meanwhile
+			if x, err := pendingInfo(ctx, b, k); pending && err == nil && x.Bytes > 0 {
+				list = append(list, x)
+			}
 		case err != nil:
 			list = append(list, Info{Tenant: tenant, ID: k.Index, Err: err})
 		default:
@@ -61,9 +65,20 @@ func listTenant(ctx context.Context, b Backend, tenant string) ([]Info, error) {
 	return list, nil
 }
 
+// pendingInfo describes an index that is not active; it has no bytes if it was deleted
+// meanwhile.
+func pendingInfo(ctx context.Context, b Backend, k Key) (Info, error) {
+	x := Info{Tenant: k.Tenant, ID: k.Index, Pending: true}
+	list, err := b.Segments(ctx, k)
+	for _, seg := range list {
+		x.Bytes += uint64(seg.Bytes)
+	}
+	return x, err
+}
+
 // List describes a tenant's active indexes, ordered by id.
 func (s *Store[T]) List(ctx context.Context, tenant string) ([]Info, error) {
-	list, err := listTenant(ctx, s.backend, tenant)
+	list, err := listTenant(ctx, s.backend, tenant, false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, x := range list {

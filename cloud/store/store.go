@@ -21,6 +21,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -103,6 +105,9 @@ type Store[T any] struct {
 func Open[T any](data string, load Loader[T], o Options) (*Store[T], error) {
 	if o.FS == nil {
 		o.FS = durable.OS
+	}
+	if _, err := os.Lstat(filepath.Join(data, RestoringName)); err == nil {
+		return nil, hint.Add(fmt.Errorf("opening data folder: %w: a restore into %s has not ended", cpar.ErrInput, data), "run the same cpard restore again: it goes on where it was")
 	}
 	f, err := OpenFolder(data, o.FS)
 	if err != nil {

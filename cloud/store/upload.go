@@ -92,7 +92,7 @@ func (s *Store[T]) suspect(ctx context.Context, k Key, d cpar.Digest, fault erro
 	}
 	for _, seg := range m.Segments {
 		if seg.Digest == d {
-			_ = s.damaged(e, fault)
+			_ = s.damaged(e, &segmentFault{seg, fault})
 			break
 		}
 	}

@@ -23,7 +23,7 @@ import (
 const lockName = "tenants.lock"
 
 // FileNames are what this package makes in a data folder.
-var FileNames = []string{fileName, lockName, Folder}
+var FileNames = []string{FileName, lockName, Folder}
 
 // An Issued is a token that was made: the one time that it is there in the clear.
 type Issued struct {

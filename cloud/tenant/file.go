@@ -18,9 +18,11 @@ import (
 	"cpar/internal/hint"
 )
 
+// FileName is the registry's file.
+const FileName = "tenants.json"
+
 // The registry's file, in the data folder (docs/FORMAT.md).
 const (
-	fileName    = "tenants.json"
 	fileMode    = 0o600
 	fileMagic   = "cpard tenants"
 	fileVersion = 1
@@ -59,7 +61,7 @@ type Token struct {
 func (t Token) live(now time.Time) bool { return t.Until.IsZero() || now.Before(t.Until) }
 
 // path is where the registry of a data folder lies.
-func path(data string) string { return filepath.Join(data, fileName) }
+func path(data string) string { return filepath.Join(data, FileName) }
 
 // read reads a registry's file. There need not be one (fs.ErrNotExist). info is that of the
 // file which was read.

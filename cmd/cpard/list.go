@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -15,9 +14,10 @@ func newList() *cobra.Command {
 	var o options
 	var asJSON bool
 	c := &cobra.Command{
-		Use:     "list --data DIR",
-		Short:   "list the indexes in a data folder",
-		Long:    "list shows the indexes in a data folder, which may be in use by a server.",
+		Use:   "list --data DIR",
+		Short: "list the indexes in a data folder",
+		Long: `list shows the indexes in a data folder, which may be in use by a server, and those that
+were uploaded to and never activated. It reads manifests only; cpard check reads all.`,
 		Example: "  $ cpard list --data ~/cpar-cloud\n  INDEX                             SCHEME  RECORDS    BYTES\n  9f6067c4caa7a19a9c8939024892e324  cpar    4500     67653394",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -35,22 +35,33 @@ func newList() *cobra.Command {
 		},
 	}
 	addFlags(c, &o, "data")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, as the HTTP interface does")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	return c
 }
 
+// listed is an index in the list's JSON: as the HTTP interface has it, and what that need
+// not say to one tenant about its active indexes.
+type listed struct {
+	Tenant string `json:"tenant,omitempty"`
+	cparhttp.IndexInfo
+	Pending bool `json:"pending,omitempty"`
+}
+
 func printJSON(w io.Writer, list []store.Info) error {
-	out := cparhttp.IndexList{Indexes: []cparhttp.IndexInfo{}}
+	out := struct {
+		Indexes []listed `json:"indexes"`
+	}{[]listed{}}
 	for _, x := range list {
-		info := cparhttp.IndexInfo{ID: x.ID, Scheme: x.Scheme.String(), Records: x.Records, Bytes: x.Bytes}
-		if x.Err != nil {
-			info.Scheme, info.Damaged = "", x.Err.Error()
+		info := listed{x.Tenant, cparhttp.IndexInfo{ID: x.ID, Records: x.Records, Bytes: x.Bytes}, x.Pending}
+		switch {
+		case x.Err != nil:
+			info.Damaged = x.Err.Error()
+		case !x.Pending:
+			info.Scheme = x.Scheme.String()
 		}
 		out.Indexes = append(out.Indexes, info)
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(out)
+	return printAsJSON(w, out)
 }
 
 func printTable(w io.Writer, list []store.Info) error {
@@ -58,13 +69,20 @@ func printTable(w io.Writer, list []store.Info) error {
 		_, err := fmt.Fprintln(w, "no indexes")
 		return err
 	}
-	const row = "%-32v  %-6v  %-9v  %v\n"
-	_, err := fmt.Fprintf(w, row, "INDEX", "SCHEME", "RECORDS", "BYTES")
+	width := 0
 	for _, x := range list {
-		if x.Err != nil {
-			_, err = fmt.Fprintf(w, "%v  damaged: %v\n", x.ID, x.Err)
-		} else {
-			_, err = fmt.Fprintf(w, row, x.ID, x.Scheme, x.Records, x.Bytes)
+		width = max(width, len(named(x)))
+	}
+	const row = "%-*v  %-6v  %-9v  %v\n"
+	_, err := fmt.Fprintf(w, row, width, "INDEX", "SCHEME", "RECORDS", "BYTES")
+	for _, x := range list {
+		switch {
+		case x.Err != nil:
+			_, err = fmt.Fprintf(w, "%-*v  damaged: %v\n", width, named(x), x.Err)
+		case x.Pending:
+			_, err = fmt.Fprintf(w, row, width, named(x), "-", "pending", x.Bytes)
+		default:
+			_, err = fmt.Fprintf(w, row, width, named(x), x.Scheme, x.Records, x.Bytes)
 		}
 	}
 	return err

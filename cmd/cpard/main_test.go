@@ -3,9 +3,11 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,9 +19,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"cpar"
 	"cpar/cloud/tenant"
 	"cpar/cparhttp"
 	"cpar/internal/bearer"
+	"cpar/internal/indexdir"
 	"cpar/internal/indexdir/sample"
 )
 
@@ -29,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // Additional commands for the stories:
 //
-//	sample N FOLDER  make an index of random bytes, as an owner's build does
+//	sample N FOLDER [scan]  make an index of random bytes, as an owner's build does
 //	start ARGS…      start `cpard serve ARGS…` and take its address into $URL
 //	certify DIR NAME…  make cert.pem and key.pem for names, and ca.pem if it is not there
 //	signal SIGNAL    send it HUP
@@ -40,6 +44,8 @@ func TestMain(m *testing.M) {
 //	$CA              file with the authority that signs for $URL, if it is set
 //	$TOKEN           file with the token that push and get show, if it is set
 //	mkdata DIR NAME  put a file into the folder of a tenant
+//	upload ID TEXT   put TEXT to $URL as a segment of index ID
+//	spoil FOLDER     flip a bit in one segment somewhere below FOLDER
 //	exits N COMMAND  run a command that must exit with code N
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -52,6 +58,7 @@ func TestStories(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"sample": makeSample, "start": start, "shutdown": shutdown, "push": push, "get": get, "mkdata": mkdata, "exits": exits,
 			"certify": certify, "signal": sendSignal, "logs": logs,
+			"upload": upload, "spoil": spoil,
 		},
 	})
 }
@@ -122,8 +129,16 @@ func shutdown(ts *testscript.TestScript, _ bool, args []string) {
 func makeSample(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.ParseUint(args[0], 10, 64)
 	ts.Check(err)
-	_, err = sample.Build(ts.MkAbs(args[1]), n, n)
+	if len(args) == 2 {
+		_, err = sample.Build(ts.MkAbs(args[1]), n, n)
+		ts.Check(err)
+		return
+	}
+	// A cloud takes a scan of random bytes, but no forest of such.
+	w, err := indexdir.Create(ts.MkAbs(args[1]), indexdir.Options{})
 	ts.Check(err)
+	defer w.Close()
+	ts.Check(sample.Write(w, &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: sample.Manifest(n).ID, Records: 5, Dim: 7, Shift: 10, KeywordBytes: 16}, n))
 }
 
 func push(ts *testscript.TestScript, neg bool, args []string) {
@@ -150,6 +165,35 @@ func mkdata(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Check(os.MkdirAll(folder, 0o700))
 			ts.Check(os.WriteFile(filepath.Join(folder, "some"), []byte("data"), 0o600))
 		}
+	}
+}
+
+func upload(ts *testscript.TestScript, _ bool, args []string) {
+	sum := sha256.Sum256([]byte(args[1]))
+	r, err := http.NewRequest(http.MethodPut, fmt.Sprintf("%s/v1/indexes/%s/segments/%x", ts.Getenv("URL"), args[0], sum), strings.NewReader(args[1]))
+	ts.Check(err)
+	resp, err := http.DefaultClient.Do(r)
+	ts.Check(err)
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusNoContent {
+		ts.Fatalf("status %s", resp.Status)
+	}
+}
+
+func spoil(ts *testscript.TestScript, _ bool, args []string) {
+	done := errors.New("done")
+	err := filepath.WalkDir(ts.MkAbs(args[0]), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || len(d.Name()) != 64 || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		ts.Check(err)
+		b[len(b)/2] ^= 1
+		ts.Check(os.WriteFile(path, b, 0o600)) // in place
+		return done
+	})
+	if err != done {
+		ts.Fatalf("nothing to spoil: %v", err)
 	}
 }
 

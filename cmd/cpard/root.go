@@ -30,7 +30,7 @@ Beyond loopback it listens only with TLS, and for tenants with tokens. Its HTTP
 interface describes itself at /openapi.json. What flags say may also stand in the environment and in a file:
 cpard config --help.
 
-` + exitcode.Line(exitcode.OK, exitcode.Other, exitcode.Usage, exitcode.Input, exitcode.Corrupt, exitcode.Version, exitcode.Storage),
+` + exitcode.Line(exitcode.OK, exitcode.Other, exitcode.Usage, exitcode.Input, exitcode.Corrupt, exitcode.Version, exitcode.Storage, exitcode.Interrupted),
 		Example:       session,
 		Args:          knownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -42,7 +42,7 @@ cpard config --help.
 	root.SuggestionsMinimumDistance = 2
 	root.PersistentFlags().StringVar(&config, "config", "", "configuration file, or none; else cpard/cpard.toml in your configuration folder, else /etc/cpard/cpard.toml")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
-	root.AddCommand(newServe(), newList(), newTenant(), newInspect(), newConfig(&config))
+	root.AddCommand(newServe(), newList(), newCheck(), newGC(), newBackup(), newRestore(), newTenant(), newInspect(), newConfig(&config))
 	version.Add(root)
 	manual.Add(root, table.Text())
 	complete(root)

@@ -1,0 +1,147 @@
+// Package backup keeps a second copy of a cloud.
+//
+//	data folder, served or not ─▶ Backup ─▶ folder ─▶ Restore ─▶ data folder
+//
+// A backup has the layout of a data folder, so everything that reads one reads it: cpard
+// check verifies it, and cpard list lists it. It has the active indexes, each as it was at
+// one moment, and the registry of tenants. Uploads that were never activated are left out.
+//
+// Both go on where they were broken off. A folder that a restore has begun to fill is not
+// served until the restore has ended.
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"cpar"
+	"cpar/cloud/store"
+	"cpar/cloud/tenant"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+)
+
+// Backup brings the backup in folder to up to date with a data folder. o.Prune deletes
+// there what was deleted in data.
+func Backup(ctx context.Context, data, to string, o store.CopyOptions) (store.Copied, error) {
+	from, err := store.OpenBeside(data)
+	if err != nil {
+		return store.Copied{}, fmt.Errorf("backing up: %w", err)
+	}
+	if err := apart(data, to); err != nil {
+		return store.Copied{}, fmt.Errorf("backing up: %w", err)
+	}
+	done, err := into(ctx, from, data, to, o)
+	if err != nil {
+		return done, fmt.Errorf("backing up: %w", err)
+	}
+	return done, nil
+}
+
+// Restore fills a new data folder from a backup. Every digest is checked.
+func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store.Copied, error) {
+	src, err := store.OpenBeside(from)
+	if err != nil {
+		return store.Copied{}, fmt.Errorf("restoring: %w", err)
+	}
+	if err := errors.Join(apart(from, data), free(data)); err != nil {
+		return store.Copied{}, fmt.Errorf("restoring: %w", err)
+	}
+	marker := filepath.Join(data, store.RestoringName)
+	if !o.DryRun {
+		err := durable.MkdirAll(durable.OS, data, 0o700)
+		if err == nil {
+			err = durable.WriteFile(marker, []byte("cpard restore fills this folder\n"), 0o600)
+		}
+		if err != nil {
+			return store.Copied{}, fmt.Errorf("restoring: %w", err)
+		}
+	}
+	o.Verify = true
+	done, err := into(ctx, src, from, data, o)
+	if err == nil && len(done.Damaged) == 0 && !o.DryRun {
+		if err = os.Remove(marker); err == nil {
+			err = durable.OS.SyncDir(data)
+		}
+		err = durable.StorageError("removing", marker, 0, err)
+	}
+	if err != nil {
+		return done, fmt.Errorf("restoring: %w", err)
+	}
+	return done, nil
+}
+
+// into copies what lies in the folder from, and the registry of its tenants.
+func into(ctx context.Context, src *store.Folder, from, to string, o store.CopyOptions) (store.Copied, error) {
+	if o.DryRun {
+		var dst store.Backend
+		if there, err := store.OpenBeside(to); err == nil {
+			dst = there
+		}
+		return store.Copy(ctx, src, dst, o)
+	}
+	dst, err := store.OpenFolder(to, durable.OS)
+	if err != nil {
+		return store.Copied{}, err
+	}
+	defer dst.Close()
+	done, err := store.Copy(ctx, src, dst, o)
+	if err != nil {
+		return done, err
+	}
+	return done, registry(from, to)
+}
+
+// registry copies the registry of tenants, or the fact that there is none.
+func registry(from, to string) error {
+	path := filepath.Join(to, tenant.FileName)
+	b, err := os.ReadFile(filepath.Join(from, tenant.FileName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return durable.StorageError("removing", path, 0, err)
+		}
+		return nil
+	case err != nil:
+		return durable.StorageError("reading", filepath.Join(from, tenant.FileName), 0, err)
+	}
+	return durable.WriteFile(path, b, 0o600)
+}
+
+// apart refuses to copy a folder onto itself.
+func apart(a, b string) error {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	if err1 == nil && err2 == nil && os.SameFile(x, y) {
+		return fmt.Errorf("%w: %s and %s are the same folder", cpar.ErrInput, a, b)
+	}
+	return nil
+}
+
+// free refuses a folder that holds something, unless it is a restore that was broken off.
+func free(data string) error {
+	entries, err := os.ReadDir(data)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return durable.StorageError("reading folder", data, 0, err)
+	}
+	held := ""
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == store.RestoringName:
+			return nil
+		case name[0] != '.' && name != "lost+found": // an empty disk may hold these
+			held = name
+		}
+	}
+	if held == "" {
+		return nil
+	}
+	return hint.Add(fmt.Errorf("%w: %s holds something already, such as %s", cpar.ErrInput, data, held), "name a folder that is empty or does not exist yet")
+}

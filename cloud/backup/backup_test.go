@@ -1,0 +1,322 @@
+package backup_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"cpar"
+	"cpar/cloud/backup"
+	"cpar/cloud/store"
+	"cpar/internal/durable"
+	"cpar/internal/indexdir"
+	"cpar/internal/indexdir/sample"
+)
+
+const anna = "00000000000000aa"
+
+func load(*cpar.Manifest, [][]byte) (struct{}, error) { return struct{}{}, nil }
+
+func open(t *testing.T, data string) *store.Store[struct{}] {
+	t.Helper()
+	s, err := store.Open(data, load, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// An owner's index.
+type owner struct {
+	folder string
+	m      *cpar.Manifest
+}
+
+func built(t *testing.T, id, seed uint64) owner {
+	t.Helper()
+	folder := t.TempDir()
+	m, err := sample.Build(folder, id, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return owner{folder, m}
+}
+
+func (o owner) push(s *store.Store[struct{}], tenant string) error {
+	k := store.Key{Tenant: tenant, Index: o.m.ID}
+	for _, seg := range o.m.Segments {
+		b, err := os.ReadFile(indexdir.SegmentPath(o.folder, seg.Digest))
+		if err != nil {
+			return err
+		}
+		if err := s.PutSegment(context.Background(), k, seg.Digest, int64(len(b)), bytes.NewReader(b)); err != nil {
+			return err
+		}
+	}
+	b, err := o.m.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	return s.PutManifest(context.Background(), k, b)
+}
+
+// files are the relative paths and contents below a folder, without locks.
+func files(t *testing.T, root string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "lock" || d.Name() == "gate" {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(root, path)
+		all[rel] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func same(t *testing.T, what, a, b string) {
+	t.Helper()
+	x, y := files(t, a), files(t, b)
+	if len(x) != len(y) {
+		t.Errorf("%s: %d files and %d", what, len(x), len(y))
+	}
+	for name := range x {
+		if x[name] != y[name] {
+			t.Errorf("%s: %s differs", what, name)
+		}
+	}
+}
+
+func TestBackupAndRestore(t *testing.T) {
+	data, copy := filepath.Join(t.TempDir(), "d"), filepath.Join(t.TempDir(), "c")
+	s := open(t, data)
+	mine, theirs, next := built(t, 1, 1), built(t, 1, 2), built(t, 1, 3)
+	if err := errors.Join(mine.push(s, ""), theirs.push(s, anna)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "tenants.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := int64(mine.m.Bytes())
+	do := func(what string, f func(context.Context, string, string, store.CopyOptions) (store.Copied, error), from, to string, o store.CopyOptions, want store.Copied) {
+		t.Helper()
+		got, err := f(t.Context(), from, to, o)
+		if err != nil || got.Indexes != want.Indexes || got.Bytes != want.Bytes || got.Kept != want.Kept || got.Pruned != want.Pruned || len(got.Damaged) != len(want.Damaged) {
+			t.Errorf("%s: %+v, %v; want %+v", what, got, err, want)
+		}
+	}
+	do("dry", backup.Backup, data, copy, store.CopyOptions{DryRun: true}, store.Copied{Indexes: 2, Bytes: 2 * n})
+	if _, err := os.Stat(copy); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a dry run wrote: %v", err)
+	}
+	do("first", backup.Backup, data, copy, store.CopyOptions{}, store.Copied{Indexes: 2, Bytes: 2 * n})
+	same(t, "first", data, copy)
+	if err := next.push(s, ""); err != nil {
+		t.Fatal(err)
+	}
+	do("an update", backup.Backup, data, copy, store.CopyOptions{}, store.Copied{Indexes: 2, Bytes: n, Kept: n})
+	same(t, "an update", data, copy)
+	if err := s.Delete(t.Context(), store.Key{Tenant: anna, Index: theirs.m.ID}); err != nil {
+		t.Fatal(err)
+	}
+	do("deleted", backup.Backup, data, copy, store.CopyOptions{}, store.Copied{Indexes: 1, Kept: n})
+	do("dry prune", backup.Backup, data, copy, store.CopyOptions{Prune: true, DryRun: true}, store.Copied{Indexes: 1, Kept: n, Pruned: 1})
+	back := filepath.Join(t.TempDir(), "b")
+	do("restored", backup.Restore, copy, back, store.CopyOptions{}, store.Copied{Indexes: 2, Bytes: 2 * n})
+	same(t, "restored", copy, back)
+	do("prune", backup.Backup, data, copy, store.CopyOptions{Prune: true}, store.Copied{Indexes: 1, Kept: n, Pruned: 1})
+	same(t, "prune", data, copy)
+
+	// Damage is found on the way, and the backup keeps the state that it has.
+	first := indexdir.SegmentPath(filepath.Join(data, "indexes", next.m.ID.String()), next.m.Segments[0].Digest)
+	if err := os.WriteFile(first, make([]byte, next.m.Segments[0].Bytes), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	do("damaged", backup.Backup, data, filepath.Join(t.TempDir(), "x"), store.CopyOptions{}, store.Copied{Damaged: make([]store.Info, 1)})
+	do("not read again", backup.Backup, data, copy, store.CopyOptions{}, store.Copied{Indexes: 1, Kept: n})
+	inCopy := indexdir.SegmentPath(filepath.Join(copy, "indexes", next.m.ID.String()), next.m.Segments[0].Digest)
+	if err := os.WriteFile(inCopy, make([]byte, next.m.Segments[0].Bytes), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bad := filepath.Join(t.TempDir(), "y")
+	do("a damaged backup", backup.Restore, copy, bad, store.CopyOptions{}, store.Copied{Damaged: make([]store.Info, 1)})
+	if _, err := store.Open(bad, load, store.Options{}); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("a restore that lacks an index is served: %v", err)
+	}
+}
+
+// What a restore that was broken off has written is not trusted for its size.
+func TestRestoreGoesOn(t *testing.T) {
+	copy, data := t.TempDir(), t.TempDir()
+	s := open(t, copy)
+	o := built(t, 1, 1)
+	if err := o.push(s, anna); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if _, err := backup.Restore(t.Context(), copy, data, store.CopyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(data, "tenants", anna, "indexes", o.m.ID.String())
+	err := errors.Join(
+		os.WriteFile(filepath.Join(data, store.RestoringName), nil, 0o600),
+		os.Remove(filepath.Join(folder, "manifest")),
+		os.Remove(indexdir.SegmentPath(folder, o.m.Segments[0].Digest)),
+		os.WriteFile(indexdir.SegmentPath(folder, o.m.Segments[1].Digest), make([]byte, o.m.Segments[1].Bytes), 0o600),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Open(data, load, store.Options{}); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("half restored, and served: %v", err)
+	}
+	done, err := backup.Restore(t.Context(), copy, data, store.CopyOptions{})
+	if err != nil || done.Segments != 2 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	same(t, "gone on", copy, data)
+	if _, err := backup.Restore(t.Context(), copy, data, store.CopyOptions{}); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("over what is there: %v", err)
+	}
+	if _, err := backup.Backup(t.Context(), data, data, store.CopyOptions{}); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("onto itself: %v", err)
+	}
+}
+
+// A backup while indexes are replaced, deleted and collected has each as it was at one
+// moment.
+func TestBackupWhileServing(t *testing.T) {
+	data := t.TempDir()
+	s := open(t, data)
+	states := []owner{built(t, 1, 1), built(t, 1, 2), built(t, 1, 3)}
+	if err := states[0].push(s, ""); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 1; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if err := states[i%3].push(s, ""); err != nil {
+				t.Errorf("pushing: %v", err)
+			}
+		}
+	})
+	for range 20 {
+		to := t.TempDir()
+		done, err := backup.Backup(t.Context(), data, to, store.CopyOptions{})
+		if err != nil || done.Indexes != 1 || len(done.Damaged) > 0 {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		f, err := store.OpenBeside(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.CheckIndex(t.Context(), f, store.Key{Index: states[0].m.ID}, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
+
+// Broken off after any file operation, a backup leaves each index in its old state or its
+// new one, and the next one ends it.
+func TestBackupIsWholeAfterEveryStep(t *testing.T) {
+	data := t.TempDir()
+	s := open(t, data)
+	old, next := built(t, 1, 1), built(t, 1, 2)
+	if err := old.push(s, anna); err != nil {
+		t.Fatal(err)
+	}
+	first := t.TempDir()
+	if _, err := backup.Backup(t.Context(), data, first, store.CopyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := next.push(s, anna); err != nil {
+		t.Fatal(err)
+	}
+	from, err := store.OpenBeside(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := 1; ; step++ {
+		to := t.TempDir()
+		if err := os.CopyFS(to, os.DirFS(first)); err != nil {
+			t.Fatal(err)
+		}
+		dst, err := store.OpenFolder(to, &stopping{FS: durable.OS, left: step})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, stopped := store.Copy(t.Context(), from, dst, store.CopyOptions{})
+		dst.Close()
+		beside, err := store.OpenBeside(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.CheckIndex(t.Context(), beside, store.Key{Tenant: anna, Index: old.m.ID}, nil); err != nil {
+			t.Errorf("stopped at step %d: %v", step, err)
+		}
+		if stopped == nil {
+			return
+		}
+		if _, err := backup.Backup(t.Context(), data, to, store.CopyOptions{}); err != nil {
+			t.Errorf("again after step %d: %v", step, err)
+		}
+		if step > 500 {
+			t.Fatal("it does not come to an end")
+		}
+	}
+}
+
+// stopping fails from some file operation on.
+type stopping struct {
+	durable.FS
+	left int
+}
+
+var errStopped = errors.New("stopped")
+
+func (s *stopping) step() error {
+	if s.left--; s.left < 0 {
+		return errStopped
+	}
+	return nil
+}
+
+func (s *stopping) Create(path string, perm fs.FileMode) (durable.File, error) {
+	if err := s.step(); err != nil {
+		return nil, err
+	}
+	return s.FS.Create(path, perm)
+}
+
+func (s *stopping) Rename(from, to string) error {
+	if err := s.step(); err != nil {
+		return err
+	}
+	return s.FS.Rename(from, to)
+}
+
+func (s *stopping) SyncDir(path string) error {
+	if err := s.step(); err != nil {
+		return err
+	}
+	return s.FS.SyncDir(path)
+}

@@ -1,0 +1,183 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"cpar"
+)
+
+// CopyOptions says how Copy copies.
+type CopyOptions struct {
+	// DryRun writes nothing; there need not be a second backend.
+	DryRun bool
+	// Prune deletes what the first backend does not have.
+	Prune bool
+	// Verify reads what is there already and does not trust its size.
+	Verify bool
+	// Progress, if not nil, is told of each index.
+	Progress func(done, total int)
+}
+
+// A Copied says what Copy did, or would do.
+type Copied struct {
+	Indexes  int   // that both backends then have
+	Segments int   // that were copied
+	Bytes    int64 // of these
+	Kept     int64 // bytes that were there already
+	Pruned   int   // indexes
+	// Damaged are the indexes that could not be copied; what the second backend has of
+	// them stays as it was.
+	Damaged []Info
+}
+
+// Copy makes to hold the active indexes of from, which may be served meanwhile: each as it
+// was at one moment. Segments that are there are not copied again, so a copy that was
+// broken off goes on. Every digest is checked on the way.
+func Copy(ctx context.Context, from, to Backend, o CopyOptions) (Copied, error) {
+	c := copying{CopyOptions: o, from: from, to: to}
+	keys, err := allKeys(ctx, from)
+	if err != nil {
+		return c.Copied, err
+	}
+	for i, k := range keys {
+		if err := c.index(ctx, k); err != nil {
+			return c.Copied, fmt.Errorf("copying index %v: %w", k.Index, err)
+		}
+		if o.Progress != nil {
+			o.Progress(i+1, len(keys))
+		}
+	}
+	if o.Prune && to != nil {
+		err = c.prune(ctx)
+	}
+	return c.Copied, err
+}
+
+type copying struct {
+	CopyOptions
+	Copied
+	from, to Backend
+}
+
+func (c *copying) index(ctx context.Context, k Key) error {
+	for {
+		b, err := c.from.Manifest(ctx, k)
+		if errors.Is(err, ErrNotFound) {
+			return nil // only uploads so far, or deleted meanwhile
+		}
+		if err == nil {
+			err = c.state(ctx, k)
+		}
+		if err == nil {
+			c.Indexes++
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		// A newer index may have been activated meanwhile and the old segments removed.
+		now, err2 := c.from.Manifest(ctx, k)
+		if errors.Is(err2, ErrNotFound) || err2 == nil && !bytes.Equal(b, now) {
+			continue
+		}
+		if !errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		c.Damaged = append(c.Damaged, Info{Tenant: k.Tenant, ID: k.Index, Err: err})
+		return nil
+	}
+}
+
+// state copies what the active manifest names, then makes it active.
+func (c *copying) state(ctx context.Context, k Key) error {
+	m, err := readManifest(ctx, c.from, k)
+	if err != nil {
+		return err
+	}
+	there := map[cpar.Digest]int64{}
+	var active *cpar.Manifest
+	if c.to != nil {
+		list, err := c.to.Segments(ctx, k)
+		if err != nil {
+			return err
+		}
+		for _, x := range list {
+			there[x.Digest] = x.Bytes
+		}
+		active, _ = readManifest(ctx, c.to, k) // if damaged, it is replaced
+	}
+	for _, seg := range m.Segments {
+		size, ok := there[seg.Digest]
+		if ok = ok && uint64(size) == seg.Bytes; ok && c.Verify {
+			ok = checkSegment(ctx, c.to, k, seg, nil) == nil
+		}
+		if ok {
+			c.Kept += size
+			continue
+		}
+		if err := c.segment(ctx, k, seg); err != nil {
+			return fmt.Errorf("segment %v %.8v…: %w", seg.Kind, seg.Digest, err)
+		}
+		there[seg.Digest] = int64(seg.Bytes)
+		c.Segments++
+		c.Bytes += int64(seg.Bytes)
+	}
+	if c.DryRun || active != nil && same(active, m) {
+		return nil
+	}
+	return c.to.Activate(ctx, k, m)
+}
+
+func same(a, b *cpar.Manifest) bool {
+	x, err1 := a.MarshalBinary()
+	y, err2 := b.MarshalBinary()
+	return err1 == nil && err2 == nil && bytes.Equal(x, y)
+}
+
+func (c *copying) segment(ctx context.Context, k Key, seg cpar.Segment) error {
+	if c.DryRun {
+		return nil
+	}
+	r, _, err := c.from.Read(ctx, k, seg.Digest)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return c.to.Put(ctx, k, seg.Digest, int64(seg.Bytes), &stopping{ctx, r})
+}
+
+func (c *copying) prune(ctx context.Context) error {
+	keys, err := allKeys(ctx, c.to)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if _, err := c.from.Manifest(ctx, k); !errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if !c.DryRun {
+			if err := c.to.Delete(ctx, k); err != nil {
+				return fmt.Errorf("deleting index %v: %w", k.Index, err)
+			}
+		}
+		c.Pruned++
+	}
+	return nil
+}
+
+// stopping ends a long read when ctx does.
+type stopping struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (s *stopping) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.r.Read(p)
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/cloud/backup"
+	"cpar/cloud/store"
+	"cpar/internal/exitcode"
+)
+
+func newBackup() *cobra.Command {
+	var o options
+	var opt store.CopyOptions
+	var to string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "backup --data DIR --to DIR2",
+		Short: "copy the indexes of a data folder, which may be served",
+		Long: `backup brings a second folder up to date with a data folder: the active indexes, each as it
+was at one moment, and the registry of tenants. Segments that the backup has are not copied
+again, and one that was broken off goes on. What was deleted stays in the backup unless
+--prune is given. The data folder may be served meanwhile.
+
+A backup has the layout of a data folder: cpard check --data DIR2 reads all of it. An index
+that is damaged is left out and named, with exit code 5, and the backup keeps what it has.`,
+		Example: "  $ cpard backup --data ~/cpar-cloud --to /mnt/backup\n  backed up 2 indexes: 14 segments, 68 MB; 4.2 MB were there",
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := needData(o.Data); err != nil {
+				return err
+			}
+			if to == "" {
+				return exitcode.UsageError(fmt.Errorf("where to? pass --to DIR2"))
+			}
+			return copied{"backed up", "back up", opt, asJSON}.run(c, backup.Backup, o.Data, to)
+		},
+	}
+	addFlags(c, &o, "data")
+	c.Flags().StringVar(&to, "to", "", "`folder` of the backup")
+	c.Flags().BoolVar(&opt.Prune, "prune", false, "delete in the backup what the data folder no longer has")
+	c.Flags().BoolVar(&opt.DryRun, "dry-run", false, "say what would be copied and write nothing")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	return c
+}
+
+func newRestore() *cobra.Command {
+	var o options
+	var opt store.CopyOptions
+	var from string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "restore --from DIR2 --data DIR",
+		Short: "make a data folder from a backup",
+		Long: `restore fills a new data folder from a backup and checks every byte on the way. It refuses
+a folder that holds something. One that was broken off goes on when it is run again; until it
+has ended, nothing serves the folder.`,
+		Example: "  $ cpard restore --from /mnt/backup --data ~/cpar-cloud\n  restored 2 indexes: 14 segments, 72 MB; 0 B were there",
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := needData(o.Data); err != nil {
+				return err
+			}
+			if from == "" {
+				return exitcode.UsageError(fmt.Errorf("where from? pass --from DIR2"))
+			}
+			return copied{"restored", "restore", opt, asJSON}.run(c, backup.Restore, from, o.Data)
+		},
+	}
+	addFlags(c, &o, "data")
+	c.Flags().StringVar(&from, "from", "", "`folder` of the backup")
+	c.Flags().BoolVar(&opt.DryRun, "dry-run", false, "say what would be restored and write nothing")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	return c
+}
+
+// copied runs backup or restore and prints what it did.
+type copied struct {
+	did, would string
+	store.CopyOptions
+	asJSON bool
+}
+
+func (x copied) run(c *cobra.Command, f func(context.Context, string, string, store.CopyOptions) (store.Copied, error), from, to string) error {
+	x.Progress = indexBar(c, "copying indexes")
+	done, err := f(c.Context(), from, to, x.CopyOptions)
+	if err != nil {
+		return stopped(c, err)
+	}
+	if err := x.print(c.OutOrStdout(), done); err != nil || len(done.Damaged) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: %s could not be copied", cpar.ErrCorrupt, indexes(len(done.Damaged)))
+}
+
+func (x copied) print(w io.Writer, done store.Copied) error {
+	if x.asJSON {
+		damaged := []checked{}
+		for _, d := range done.Damaged {
+			damaged = append(damaged, checked{Tenant: d.Tenant, ID: d.ID, Damage: d.Err.Error()})
+		}
+		return printAsJSON(w, map[string]any{"indexes": done.Indexes, "segments": done.Segments, "bytes": done.Bytes,
+			"bytes_kept": done.Kept, "pruned": done.Pruned, "damaged": damaged, "dry_run": x.DryRun})
+	}
+	verb := x.did
+	if x.DryRun {
+		verb = "would " + x.would
+	}
+	pruned := ""
+	if done.Pruned > 0 {
+		pruned = fmt.Sprintf("; %s deleted there", indexes(done.Pruned))
+	}
+	for _, d := range done.Damaged {
+		if _, err := fmt.Fprintf(w, "%s  damaged: %v\n", named(d), d.Err); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "%s %s: %d segments, %s; %s were there%s\n", verb, indexes(done.Indexes), done.Segments,
+		humanize.Bytes(uint64(done.Bytes)), humanize.Bytes(uint64(done.Kept)), pruned)
+	return err
+}

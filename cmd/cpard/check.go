@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/cloud/store"
+	"cpar/internal/exitcode"
+	"cpar/internal/progress/bar"
+)
+
+// A checked index is one that check has read, as JSON.
+type checked struct {
+	Tenant  string       `json:"tenant,omitempty"`
+	ID      cpar.IndexID `json:"id"`
+	Scheme  string       `json:"scheme,omitempty"`
+	Bytes   uint64       `json:"bytes"`
+	Pending bool         `json:"pending,omitempty"` // uploaded to, never activated
+	Damage  string       `json:"damage,omitempty"`
+}
+
+func newCheck() *cobra.Command {
+	var o options
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "check --data DIR",
+		Short: "read everything in a data folder and name what is damaged",
+		Long: `check reads every byte of every index in a data folder or a backup, which may be
+served meanwhile, and names those whose owners must push them again. It changes
+nothing. If anything is damaged, the exit code is 5.`,
+		Example: "  $ cpard check --data ~/cpar-cloud\n  9f6067c4caa7a19a9c8939024892e324  well, 68 MB\n  1 index, none damaged",
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := needData(o.Data); err != nil {
+				return err
+			}
+			return check(c, o.Data, asJSON)
+		},
+	}
+	addFlags(c, &o, "data")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	return c
+}
+
+func check(c *cobra.Command, data string, asJSON bool) error {
+	folder, err := store.OpenBeside(data)
+	if err != nil {
+		return err
+	}
+	var list []store.Info
+	err = store.Check(c.Context(), folder, func(f store.Info) { list = append(list, f) }, indexBar(c, "reading indexes"))
+	if err != nil {
+		return stopped(c, err)
+	}
+	damaged := 0
+	for _, f := range list {
+		if f.Err != nil {
+			damaged++
+		}
+	}
+	print := printChecked
+	if asJSON {
+		print = printCheckedJSON
+	}
+	if err := print(c.OutOrStdout(), list, damaged); err != nil || damaged == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: %s of %s; their owners must push them again", cpar.ErrCorrupt, indexes(damaged), indexes(len(list)))
+}
+
+func printCheckedJSON(w io.Writer, list []store.Info, damaged int) error {
+	out := struct {
+		Indexes []checked `json:"indexes"`
+		Damaged int       `json:"damaged"`
+	}{[]checked{}, damaged}
+	for _, f := range list {
+		x := checked{Tenant: f.Tenant, ID: f.ID, Bytes: f.Bytes, Pending: f.Pending}
+		if f.Records > 0 {
+			x.Scheme = f.Scheme.String()
+		}
+		if f.Err != nil {
+			x.Damage = f.Err.Error()
+		}
+		out.Indexes = append(out.Indexes, x)
+	}
+	return printAsJSON(w, out)
+}
+
+func printChecked(w io.Writer, list []store.Info, damaged int) error {
+	for _, f := range list {
+		says := "well, "
+		switch {
+		case f.Err != nil:
+			says = fmt.Sprintf("damaged: %v; ", f.Err)
+		case f.Pending:
+			says = "never activated, "
+		}
+		if _, err := fmt.Fprintf(w, "%s  %s%s\n", named(f), says, humanize.Bytes(f.Bytes)); err != nil {
+			return err
+		}
+	}
+	says := "none damaged"
+	if damaged > 0 {
+		says = fmt.Sprintf("%d damaged", damaged)
+	}
+	_, err := fmt.Fprintf(w, "%s, %s\n", indexes(len(list)), says)
+	return err
+}
+
+// named is the name of an index for people: its tenant's first, where there is one.
+func named(x store.Info) string {
+	if x.Tenant == "" {
+		return x.ID.String()
+	}
+	return x.Tenant + "/" + x.ID.String()
+}
+
+func indexes(n int) string {
+	if n == 1 {
+		return "1 index"
+	}
+	return fmt.Sprintf("%d indexes", n)
+}
+
+func printAsJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// indexBar shows on a terminal how many indexes are done.
+func indexBar(c *cobra.Command, stage string) func(done, total int) {
+	b := bar.On(c.ErrOrStderr())
+	return func(done, total int) { b.Report(stage, done, total) }
+}
+
+// stopped gives ^C its exit code.
+func stopped(c *cobra.Command, err error) error {
+	if c.Context().Err() != nil && errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w: %w", exitcode.ErrInterrupted, err)
+	}
+	return err
+}
+
+func newGC() *cobra.Command {
+	var o options
+	var grace time.Duration
+	var dry, asJSON bool
+	c := &cobra.Command{
+		Use:   "gc --data DIR",
+		Short: "remove from a data folder what no index needs",
+		Long: `gc removes segments that no active index names, uploads that were never activated,
+and what broken-off writes and deletions have left, unless it is younger than --grace. The
+folder may be served meanwhile; cpard serve does the same once an hour.`,
+		Example: "  $ cpard gc --data ~/cpar-cloud --dry-run\n  would remove 12 segments of 2 indexes, 1 of them never activated, and 1 remainder: 4.1 MB",
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := needData(o.Data); err != nil {
+				return err
+			}
+			if grace < 0 {
+				return exitcode.UsageError(fmt.Errorf("--grace %v; it must not be negative", grace))
+			}
+			folder, err := store.OpenBeside(o.Data)
+			if err != nil {
+				return err
+			}
+			before := time.Now().Add(-grace)
+			done, err := store.Collect(c.Context(), folder, before, before, dry, indexBar(c, "looking at indexes"))
+			if err2 := printCollection(c.OutOrStdout(), done, dry, asJSON); err == nil {
+				err = err2
+			}
+			return stopped(c, err)
+		},
+	}
+	addFlags(c, &o, "data")
+	c.Flags().DurationVar(&grace, "grace", 24*time.Hour, "leave what is younger: uploads may be resumed")
+	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed and remove nothing")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	return c
+}
+
+func printCollection(w io.Writer, c store.Collection, dry, asJSON bool) error {
+	bytes := c.Bytes + c.Remains.Bytes
+	if asJSON {
+		return printAsJSON(w, map[string]any{"segments": c.Segments, "indexes": c.Indexes, "abandoned": c.Abandoned,
+			"remains": c.Remains.Files, "bytes": bytes, "dry_run": dry})
+	}
+	verb := "removed"
+	if dry {
+		verb = "would remove"
+	}
+	if c == (store.Collection{}) {
+		_, err := fmt.Fprintln(w, "nothing to remove")
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s %d segments of %s, %d of them never activated, and %d remains of what was broken off: %s\n",
+		verb, c.Segments, indexes(c.Indexes), c.Abandoned, c.Remains.Files, humanize.Bytes(uint64(bytes)))
+	return err
+}
