@@ -50,7 +50,7 @@ func checkDescribed(t testing.TB, method, path string, status int, code string) 
 	for pattern, methods := range described().Paths {
 		re := "^" + inBraces.ReplaceAllString(regexp.QuoteMeta(pattern), "[^/]+") + "$"
 		op, ok := methods[strings.ToLower(method)]
-		if !ok || !regexp.MustCompile(re).MatchString(path) {
+		if !ok || method != strings.ToUpper(method) || !regexp.MustCompile(re).MatchString(path) {
 			continue
 		}
 		r, ok := op.Responses[fmt.Sprint(status)]

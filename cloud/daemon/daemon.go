@@ -69,6 +69,10 @@ func Run(ctx context.Context, o Options) error {
 	if err := n.Check(); err != nil {
 		return err
 	}
+	traces, err := watch.NewTraces(o.Watch.Traces, o.Log)
+	if err != nil {
+		return err
+	}
 	operator, err := o.Watch.Open()
 	if err != nil {
 		return err
@@ -103,6 +107,7 @@ func Run(ctx context.Context, o Options) error {
 		o.Log.Info("metrics", "address", operator.Addr().String())
 		go o.Watch.Serve(ctx, operator, metrics, ready, o.Log)
 	}
+	defer metrics.Trace(traces)()
 	defer c.Maintain(ctx)()
 	o.Log.Info("serving", "address", server.Addr().String())
 	defer o.tell(ctx, server, handler)()

@@ -25,6 +25,8 @@ type Options struct {
 	// InsecureAnywhere allows an address that is not loopback. Whoever reaches it reads, without
 	// a token and in the clear, how much each tenant asks.
 	InsecureAnywhere bool
+	// Traces is where spans are sent, "" for nowhere: the URL of a collector.
+	Traces string
 	// Profile serves net/http/pprof too, on a loopback address only: a profile has the
 	// command line, and taking one costs.
 	Profile bool

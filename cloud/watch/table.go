@@ -83,6 +83,9 @@ var (
 	connectionsOpen    = asked("cpar_connections", gauge, "Open connections, by state: new, active, idle.", "state")
 	connectionsTotal   = asked("cpar_connections_total", counter, "Connections accepted.")
 
+	tracesSent    = asked("cpar_traces_sent_total", counter, "Requests whose spans the collector has taken.")
+	tracesDropped = asked("cpar_traces_dropped_total", counter, "Requests whose spans were dropped: the collector was away or slow.")
+
 	readyGauge = asked("cpar_ready", gauge, "1 if the check finds nothing, else 0. /readyz says what.", "check")
 
 	buildInfo = add("cpar_build_info", gauge, "Always 1; the labels say which version runs.", "version", "go")

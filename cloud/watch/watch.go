@@ -50,6 +50,7 @@ type Metrics struct {
 	tenantBytes, tenantTimes *prometheus.CounterVec // tenant
 	pulled                   *pulled
 
+	traces      *Traces // nil: none
 	tenants     tenantNames
 	connections connections
 }
@@ -94,6 +95,9 @@ func (m *Metrics) Begin() { m.inFlight.Inc() }
 // End implements api.Observer.
 func (m *Metrics) End(r *stage.Record) {
 	m.inFlight.Dec()
+	if m.traces != nil {
+		m.traces.add(r)
+	}
 	route := routes[r.Route]
 	if route == "" {
 		route = other

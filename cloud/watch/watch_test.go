@@ -107,6 +107,8 @@ func everything(t *testing.T) (*Metrics, http.Handler) {
 	m.Listener(func() listen.Stats {
 		return listen.Stats{MaxConnections: 12, AcceptErrors: 13, Refused: 14, CertificateTo: time.Unix(15, 0)}
 	})
+	m.Trace(&Traces{queue: make(chan []span)})()
+	m.traces = nil
 	ready := NewReadiness(Folder(t.TempDir()), Check{"never", false, func(context.Context) error { return errors.New("it never is") }})
 	return m, Options{}.handler(m, ready)
 }

@@ -120,6 +120,8 @@ var all = []setting{
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.BoolVar(&o.Watch.InsecureAnywhere, name, false, what)
 		}},
+	{Setting: settings.Setting{Name: "otlp-endpoint", What: "URL of an OpenTelemetry collector to send traces to, such as http://127.0.0.1:4318", None: "none"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Watch.Traces, name, "", what) }},
 	{Setting: settings.Setting{Name: "pprof", What: "serve Go's profiles beside the metrics, on loopback only"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.BoolVar(&o.Watch.Profile, name, false, what) }},
 }
