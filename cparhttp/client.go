@@ -30,6 +30,9 @@ type Client struct {
 	// Patience is the longest silence to wait through; New sets it to a minute. Slow but
 	// steady answers are not cut off.
 	Patience time.Duration
+	// Busy is the longest to wait in all, for one call, as long as the cloud says that it is
+	// busy and when to come back; New sets it to two minutes.
+	Busy time.Duration
 
 	base       *url.URL
 	token      bearer.Token
@@ -66,7 +69,7 @@ func New(baseURL string, hc *http.Client) (*Client, error) {
 	}
 	own.Jar = nil
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{Patience: time.Minute, base: u, http: &own, retryDelay: 100 * time.Millisecond, records: map[cpar.IndexID]uint32{}}, nil
+	return &Client{Patience: time.Minute, Busy: 2 * time.Minute, base: u, http: &own, retryDelay: 100 * time.Millisecond, records: map[cpar.IndexID]uint32{}}, nil
 }
 
 // SetToken has every request show a token. It goes to the client's address and nowhere else,

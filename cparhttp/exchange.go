@@ -40,32 +40,56 @@ var (
 	errTaken = errors.New("the connection broke half way")
 )
 
-// do makes the call and returns the body of the answer.
+// do makes the call and returns the body of the answer. It is made again if the connection
+// failed, and as long as a busy cloud says, within limits of ours.
 func (c *Client) do(ctx context.Context, k call) ([]byte, error) {
-	var err error
-	for attempt := range attempts {
-		if attempt > 0 {
-			select {
-			case <-time.After(c.retryDelay << (attempt - 1)):
-			case <-ctx.Done():
-				return nil, c.explain(ctx, err)
-			}
-		}
+	waited := time.Duration(0)
+	for failed, asked := 0, 1; ; asked++ {
 		if k.attempts != nil {
 			*k.attempts++
 		}
-		var body []byte
-		var again bool
-		body, again, err = c.attempt(ctx, k)
-		if err == nil {
+		body, again, err := c.attempt(ctx, k)
+		var wait time.Duration
+		later := (*later)(nil)
+		switch {
+		case err == nil:
 			return body, nil
+		case ctx.Err() != nil:
+			return nil, c.explain(ctx, err)
+		case errors.As(err, &later):
+			if wait = later.after; waited+wait > c.Busy {
+				return nil, c.explain(ctx, c.tooBusy(err, asked, waited))
+			}
+			waited += wait
+		case again && failed < attempts-1:
+			wait = c.retryDelay << failed
+			failed++
+		default:
+			return nil, c.explain(ctx, err)
 		}
-		if !again || ctx.Err() != nil {
-			break
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, c.explain(ctx, err)
 		}
 	}
-	return nil, c.explain(ctx, err)
 }
+
+// tooBusy says how often the cloud was asked before it was given up.
+func (c *Client) tooBusy(err error, asked int, waited time.Duration) error {
+	if asked == 1 {
+		return err
+	}
+	return fmt.Errorf("%w, to %d requests within %v", err, asked, waited.Round(time.Second))
+}
+
+// A later is the error of a cloud that says when to come back.
+type later struct {
+	error
+	after time.Duration
+}
+
+func (l *later) Unwrap() error { return l.error }
 
 // attempt also reports whether the connection failed, so that another attempt may help.
 func (c *Client) attempt(parent context.Context, k call) (body []byte, again bool, err error) {

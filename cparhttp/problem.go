@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"cpar"
 	"cpar/internal/bearer"
@@ -114,6 +116,10 @@ func statusError(r *http.Response, body []byte, token bearer.Token) error {
 	var p Problem
 	if contentType(r) == TypeProblem && json.Unmarshal(body, &p) == nil && p.Code != "" {
 		p.Status, p.Detail = r.StatusCode, token.Redact(p.Detail)
+		seconds, err := strconv.ParseUint(r.Header.Get("Retry-After"), 10, 16)
+		if err == nil && (p.Code == CodeBusy || p.Code == CodeAway) {
+			return &later{p.err(), max(time.Duration(seconds), 1) * time.Second}
+		}
 		return p.err()
 	}
 	return notCpard(fmt.Errorf("%w: it answered with status %d", cpar.ErrCloud, r.StatusCode))

@@ -1,0 +1,108 @@
+package cparhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+// A script answers as often as it has lines, then well. It needs no network, so that time
+// is the test's.
+type script struct {
+	answers []http.Response
+	asked   []time.Time
+}
+
+func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		io.Copy(io.Discard, r.Body)
+	}
+	s.asked = append(s.asked, time.Now())
+	if len(s.answers) == 0 {
+		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {TypeJSON}}, Body: io.NopCloser(strings.NewReader(`{"indexes":[]}`))}, nil
+	}
+	a := s.answers[0]
+	s.answers = s.answers[1:]
+	return &a, nil
+}
+
+func says(status int, code, after string) http.Response {
+	h := http.Header{"Content-Type": {TypeProblem}}
+	if after != "" {
+		h.Set("Retry-After", after)
+	}
+	return http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(fmt.Sprintf(`{"title":"t","status":%d,"code":%q,"detail":"d"}`, status, code)))}
+}
+
+// TestBusyClouds: a cloud that says when to come back is asked again then, for a while.
+func TestBusyClouds(t *testing.T) {
+	for name, k := range map[string]struct {
+		answers []http.Response
+		asked   int
+		took    time.Duration
+		say     string // of the error, "" if there is none
+	}{
+		"busy twice":             {[]http.Response{says(503, CodeBusy, "3"), says(503, CodeBusy, "5")}, 3, 8 * time.Second, ""},
+		"asked too often":        {[]http.Response{says(429, CodeBusy, "1")}, 2, time.Second, ""},
+		"its storage is away":    {[]http.Response{says(503, CodeAway, "10")}, 2, 10 * time.Second, ""},
+		"in a hurry":             {[]http.Response{says(503, CodeBusy, "0")}, 2, time.Second, ""},
+		"for ever":               {repeat("50", 9), 3, 100 * time.Second, "to 3 requests within 1m40s"},
+		"longer than we wait":    {[]http.Response{says(503, CodeBusy, "121")}, 1, 0, `it says "d"`},
+		"it does not say":        {[]http.Response{says(503, CodeBusy, "")}, 1, 0, `it says "d"`},
+		"it does not say a time": {[]http.Response{says(503, CodeBusy, "soon")}, 1, 0, `it says "d"`},
+		"it says a negative one": {[]http.Response{says(503, CodeBusy, "-5")}, 1, 0, `it says "d"`},
+		"a wrong token":          {[]http.Response{says(429, CodeUnauthorized, "5")}, 1, 0, "token"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{answers: k.answers}
+			c, err := New("http://localhost:1", &http.Client{Transport: s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			_, err = c.List(t.Context())
+			if took := time.Since(began); took != k.took || len(s.asked) != k.asked {
+				t.Errorf("%s: asked %d times in %v; want %d in %v", name, len(s.asked), took, k.asked, k.took)
+			}
+			if (err == nil) != (k.say == "") || err != nil && (!errors.Is(err, cpar.ErrCloud) || !strings.Contains(err.Error(), k.say)) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err != nil && k.say != "token" && hint.Of(err) != "try again later" {
+				t.Errorf("%s: hint %q", name, hint.Of(err))
+			}
+		})
+	}
+}
+
+func repeat(after string, n int) (out []http.Response) {
+	for range n {
+		out = append(out, says(503, CodeBusy, after))
+	}
+	return out
+}
+
+// TestInterruptedWait: ^C does not wait until the cloud is free.
+func TestInterruptedWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{answers: []http.Response{says(503, CodeBusy, "60")}}
+		c, err := New("http://localhost:1", &http.Client{Transport: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		began := time.Now()
+		if _, err := c.List(ctx); !errors.Is(err, context.Canceled) || time.Since(began) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
