@@ -1,0 +1,157 @@
+package main
+
+import (
+	"debug/elf"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cpar/internal/settings"
+)
+
+const packaging = "../../packaging"
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(append([]string{packaging}, path...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestExampleConfiguration: the file is read as it is, and each line that is a comment could be
+// taken out of it.
+func TestExampleConfiguration(t *testing.T) {
+	text := read(t, "cpard.toml")
+	option := regexp.MustCompile(`(?m)^# ([a-z-]+ = .*)$`)
+	files := map[string]string{"as it is": text}
+	for _, m := range option.FindAllStringSubmatch(text, -1) {
+		name, _, _ := strings.Cut(m[1], " = ")
+		rest := regexp.MustCompile(`(?m)^`+name+` = .*\n`).ReplaceAllString(text, "") // one of each
+		files[name] = strings.Replace(rest, m[0], m[1], 1)
+	}
+	if len(files) < 10 {
+		t.Fatalf("only %d settings were found", len(files))
+	}
+	for name, text := range files {
+		path := filepath.Join(t.TempDir(), "cpard.toml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		root := newRoot()
+		root.SetOut(io.Discard)
+		root.SetArgs([]string{"config", "--config", path})
+		if err := root.Execute(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		c := newConfig(new(string))
+		shown, err := table.Show(c, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.IndexFunc(shown, func(x settings.Shown) bool { return x.Name == name }); name != "as it is" && (i < 0 || shown[i].From != settings.FromFile) {
+			t.Errorf("%s does not come from the file", name)
+		}
+	}
+}
+
+// TestUnit holds the unit to systemd's own opinion, and to what the daemon does.
+func TestUnit(t *testing.T) {
+	unit := read(t, "systemd", "cpard.service")
+	value := func(name string) string {
+		m := regexp.MustCompile(`(?m)^` + name + `=(.*)$`).FindStringSubmatch(unit)
+		if m == nil {
+			t.Fatalf("the unit has no %s", name)
+		}
+		return m[1]
+	}
+	root := newRoot()
+	words := strings.Fields(value("ExecStart"))
+	c, args, err := root.Find(words[1:])
+	if err != nil || c.Name() != "serve" {
+		t.Fatalf("ExecStart is %q: %v", words, err)
+	}
+	if err := c.ParseFlags(args); err != nil {
+		t.Error(err)
+	}
+	var o options
+	addFlags(new(cobra.Command), &o) // for its defaults
+	stop, err := strconv.Atoi(value("TimeoutStopSec"))
+	if err != nil || time.Duration(stop)*time.Second <= o.Grace {
+		t.Errorf("systemd kills after %d seconds, requests have %v", stop, o.Grace)
+	}
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		if os.Getenv("CPAR_SYSTEMD") == "required" {
+			t.Fatal(err)
+		}
+		t.Skip("no systemd")
+	}
+	path := filepath.Join(packaging, "systemd", "cpard.service")
+	out, err := exec.Command(analyze, "security", "--offline=true", "--no-pager", "--threshold=20", path).CombinedOutput()
+	if err != nil {
+		t.Errorf("it is exposed beyond 2.0 of 10: %s", out)
+	}
+	// The program and its manual are elsewhere on this machine.
+	installed := filepath.Join(t.TempDir(), "cpard.service")
+	text := strings.ReplaceAll(strings.ReplaceAll(unit, "/usr/bin/cpard", "/bin/true"), "Documentation=man:cpard(1)\n", "")
+	if err := os.WriteFile(installed, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(analyze, "verify", "--man=no", installed).CombinedOutput(); err != nil || strings.Contains(string(out), "cpard.service:") {
+		t.Errorf("systemd-analyze verify: %v: %s", err, out)
+	}
+}
+
+// TestContainer: what the image takes from the checkout is there, what it sets are settings,
+// and the program needs no library. No engine runs here.
+func TestContainer(t *testing.T) {
+	text := read(t, "Containerfile")
+	for _, m := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(text, -1) {
+		for _, path := range strings.Fields(m[1]) {
+			if _, err := os.Stat(filepath.Join("../..", path)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^COPY --from=build (?:--chown=\S+ )?(/out/\S+) `).FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(text, "-o "+m[1]) && !strings.Contains(text, "mkdir -m 0700 "+m[1]) {
+			t.Errorf("nothing makes %s", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile(`CPARD_[A-Z_]+`).FindAllString(text, -1) {
+		if m != table.Environment("config") && !slices.ContainsFunc(table.Settings, func(s settings.Setting) bool { return table.Environment(s.Name) == m }) {
+			t.Errorf("%s is no setting", m)
+		}
+	}
+	if os.Getenv("CPAR_STATIC") != "required" {
+		t.Skip("building takes a minute and a half")
+	}
+	// For a system that .ci/run has built for.
+	out := filepath.Join(t.TempDir(), "cpard")
+	build := exec.Command("go", "build", "-o", out, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=arm64")
+	if b, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, b)
+	}
+	f, err := elf.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+			t.Errorf("the program has a segment %v: it is not static", p.Type)
+		}
+	}
+}
