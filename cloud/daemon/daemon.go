@@ -29,6 +29,9 @@ type Options struct {
 	Workers int
 	// Memory says where the rows of loaded indexes are kept.
 	Memory indexdir.Memory
+	// Store bounds what is stored, loaded and read in the background. Run sets what else it
+	// has.
+	Store store.Options
 	// Admit bounds what is taken on at the same time.
 	Admit admit.Limits
 	// Log receives events; nil discards them.
@@ -80,7 +83,8 @@ func Run(ctx context.Context, o Options) error {
 	if operator != nil {
 		defer operator.Close()
 	}
-	c, err := cloud.New(o.Data, store.Options{Memory: o.Memory, Log: o.Log})
+	o.Store.Memory, o.Store.Log, o.Store.Quota = o.Memory, o.Log, tenants.Storage
+	c, err := cloud.New(o.Data, o.Store)
 	if err != nil {
 		return err
 	}
@@ -95,8 +99,11 @@ func Run(ctx context.Context, o Options) error {
 	metrics.Gate(gate.Stats)
 	metrics.Tenants(tenants.Stats)
 	metrics.Listener(server.Stats)
-	ready := watch.NewReadiness(watch.Folder(o.Data), watch.Room(o.Data, 64<<20), watch.Certificate(server.Stats),
-		watch.Damage(c.Stats), watch.Scrub(c.Stats, 3*time.Hour))
+	checks := []watch.Check{watch.Folder(o.Data), watch.Room(o.Data, 64<<20), watch.Certificate(server.Stats), watch.Damage(c.Stats)}
+	if o.Store.ScrubRate >= 0 {
+		checks = append(checks, watch.Scrub(c.Stats, 3*max(o.Store.ScrubEvery, time.Hour)))
+	}
+	ready := watch.NewReadiness(checks...)
 	handler, err := api.New(c.Store, c, api.Options{
 		Log: o.Log, LogClients: o.LogClients, Gate: gate, Observe: metrics, Ready: ready.Serves, Auth: tenants, Host: server.Host,
 	})

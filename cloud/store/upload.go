@@ -117,7 +117,11 @@ func (s *Store[T]) PutSegment(ctx context.Context, k Key, d cpar.Digest, size in
 	if size >= 0 {
 		limit = size
 	}
-	end, err := s.reserve(ctx, k, limit)
+	room := limit
+	if before == spoilt {
+		room = 0 // it has its room: whoever is at the quota can still mend
+	}
+	end, err := s.reserve(ctx, k, room)
 	if err != nil {
 		return err
 	}

@@ -52,8 +52,9 @@ type Registry struct {
 	looked  time.Time   // when the file was looked at
 	read    fs.FileInfo // of the file that grants is from; nil if there was none
 	grants  map[uint64][]grant
-	needed  bool  // a token is; never turns back while the daemon runs
-	damaged error // of the last look; nobody comes in
+	needed  bool             // a token is; never turns back while the daemon runs
+	damaged error            // of the last look; nobody comes in
+	storage map[string]int64 // limits of tenants
 	tenants int
 }
 
@@ -166,7 +167,7 @@ func (r *Registry) refresh(now bool) {
 // it may be the one that should have ended a token.
 func (r *Registry) reload() {
 	before := r.damaged
-	r.looked, r.grants, r.read, r.damaged, r.tenants = r.now(), nil, nil, nil, 0
+	r.looked, r.grants, r.read, r.damaged, r.tenants, r.storage = r.now(), nil, nil, nil, 0, nil
 	l, info, err := read(r.data)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -180,7 +181,9 @@ func (r *Registry) reload() {
 		return
 	}
 	r.read, r.tenants, r.grants = info, len(l.Tenants), map[uint64][]grant{}
+	r.storage = map[string]int64{}
 	for _, t := range l.Tenants {
+		r.storage[t.ID] = t.Resolved().StorageBytes
 		for _, k := range t.Tokens {
 			scopes, _ := ParseScopes(k.Scopes) // decode has checked them
 			g := grant{k.SHA256, k.Until, Principal{Tenant: t.ID, Scopes: scopes, Limits: t.Resolved()}}
@@ -188,6 +191,21 @@ func (r *Registry) reload() {
 		}
 	}
 	r.log.Info("the registry of tenants was read", "tenants", r.tenants)
+}
+
+// Storage is how many bytes a tenant may store, 0 for any number. Who is not in the registry
+// any more has no room; at a cloud without tenants there is no limit.
+func (r *Registry) Storage(tenant string) int64 {
+	if tenant == "" {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refresh(true) // an upload is rare enough for a look at the file
+	if limit, ok := r.storage[tenant]; ok {
+		return limit
+	}
+	return 1
 }
 
 // Stats are numbers of a registry.

@@ -47,6 +47,11 @@ The log goes to standard error. At level debug it has a line for each request: i
 id, method, route, index, status, bytes and durations; never the contents, and no
 address of a client unless --log-clients says so.
 
+Damage is looked for in the background: everything that is stored and loaded is read at
+--scrub-rate. A damaged index says so (status 503) until its owner pushes it again, which
+sends what is damaged. Uploads that were never activated go after --keep-pending, loaded
+indexes after --unload-after or for want of room.
+
 With --metrics-listen it serves what an operator watches, at /metrics for
 Prometheus, and at /readyz what is wrong. Anybody may ask /healthz and /readyz at
 the address of the cloud, and gets a yes or no.`,
@@ -84,6 +89,12 @@ func (o *options) check() error {
 	}
 	if o.Workers < 0 {
 		return exitcode.UsageError(fmt.Errorf("--workers %d; it must be at least 1, or 0 for the number of cores", o.Workers))
+	}
+	if s := o.Store; s.MaxLoaded < 1 || s.MaxPending < 1 || s.Idle <= 0 || s.ScrubEvery <= 0 || s.KeepPending <= 0 {
+		return exitcode.UsageError(fmt.Errorf("--max-loaded, --max-pending, --unload-after, --scrub-every and --keep-pending must be more than 0"))
+	}
+	if o.Store.ScrubRate == 0 {
+		o.Store.ScrubRate = -1 // off, where the store's 0 is its default
 	}
 	if o.Admit.Memory < leastMemory {
 		return exitcode.UsageError(fmt.Errorf("--max-memory %d; the largest body needs %s", o.Admit.Memory, humanize.IBytes(leastMemory)))

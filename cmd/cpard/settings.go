@@ -102,6 +102,30 @@ var all = []setting{
 			}), name, what)
 		},
 		values: []string{"map", "huge", "auto"}},
+	{Setting: settings.Setting{Name: "max-loaded", What: "the most indexes in memory at once; the one that was used longest ago goes"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.IntVar(&o.Store.MaxLoaded, name, 64, what) }},
+	{Setting: settings.Setting{Name: "max-copied", What: "the most memory for copies of indexes (see memory)", None: "half of what is free at the start"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.Var(settings.Size(&o.Store.MaxCopied, "0"), name, what)
+		}},
+	{Setting: settings.Setting{Name: "unload-after", What: "how long an index stays in memory without a request"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.DurationVar(&o.Store.Idle, name, 15*time.Minute, what)
+		}},
+	{Setting: settings.Setting{Name: "scrub-rate", What: "how much is read in a second to find damage; 0 looks for none"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.Var(settings.Size(&o.Store.ScrubRate, "16MiB"), name, what)
+		}},
+	{Setting: settings.Setting{Name: "scrub-every", What: "how often everything is read to find damage, if the rate allows"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.DurationVar(&o.Store.ScrubEvery, name, time.Hour, what)
+		}},
+	{Setting: settings.Setting{Name: "keep-pending", What: "how long an upload that was never activated is kept"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.DurationVar(&o.Store.KeepPending, name, 24*time.Hour, what)
+		}},
+	{Setting: settings.Setting{Name: "max-pending", What: "the most indexes of a tenant that were never activated; the one that was longest without an upload goes"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.IntVar(&o.Store.MaxPending, name, 256, what) }},
 	{Setting: settings.Setting{Name: "log-level", What: "debug, info, warn or error"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.Var(settings.Parsed("warn", "string", func(s string) error { return parseLevel(&o.level, s) }), name, what)
