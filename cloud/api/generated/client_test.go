@@ -17,6 +17,7 @@ import (
 
 // Defines values for ProblemCode.
 const (
+	Away         ProblemCode = "away"
 	Busy         ProblemCode = "busy"
 	Corrupt      ProblemCode = "corrupt"
 	Forbidden    ProblemCode = "forbidden"
@@ -36,6 +37,8 @@ const (
 // Valid indicates whether the value is a known member of the ProblemCode enum.
 func (e ProblemCode) Valid() bool {
 	switch e {
+	case Away:
+		return true
 	case Busy:
 		return true
 	case Corrupt:
