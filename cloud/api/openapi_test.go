@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
+	urlpath "path"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,6 +48,9 @@ var inBraces = regexp.MustCompile(`\\\{[^}]*\\\}`)
 // with this code.
 func checkDescribed(t testing.TB, method, path string, status int, code string) {
 	t.Helper()
+	if urlpath.Clean(path) != path {
+		return // the guard refuses it, whatever the pattern
+	}
 	for pattern, methods := range described().Paths {
 		re := "^" + inBraces.ReplaceAllString(regexp.QuoteMeta(pattern), "[^/]+") + "$"
 		op, ok := methods[strings.ToLower(method)]
