@@ -109,6 +109,12 @@ func (c *Client) Token(ctx context.Context) (info TokenInfo, err error) {
 	return info, err
 }
 
+// Usage asks how much is stored.
+func (c *Client) Usage(ctx context.Context) (info UsageInfo, err error) {
+	err = c.json(ctx, call{method: http.MethodGet, path: PathUsage}, &info)
+	return info, err
+}
+
 // List returns the indexes that the cloud has.
 func (c *Client) List(ctx context.Context) ([]IndexInfo, error) {
 	var list IndexList

@@ -3,6 +3,7 @@
 //
 //	GET    /v1/health                             is the cloud running
 //	GET    /v1/token                              what may the token of this request do (JSON)
+//	GET    /v1/usage                              how much is stored, and how much may be (JSON)
 //	GET    /v1/indexes                            list the indexes (JSON)
 //	DELETE /v1/indexes/{id}
 //	GET    /v1/indexes/{id}/manifest              cpar.Manifest
@@ -33,6 +34,7 @@ import (
 const (
 	PathHealth        = "/v1/health"
 	PathToken         = "/v1/token"
+	PathUsage         = "/v1/usage"
 	PathIndexes       = "/v1/indexes"
 	PathIndex         = "/v1/indexes/{id}"
 	PathManifest      = "/v1/indexes/{id}/manifest"
@@ -51,7 +53,7 @@ const (
 )
 
 // Routes lists them all.
-var Routes = []string{PathHealth, PathToken, PathIndexes, PathIndex, PathManifest, PathMissing, PathSegment, PathAnnotate,
+var Routes = []string{PathHealth, PathToken, PathUsage, PathIndexes, PathIndex, PathManifest, PathMissing, PathSegment, PathAnnotate,
 	PathAnnotateBatch, PathHealthz, PathReadyz, PathProblem, PathOpenAPIJSON, PathOpenAPIYAML, PathOpenAPI30}
 
 // Content types.
@@ -79,6 +81,18 @@ type Health struct {
 type TokenInfo struct {
 	Needed bool     `json:"needed" doc:"Whether this cloud needs a token at all"`
 	Scopes []string `json:"scopes" nullable:"false" doc:"What the token may do: annotate, push, delete, admin"`
+}
+
+// UsageInfo is the answer to PathUsage. A limit that is 0 is none.
+type UsageInfo struct {
+	Indexes int   `json:"indexes" doc:"How many are active"`
+	Bytes   int64 `json:"bytes" doc:"The size of the segments of active indexes"`
+	Pending int64 `json:"pending_bytes" doc:"The size of segments that no active index names, uploads in progress among them"`
+
+	StorageBytes      int64   `json:"storage_bytes" doc:"The most that may be stored, pending bytes included; 0 if there is no limit"`
+	RequestsPerSecond float64 `json:"requests_per_second" doc:"The most on average; 0 if there is no limit"`
+	Burst             int     `json:"burst" doc:"The most at once after a pause; 0 if there is no limit"`
+	Concurrent        int     `json:"concurrent" doc:"The most that are worked on at the same time; 0 if there is no limit"`
 }
 
 // IndexInfo is one index in the answer to PathIndexes.

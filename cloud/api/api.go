@@ -46,6 +46,7 @@ type Store interface {
 	PutSegment(ctx context.Context, k store.Key, d cpar.Digest, size int64, r io.Reader) error
 	PutManifest(ctx context.Context, k store.Key, b []byte) error
 	Delete(ctx context.Context, k store.Key) error
+	Usage(ctx context.Context, tenant string) (store.Usage, error)
 }
 
 // Options configures the handler. The zero value suits a daemon on loopback.

@@ -545,7 +545,7 @@ func TestOpenAPI(t *testing.T) {
 	for path, methods := range map[string]string{
 		cparhttp.PathHealth: "get", cparhttp.PathIndexes: "get", cparhttp.PathIndex: "delete", cparhttp.PathManifest: "get put",
 		cparhttp.PathMissing: "post", cparhttp.PathSegment: "get head put", cparhttp.PathAnnotate: "post",
-		cparhttp.PathAnnotateBatch: "post", cparhttp.PathToken: "get",
+		cparhttp.PathAnnotateBatch: "post", cparhttp.PathToken: "get", cparhttp.PathUsage: "get",
 	} {
 		for _, method := range strings.Fields(methods) {
 			op, ok := doc.Paths[path][method]
@@ -560,8 +560,8 @@ func TestOpenAPI(t *testing.T) {
 			}
 		}
 	}
-	if len(doc.Paths) != 9 {
-		t.Errorf("%d paths described; want 9", len(doc.Paths))
+	if len(doc.Paths) != 10 {
+		t.Errorf("%d paths described; want 10", len(doc.Paths))
 	}
 	if doc.Paths[cparhttp.PathAnnotate]["post"].Responses["200"].Content[cparhttp.TypeBinary] == nil {
 		t.Errorf("the reply is not described as binary: %s", b)

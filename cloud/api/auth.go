@@ -36,6 +36,7 @@ const (
 var scopesOf = map[string]tenant.Scopes{
 	"health":           anybody, // says what every cpard says
 	"token":            anyToken,
+	"usage":            tenant.Admin,
 	"list-indexes":     tenant.Annotate | tenant.Delete,
 	"get-manifest":     anyToken, // a push must not undo what another device has pushed
 	"has-segment":      anyToken,
@@ -147,6 +148,26 @@ func (s *server) token(ctx context.Context, _ *none) (*tokenOutput, error) {
 		return &tokenOutput{cparhttp.TokenInfo{Scopes: anyToken.Names()}}, nil
 	}
 	return &tokenOutput{cparhttp.TokenInfo{Needed: true, Scopes: p.Scopes.Names()}}, nil
+}
+
+type usageOutput struct{ Body cparhttp.UsageInfo }
+
+// usage says how much the tenant of the request has stored, and what its limits are.
+func (s *server) usage(ctx context.Context, _ *none) (*usageOutput, error) {
+	done, err := s.gate.Check(ctx, tenantOf(ctx)) // the first time, all of it is counted
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	defer done()
+	u, err := s.store.Usage(ctx, tenantOf(ctx))
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	l := tenant.From(ctx).Limits
+	return &usageOutput{cparhttp.UsageInfo{
+		Indexes: u.Indexes, Bytes: u.Active, Pending: u.Pending + u.Reserved,
+		StorageBytes: l.StorageBytes, RequestsPerSecond: l.RequestsPerSecond, Burst: l.Burst, Concurrent: l.Concurrent,
+	}}, nil
 }
 
 // tenantOf is the tenant whose request ctx belongs to, "" at a cloud without tenants.

@@ -143,9 +143,48 @@ func (s counting) PutManifest(ctx context.Context, k store.Key, b []byte) error 
 	s.add("activate", k)
 	return s.Store.PutManifest(ctx, k, b)
 }
+func (s counting) Usage(ctx context.Context, tenant string) (store.Usage, error) {
+	s.add("usage", store.Key{Tenant: tenant})
+	return s.Store.Usage(ctx, tenant)
+}
 func (s counting) Delete(ctx context.Context, k store.Key) error {
 	s.add("delete", k)
 	return s.Store.Delete(ctx, k)
+}
+
+// asking answers as fake, if the store has the index, as cloud.Cloud asks it.
+type asking struct {
+	fake
+	store *store.Store[bool]
+	calls *calls
+}
+
+func (a *asking) Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*cpar.Reply, error) {
+	replies, err := a.AnnotateBatch(ctx, k, []*cpar.Request{q})
+	if err != nil {
+		return nil, err
+	}
+	return replies[0], nil
+}
+
+func (a *asking) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.Request) ([]*cpar.Reply, error) {
+	a.calls.add("get", k)
+	x, err := a.store.Get(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	defer x.Release()
+	return a.fake.AnnotateBatch(ctx, k, requests)
+}
+
+func (a *asking) ReplyBytes(ctx context.Context, k store.Key, _ []*cpar.Request) (int64, error) {
+	a.calls.add("size", k)
+	x, err := a.store.Get(ctx, k)
+	if err != nil {
+		return 0, err
+	}
+	x.Release()
+	return 1000, nil
 }
 
 // A town is a cloud of tenants.
@@ -162,7 +201,7 @@ func (c *town) handler(t *testing.T) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := api.New(counting{c.store, c.calls}, new(fake), api.Options{Auth: registry})
+	h, err := api.New(counting{c.store, c.calls}, &asking{store: c.store, calls: c.calls}, api.Options{Auth: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

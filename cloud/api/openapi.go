@@ -55,6 +55,7 @@ func problemSchema() *huma.Schema {
 var failures = map[string][]string{
 	"health":           nil,
 	"token":            nil,
+	"usage":            {cparhttp.CodeStorage, cparhttp.CodeAway},
 	"list-indexes":     {cparhttp.CodeStorage, cparhttp.CodeAway},
 	"delete-index":     {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeStorage, cparhttp.CodeAway},
 	"get-manifest":     {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},

@@ -91,6 +91,7 @@ func (s *server) register(h huma.API) {
 	}
 	huma.Register(h, operation("health", http.MethodGet, cparhttp.PathHealth, "Check that the cloud is running"), s.health)
 	huma.Register(h, operation("token", http.MethodGet, cparhttp.PathToken, "Say what the token of this request may do"), s.token)
+	huma.Register(h, operation("usage", http.MethodGet, cparhttp.PathUsage, "Say how much is stored, and what the limits are"), s.usage)
 	huma.Register(h, operation("list-indexes", http.MethodGet, cparhttp.PathIndexes, "List the active indexes"), s.list)
 	huma.Register(h, operation("delete-index", http.MethodDelete, cparhttp.PathIndex, "Delete an index"), s.delete)
 	huma.Register(h, operation("get-manifest", http.MethodGet, cparhttp.PathManifest, "Fetch the active manifest", gives("The manifest")), s.manifest)

@@ -80,6 +80,7 @@ func (d *doctor) checkToken(ctx context.Context, client *cparhttp.Client, have b
 		return nil, false
 	case info.Needed:
 		d.ok("token", "it may %s", strings.Join(info.Scopes, ", "))
+		d.checkUsage(ctx, client, info.Scopes)
 	case have:
 		d.ok("token", "the cloud needs none, and was shown one")
 	default:
@@ -95,6 +96,25 @@ func (d *doctor) checkToken(ctx context.Context, client *cparhttp.Client, have b
 		return nil, false
 	}
 	return list, true
+}
+
+// checkUsage says how much of its room a tenant has taken, where the token may ask that.
+func (d *doctor) checkUsage(ctx context.Context, client *cparhttp.Client, scopes []string) {
+	if !slices.Contains(scopes, "admin") {
+		return
+	}
+	u, err := client.Usage(ctx)
+	taken := u.Bytes + u.Pending
+	switch {
+	case err != nil:
+		d.fail("storage", cmp.Or(hint.Of(err), "tell the cloud's operator"), err)
+	case u.StorageBytes == 0:
+		d.ok("storage", "%d MB are taken, and may be as many as there is room for", taken/1e6)
+	case taken > u.StorageBytes/10*9:
+		d.warn("storage", "delete an index that is no longer needed, or ask the cloud's operator for more", "%d MB of %d are taken; a push needs room for old and new", taken/1e6, u.StorageBytes/1e6)
+	default:
+		d.ok("storage", "%d MB of %d are taken", taken/1e6, u.StorageBytes/1e6)
+	}
 }
 
 // checkIndex looks for the index in use at the cloud. read is whether its manifest was read, and so
