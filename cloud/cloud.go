@@ -3,6 +3,8 @@
 // into it (wall_test.go of package cpar).
 //
 //	store    indexes in a data folder, activated in one step
+//	remote   the same in object storage, with a cache
+//	blob     object storage: S3, Azure, Google
 //	score    ⟨C(V), t⟩ of records and planes
 //	search   the forest (cpar), the inverted file (ivf), or the scan (capia)
 //	sealed   inner products that stay encrypted (sealed)

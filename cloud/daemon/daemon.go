@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"cpar/cloud"
 	"cpar/cloud/admit"
 	"cpar/cloud/api"
 	"cpar/cloud/listen"
@@ -23,6 +22,8 @@ import (
 type Options struct {
 	// Data is the data folder, created if missing.
 	Data string
+	// Objects says where indexes are kept, if not in the data folder.
+	Objects Storage
 	// Listen is the address, host:port; port 0 picks a free port.
 	Listen string
 	// Workers is the number of goroutines that share one request; 0 means the number of cores.
@@ -84,7 +85,7 @@ func Run(ctx context.Context, o Options) error {
 		defer operator.Close()
 	}
 	o.Store.Memory, o.Store.Log, o.Store.Quota = o.Memory, o.Log, tenants.Storage
-	c, err := cloud.New(o.Data, o.Store)
+	c, checks, err := o.open(metrics)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func Run(ctx context.Context, o Options) error {
 	metrics.Gate(gate.Stats)
 	metrics.Tenants(tenants.Stats)
 	metrics.Listener(server.Stats)
-	checks := []watch.Check{watch.Folder(o.Data), watch.Room(o.Data, 64<<20), watch.Certificate(server.Stats), watch.Damage(c.Stats)}
+	checks = append(checks, watch.Folder(o.Data), watch.Room(o.Data, 64<<20), watch.Certificate(server.Stats), watch.Damage(c.Stats))
 	if o.Store.ScrubRate >= 0 {
 		checks = append(checks, watch.Scrub(c.Stats, 3*max(o.Store.ScrubEvery, time.Hour)))
 	}

@@ -131,7 +131,12 @@ func Request(ctx context.Context, data, owner string, body []byte) (*Report, err
 
 // find returns the key of an index, of the tenant that is named or the only one that has it.
 func find(ctx context.Context, data, owner string, id cpar.IndexID) (store.Key, error) {
-	list, err := store.List(ctx, data)
+	b, err := store.OpenBeside(data)
+	if err != nil {
+		return store.Key{}, err
+	}
+	defer b.Close()
+	list, err := store.List(ctx, b)
 	if err != nil {
 		return store.Key{}, err
 	}

@@ -118,6 +118,17 @@ func (s *Store) Stats() Stats {
 	return out
 }
 
+// Reach asks the storage for a sign of life if the last request found none.
+func (s *Store) Reach(ctx context.Context) error {
+	if !s.bucket.Stats().Away {
+		return nil
+	}
+	if _, err := s.bucket.Stat(ctx, probeName); !errors.Is(err, blob.ErrNotFound) {
+		return away(err)
+	}
+	return nil
+}
+
 const (
 	noTenant    = "_"
 	probeName   = "conditional"
@@ -244,4 +255,18 @@ func (x *stored) add(name string, o blob.Object) {
 			x.versions = append(x.versions, version{n, o})
 		}
 	}
+}
+
+// OpenAddress is Open for the bucket at an address, with the credentials in a file or, if
+// that is "", in the environment.
+func OpenAddress(address, credentials string, o Options) (*Store, error) {
+	get, err := blob.Credentials(credentials)
+	if err != nil {
+		return nil, err
+	}
+	b, err := blob.Open(address, blob.Options{Credential: get})
+	if err != nil {
+		return nil, err
+	}
+	return Open(b, o)
 }

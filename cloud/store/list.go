@@ -21,20 +21,16 @@ type Info struct {
 	Err error
 }
 
-// List describes the indexes in a data folder, pending ones too, ordered by tenant and id. It takes no lock, so
-// it can list a folder that is being served.
-func List(ctx context.Context, data string) ([]Info, error) {
-	f, err := OpenBeside(data)
-	if err != nil {
-		return nil, err
-	}
-	all, err := f.Tenants(ctx)
+// List describes the indexes of all tenants, pending ones too, ordered by tenant and id. It
+// takes no lock, so it can list what is being served.
+func List(ctx context.Context, b Backend) ([]Info, error) {
+	all, err := b.Tenants(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var list []Info
 	for _, tenant := range all {
-		some, err := listTenant(ctx, f, tenant, true)
+		some, err := listTenant(ctx, b, tenant, true)
 		if err != nil {
 			return nil, err
 		}

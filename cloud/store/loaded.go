@@ -45,6 +45,15 @@ func (s *Store[T]) evict(k Key, tooMuch func(loaded, copied int64) bool) {
 	}
 }
 
+// unloadOldest unloads the index other than k that was used longest ago, if there is one:
+// a backend may need the room.
+func (s *Store[T]) unloadOldest(k Key) (done bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.evict(k, func(int64, int64) bool { first := !done; done = true; return first })
+	return done
+}
+
 // unload takes an index out of memory; the caller holds mu.
 func (s *Store[T]) unload(e *entry[T]) {
 	e.open.index.Release()

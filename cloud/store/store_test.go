@@ -536,10 +536,14 @@ func TestOneDaemonAtATime(t *testing.T) {
 	if _, err := store.Open(data, loader, store.Options{}); !errors.Is(err, indexdir.ErrLocked) || !errors.Is(err, cpar.ErrStorage) {
 		t.Errorf("a second daemon: %v", err)
 	}
-	if list, err := store.List(context.Background(), data); err != nil || len(list) != 0 {
+	beside, err := store.OpenBeside(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := store.List(context.Background(), beside); err != nil || len(list) != 0 {
 		t.Errorf("listing a served folder: %v, %v", list, err)
 	}
-	if _, err := store.List(context.Background(), t.TempDir()); !errors.Is(err, cpar.ErrInput) {
+	if _, err := store.OpenBeside(t.TempDir()); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("listing no data folder: %v", err)
 	}
 }

@@ -128,6 +128,18 @@ func Folder(data string) Check {
 	}}
 }
 
+// Storage checks that object storage can be reached. Without, what is loaded is still answered.
+func Storage(reach func(context.Context) error) Check {
+	return Check{Name: "storage", Run: func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		if err := reach(ctx); err != nil {
+			return fmt.Errorf("reaching the object storage: %w", err)
+		}
+		return nil
+	}}
+}
+
 // Room checks that the disk has at least so many bytes free. Without, nothing can be pushed,
 // and what is there is still answered.
 func Room(data string, need int64) Check {

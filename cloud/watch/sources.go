@@ -8,6 +8,7 @@ import (
 
 	"cpar/cloud/admit"
 	"cpar/cloud/listen"
+	"cpar/cloud/remote"
 	"cpar/cloud/store"
 	"cpar/cloud/tenant"
 )
@@ -47,6 +48,23 @@ func (m *Metrics) Tenants(stats func() tenant.Stats) {
 		s.put(tenantsKnown, float64(st.Tenants))
 		s.put(tokensRefused, float64(st.Refused))
 		s.put(guessesLimited, float64(st.Limited))
+	})
+}
+
+// Storage watches object storage and the cache before it.
+func (m *Metrics) Storage(stats func() remote.Stats) {
+	m.pull(func(s sink) {
+		st := stats()
+		s.put(storageRequests, float64(st.Requests))
+		s.put(storageRetries, float64(st.Retries))
+		s.put(storageErrors, float64(st.Errors))
+		s.put(storageBytes, float64(st.BytesIn), "received")
+		s.put(storageBytes, float64(st.BytesOut), "sent")
+		s.put(cacheBytes, float64(st.CacheBytes))
+		s.put(cacheLimit, float64(st.CacheLimit))
+		s.put(cacheSegments, float64(st.Hits), "hit")
+		s.put(cacheSegments, float64(st.Misses), "miss")
+		s.put(cacheSegments, float64(st.Evictions), "evicted")
 	})
 }
 

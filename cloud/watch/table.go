@@ -83,8 +83,15 @@ var (
 	connectionsOpen    = asked("cpar_connections", gauge, "Open connections, by state: new, active, idle.", "state")
 	connectionsTotal   = asked("cpar_connections_total", counter, "Connections accepted.")
 
-	tracesSent    = asked("cpar_traces_sent_total", counter, "Requests whose spans the collector has taken.")
-	tracesDropped = asked("cpar_traces_dropped_total", counter, "Requests whose spans were dropped: the collector was away or slow.")
+	tracesSent      = asked("cpar_traces_sent_total", counter, "Requests whose spans the collector has taken.")
+	tracesDropped   = asked("cpar_traces_dropped_total", counter, "Requests whose spans were dropped: the collector was away or slow.")
+	storageRequests = asked("cpar_storage_requests_total", counter, "Requests to object storage, each attempt counted.")
+	storageRetries  = asked("cpar_storage_retries_total", counter, "Attempts of them after one that failed.")
+	storageErrors   = asked("cpar_storage_errors_total", counter, "Operations on object storage that failed, after all attempts.")
+	storageBytes    = asked("cpar_storage_bytes_total", counter, "Bytes of objects received from object storage and sent to it.", "direction")
+	cacheBytes      = asked("cpar_cache_bytes", gauge, "Bytes in the cache of object storage, with what is being fetched or uploaded.")
+	cacheLimit      = asked("cpar_cache_limit_bytes", gauge, "The most that the cache may have.")
+	cacheSegments   = asked("cpar_cache_segments_total", counter, "Segments that an index needed and the cache had (hit) or not (miss), and those that were evicted.", "event")
 
 	readyGauge = asked("cpar_ready", gauge, "1 if the check finds nothing, else 0. /readyz says what.", "check")
 

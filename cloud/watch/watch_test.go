@@ -25,7 +25,9 @@ import (
 
 	"cpar"
 	"cpar/cloud/admit"
+	"cpar/cloud/blob"
 	"cpar/cloud/listen"
+	"cpar/cloud/remote"
 	"cpar/cloud/stage"
 	"cpar/cloud/store"
 	"cpar/cloud/tenant"
@@ -109,6 +111,9 @@ func everything(t *testing.T) (*Metrics, http.Handler) {
 	})
 	m.Trace(&Traces{queue: make(chan []span)})()
 	m.traces = nil
+	m.Storage(func() remote.Stats {
+		return remote.Stats{Stats: blob.Stats{Requests: 16, Retries: 17, Errors: 18, BytesIn: 19, BytesOut: 20}, CacheBytes: 21, CacheLimit: 22, Hits: 23, Misses: 24, Evictions: 25}
+	})
 	ready := NewReadiness(Folder(t.TempDir()), Check{"never", false, func(context.Context) error { return errors.New("it never is") }})
 	return m, Options{}.handler(m, ready)
 }
@@ -129,6 +134,16 @@ func TestExposition(t *testing.T) {
 		{1, "cpar_stage_seconds", []string{"scheme=sealed", "stage=queue"}},
 		{1, "cpar_problems_total", []string{"code=not_found"}},
 		{1, "cpar_panics_total", nil},
+		{16, "cpar_storage_requests_total", nil},
+		{17, "cpar_storage_retries_total", nil},
+		{18, "cpar_storage_errors_total", nil},
+		{19, "cpar_storage_bytes_total", []string{"direction=received"}},
+		{20, "cpar_storage_bytes_total", []string{"direction=sent"}},
+		{21, "cpar_cache_bytes", nil},
+		{22, "cpar_cache_limit_bytes", nil},
+		{23, "cpar_cache_segments_total", []string{"event=hit"}},
+		{24, "cpar_cache_segments_total", []string{"event=miss"}},
+		{25, "cpar_cache_segments_total", []string{"event=evicted"}},
 		{10, "cpar_received_bytes_total", nil},
 		{20, "cpar_sent_bytes_total", nil},
 		{2, "cpar_annotations_total", []string{"scheme=sealed"}},
@@ -198,7 +213,8 @@ func TestLabelsAreAClosedList(t *testing.T) {
 		"stage":  {"body", "queue", "load", "search", "encode", "send"},
 		"code":   nil, "check": nil, "tenant": nil, "version": nil, "go": nil, "state": {"new", "active", "idle"},
 		"what": {"bodies", "replies", "turns", "checks", "builds", "tenant"}, "reason": {"full", "wait", "limit"},
-		"kind": {"mapped", "copied", "bytes"},
+		"kind":      {"mapped", "copied", "bytes"},
+		"direction": {"received", "sent"}, "event": {"hit", "miss", "evicted"},
 	}
 	for _, r := range cparhttp.Routes {
 		allowed["route"] = append(allowed["route"], routes[r])

@@ -21,10 +21,12 @@ were uploaded to and never activated. It reads manifests only; cpard check reads
 		Example: "  $ cpard list --data ~/cpar-cloud\n  INDEX                             SCHEME  RECORDS    BYTES\n  9f6067c4caa7a19a9c8939024892e324  cpar    4500     67653394",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := needData(o.Data); err != nil {
+			b, err := o.beside()
+			if err != nil {
 				return err
 			}
-			list, err := store.List(c.Context(), o.Data)
+			defer b.Close()
+			list, err := store.List(c.Context(), b)
 			if err != nil {
 				return err
 			}
@@ -34,7 +36,7 @@ were uploaded to and never activated. It reads manifests only; cpard check reads
 			return printTable(c.OutOrStdout(), list)
 		},
 	}
-	addFlags(c, &o, "data")
+	addFlags(c, &o, "data", "store", "store-credentials")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	return c
 }

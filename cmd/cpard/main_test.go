@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,7 @@ import (
 	"cpar/cloud/tenant"
 	"cpar/cparhttp"
 	"cpar/internal/bearer"
+	"cpar/internal/buckettest"
 	"cpar/internal/indexdir"
 	"cpar/internal/indexdir/sample"
 )
@@ -33,7 +35,8 @@ func TestMain(m *testing.M) {
 
 // Additional commands for the stories:
 //
-//	sample N FOLDER [scan]  make an index of random bytes, as an owner's build does
+//	sample N FOLDER [scan]  make an index of random bytes, as an owner's build
+//	                 does; a cloud loads it with scan
 //	start ARGS…      start `cpard serve ARGS…` and take its address into $URL
 //	certify DIR NAME…  make cert.pem and key.pem for names, and ca.pem if it is not there
 //	signal SIGNAL    send it HUP
@@ -46,6 +49,7 @@ func TestMain(m *testing.M) {
 //	mkdata DIR NAME  put a file into the folder of a tenant
 //	upload ID TEXT   put TEXT to $URL as a segment of index ID
 //	spoil FOLDER     flip a bit in one segment somewhere below FOLDER
+//	storage          start object storage, with its address in $STORE and the file credentials
 //	exits N COMMAND  run a command that must exit with code N
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -56,7 +60,7 @@ func TestStories(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"sample": makeSample, "start": start, "shutdown": shutdown, "push": push, "get": get, "mkdata": mkdata, "exits": exits,
+			"sample": makeSample, "start": start, "shutdown": shutdown, "push": push, "get": get, "mkdata": mkdata, "storage": storage, "exits": exits,
 			"certify": certify, "signal": sendSignal, "logs": logs,
 			"upload": upload, "spoil": spoil,
 		},
@@ -129,16 +133,23 @@ func shutdown(ts *testscript.TestScript, _ bool, args []string) {
 func makeSample(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.ParseUint(args[0], 10, 64)
 	ts.Check(err)
-	if len(args) == 2 {
+	if len(args) > 2 {
+		_, err = scan(ts.MkAbs(args[1]), n, n, 5, 7)
+	} else {
 		_, err = sample.Build(ts.MkAbs(args[1]), n, n)
-		ts.Check(err)
-		return
 	}
-	// A cloud takes a scan of random bytes, but no forest of such.
-	w, err := indexdir.Create(ts.MkAbs(args[1]), indexdir.Options{})
 	ts.Check(err)
+}
+
+// scan makes an index of scheme capia: a cloud takes a scan of random bytes, but no forest of such.
+func scan(folder string, id, seed uint64, records, dim uint32) (*cpar.Manifest, error) {
+	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: sample.Manifest(id).ID, Records: records, Dim: dim, Shift: 10, KeywordBytes: 16}
+	w, err := indexdir.Create(folder, indexdir.Options{})
+	if err != nil {
+		return nil, err
+	}
 	defer w.Close()
-	ts.Check(sample.Write(w, &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: sample.Manifest(n).ID, Records: 5, Dim: 7, Shift: 10, KeywordBytes: 16}, n))
+	return m, sample.Write(w, m, seed)
 }
 
 func push(ts *testscript.TestScript, neg bool, args []string) {
@@ -219,6 +230,13 @@ func get(ts *testscript.TestScript, _ bool, args []string) {
 	fmt.Fprintln(ts.Stdout(), resp.Status)
 	_, err = io.Copy(ts.Stdout(), resp.Body)
 	ts.Check(err)
+}
+
+func storage(ts *testscript.TestScript, _ bool, _ []string) {
+	s := httptest.NewServer(&buckettest.Memory{})
+	ts.Defer(s.Close)
+	ts.Setenv("STORE", "s3://photos/cloud?endpoint="+s.URL)
+	ts.Check(os.WriteFile(ts.MkAbs("credentials"), []byte("AWS_ACCESS_KEY_ID=example\nAWS_SECRET_ACCESS_KEY=example\n"), 0o600))
 }
 
 func exits(ts *testscript.TestScript, _ bool, args []string) {

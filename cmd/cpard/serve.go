@@ -36,6 +36,15 @@ Bodies, requests and replies take no more memory than --max-memory: it is taken 
 a body is read. Requests take turns, fair across tenants; one that could not be served
 within --max-wait is refused with status 503 and told when to come back.
 
+With --store indexes are kept in object storage, and the data folder holds tenants,
+certificates and a cache of at most --cache-bytes, in which an index must fit to be
+searched. s3:// takes the parameters region, endpoint, path-style and insecure-http;
+its credentials are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. azblob:// takes
+endpoint, AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN;
+gs:// takes endpoint, GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY. They stand in the
+environment or in the file --store-credentials. While the storage is away, loaded
+indexes are served and the rest answers 503.
+
 With --memory huge the vectors and planes of an index are copied when it is first
 searched, which takes as much memory as their files. auto does so where it pays,
 for an index with a forest, if twice as much is free; otherwise the files are
@@ -86,6 +95,9 @@ the address of the cloud, and gets a yes or no.`,
 func (o *options) check() error {
 	if err := needData(o.Data); err != nil {
 		return err
+	}
+	if o.Objects.Address != "" && o.Objects.CacheBytes <= 0 {
+		return exitcode.UsageError(fmt.Errorf("--cache-bytes %d; an index must fit in to be searched", o.Objects.CacheBytes))
 	}
 	if o.Workers < 0 {
 		return exitcode.UsageError(fmt.Errorf("--workers %d; it must be at least 1, or 0 for the number of cores", o.Workers))

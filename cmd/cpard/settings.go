@@ -40,6 +40,16 @@ type setting struct {
 var all = []setting{
 	{Setting: settings.Setting{Name: "data", What: "data folder", None: "none", Path: true}, folder: true,
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Data, name, "", what) }},
+	{Setting: settings.Setting{Name: "store", What: "object storage that indexes are kept in, such as s3://BUCKET/PREFIX?region=REGION, azblob://CONTAINER/PREFIX or gs://BUCKET/PREFIX", None: "the data folder"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Objects.Address, name, "", what) }},
+	{Setting: settings.Setting{Name: "store-credentials", What: "its credentials, a file of lines NAME=VALUE that nobody else may read", None: "the environment", Path: true},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.StringVar(&o.Objects.Credentials, name, "", what)
+		}},
+	{Setting: settings.Setting{Name: "cache-bytes", What: "the most that the data folder keeps of object storage"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.Var(settings.Size(&o.Objects.CacheBytes, "16GiB"), name, what)
+		}},
 	{Setting: settings.Setting{Name: "listen", What: "address and port; port 0 picks a free one; beyond loopback only with TLS and a tenant"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.StringVar(&o.Listen, name, "127.0.0.1:8080", what)
@@ -116,9 +126,9 @@ var all = []setting{
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.Var(settings.Size(&o.Store.ScrubRate, "16MiB"), name, what)
 		}},
-	{Setting: settings.Setting{Name: "scrub-every", What: "how often everything is read to find damage, if the rate allows"},
+	{Setting: settings.Setting{Name: "scrub-every", What: "how often everything is read to find damage, if the rate allows", None: "1h, with --store 24h"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.DurationVar(&o.Store.ScrubEvery, name, time.Hour, what)
+			f.DurationVar(&o.Store.ScrubEvery, name, 0, what)
 		}},
 	{Setting: settings.Setting{Name: "keep-pending", What: "how long an upload that was never activated is kept"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {

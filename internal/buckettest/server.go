@@ -53,7 +53,6 @@ type object struct {
 
 // Serve starts the server for the time of a test.
 func (m *Memory) Serve(t testing.TB) Place {
-	m.objects = map[string]object{}
 	s := httptest.NewServer(m)
 	t.Cleanup(s.Close)
 	if m.Google {
@@ -82,7 +81,15 @@ func (m *Memory) Change(name string, b []byte) {
 		delete(m.objects, name)
 		return
 	}
-	m.objects[name] = object{b, m.objects[name].modified}
+	m.set(name, object{b, m.objects[name].modified})
+}
+
+// set: the caller holds mu.
+func (m *Memory) set(name string, o object) {
+	if m.objects == nil {
+		m.objects = map[string]object{}
+	}
+	m.objects[name] = o
 }
 
 // Names are those of all objects, in order.
@@ -177,7 +184,7 @@ func (m *Memory) put(w http.ResponseWriter, r *http.Request, name string) {
 		fail(w, http.StatusPreconditionFailed, "PreconditionFailed")
 		return
 	}
-	m.objects[name] = object{b, time.Now()}
+	m.set(name, object{b, time.Now()})
 }
 
 func (m *Memory) get(w http.ResponseWriter, r *http.Request, name string) {

@@ -1,0 +1,37 @@
+package daemon
+
+import (
+	"time"
+
+	"cpar/cloud"
+	"cpar/cloud/remote"
+	"cpar/cloud/watch"
+)
+
+// A Storage says where indexes are kept.
+type Storage struct {
+	Address     string // of object storage; "": in the data folder
+	Credentials string // a file of them; "": they are in the environment
+	CacheBytes  int64  // of the cache in the data folder
+}
+
+// scrubStorageEvery is how often all of an object storage is read, unless somebody wants it
+// otherwise: it costs requests, and may cost traffic, and the storage watches over its disks itself.
+const scrubStorageEvery = 24 * time.Hour
+
+// open opens the cloud where its indexes are, and says what can be wrong with that place.
+func (o *Options) open(metrics *watch.Metrics) (*cloud.Cloud, []watch.Check, error) {
+	if o.Objects.Address == "" {
+		c, err := cloud.New(o.Data, o.Store)
+		return c, nil, err
+	}
+	b, err := remote.OpenAddress(o.Objects.Address, o.Objects.Credentials, remote.Options{Data: o.Data, CacheBytes: o.Objects.CacheBytes, Log: o.Log})
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Store.ScrubEvery == 0 {
+		o.Store.ScrubEvery = scrubStorageEvery
+	}
+	metrics.Storage(b.Stats)
+	return cloud.Over(b, o.Store), []watch.Check{watch.Storage(b.Reach)}, nil
+}
