@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -235,5 +236,94 @@ func TestNothingOfClientsIsWatched(t *testing.T) {
 	}
 	if strings.Contains(string(metrics), m.ID.String()) {
 		t.Error("an index is in the metrics")
+	}
+}
+
+// TestReadyzKnowsOfDamage: the operator is told, and nobody else.
+func TestReadyzKnowsOfDamage(t *testing.T) {
+	data, folder := filepath.Join(t.TempDir(), "data"), t.TempDir()
+	m := scan(t, folder)
+	log := new(lines)
+	ctx, stop := context.WithCancel(t.Context())
+	ready, done := make(chan string, 1), make(chan error, 1)
+	go func() {
+		done <- daemon.Run(ctx, daemon.Options{Data: data, Listen: "127.0.0.1:0", Ready: func(url string) { ready <- url },
+			Watch: watch.Options{Listen: "127.0.0.1:0"}, Log: slog.New(slog.NewTextHandler(log, nil))})
+	}()
+	var url string
+	select {
+	case url = <-ready:
+	case err := <-done:
+		t.Fatal(err)
+	}
+	operator := "http://" + log.wait(t, "msg=metrics address=")
+	get := func(url string) (int, string) {
+		resp, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(b)
+	}
+	if status, b := get(operator + "/readyz"); status != 200 {
+		t.Errorf("nothing is wrong yet: %d %s", status, b)
+	}
+	// Damaged where it is not loaded yet: the first request finds it.
+	index := filepath.Join(data, "indexes", m.ID.String())
+	if err := os.CopyFS(index, os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	vectors := indexdir.SegmentPath(index, m.Segments[0].Digest)
+	b, err := os.ReadFile(vectors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[100] ^= 1
+	os.Chmod(vectors, 0o600)
+	if err := os.WriteFile(vectors, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := cparhttp.New(url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &cpar.Request{Index: m.ID, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 3, Approx: 1000}, Vector: make([]uint64, 7)}
+	if _, _, err := c.Annotate(ctx, q); !errors.Is(err, cpar.ErrCorrupt) {
+		t.Errorf("a damaged index answers: %v", err)
+	}
+	// What the checks found is believed for a second.
+	status, text := 0, ""
+	for range 100 {
+		if status, text = get(operator + "/readyz"); status != 200 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if status != 503 || !strings.Contains(text, `"check":"damage"`) || strings.Contains(text, m.ID.String()) {
+		t.Errorf("the operator is told %d %s", status, text)
+	}
+	if status, text := get(url + "/readyz"); status != 200 || text != "ok\n" {
+		t.Errorf("anybody is told %d %s", status, text)
+	}
+	if _, text := get(operator + "/metrics"); !strings.Contains(text, "cpar_indexes_damaged 1\n") || !strings.Contains(text, `cpar_ready{check="damage"} 0`) {
+		t.Errorf("metrics: %s", text)
+	}
+	// One plain push mends it.
+	if _, err := c.Push(ctx, folder, nil); err != nil {
+		t.Error(err)
+	}
+	for range 100 {
+		if status, text = get(operator + "/readyz"); status == 200 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if status != 200 {
+		t.Errorf("mended: %d %s", status, text)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

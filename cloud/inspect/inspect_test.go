@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 	"cpar/cloud/inspect"
 	"cpar/cloud/store"
 	"cpar/internal/indexdir/sample"
+	"cpar/internal/lattice"
 )
 
 // served is a data folder that is being served, with an index of scheme capia of two tenants,
@@ -85,6 +87,67 @@ func TestSecurityQuotesIt(t *testing.T) {
 	}
 	if !strings.Contains(alike(string(doc)), quoted) {
 		t.Errorf("SECURITY.md does not quote this:\n%s", b.String())
+	}
+}
+
+// TestSealed: of scheme sealed the same lines are written down, and the parts say that nothing
+// is learnt of the photo. The groups are random: encrypted ones look the same.
+func TestSealed(t *testing.T) {
+	data := t.TempDir()
+	c, err := cloud.New(data, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	p, err := lattice.Params{Dim: 40, Block: 16, LogT: 20, RecordNorm: 500, RequestNorm: 500, Addend: 1000}.Balance()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	elements := func(n int) []uint64 {
+		x := make([]uint64, n)
+		for i := range x {
+			x[i] = r.Uint64N(lattice.Q)
+		}
+		return x
+	}
+	params, err := p.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := cpar.IndexID{9}
+	group := (&lattice.Group{Index: id, Count: 7, Addends: elements(p.Records()), Matrix: elements(p.Words())}).AppendBinary(nil)
+	m := &cpar.Manifest{Scheme: cpar.SchemeSealed, ID: id, Dim: 40, Records: 7, KeywordBytes: 4}
+	k := store.Key{Index: id}
+	for _, s := range []struct {
+		kind cpar.SegmentKind
+		b    []byte
+	}{{cpar.SegmentVectors, group}, {cpar.SegmentKeywords, make([]byte, 28)}, {cpar.SegmentLedger, []byte("ledger")}, {cpar.SegmentParams, params},
+		{cpar.SegmentHints, []byte("hints")}, {cpar.SegmentProfile, []byte("profile")}, {cpar.SegmentIdentities, make([]byte, 28+7*cpar.IdentityBytes)}} {
+		m.Segments = append(m.Segments, cpar.Segment{Kind: s.kind, Bytes: uint64(len(s.b)), Digest: sha256.Sum256(s.b)})
+		if err := c.PutSegment(t.Context(), k, sha256.Sum256(s.b), -1, bytes.NewReader(s.b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	manifest, err := m.MarshalBinary()
+	if err == nil {
+		err = c.PutManifest(t.Context(), k, manifest)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := (&lattice.Request{Index: id, Matrix: elements(p.Words())}).AppendBinary(nil)
+	report, err := inspect.Request(t.Context(), data, "", request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	report.Print(&b)
+	for _, want := range []string{"scheme    sealed\n", "cpar_records_visited_total{scheme=\"sealed\"}  +7\n", "tenant none\n",
+		"it learns: nothing: every request has its own secret", "it learns: the cloud made them, and can read none"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, b.String())
+		}
 	}
 }
 
