@@ -89,7 +89,7 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s unlike those that the index was built of; distances to them are approximate\n", photosOf(r.Clamped))
 		}
 		if r.Written {
-			next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 (where cpard serves)", f.index)
+			nextPush(cmd, f.index)
 		}
 	})
 }

@@ -276,7 +276,7 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 		tellCollection(cmd, collection)
 		result.print(cmd)
 		if !f.dryRun {
-			next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 (where cpard serves)", f.out)
+			nextPush(cmd, f.out)
 		}
 	})
 }

@@ -73,7 +73,7 @@ index, encrypted; the cloud sees an update, as after add, and not the name.`,
 				}
 				fmt.Fprintf(out, "%s %s to %s: %s\n", f.would("rename", "renamed"), f.index, args[0], f.wrote(r))
 				if r.Written {
-					next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 (where cpard serves)", f.index)
+					nextPush(cmd, f.index)
 				}
 			})
 		},

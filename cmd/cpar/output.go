@@ -20,6 +20,15 @@ func next(cmd *cobra.Command, format string, args ...any) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", args...)
 }
 
+// nextPush tells how an index comes to the cloud, which need not be named where it is a setting.
+func nextPush(cmd *cobra.Command, index string) {
+	if found, err := table.Find(""); err == nil && len(found["cloud"].Values) == 1 {
+		next(cmd, "cpar push %s", index)
+		return
+	}
+	next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 (where cpard serves)", index)
+}
+
 // shellWord is a word as a shell takes it back.
 func shellWord(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {

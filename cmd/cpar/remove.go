@@ -77,7 +77,7 @@ func (f *updateFlags) remove(cmd *cobra.Command, args []string) error {
 	}, func(out io.Writer, r *updated) {
 		fmt.Fprintf(out, "%s %s from %s: %s\n", f.would("remove", "removed"), photosOf(r.Removed), f.index, f.wrote(r))
 		if r.Written {
-			next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 (where cpard serves)", f.index)
+			nextPush(cmd, f.index)
 		}
 	})
 	if err != nil || len(notFound) == 0 {
