@@ -72,7 +72,8 @@ func (o Options) Serve(ctx context.Context, l net.Listener, m *Metrics, ready *R
 	}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
-	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	// Whoever stops may close the listener first.
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 		log.Error("serving metrics", "error", err)
 	}
 }

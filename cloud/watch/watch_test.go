@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -431,4 +432,19 @@ func TestServe(t *testing.T) {
 	}
 	cancel()
 	<-done
+}
+
+// A stop is no error, whichever of listener and server is closed first.
+func TestServeEndsQuietly(t *testing.T) {
+	o := Options{Listen: "127.0.0.1:0"}
+	l, err := o.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	var log bytes.Buffer
+	o.Serve(t.Context(), l, New(), NewReadiness(), slog.New(slog.NewTextHandler(&log, nil)))
+	if log.Len() > 0 {
+		t.Error(log.String())
+	}
 }
