@@ -1,0 +1,318 @@
+//go:build unix
+
+// Package cmd has the programs, and a test of both together: the newcomer's path of
+// docs/operating.md, typed as it is written.
+package cmd
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"cpar/internal/scene"
+	"cpar/user/dataset"
+)
+
+// patience is how long a step may take before the test gives up.
+const patience = 3 * time.Minute
+
+// A step is one block of the page: what is typed at a machine, and what must be printed then.
+type step struct {
+	line     int // of the page
+	machine  string
+	commands string
+	prints   []string // lines, in which … stands for anything
+}
+
+var (
+	atMachine = regexp.MustCompile(`^On (the server|your machine|the other machine):$`)
+	printed   = "    " // an indented block
+)
+
+// readPath reads the steps between the page's marks.
+func readPath(t *testing.T, page string) (path []step) {
+	t.Helper()
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine, inside, typing := "", false, false
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		n++
+		line = strings.TrimSuffix(line, "\n")
+		switch m := atMachine.FindStringSubmatch(line); {
+		case line == "<!-- path -->", line == "<!-- end of path -->":
+			inside = line == "<!-- path -->"
+		case !inside:
+		case line == "```sh":
+			if machine == "" {
+				t.Fatalf("line %d: it is not said at which machine this is typed", n)
+			}
+			path, typing = append(path, step{line: n, machine: machine}), true
+		case line == "```":
+			machine, typing = "", false
+		case typing:
+			path[len(path)-1].commands += line + "\n"
+		case m != nil:
+			machine = m[1]
+		case strings.HasPrefix(line, printed) && len(path) > 0:
+			last := &path[len(path)-1]
+			last.prints = append(last.prints, strings.TrimPrefix(line, printed))
+		}
+	}
+	if len(path) == 0 {
+		t.Fatalf("%s has no path", page)
+	}
+	return path
+}
+
+// A machine is a shell with a home of its own.
+type machine struct {
+	t     *testing.T
+	name  string
+	keys  io.Writer // what is typed
+	wrote chan struct{}
+
+	mu  sync.Mutex
+	out bytes.Buffer
+	off bool // the shell has ended
+}
+
+const done = "@@ done @@"
+
+// start starts the shell. It reads what is typed from another descriptor than standard input, so
+// that no program of the path reads it in its place.
+func start(t *testing.T, name, home string, environment []string) *machine {
+	t.Helper()
+	typed, keys, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, screen, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh := exec.Command("sh", "-e", "/dev/fd/3")
+	sh.Dir, sh.Env, sh.ExtraFiles = home, append(environment, "HOME="+home), []*os.File{typed}
+	sh.Stdout, sh.Stderr = screen, screen
+	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := sh.Start(); err != nil {
+		t.Fatal(err)
+	}
+	typed.Close()
+	screen.Close()
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		keys.Close()
+		_ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) // the shell, and the cloud that it started
+		<-ended
+		shown.Close()
+	})
+	m := &machine{t: t, name: name, keys: keys, wrote: make(chan struct{}, 1)}
+	go func() {
+		lines := bufio.NewReader(shown)
+		for {
+			line, err := lines.ReadString('\n')
+			m.mu.Lock()
+			m.out.WriteString(line)
+			m.mu.Unlock()
+			select {
+			case m.wrote <- struct{}{}:
+			default:
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	go func() { // a command that fails ends the shell, but not the cloud that holds its screen
+		err := sh.Wait()
+		m.mu.Lock()
+		fmt.Fprintf(&m.out, "the shell has ended: %v\n", err)
+		m.off = true
+		m.mu.Unlock()
+		close(ended)
+		select {
+		case m.wrote <- struct{}{}:
+		default:
+		}
+	}()
+	return m
+}
+
+// do types a step, and waits until it has ended and has printed what it must.
+func (m *machine) do(s step) {
+	m.t.Helper()
+	m.mu.Lock()
+	m.out.Reset()
+	m.mu.Unlock()
+	fmt.Fprintf(m.keys, "%s\necho '%s'\n", s.commands, done)
+	wants := []*regexp.Regexp{regexp.MustCompile("(?m)^" + regexp.QuoteMeta(done) + "$")}
+	for _, p := range s.prints {
+		wants = append(wants, regexp.MustCompile("(?m)^ *"+strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(p)), "…", ".*")+"$"))
+	}
+	limit := time.After(patience)
+	for {
+		m.mu.Lock()
+		out, off := m.out.String(), m.off
+		m.mu.Unlock()
+		missing := ""
+		for _, w := range wants {
+			if !w.MatchString(out) {
+				missing = w.String()
+				break
+			}
+		}
+		if missing == "" {
+			m.t.Logf("%s:\n%s%s", m.name, s.commands, strings.ReplaceAll(out, done+"\n", ""))
+			return
+		}
+		if off {
+			m.t.Fatalf("docs/operating.md:%d: on %s\n%s\nended before %s; it printed\n%s", s.line, m.name, s.commands, missing, out)
+		}
+		select {
+		case <-m.wrote:
+		case <-limit:
+			m.t.Fatalf("docs/operating.md:%d: on %s\n%s\nnever came to %s; it printed\n%s", s.line, m.name, s.commands, missing, out)
+		}
+	}
+}
+
+// programs builds both programs.
+func programs(t *testing.T) (bin string) {
+	t.Helper()
+	// What the go command reads, this test has looked at: otherwise the test cache would miss a change.
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && (strings.HasSuffix(path, ".go") || strings.HasSuffix(path, ".s") || d.Name() == "go.sum") {
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin = t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", bin, "./cpar", "./cpard").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bin
+}
+
+// paint makes a folder of photos with keywords.
+func paint(t *testing.T, dir string, first, n int) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var items []dataset.Item
+	for i := first; i < first+n; i++ {
+		jpg, words, err := scene.RenderJPEG(7, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := fmt.Sprintf("%03d.jpg", i)
+		if err := os.WriteFile(filepath.Join(dir, name), jpg, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, dataset.Item{Name: name, Keywords: words})
+	}
+	if err := dataset.WriteManifestFile(dir, items); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ports replaces the ports of the page by others where something else on this machine listens.
+func ports(t *testing.T) *strings.Replacer {
+	t.Helper()
+	var pairs []string
+	for _, port := range []string{"8443", "9090"} {
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		defer l.Close()
+		_, free, _ := net.SplitHostPort(l.Addr().String())
+		pairs = append(pairs, ":"+port, ":"+free)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// TestNewcomersPath types the path of docs/operating.md, each step as it is written, on three
+// machines that are three homes here. What the page says that is printed must be printed.
+func TestNewcomersPath(t *testing.T) {
+	if _, err := exec.LookPath("openssl"); err != nil && os.Getenv("CPAR_OPENSSL") != "required" {
+		t.Skip(err)
+	}
+	path := readPath(t, filepath.Join("..", "docs", "operating.md"))
+	bin, homes, free := programs(t), t.TempDir(), ports(t)
+	stick := filepath.Join(homes, "stick")
+	environment := []string{"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"), "STICK=" + stick, "LANG=C.UTF-8"}
+	machines := map[string]*machine{}
+	for _, name := range []string{"the server", "your machine", "the other machine"} {
+		home := filepath.Join(homes, strings.ReplaceAll(name, " ", "-"))
+		if err := os.MkdirAll(home, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		machines[name] = start(t, name, home, environment)
+	}
+	if err := os.Mkdir(stick, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	paint(t, filepath.Join(homes, "your-machine", "photos"), 0, 120)
+	paint(t, filepath.Join(homes, "your-machine", "holiday"), 200, 10)
+	paint(t, filepath.Join(homes, "the-other-machine", "new"), 300, 3)
+	for _, s := range path {
+		s.commands = free.Replace(s.commands)
+		for i, p := range s.prints {
+			s.prints[i] = free.Replace(p)
+		}
+		machines[s.machine].do(s)
+	}
+	namesWhatExists(t, bin)
+}
+
+// namesWhatExists holds the settings and metrics that the page names to those that there are.
+func namesWhatExists(t *testing.T, bin string) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "docs", "operating.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := os.ReadFile(filepath.Join("..", "docs", "METRICS.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := exec.Command(filepath.Join(bin, "cpard"), "config", "--config", "none").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`cpar_[a-z_]+`).FindAllString(string(page), -1) {
+		if !strings.Contains(string(metrics), "`"+m+"`") {
+			t.Errorf("there is no metric %s", m)
+		}
+	}
+	named := regexp.MustCompile("(?m)(?:^ *|`)([a-z-]+) = ").FindAllSubmatch(page, -1)
+	if len(named) < 10 {
+		t.Errorf("only %d settings were found on the page", len(named))
+	}
+	for _, m := range named {
+		if !regexp.MustCompile("(?m)^" + string(m[1]) + " ").Match(settings) {
+			t.Errorf("there is no setting %s", m[1])
+		}
+	}
+}
