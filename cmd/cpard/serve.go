@@ -102,7 +102,7 @@ func (o *options) check() error {
 	if o.Workers < 0 {
 		return exitcode.UsageError(fmt.Errorf("--workers %d; it must be at least 1, or 0 for the number of cores", o.Workers))
 	}
-	if s := o.Store; s.MaxLoaded < 1 || s.MaxPending < 1 || s.Idle <= 0 || s.ScrubEvery <= 0 || s.KeepPending <= 0 {
+	if s := o.Store; s.MaxLoaded < 1 || s.MaxPending < 1 || s.Idle <= 0 || s.ScrubEvery < 0 || s.KeepPending <= 0 {
 		return exitcode.UsageError(fmt.Errorf("--max-loaded, --max-pending, --unload-after, --scrub-every and --keep-pending must be more than 0"))
 	}
 	if o.Store.ScrubRate == 0 {
