@@ -55,7 +55,7 @@ func (left operations) RoundTrip(r *http.Request) (*http.Response, error) {
 // at a real daemon.
 func TestGeneratedClient(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	issued, err := (&tenant.Editor{Data: data}).Add(t.Context(), "stranger", "test", tenant.Annotate|tenant.Push|tenant.Delete, tenant.Limits{})
+	issued, err := (&tenant.Editor{Data: data}).Add(t.Context(), "stranger", "test", tenant.Annotate|tenant.Push|tenant.Delete|tenant.Admin, tenant.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestGeneratedClient(t *testing.T) {
 	}
 	token, err := c.TokenWithResponse(ctx)
 	is("token", 200, err, token.StatusCode(), token.Body)
-	if !token.JSON200.Needed || strings.Join(token.JSON200.Scopes, " ") != "annotate push delete" {
+	if !token.JSON200.Needed || strings.Join(token.JSON200.Scopes, " ") != "annotate push delete admin" {
 		t.Errorf("token: %+v", token.JSON200)
 	}
 
@@ -165,6 +165,12 @@ func TestGeneratedClient(t *testing.T) {
 	is("half a request", 422, err, cut.StatusCode(), cut.Body)
 	if p := cut.ApplicationproblemJSON422; p == nil || !p.Code.Valid() || p.Detail == nil {
 		t.Errorf("half a request: %s", cut.Body)
+	}
+
+	usage, err := c.UsageWithResponse(ctx)
+	is("usage", 200, err, usage.StatusCode(), usage.Body)
+	if usage.JSON200.Indexes != 1 || usage.JSON200.Bytes != int64(m.Bytes()) {
+		t.Errorf("usage: %s", usage.Body)
 	}
 
 	stranger, err := NewClientWithResponses(url, WithHTTPClient(hc))
