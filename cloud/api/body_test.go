@@ -1,0 +1,217 @@
+package api_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"cpar"
+	"cpar/cloud/admit"
+	"cpar/cloud/api"
+	"cpar/cparhttp"
+)
+
+// raw opens a connection and sends a head.
+func (c *cloud) raw(t *testing.T, format string, args ...any) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(30 * time.Second)) // a safety net
+	fmt.Fprintf(conn, format, args...)
+	return conn, bufio.NewReader(conn)
+}
+
+func annotateHead(id cpar.IndexID, more string) string {
+	return fmt.Sprintf("POST /v1/indexes/%v/annotate-batch HTTP/1.1\r\nHost: localhost\r\n%s\r\n", id, more)
+}
+
+// eventually waits until the gate has nothing out.
+func eventually(t *testing.T, g *admit.Gate, what string) {
+	t.Helper()
+	for range 1000 {
+		if s := g.Stats(); s.Bodies.Used == 0 && s.Replies.Used == 0 && s.Turns.Used == 0 && s.Bodies.Waiting == 0 && s.Turns.Waiting == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%s: %+v", what, g.Stats())
+}
+
+// TestMemoryIsTakenBeforeBodies: bodies beyond the budget are not read, and who waits for
+// too long is told when to come back. Those that break off give theirs back at once.
+func TestMemoryIsTakenBeforeBodies(t *testing.T) {
+	// Room for four bodies of a megabyte, twice over.
+	gate := admit.New(admit.Limits{Memory: 12 << 20, Wait: 100 * time.Millisecond})
+	c := start(t, api.Options{Gate: gate, StallTimeout: time.Minute})
+	head := annotateHead(cpar.IndexID{1}, "Content-Length: 1048576\r\n")
+	var held []net.Conn
+	for range 4 {
+		conn, _ := c.raw(t, "%shalf", head)
+		held = append(held, conn)
+	}
+	for gate.Stats().Bodies.Used < 8<<20 {
+		time.Sleep(time.Millisecond)
+	}
+	_, r := c.raw(t, "%s", head)
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil || resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("the fifth: %+v, %v", resp, err)
+	}
+	for _, conn := range held {
+		conn.Close()
+	}
+	eventually(t, gate, "broken off")
+	_, m := build(t, 1, 1)
+	if _, _, err := c.Annotate(t.Context(), request(m.ID, 1)); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	eventually(t, gate, "answered")
+}
+
+// TestSlowBodiesAreClosed: a body may pause, but not be slow for ever.
+func TestSlowBodiesAreClosed(t *testing.T) {
+	gate := admit.New(admit.Limits{})
+	c := start(t, api.Options{Gate: gate, StallTimeout: 200 * time.Millisecond})
+	for _, k := range []struct {
+		path, length string
+		before       int
+	}{
+		{"annotate", "Content-Length: 100000", 0},
+		{"annotate", "Transfer-Encoding: chunked", 0},
+		// What has come fast before does not count for ever.
+		{"annotate", "Content-Length: 1000000", 500_000},
+		{"segments/" + strings.Repeat("0", 64), "Content-Length: 100000000", 500_000},
+	} {
+		method := "POST"
+		if strings.HasPrefix(k.path, "segments") {
+			method = "PUT"
+		}
+		conn, r := c.raw(t, "%s /v1/indexes/%v/%s HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n", method, cpar.IndexID{1}, k.path, k.length)
+		conn.Write(make([]byte, k.before))
+		cut := make(chan struct{})
+		go func() {
+			defer close(cut)
+			for {
+				// A byte at a time, often enough that nobody could say that it stalls.
+				if _, err := conn.Write([]byte("1\r\n1\r\n")[:1+5*(strings.Count(k.length, "chunked"))]); err != nil {
+					return
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		}()
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil || resp.StatusCode != 400 {
+			t.Errorf("%s with %s: %+v, %v", k.path, k.length, resp, err)
+		}
+		<-cut // the connection is closed, too
+	}
+	eventually(t, gate, "cut")
+}
+
+// TestSteadyBodiesAreRead, if they are not fast.
+func TestSteadyBodiesAreRead(t *testing.T) {
+	c := start(t, api.Options{StallTimeout: 300 * time.Millisecond})
+	folder, m := build(t, 1, 1)
+	if _, err := c.Push(t.Context(), folder, nil); err != nil {
+		t.Fatal(err)
+	}
+	b, _ := request(m.ID, 1).MarshalBinary()
+	for _, length := range []string{fmt.Sprintf("Content-Length: %d", len(b)), "Transfer-Encoding: chunked"} {
+		conn, r := c.raw(t, "POST /v1/indexes/%v/annotate HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n", m.ID, length)
+		for _, part := range [][]byte{b[:20], b[20:40], b[40:]} {
+			time.Sleep(100 * time.Millisecond)
+			if strings.Contains(length, "chunked") {
+				fmt.Fprintf(conn, "%x\r\n%s\r\n", len(part), part)
+			} else {
+				conn.Write(part)
+			}
+		}
+		if strings.Contains(length, "chunked") {
+			io.WriteString(conn, "0\r\n\r\n")
+		}
+		if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != 200 {
+			t.Errorf("%s: %+v, %v", length, resp, err)
+		}
+	}
+}
+
+// TestSegmentThatIsThere: who sends it again sees the answer, and no broken connection.
+// Large, so that no buffer between the two holds it.
+func TestSegmentThatIsThere(t *testing.T) {
+	client, _, m := served(t, cpar.SchemeCAPIA, 400, 4000)
+	var segment bytes.Buffer
+	if err := client.Segment(t.Context(), m.ID, m.Segments[0], &segment); err != nil {
+		t.Fatal(err)
+	}
+	path := fmt.Sprintf("/v1/indexes/%v/segments/%v", m.ID, m.Segments[0].Digest)
+	c := &cloud{url: client.URL()}
+	head := fmt.Sprintf("PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n", path, segment.Len())
+	// A client that reads nothing before it has sent all, and keeps its connection.
+	conn, r := c.raw(t, "%s\r\n", head)
+	for range 2 {
+		if _, err := conn.Write(segment.Bytes()); err != nil {
+			t.Fatalf("sending: %v", err)
+		}
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil || resp.StatusCode != 204 || resp.Close {
+			t.Fatalf("%+v, %v", resp, err)
+		}
+		fmt.Fprintf(conn, "%s\r\n", head)
+	}
+	// One that asks first, as curl does, need not send it.
+	_, r = c.raw(t, "%sExpect: 100-continue\r\n\r\n", head)
+	if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != 204 {
+		t.Errorf("expecting 100-continue: %+v, %v", resp, err)
+	}
+	// Go's, ten times over the same transport.
+	for range 10 {
+		req, _ := http.NewRequest("PUT", client.URL()+path, bytes.NewReader(segment.Bytes()))
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+}
+
+// TestFullSaysWhen: beyond the bound of the queue nobody waits.
+func TestFullSaysWhen(t *testing.T) {
+	gate := admit.New(admit.Limits{Turns: 1, Queue: 3, Wait: time.Minute})
+	c := start(t, api.Options{Gate: gate})
+	_, m := build(t, 1, 1)
+	hold, err := gate.Turn("", admit.Light, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error)
+	for range 3 {
+		go func() {
+			_, _, err := c.Annotate(t.Context(), request(m.ID, 1))
+			answered <- err
+		}()
+	}
+	for gate.Stats().Turns.Waiting < 3 {
+		time.Sleep(time.Millisecond)
+	}
+	b, _ := request(m.ID, 1).MarshalBinary()
+	resp, p, _ := do(t, "POST", c.url+"/v1/indexes/"+m.ID.String()+"/annotate", bytes.NewReader(b))
+	if resp.StatusCode != 503 || p.Code != cparhttp.CodeBusy || resp.Header.Get("Retry-After") != "1" {
+		t.Errorf("the fourth: %d %+v, Retry-After %q", resp.StatusCode, p, resp.Header.Get("Retry-After"))
+	}
+	hold.Done()
+	for range 3 {
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+	}
+	eventually(t, gate, "answered")
+}
