@@ -215,3 +215,61 @@ func TestFullSaysWhen(t *testing.T) {
 	}
 	eventually(t, gate, "answered")
 }
+
+// TestChecksTakeTurnsOfTheirOwn: sixteen lists of what is missing wait for each other, and
+// no annotation waits for them.
+func TestChecksTakeTurnsOfTheirOwn(t *testing.T) {
+	gate := admit.New(admit.Limits{Turns: 1, Wait: time.Minute})
+	c := start(t, api.Options{Gate: gate})
+	folder, m := build(t, 1, 1)
+	if _, err := c.Push(t.Context(), folder, nil); err != nil {
+		t.Fatal(err)
+	}
+	check, err := gate.Check(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	calls := []func() error{
+		func() error { _, err := c.Missing(t.Context(), m); return err },
+		func() error { _, err := c.List(t.Context()); return err },
+		func() error {
+			resp, err := http.Head(fmt.Sprintf("%s/v1/indexes/%v/segments/%v", c.url, m.ID, m.Segments[0].Digest))
+			if err == nil {
+				resp.Body.Close()
+			}
+			return err
+		},
+	}
+	for i := range 16 {
+		go func() { done <- calls[i%len(calls)]() }()
+	}
+	for gate.Stats().Checks.Waiting < 16 {
+		time.Sleep(time.Millisecond)
+	}
+	if _, _, err := c.Annotate(t.Context(), request(m.ID, 1)); err != nil {
+		t.Errorf("annotating meanwhile: %v", err)
+	}
+	build, err := gate.Build(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, err := c.Push(t.Context(), folder, nil); done <- err }()
+	check()
+	for range 16 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	for gate.Stats().Builds.Waiting < 1 {
+		time.Sleep(time.Millisecond)
+	}
+	if _, _, err := c.Annotate(t.Context(), request(m.ID, 1)); err != nil {
+		t.Errorf("annotating while an index is made ready: %v", err)
+	}
+	build()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	eventually(t, gate, "done")
+}

@@ -1,0 +1,61 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"cpar"
+	"cpar/cloud/admit"
+	"cpar/cloud/pass"
+)
+
+// TestSharedPassEqualsAlone: requests of every kind to one index that wait together get the
+// replies that they get alone, and a bad one among them the error.
+func TestSharedPassEqualsAlone(t *testing.T) {
+	x := fakeIndex(t, 3001, 19, 8)
+	o := Options{Workers: 2}
+	together := func(ctx context.Context, _ int, requests []*cpar.Request) ([]*cpar.Reply, error) {
+		if len(requests) > 1 {
+			return o.AnnotateBatch(ctx, x, requests)
+		}
+		r, err := o.Annotate(ctx, x, requests[0])
+		return []*cpar.Reply{r}, err
+	}
+	all := append(allKinds(x, 1), allKinds(x, 100)...)
+	all[7].Vector = nil
+	gate := admit.New(admit.Limits{Turns: 1, Wait: time.Minute})
+	passes := pass.New(gate, pass.Options[int, *cpar.Request, *cpar.Reply]{
+		Together: together, Most: 16, Weight: func(*cpar.Request) int64 { return 1 },
+		Alone: func(err error) bool { return errors.Is(err, cpar.ErrInput) },
+	})
+	hold, err := gate.Turn("", admit.Light, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var waiting sync.WaitGroup
+	for i, q := range all {
+		waiting.Go(func() {
+			want, alone := together(t.Context(), 0, []*cpar.Request{q})
+			got, err := passes.Answer(t.Context(), "", 0, []*cpar.Request{q})
+			if i == 7 {
+				if err == nil || alone == nil || err.Error() != alone.Error() {
+					t.Errorf("the bad one: %v, alone %v", err, alone)
+				}
+			} else if err != nil || !reflect.DeepEqual(got[0], want[0]) {
+				t.Errorf("request %d: %v, %+v, alone %+v", i, err, got, want[0])
+			}
+		})
+	}
+	for gate.Stats().Turns.Waiting < int64(len(all)) {
+		time.Sleep(time.Millisecond)
+	}
+	hold.Done()
+	waiting.Wait()
+	if s := gate.Stats().Passes; s.Passes != 2 || s.Requests != uint64(len(all)) {
+		t.Errorf("%+v", s)
+	}
+}
