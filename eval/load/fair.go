@@ -110,7 +110,7 @@ func token(ctx context.Context, folder, name string) (bearer.Token, error) {
 		return bearer.Token{}, fmt.Errorf("making the cloud's folder: %w: %w", cpar.ErrStorage, err)
 	}
 	none := tenant.Limits{StorageBytes: tenant.Unlimited, RequestsPerSecond: tenant.Unlimited, Burst: tenant.Unlimited, Concurrent: tenant.Unlimited}
-	made, err := (&tenant.Editor{Data: data}).Add(ctx, name, "load", tenant.Annotate|tenant.Push, none)
+	made, err := (&tenant.Editor{Data: data}).Add(ctx, name, "load", tenant.Annotate|tenant.Push|tenant.Delete, none)
 	return made.Token, err
 }
 

@@ -33,6 +33,7 @@ import (
 // A soak is a cloud with an index of each scheme, and what is done to it for a long time.
 type soak struct {
 	d        *daemon
+	token    bearer.Token
 	operator string // where its metrics are
 	indexes  []*index
 	small    *index // pushed and deleted again and again
@@ -80,6 +81,9 @@ func newSoak(t *testing.T, records int) *soak {
 	}
 	free.Close()
 	s := &soak{operator: "http://" + free.Addr().String(), failed: make(chan error, 1), done: map[string]*atomic.Int64{}}
+	if s.token, err = token(t.Context(), folder, "soak"); err != nil {
+		t.Fatal(err)
+	}
 	if s.d, err = start(t.Context(), program, folder, "--metrics-listen", free.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
@@ -90,10 +94,10 @@ func newSoak(t *testing.T, records int) *soak {
 		x, err := b.build(t.Context(), c, scheme)
 		if err == nil {
 			t.Cleanup(x.close)
-			err = x.push(t.Context(), s.d, bearer.Token{})
+			err = x.push(t.Context(), s.d, s.token)
 		}
 		if err == nil {
-			err = x.learn(t.Context(), s.d, bearer.Token{})
+			err = x.learn(t.Context(), s.d, s.token)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +136,7 @@ func (s *soak) work() map[string]func() (f func(context.Context) error, done fun
 }
 
 func (s *soak) annotate(x *index) (func(context.Context) error, func()) {
-	c := newClient(s.d.address, x.route, bearer.Token{})
+	c := newClient(s.d.address, x.route, s.token)
 	k := 0
 	return func(ctx context.Context) error {
 		k++
@@ -149,6 +153,9 @@ func (s *soak) annotate(x *index) (func(context.Context) error, func()) {
 func (s *soak) owner() (*cparhttp.Client, func()) {
 	transport := new(http.Transport)
 	c, err := cparhttp.New(s.d.url, &http.Client{Transport: transport})
+	if err == nil {
+		err = c.SetToken(s.token)
+	}
 	if err != nil {
 		panic(err) // the address of a daemon that runs
 	}
@@ -207,8 +214,8 @@ func (s *soak) raw(ctx context.Context, read bool, pause time.Duration, parts ..
 	return resp, err
 }
 
-func (s *soak) head(method, route string, length int, more ...string) string {
-	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s\r\n", method, route, s.d.address, cparhttp.TypeBinary, length, strings.Join(more, ""))
+func (s *soak) head(method, route string, length int, token string) string {
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", method, route, s.d.address, token, cparhttp.TypeBinary, length)
 }
 
 func nothing() {}
@@ -217,8 +224,8 @@ func (s *soak) wrongToken() (func(context.Context) error, func()) {
 	k := 0
 	return func(ctx context.Context) error {
 		k++
-		resp, err := s.raw(ctx, true, 0, s.head("GET", cparhttp.PathIndexes, 0, fmt.Sprintf("Authorization: Bearer wrong-%d\r\n", k)))
-		return refused(resp, err, 200, 401, 429)
+		resp, err := s.raw(ctx, true, 0, s.head("GET", cparhttp.PathIndexes, 0, fmt.Sprintf("wrong-%d", k)))
+		return refused(resp, err, 401, 429)
 	}, nothing
 }
 
@@ -236,7 +243,7 @@ func (s *soak) brokenOff() (func(context.Context) error, func()) {
 		x := s.indexes[k%len(s.indexes)]
 		k++
 		body := string(x.pool[0].body)
-		_, err := s.raw(ctx, false, time.Duration(k%3)*5*time.Millisecond, s.head("POST", x.route, len(body)), body[:len(body)/2])
+		_, err := s.raw(ctx, false, time.Duration(k%3)*5*time.Millisecond, s.head("POST", x.route, len(body), s.token.Reveal()), body[:len(body)/2])
 		return err
 	}, nothing
 }
@@ -257,7 +264,7 @@ func (s *soak) garbage() (func(context.Context) error, func()) {
 		for range 8 {
 			body[rng.IntN(64)] ^= byte(1 + rng.IntN(255))
 		}
-		resp, err := s.raw(ctx, true, 0, s.head("POST", x.route, len(body)), string(body))
+		resp, err := s.raw(ctx, true, 0, s.head("POST", x.route, len(body), s.token.Reveal()), string(body))
 		return refused(resp, err, 200, 400, 404, 413, 422)
 	}, nothing
 }
@@ -265,7 +272,7 @@ func (s *soak) garbage() (func(context.Context) error, func()) {
 func (s *soak) falseSegment() (func(context.Context) error, func()) {
 	route := strings.NewReplacer("{id}", s.small.files.Manifest().ID.String(), "{digest}", cpar.Digest{1}.String()).Replace(cparhttp.PathSegment)
 	return func(ctx context.Context) error {
-		resp, err := s.raw(ctx, true, 0, s.head("PUT", route, 1000), strings.Repeat("x", 1000))
+		resp, err := s.raw(ctx, true, 0, s.head("PUT", route, 1000, s.token.Reveal()), strings.Repeat("x", 1000))
 		// Or the index is being deleted at this moment.
 		return refused(resp, err, 400, 404, 409, 422)
 	}, nothing
@@ -378,8 +385,8 @@ func TestSoak(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(s.done)) {
 		n := s.done[name].Load()
 		t.Logf("%-22s %d", name, n)
-		if n < 2 {
-			t.Errorf("%s was done %d times", name, n)
+		if n == 0 {
+			t.Errorf("%s was not done", name)
 		}
 	}
 	if nightly {
