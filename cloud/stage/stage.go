@@ -166,12 +166,3 @@ func (r *Record) Times(f func(Stage, Time)) {
 		}
 	}
 }
-
-// Stages lists all stages.
-func Stages() []Stage {
-	all := make([]Stage, count)
-	for i := range all {
-		all[i] = Stage(i)
-	}
-	return all
-}

@@ -72,8 +72,8 @@ func annotated(tenant string) *stage.Record {
 	stage.Asked(ctx, cpar.SchemeSealed, 2)
 	stage.Searched(ctx, 7, 1000)
 	stage.Of(ctx, tenant)
-	for i, s := range stage.Stages() {
-		r.Add(s, time.Unix(1, 0), time.Unix(1, int64(i+1)*1e6))
+	for s := stage.Body; s <= stage.Send; s++ {
+		r.Add(s, time.Unix(1, 0), time.Unix(1, int64(s+1)*1e6))
 	}
 	return r
 }
