@@ -17,7 +17,9 @@ func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		broken := time.Now() // all writes of earlier processes have ended
+		// All writes of earlier processes have ended. A file system's clock is coarse, so
+		// that a write of ours may seem a little older than it is.
+		broken := time.Now().Add(-time.Second)
 		for ctx.Err() == nil {
 			s.collect(ctx, broken)
 			pause(ctx, collectEvery)

@@ -656,6 +656,8 @@ func TestMaintain(t *testing.T) {
 	os.Chtimes(indexdir.SegmentPath(folder, a.m.Segments[0].Digest), long, long)
 	temp := filepath.Join(data, "indexes", b.m.ID.String(), "segments", "upload-ABCDEFGHIJKL.tmp")
 	os.WriteFile(temp, nil, 0o600)
+	lately := time.Now().Add(-2 * time.Second)
+	os.Chtimes(temp, lately, lately)
 	s = open(t, data, store.Options{KeepPending: time.Hour})
 	stop := s.Maintain(t.Context())
 	defer stop()

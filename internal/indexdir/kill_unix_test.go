@@ -5,7 +5,6 @@ package indexdir_test
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,6 +16,7 @@ import (
 
 	"cpar"
 	"cpar/internal/durable"
+	"cpar/internal/durable/crash"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/indexdir/sample"
@@ -31,7 +31,9 @@ func TestMain(m *testing.M) {
 	number := func(name string) int { n, _ := strconv.Atoi(os.Getenv(name)); return n }
 	var o indexdir.Options
 	if steps := number("INDEXDIR_TEST_KILL"); steps > 0 {
-		o.FS = &killer{FS: durable.OS, left: steps}
+		k := &crash.Killer{FS: durable.OS}
+		k.Left.Store(int64(steps))
+		o.FS = k
 	}
 	if limit := number("INDEXDIR_TEST_LIMIT"); limit > 0 {
 		signal.Ignore(unix.SIGXFSZ)
@@ -54,27 +56,6 @@ func TestMain(m *testing.M) {
 	fmt.Println(err)
 	os.Exit(1)
 }
-
-// A killer ends its process with the signal that cannot be caught.
-type killer struct {
-	durable.FS
-	left int
-}
-
-func (k *killer) step() {
-	if k.left--; k.left == 0 {
-		unix.Kill(os.Getpid(), unix.SIGKILL)
-		select {}
-	}
-}
-
-func (k *killer) Create(path string, perm fs.FileMode) (durable.File, error) {
-	k.step()
-	return k.FS.Create(path, perm)
-}
-func (k *killer) Rename(a, b string) error { k.step(); return k.FS.Rename(a, b) }
-func (k *killer) Remove(a string) error    { k.step(); return k.FS.Remove(a) }
-func (k *killer) SyncDir(a string) error   { k.step(); return k.FS.SyncDir(a) }
 
 func child(folder, variable string, value int) *exec.Cmd {
 	c := exec.Command(os.Args[0])

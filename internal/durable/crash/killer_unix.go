@@ -1,0 +1,46 @@
+//go:build linux || darwin || freebsd
+
+package crash
+
+import (
+	"io/fs"
+	"os"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"cpar/internal/durable"
+)
+
+// A Killer ends its process before a given operation, with the signal that cannot be
+// caught.
+type Killer struct {
+	durable.FS
+	// Left is the number of the operation, from 1; 0 kills nobody.
+	Left atomic.Int64
+}
+
+func (k *Killer) step() {
+	if k.Left.Add(-1) == 0 {
+		unix.Kill(os.Getpid(), unix.SIGKILL)
+		select {}
+	}
+}
+
+// Create implements durable.FS.
+func (k *Killer) Create(path string, perm fs.FileMode) (durable.File, error) {
+	k.step()
+	return k.FS.Create(path, perm)
+}
+
+// Rename implements durable.FS.
+func (k *Killer) Rename(from, to string) error { k.step(); return k.FS.Rename(from, to) }
+
+// Remove implements durable.FS.
+func (k *Killer) Remove(path string) error { k.step(); return k.FS.Remove(path) }
+
+// Mkdir implements durable.FS.
+func (k *Killer) Mkdir(path string, perm fs.FileMode) error { k.step(); return k.FS.Mkdir(path, perm) }
+
+// SyncDir implements durable.FS.
+func (k *Killer) SyncDir(path string) error { k.step(); return k.FS.SyncDir(path) }
