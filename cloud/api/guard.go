@@ -57,8 +57,10 @@ func (s *server) guard(next http.Handler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Request-Id", rec.ID)
+		// What balances load asks by address, and the answer tells a page nothing.
+		probe := r.URL.Path == cparhttp.PathHealthz || r.URL.Path == cparhttp.PathReadyz
 		switch {
-		case !s.o.Host(withoutPort(r.Host)):
+		case !probe && !s.o.Host(withoutPort(r.Host)):
 			// Any web page can make its own name resolve to this machine.
 			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeForbidden, "this cloud is not served under the name that it was called by; its operator may allow it (cpard serve --allowed-host)")
 		case origin.Check(r) != nil:

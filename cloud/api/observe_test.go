@@ -198,3 +198,21 @@ func TestPathsAndMethods(t *testing.T) {
 		}
 	}
 }
+
+// TestProbes: what balances load asks by address, under no name that the cloud goes by.
+func TestProbes(t *testing.T) {
+	down := false
+	c := start(t, api.Options{Ready: func(context.Context) bool { return !down }})
+	for path, want := range map[string]int{cparhttp.PathHealthz: 200, cparhttp.PathReadyz: 200, cparhttp.PathHealth: 403} {
+		if resp, _, b := do(t, "GET", c.url+path, nil, "Host", "192.0.2.7:443"); resp.StatusCode != want {
+			t.Errorf("%s: %s %s", path, resp.Status, b)
+		}
+	}
+	down = true
+	if resp, p, _ := do(t, "GET", c.url+cparhttp.PathReadyz, nil); resp.StatusCode != 503 || p.Code != cparhttp.CodeUnready {
+		t.Errorf("down: %s %+v", resp.Status, p)
+	}
+	if resp, _, _ := do(t, "GET", c.url+cparhttp.PathHealthz, nil); resp.StatusCode != 200 {
+		t.Errorf("down, and alive: %s", resp.Status)
+	}
+}
