@@ -17,7 +17,7 @@ import (
 )
 
 func loadCommand() *cobra.Command {
-	var data, cache, docs string
+	var data, cache, docs, soak string
 	var schemes []string
 	var seconds float64
 	var asJSON bool
@@ -65,7 +65,7 @@ fails after it has printed all rows.`,
 				return failed
 			}
 			if docs != "" && failed == nil {
-				if err := result.WritePage(docs, time.Now()); err != nil {
+				if err := result.WritePage(docs, soak, time.Now()); err != nil {
 					return err
 				}
 			}
@@ -89,6 +89,7 @@ fails after it has printed all rows.`,
 	c.Flags().Float64Var(&seconds, "seconds", load.DefaultLength.Seconds(), "how long a row takes; 6 with --json")
 	c.Flags().BoolVar(&o.Fair, "fair", true, "also measure one client of a tenant beside many of another, not with --json")
 	c.Flags().StringVar(&docs, "docs", "", "also write the page of this measurement to this `file`")
+	c.Flags().StringVar(&soak, "soak", filepath.Join("eval", "results", "soak.csv"), "figures of a soak for that page, a `file`; it may be missing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -49,11 +50,19 @@ func gone(t *testing.T, temporary string) {
 func TestLoad(t *testing.T) {
 	program, temporary := cpard(t)
 	page := filepath.Join(t.TempDir(), "docs", "cloud.md")
+	soak := filepath.Join(t.TempDir(), "soak.csv")
+	figures := "minutes,anonymous memory MB,goroutines,descriptors\n"
+	for k := range 60 {
+		figures += fmt.Sprintf("%d.00,20,30,40\n", k)
+	}
+	if err := os.WriteFile(soak, []byte(figures), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	root := rootCommand()
 	var out, progress bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(&progress)
-	root.SetArgs([]string{"load", "--data", collection(t, 40), "--cache", "", "--cpard", program, "--records", "60", "--clients", "1,4", "--seconds", "0.5", "--json", "--docs", page})
+	root.SetArgs([]string{"load", "--data", collection(t, 40), "--cache", "", "--cpard", program, "--records", "60", "--clients", "1,4", "--seconds", "0.5", "--json", "--docs", page, "--soak", soak})
 	if err := execute(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
@@ -101,8 +110,11 @@ func TestLoad(t *testing.T) {
 	if n := strings.Count(progress.String(), "answers/s"); n != 6 {
 		t.Errorf("%d rows were reported on the way:\n%s", n, &progress)
 	}
-	if b, err := os.ReadFile(page); err != nil || !bytes.Contains(b, []byte("| 60 | sealed | 4 | ")) || bytes.Contains(b, []byte("%!")) {
-		t.Errorf("%s, %v", b, err)
+	b, err := os.ReadFile(page)
+	for _, want := range []string{"| 60 | sealed | 4 | ", "59.00 minutes", "\n| 0.00 | 20 | 30 | 40 |\n", "\n| 59.00 | 20 | 30 | 40 |\n"} {
+		if err != nil || !bytes.Contains(b, []byte(want)) || bytes.Contains(b, []byte("%!")) {
+			t.Errorf("no %q in %s, %v", want, b, err)
+		}
 	}
 }
 

@@ -2,7 +2,10 @@ package load
 
 import (
 	"bytes"
+	"encoding/csv"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -92,11 +95,17 @@ right answer. Times are of right answers, from the first byte sent to the last r
 nowhere. *Memory* is the greatest anonymous memory of the process; mapped files come on top, and the system may drop them.
 `
 
-// WritePage writes the tables as a page of Markdown.
-func (l *Load) WritePage(file string, date time.Time) error {
+// WritePage writes the tables as a page of Markdown, with that of a soak if its file is there.
+func (l *Load) WritePage(file, soak string, date time.Time) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, page, date.UTC().Format("2 January 2006"), l.Machine)
-	for _, t := range l.Tables() {
+	tables := l.Tables()
+	if t, err := soakTable(soak); err == nil {
+		tables = append(tables, t)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, t := range tables {
 		fmt.Fprintf(&b, "\n## %s\n\n", t.Title)
 		row := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
 		row(t.Columns)
@@ -109,4 +118,25 @@ func (l *Load) WritePage(file string, date time.Time) error {
 		return fmt.Errorf("writing %s: %w: %w", file, cpar.ErrStorage, err)
 	}
 	return durable.WriteFile(file, b.Bytes(), 0o644)
+}
+
+// soakRows are as many rows of a soak's file as the page shows.
+const soakRows = 10
+
+// soakTable reads what TestSoak has kept.
+func soakTable(file string) (t eval.Table, err error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return t, err
+	}
+	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	if err != nil || len(rows) < 2 {
+		return t, fmt.Errorf("reading %s: %w: no figures of a soak (%v)", file, cpar.ErrInput, err)
+	}
+	last := len(rows) - 1
+	t = eval.Table{Name: "soak", Title: fmt.Sprintf("%s minutes of moderate load: annotations of three schemes, pushes, deletions, and clients that misbehave", rows[last][0]), Columns: rows[0]}
+	for k := range min(soakRows, last) {
+		t.Rows = append(t.Rows, rows[1+k*(last-1)/max(1, min(soakRows, last)-1)])
+	}
+	return t, nil
 }
