@@ -43,7 +43,7 @@ var open = []string{
 	module, module + "/kdforest", module + "/ivf", module + "/cparhttp",
 	module + "/internal/modq", module + "/internal/lattice", module + "/internal/wire",
 	module + "/internal/durable", module + "/internal/enum", module + "/internal/hint", module + "/internal/untrusted", module + "/internal/indexdir", module + "/internal/exitcode", module + "/internal/stdout", module + "/internal/version", module + "/internal/progress", module + "/internal/progress/bar", module + "/internal/reveal",
-	module + "/internal/settings", module + "/internal/manual", module + "/internal/bearer",
+	module + "/internal/settings", module + "/internal/manual", module + "/internal/findings", module + "/internal/bearer",
 }
 
 // cloudMay lists everything from outside the module that code without a key may use, each
@@ -84,7 +84,7 @@ var cloudMay = []string{
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob", "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob",
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container",
 	// TLS, certificates from files and from ACME, a bound on connections, and net/http's log
-	"crypto/tls", "crypto/x509", "log", "golang.org/x/crypto/acme", "golang.org/x/crypto/acme/autocert", "golang.org/x/net/netutil",
+	"crypto/tls", "crypto/x509", "encoding/pem", "log", "golang.org/x/crypto/acme", "golang.org/x/crypto/acme/autocert", "golang.org/x/net/netutil",
 	// what systemd passes and wants to know
 	"github.com/coreos/go-systemd/v22/activation", "github.com/coreos/go-systemd/v22/daemon",
 	// how far a long command is

@@ -209,6 +209,9 @@ func TestACME(t *testing.T) {
 		}
 	}
 	s.Close()
+	if all, err := o.Certificates(); err != nil || len(all) != 2 || all[0].VerifyHostname("photos.example") != nil {
+		t.Errorf("the cache has %d certificates, %v", len(all), err)
+	}
 
 	// What is kept needs no directory.
 	o.ACME.Directory = fmt.Sprintf("https://127.0.0.1:%d/dir", freePort(t))

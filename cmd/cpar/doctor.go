@@ -3,48 +3,26 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"cpar/internal/durable"
+	"cpar/internal/findings"
 	"cpar/internal/untrusted"
 	"cpar/user"
 	"cpar/user/device"
 )
-
-// finding is one line of cpar doctor: ok, warn or fail, and what to do.
-type finding struct {
-	Check  string `json:"check"`
-	Result string `json:"result"`
-	Says   string `json:"says"`
-	Do     string `json:"do,omitempty"`
-
-	err error // of a fail, for the exit code
-}
 
 // doctor collects findings.
 type doctor struct {
 	keys     keyFlags
 	cloud    cloudFlags
 	model    modelFlags
-	findings []finding
+	findings findings.List
 
 	free func(folder string) (bytes int64, ok bool) // the system's, but in tests
-}
-
-func (d *doctor) ok(check, says string, args ...any) {
-	d.findings = append(d.findings, finding{Check: check, Result: "ok", Says: fmt.Sprintf(says, args...)})
-}
-
-func (d *doctor) warn(check, do, says string, args ...any) {
-	d.findings = append(d.findings, finding{Check: check, Result: "warn", Says: fmt.Sprintf(says, args...), Do: do})
-}
-
-func (d *doctor) fail(check, do string, err error) {
-	d.findings = append(d.findings, finding{Check: check, Result: "fail", Says: untrusted.Text(err.Error()), Do: do, err: err})
 }
 
 func doctorCommand() *cobra.Command {
@@ -65,23 +43,10 @@ an encrypted key is opened only from the keyring, which may want to be unlocked,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d.run(cmd.Context())
-			var first error
-			for _, f := range d.findings {
-				if first == nil && f.err != nil {
-					first = fmt.Errorf("%s: %w", f.Check, f.err)
-				}
-			}
-			if err := output(cmd, asJSON, d.findings, func() {
-				for _, f := range d.findings {
-					fmt.Fprintf(cmd.OutOrStdout(), "%-4s  %-7s  %s\n", f.Result, f.Check, f.Says)
-					if f.Do != "" {
-						fmt.Fprintf(cmd.OutOrStdout(), "               %s\n", f.Do)
-					}
-				}
-			}); err != nil {
+			if err := d.findings.Print(cmd.OutOrStdout(), asJSON); err != nil {
 				return err
 			}
-			return first
+			return d.findings.Err()
 		},
 	}
 	d.keys.add(c)
@@ -94,7 +59,7 @@ an encrypted key is opened only from the keyring, which may want to be unlocked,
 func (d *doctor) run(ctx context.Context) {
 	this, err := device.This()
 	if err != nil {
-		d.fail("folders", "set XDG_STATE_HOME to a folder of yours", err)
+		d.findings.Fail("folders", "set XDG_STATE_HOME to a folder of yours", err)
 		return
 	}
 	key := d.checkKey(ctx, this)
@@ -102,11 +67,11 @@ func (d *doctor) run(ctx context.Context) {
 	d.checkFolder("state", this.State, stateWants)
 	d.checkFolder("cache", this.Cache, cacheWants)
 	if d.model.path == "" {
-		d.warn("network", "pass --model FILE, or set it in the configuration file (cpar config)", "no image network was named; with one about twice as much is found")
+		d.findings.Warn("network", "pass --model FILE, or set it in the configuration file (cpar config)", "no image network was named; with one about twice as much is found")
 	} else if _, err := d.model.open(); err != nil {
-		d.fail("network", "name another file with --model", err)
+		d.findings.Fail("network", "name another file with --model", err)
 	} else {
-		d.ok("network", "%s", untrusted.Text(d.model.path))
+		d.findings.OK("network", "%s", untrusted.Text(d.model.path))
 	}
 }
 
@@ -115,7 +80,7 @@ var errAsking = errors.New("no passphrase was given")
 func (d *doctor) checkKey(ctx context.Context, this *device.Device) *user.Key {
 	path, err := d.keys.file()
 	if err != nil {
-		d.fail("key", "pass --key FILE", err)
+		d.findings.Fail("key", "pass --key FILE", err)
 		return nil
 	}
 	d.checkKeyring(ctx, this, path)
@@ -126,11 +91,11 @@ func (d *doctor) checkKey(ctx context.Context, this *device.Device) *user.Key {
 	key, err := this.ReadKey(path, how)
 	switch {
 	case errors.Is(err, errAsking):
-		d.warn("key", "pass --passphrase-file FILE to have it opened, or cpar key remember", "%s is encrypted, and was not opened", untrusted.Text(path))
+		d.findings.Warn("key", "pass --passphrase-file FILE to have it opened, or cpar key remember", "%s is encrypted, and was not opened", untrusted.Text(path))
 	case err != nil:
-		d.fail("key", "make a key with cpar init, or name one with --key", err)
+		d.findings.Fail("key", "make a key with cpar init, or name one with --key", err)
 	default:
-		d.ok("key", "%s, allows %v", untrusted.Text(path), key.Policy())
+		d.findings.OK("key", "%s, allows %v", untrusted.Text(path), key.Policy())
 	}
 	d.checkPrivate("key", path, "600")
 	if d.keys.passphraseFile != "" {
@@ -142,7 +107,7 @@ func (d *doctor) checkKey(ctx context.Context, this *device.Device) *user.Key {
 // checkPrivate warns of what others may read. Windows has no such permissions.
 func (d *doctor) checkPrivate(check, path, mode string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
-		d.warn(check, "chmod "+mode+" "+shellWord(path), "others may read %s", untrusted.Text(path))
+		d.findings.Warn(check, "chmod "+mode+" "+shellWord(path), "others may read %s", untrusted.Text(path))
 	}
 }
 
@@ -159,18 +124,18 @@ func (d *doctor) checkKeyring(ctx context.Context, this *device.Device, path str
 	remembered, _ := this.Remembers(path)
 	if !remembered {
 		if there == nil {
-			d.ok("keyring", "it is there, and opens no key file here (cpar key remember)")
+			d.findings.OK("keyring", "it is there, and opens no key file here (cpar key remember)")
 		} else {
-			d.ok("keyring", "none is there, and none is needed; passphrases are typed (%s)", untrusted.Text(there.Error()))
+			d.findings.OK("keyring", "none is there, and none is needed; passphrases are typed (%s)", untrusted.Text(there.Error()))
 		}
 		return
 	}
 	switch {
 	case there != nil:
-		d.warn("keyring", "have the keyring started; until then the passphrase is asked for", "it was to open %s, and does not answer: %s", untrusted.Text(path), untrusted.Text(there.Error()))
+		d.findings.Warn("keyring", "have the keyring started; until then the passphrase is asked for", "it was to open %s, and does not answer: %s", untrusted.Text(path), untrusted.Text(there.Error()))
 	case this.Recall(ctx, ring, nil)(id) == "":
-		d.warn("keyring", "cpar key remember", "it was to open %s, and has no longer what opens it", untrusted.Text(path))
+		d.findings.Warn("keyring", "cpar key remember", "it was to open %s, and has no longer what opens it", untrusted.Text(path))
 	default:
-		d.ok("keyring", "it opens %s (cpar key forget)", untrusted.Text(path))
+		d.findings.OK("keyring", "it opens %s (cpar key forget)", untrusted.Text(path))
 	}
 }

@@ -23,23 +23,23 @@ const mostSkew = 5 * time.Minute
 
 func (d *doctor) checkCloud(ctx context.Context, this *device.Device, key *user.Key) {
 	if d.cloud.url == "" {
-		d.warn("cloud", "pass --cloud URL, or set it in the configuration file (cpar config)", "none was named")
-		d.ok("formats", "version %d here", cpar.Version)
+		d.findings.Warn("cloud", "pass --cloud URL, or set it in the configuration file (cpar config)", "none was named")
+		d.findings.OK("formats", "version %d here", cpar.Version)
 		return
 	}
 	how, err := d.cloud.access()
 	if err != nil {
-		d.fail("token", cmp.Or(hint.Of(err), "name another file with --token-file"), err)
+		d.findings.Fail("token", cmp.Or(hint.Of(err), "name another file with --token-file"), err)
 		return
 	}
 	client, err := how.Client()
 	if err != nil {
-		d.fail("cloud", cmp.Or(hint.Of(err), "write it like http://127.0.0.1:8080"), err)
+		d.findings.Fail("cloud", cmp.Or(hint.Of(err), "write it like http://127.0.0.1:8080"), err)
 		return
 	}
 	health, err := client.Health(ctx)
 	if err != nil {
-		d.fail("cloud", cmp.Or(hint.Of(err), "is cpard running there?"), err)
+		d.findings.Fail("cloud", cmp.Or(hint.Of(err), "is cpard running there?"), err)
 		return
 	}
 	if list, ok := d.checkToken(ctx, client, !how.Token.IsZero()); ok {
@@ -47,17 +47,17 @@ func (d *doctor) checkCloud(ctx context.Context, this *device.Device, key *user.
 		if len(list) == 1 {
 			indexes = "1 index"
 		}
-		d.ok("cloud", "%s has %s", client.URL(), indexes)
+		d.findings.OK("cloud", "%s has %s", client.URL(), indexes)
 		d.checkFormats(health, d.checkIndex(ctx, this, key, client, list))
 	} else {
 		d.checkFormats(health, false)
 	}
 	if skew, ok := clockSkew(ctx, how); ok && skew.Abs() > mostSkew {
-		d.warn("clock", "set the clock of one of the two", "the cloud's differs by %v", skew.Round(time.Second))
+		d.findings.Warn("clock", "set the clock of one of the two", "the cloud's differs by %v", skew.Round(time.Second))
 	} else if ok {
-		d.ok("clock", "as the cloud's")
+		d.findings.OK("clock", "as the cloud's")
 	} else {
-		d.warn("clock", "", "the cloud does not say what time it is")
+		d.findings.Warn("clock", "", "the cloud does not say what time it is")
 	}
 }
 
@@ -69,30 +69,30 @@ func (d *doctor) checkToken(ctx context.Context, client *cparhttp.Client, have b
 	info, err := client.Token(ctx)
 	switch {
 	case errors.Is(err, cparhttp.ErrToken) && !have:
-		d.fail("token", hint.Of(err), err)
+		d.findings.Fail("token", hint.Of(err), err)
 		return nil, false
 	case errors.Is(err, cparhttp.ErrToken):
-		d.fail("token", "ask the cloud's operator for another; this one may have ended", err)
+		d.findings.Fail("token", "ask the cloud's operator for another; this one may have ended", err)
 		return nil, false
 	case errors.Is(err, cparhttp.ErrNotFound): // an older cloud
 	case err != nil:
-		d.fail("cloud", cmp.Or(hint.Of(err), "is cpard running there?"), err)
+		d.findings.Fail("cloud", cmp.Or(hint.Of(err), "is cpard running there?"), err)
 		return nil, false
 	case info.Needed:
-		d.ok("token", "it may %s", strings.Join(info.Scopes, ", "))
+		d.findings.OK("token", "it may %s", strings.Join(info.Scopes, ", "))
 		d.checkUsage(ctx, client, info.Scopes)
 	case have:
-		d.ok("token", "the cloud needs none, and was shown one")
+		d.findings.OK("token", "the cloud needs none, and was shown one")
 	default:
-		d.ok("token", "the cloud needs none")
+		d.findings.OK("token", "the cloud needs none")
 	}
 	list, err = client.List(ctx)
 	switch {
 	case errors.Is(err, cparhttp.ErrToken):
-		d.warn("cloud", "take a token that may annotate, too", "%s is there; its indexes are not for this token to see", client.URL())
+		d.findings.Warn("cloud", "take a token that may annotate, too", "%s is there; its indexes are not for this token to see", client.URL())
 		return nil, false
 	case err != nil:
-		d.fail("cloud", "is cpard running there?", err)
+		d.findings.Fail("cloud", "is cpard running there?", err)
 		return nil, false
 	}
 	return list, true
@@ -107,13 +107,13 @@ func (d *doctor) checkUsage(ctx context.Context, client *cparhttp.Client, scopes
 	taken := u.Bytes + u.Pending
 	switch {
 	case err != nil:
-		d.fail("storage", cmp.Or(hint.Of(err), "tell the cloud's operator"), err)
+		d.findings.Fail("storage", cmp.Or(hint.Of(err), "tell the cloud's operator"), err)
 	case u.StorageBytes == 0:
-		d.ok("storage", "%d MB are taken, and may be as many as there is room for", taken/1e6)
+		d.findings.OK("storage", "%d MB are taken, and may be as many as there is room for", taken/1e6)
 	case taken > u.StorageBytes/10*9:
-		d.warn("storage", "delete an index that is no longer needed, or ask the cloud's operator for more", "%d MB of %d are taken; a push needs room for old and new", taken/1e6, u.StorageBytes/1e6)
+		d.findings.Warn("storage", "delete an index that is no longer needed, or ask the cloud's operator for more", "%d MB of %d are taken; a push needs room for old and new", taken/1e6, u.StorageBytes/1e6)
 	default:
-		d.ok("storage", "%d MB of %d are taken", taken/1e6, u.StorageBytes/1e6)
+		d.findings.OK("storage", "%d MB of %d are taken", taken/1e6, u.StorageBytes/1e6)
 	}
 }
 
@@ -125,31 +125,31 @@ func (d *doctor) checkIndex(ctx context.Context, this *device.Device, key *user.
 	}
 	used, ok, err := this.InUse(key)
 	if err != nil {
-		d.fail("index", "see the message", err)
+		d.findings.Fail("index", "see the message", err)
 		return false
 	}
 	if !ok {
-		d.warn("index", "push one, or annotate a photo", "none is in use with this key on this device")
+		d.findings.Warn("index", "push one, or annotate a photo", "none is in use with this key on this device")
 		return false
 	}
 	at := slices.IndexFunc(list, func(x cparhttp.IndexInfo) bool { return x.ID == used.ID })
 	if at < 0 {
-		d.fail("index", "push it again", fmt.Errorf("%w: index %v is in use, and not at the cloud", cpar.ErrCloud, used.Origin))
+		d.findings.Fail("index", "push it again", fmt.Errorf("%w: index %v is in use, and not at the cloud", cpar.ErrCloud, used.Origin))
 		return false
 	}
 	if damaged := list[at].Damaged; damaged != "" {
-		d.fail("index", "push it again", fmt.Errorf("%w: index %v: %s", cpar.ErrCloud, used.Origin, damaged))
+		d.findings.Fail("index", "push it again", fmt.Errorf("%w: index %v: %s", cpar.ErrCloud, used.Origin, damaged))
 		return false
 	}
 	switch _, err := client.Manifest(ctx, used.ID); {
 	case errors.Is(err, cpar.ErrVersion):
-		d.fail("index", "build it again with this version, or update this program", err)
+		d.findings.Fail("index", "build it again with this version, or update this program", err)
 		return false
 	case err != nil:
-		d.fail("index", "push it again", err)
+		d.findings.Fail("index", "push it again", err)
 		return false
 	}
-	d.ok("index", "%v is in use, in generation %d, and at the cloud", used.Origin, used.Generation)
+	d.findings.OK("index", "%v is in use, in generation %d, and at the cloud", used.Origin, used.Generation)
 	return true
 }
 
@@ -162,11 +162,11 @@ func (d *doctor) checkFormats(health cparhttp.Health, index bool) {
 		if health.Format < cpar.Version {
 			older = "the cloud's cpard"
 		}
-		d.fail("formats", "update "+older+", which is the older", fmt.Errorf("%w: version %d here, and %d at the cloud", cpar.ErrVersion, cpar.Version, health.Format))
+		d.findings.Fail("formats", "update "+older+", which is the older", fmt.Errorf("%w: version %d here, and %d at the cloud", cpar.ErrVersion, cpar.Version, health.Format))
 	case index:
-		d.ok("formats", "version %d here, at the cloud, and of the index in use", cpar.Version)
+		d.findings.OK("formats", "version %d here, at the cloud, and of the index in use", cpar.Version)
 	default:
-		d.ok("formats", "version %d here and at the cloud", cpar.Version)
+		d.findings.OK("formats", "version %d here and at the cloud", cpar.Version)
 	}
 }
 

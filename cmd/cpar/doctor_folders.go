@@ -19,7 +19,7 @@ const (
 // checkFolder finds out whether a folder can be written to, and how large what it holds is.
 func (d *doctor) checkFolder(check, path string, wants int64) {
 	if path == "" {
-		d.warn(check, "", "there is no folder; what could be kept is fetched again")
+		d.findings.Warn(check, "", "there is no folder; what could be kept is fetched again")
 		return
 	}
 	f, err := "", os.MkdirAll(path, 0o700)
@@ -27,7 +27,7 @@ func (d *doctor) checkFolder(check, path string, wants int64) {
 		f, err = os.MkdirTemp(path, "doctor-")
 	}
 	if err != nil {
-		d.fail(check, "make room, or let yourself write there", fmt.Errorf("%w: %w", cpar.ErrStorage, err))
+		d.findings.Fail(check, "make room, or let yourself write there", fmt.Errorf("%w: %w", cpar.ErrStorage, err))
 		return
 	}
 	os.Remove(f)
@@ -41,14 +41,14 @@ func (d *doctor) checkFolder(check, path string, wants int64) {
 		}
 		return nil
 	})
-	d.ok(check, "%s holds %s", untrusted.Text(path), size(held))
+	d.findings.OK(check, "%s holds %s", untrusted.Text(path), size(held))
 	d.checkPrivate(check, path, "700")
 	switch free, ok := d.free(path); {
 	case !ok:
-		d.warn("space", "", "the system does not say how much is free for the %s folder", check)
+		d.findings.Warn("space", "", "the system does not say how much is free for the %s folder", check)
 	case free < wants:
-		d.warn("space", "make room where "+untrusted.Text(path)+" lies", "%s are free for the %s folder; it should be %s", size(uint64(max(free, 0))), check, size(uint64(wants)))
+		d.findings.Warn("space", "make room where "+untrusted.Text(path)+" lies", "%s are free for the %s folder; it should be %s", size(uint64(max(free, 0))), check, size(uint64(wants)))
 	default:
-		d.ok("space", "%s are free for the %s folder", size(uint64(free)), check)
+		d.findings.OK("space", "%s are free for the %s folder", size(uint64(free)), check)
 	}
 }

@@ -61,7 +61,7 @@ func (p *patient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // look returns what doctor says of each check, one line for each finding.
-func (p *patient) look() (by map[string]string, errs []error) {
+func (p *patient) look() (by map[string]string, err error) {
 	p.t.Helper()
 	cloud := httptest.NewServer(p)
 	defer cloud.Close()
@@ -74,11 +74,8 @@ func (p *patient) look() (by map[string]string, errs []error) {
 	by = map[string]string{}
 	for _, f := range d.findings {
 		by[f.Check] += f.Result + " " + f.Says + " / " + f.Do + "\n"
-		if f.err != nil {
-			errs = append(errs, f.err)
-		}
 	}
-	return by, errs
+	return by, d.findings.Err()
 }
 
 func TestDoctorFindsWhatIsWrong(t *testing.T) {
@@ -115,7 +112,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			}
 			p := newPatient(t)
 			c.spoil(p)
-			by, errs := p.look()
+			by, err := p.look()
 			for check, all := range c.says {
 				for _, says := range all {
 					if !strings.Contains(by[check], says) {
@@ -123,8 +120,8 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 					}
 				}
 			}
-			if code := exitcode.Of(errors.Join(errs...)); code != c.code {
-				t.Errorf("exit code %d of %v, want %d", code, errs, c.code)
+			if code := exitcode.Of(err); code != c.code {
+				t.Errorf("exit code %d of %v, want %d", code, err, c.code)
 			}
 		})
 	}

@@ -42,7 +42,7 @@ cpard config --help.
 	root.SuggestionsMinimumDistance = 2
 	root.PersistentFlags().StringVar(&config, "config", "", "configuration file, or none; else cpard/cpard.toml in your configuration folder, else /etc/cpard/cpard.toml")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
-	root.AddCommand(newServe(), newList(), newCheck(), newGC(), newBackup(), newRestore(), newTenant(), newInspect(), newConfig(&config))
+	root.AddCommand(newServe(), newList(), newCheck(), newGC(), newBackup(), newRestore(), newTenant(), newInspect(), newConfig(&config), newDoctor(&config))
 	version.Add(root)
 	manual.Add(root, table.Text())
 	complete(root)

@@ -1,0 +1,56 @@
+package listen
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cpar"
+)
+
+// Certificates are those that a server would show now, read as it reads them: that of the files,
+// or those that ACME has issued so far, in the order of its domains.
+func (o Options) Certificates() ([]*x509.Certificate, error) {
+	if o.Cert != "" {
+		t, err := newTransport(o)
+		if err != nil {
+			return nil, err
+		}
+		return []*x509.Certificate{t.current.Load().leaf}, nil
+	}
+	var all []*x509.Certificate
+	for _, domain := range o.ACME.Domains {
+		// autocert names a file after its domain, and keeps key and chain in it.
+		b, err := os.ReadFile(filepath.Join(o.ACME.Cache, strings.ToLower(domain)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading a certificate of ACME: %w: %w", cpar.ErrStorage, err)
+		}
+		leaf, err := first(b)
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificate of %s: %w: %w", domain, cpar.ErrCorrupt, err)
+		}
+		all = append(all, leaf)
+	}
+	return all, nil
+}
+
+func first(b []byte) (*x509.Certificate, error) {
+	for {
+		block, rest := pem.Decode(b)
+		if block == nil {
+			return nil, errors.New("there is none")
+		}
+		if block.Type == "CERTIFICATE" {
+			return x509.ParseCertificate(block.Bytes)
+		}
+		b = rest
+	}
+}

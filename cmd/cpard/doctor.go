@@ -1,0 +1,242 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/cloud/listen"
+	"cpar/cloud/tenant"
+	"cpar/internal/durable"
+	"cpar/internal/findings"
+	"cpar/internal/hint"
+	"cpar/internal/indexdir"
+	"cpar/internal/settings"
+	"cpar/internal/untrusted"
+)
+
+// What should be there at least.
+const (
+	spaceWanted       = 1 << 30 // a large index takes 700 MB
+	descriptorsWanted = 4 * listen.DefaultConnections
+	renewedBefore     = 14 * 24 * time.Hour
+)
+
+// A doctor looks at what serve needs. The functions are the system's, but in tests.
+type doctor struct {
+	options
+	findings.List
+
+	now          func() time.Time
+	free         func(folder string) (bytes int64, known bool)
+	memory       func() (bytes uint64, known bool)
+	descriptors  func() int
+	synchronised func() (yes, known bool)
+}
+
+func newDoctor(file *string) *cobra.Command {
+	d := doctor{now: time.Now, free: durable.FreeBytes, memory: indexdir.AvailableMemory, descriptors: listen.Descriptors, synchronised: clockSynchronised}
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "check settings, folder, space, tenants, listening, certificate, clock and memory",
+		Long: `doctor looks at all that serve needs, with the settings that serve would have, and says of
+each whether it is ok, and what to do if it is not: the configuration file, the data folder and
+who may read it, the space there, open files, tenants, whether the address may be listened to,
+the certificate and when it ends, the clock, and the memory. It changes nothing, listens to
+nothing, and may be used beside a server. Run it as the user that serves. The exit code is that
+of the first failure; a warning is none.`,
+		Example: `  $ sudo -u cpard cpard doctor
+  ok    data         /var/lib/cpard
+  ok    tenants      2, and nobody is answered without a token`,
+		Args: noArguments,
+		// A broken file is a finding.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+		RunE: func(c *cobra.Command, _ []string) error {
+			d.run(c, *file)
+			if err := d.Print(c.OutOrStdout(), asJSON); err != nil {
+				return err
+			}
+			return d.Err()
+		},
+	}
+	addFlags(c, &d.options)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	return c
+}
+
+func (d *doctor) run(c *cobra.Command, file string) {
+	d.checkSettings(c, file)
+	if d.Data != "" {
+		d.checkData()
+		d.checkNetwork()
+	}
+	d.checkDescriptors()
+	d.checkClock()
+	d.checkMemory()
+}
+
+func (d *doctor) checkSettings(c *cobra.Command, file string) {
+	path, _ := table.File(file)
+	err := table.Apply(c, file)
+	if err == nil {
+		err = d.check()
+	}
+	switch {
+	case err != nil:
+		d.Fail("settings", orElse(hint.Of(err), "see what applies: cpard config"), err)
+	case path == "":
+		d.OK("settings", "from flags and the environment; there is no file")
+	default:
+		d.OK("settings", "from %s, the environment and flags", untrusted.Text(path))
+	}
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, table.Environment("")) && name != table.Environment("config") &&
+			!slices.ContainsFunc(table.Settings, func(s settings.Setting) bool { return table.Environment(s.Name) == name }) {
+			d.Warn("settings", "the settings are in: cpard config --help", "$%s is no setting, and is not read", untrusted.Text(name))
+		}
+	}
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func (d *doctor) checkData() {
+	info, err := os.Stat(d.Data)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.Warn("data", "cpard serve makes it", "%s does not exist", untrusted.Text(d.Data))
+		return
+	case err != nil:
+		d.Fail("data", "name another with --data", fmt.Errorf("%w: %w", cpar.ErrStorage, err))
+		return
+	case !info.IsDir():
+		d.Fail("data", "name another with --data", fmt.Errorf("%w: %s is no folder", cpar.ErrInput, d.Data))
+		return
+	}
+	probe, err := os.MkdirTemp(d.Data, "doctor-")
+	if err != nil {
+		d.Fail("data", "run this as the user that serves, or let it write there", fmt.Errorf("%w: %w", cpar.ErrStorage, err))
+	} else {
+		os.Remove(probe)
+		d.OK("data", "%s", untrusted.Text(d.Data))
+	}
+	d.checkPrivate("data", d.Data, "700")
+	switch free, known := d.free(d.Data); {
+	case !known:
+		d.Warn("space", "", "the system does not say how much is free")
+	case free < spaceWanted:
+		d.Warn("space", "make room where "+untrusted.Text(d.Data)+" lies", "%s are free", humanize.IBytes(uint64(max(free, 0))))
+	default:
+		d.OK("space", "%s are free", humanize.IBytes(uint64(free)))
+	}
+}
+
+// checkPrivate warns of what others may read. Windows has no such permissions.
+func (d *doctor) checkPrivate(check, path, mode string) {
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
+		d.Warn(check, "chmod "+mode+" "+untrusted.Text(path), "others may read %s", untrusted.Text(path))
+	}
+}
+
+// checkNetwork looks at tenants, at the rule for addresses, and at certificates.
+func (d *doctor) checkNetwork() {
+	n := d.Network
+	n.Address, n.ACME.Cache = d.Listen, filepath.Join(d.Data, "acme")
+	tenants, err := tenant.Open(d.Data, false, nil)
+	switch {
+	case err != nil:
+		d.Fail("tenants", orElse(hint.Of(err), "take the registry from a backup"), err)
+		return
+	case tenants.Needed():
+		n.Tenants = true
+		d.OK("tenants", "%d, and nobody is answered without a token", tenants.Stats().Tenants)
+	default:
+		d.OK("tenants", "none: every program on this machine may use it (cpard tenant add)")
+	}
+	if err := n.Check(); err != nil {
+		d.Fail("listen", hint.Of(err), err)
+		return
+	}
+	d.OK("listen", "%s", untrusted.Text(d.Listen))
+	if d.Network.Key != "" {
+		d.checkPrivate("certificate", d.Network.Key, "600")
+	}
+	d.checkCertificates(n)
+}
+
+func (d *doctor) checkCertificates(n listen.Options) {
+	all, err := n.Certificates()
+	if err != nil {
+		d.Fail("certificate", hint.Of(err), err)
+		return
+	}
+	if missing := len(n.ACME.Domains) - len(all); missing > 0 {
+		d.Warn("certificate", "cpard serve has them issued; port 443 of each name must lead to it", "ACME has %d more to issue", missing)
+	}
+	for _, c := range all {
+		names := slices.Clone(c.DNSNames)
+		for _, ip := range c.IPAddresses {
+			names = append(names, ip.String())
+		}
+		of := untrusted.Text(strings.Join(names, ", "))
+		switch now := d.now(); {
+		case now.Before(c.NotBefore):
+			d.Fail("certificate", "set the clock, or wait", fmt.Errorf("%w: that of %s begins %s", cpar.ErrInput, of, c.NotBefore.Format(time.DateTime)))
+		case now.After(c.NotAfter):
+			d.Fail("certificate", "renew it", fmt.Errorf("%w: that of %s ended %s", cpar.ErrInput, of, c.NotAfter.Format(time.DateTime)))
+		case c.NotAfter.Sub(now) < renewedBefore:
+			d.Warn("certificate", "renew it", "that of %s ends %s", of, c.NotAfter.Format(time.DateTime))
+		default:
+			d.OK("certificate", "of %s, until %s", of, c.NotAfter.Format(time.DateTime))
+		}
+	}
+}
+
+func (d *doctor) checkDescriptors() {
+	switch n := d.descriptors(); {
+	case n == 0:
+		d.OK("files", "the system names no limit of open files")
+	case n < descriptorsWanted:
+		d.Warn("files", "raise the limit (LimitNOFILE in the unit, ulimit -n)", "%d may be open; half of them are for connections", n)
+	default:
+		d.OK("files", "%d may be open", n)
+	}
+}
+
+func (d *doctor) checkClock() {
+	switch yes, known := d.synchronised(); {
+	case !known:
+		d.OK("clock", "it is %s; the system does not say whether that is right", d.now().Format(time.DateTime))
+	case !yes:
+		d.Warn("clock", "have it set by a time server", "it is %s, and nothing keeps the clock right: tokens and certificates end by it", d.now().Format(time.DateTime))
+	default:
+		d.OK("clock", "it is kept right")
+	}
+}
+
+func (d *doctor) checkMemory() {
+	bound := uint64(d.Admit.Memory)
+	switch n, known := d.memory(); {
+	case !known:
+		d.OK("memory", "bodies and replies take at most %s; the system does not say how much is free", humanize.IBytes(bound))
+	case n < 2*bound:
+		d.Warn("memory", "lower --max-memory, or have more", "bodies and replies may take %s, and %s are free for these and for indexes", humanize.IBytes(bound), humanize.IBytes(n))
+	default:
+		d.OK("memory", "bodies and replies take at most %s of %s that are free", humanize.IBytes(bound), humanize.IBytes(n))
+	}
+}
