@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -192,6 +194,22 @@ func TestErrors(t *testing.T) {
 	}
 	if got := names(t, folder); len(got) != 0 {
 		t.Errorf("left behind: %v", got)
+	}
+}
+
+// No more open files is not a full disk: the limit is to be raised.
+func TestTooManyFiles(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it has another number there")
+	}
+	for _, cause := range []error{syscall.EMFILE, syscall.ENFILE} {
+		err := durable.StorageError("opening", "/x/y", 0, &fs.PathError{Op: "open", Path: "/x/y", Err: cause})
+		if !errors.Is(err, durable.ErrTooManyFiles) || !errors.Is(err, cpar.ErrStorage) || !strings.Contains(hint.Of(err), "ulimit") {
+			t.Errorf("%v: %v (%s)", cause, err, hint.Of(err))
+		}
+	}
+	if err := durable.StorageError("opening", "/x/y", 0, syscall.ENOSPC); errors.Is(err, durable.ErrTooManyFiles) {
+		t.Errorf("a full disk: %v", err)
 	}
 }
 
