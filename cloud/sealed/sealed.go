@@ -9,6 +9,7 @@ package sealed
 
 import (
 	"fmt"
+	"runtime"
 
 	"cpar"
 	share "cpar/cloud/workers"
@@ -70,6 +71,7 @@ func (x *Index) evaluate(scores []uint64, q *lattice.Request, from, to int) {
 		y[i] = make([]uint64, p.Records())
 	}
 	for ; to-from >= 4; from += 4 {
+		runtime.Gosched() // requests of others need a core for a moment
 		groups := x.groups[from : from+4]
 		for k := range p.Records() {
 			var rows [4][]uint64

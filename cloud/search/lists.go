@@ -128,7 +128,7 @@ func (w planner) Run(first uint32, scores []int64) {
 func readPieces(ctx context.Context, t task, pieces []piece, queues []*kdforest.Queue) error {
 	var scores [longestPiece]int64
 	for _, p := range pieces {
-		if err := ctx.Err(); err != nil {
+		if err := pause(ctx); err != nil {
 			return err
 		}
 		t.spaces[p.request].Run(p.first, scores[:p.n])

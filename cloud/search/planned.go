@@ -109,7 +109,7 @@ type chunk struct {
 func (t *task) gather(ctx context.Context, all []chunk, queues []*kdforest.Queue) error {
 	var scores [longestPiece]int64
 	for _, some := range all {
-		if err := ctx.Err(); err != nil {
+		if err := pause(ctx); err != nil {
 			return err
 		}
 		t.spaces[some.request].Score(some.records, scores[:len(some.records)])

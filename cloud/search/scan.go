@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -67,6 +68,14 @@ func (t *task) queues() []*kdforest.Queue {
 	return out
 }
 
+// pause lets others run: a search takes all cores for milliseconds, and a request of somebody
+// else needs them for a moment several times on its way. Between two strides it costs
+// nothing that can be measured.
+func pause(ctx context.Context) error {
+	runtime.Gosched()
+	return ctx.Err()
+}
+
 // scratches recycles the score buffers of strides.
 var scratches = sync.Pool{New: func() any { return new([]int64) }}
 
@@ -75,7 +84,7 @@ func scanPart(ctx context.Context, run func(uint32, []int64), queues []*kdforest
 	scratch := scratches.Get().(*[]int64)
 	defer scratches.Put(scratch)
 	for at := first; at < last; at += stride {
-		if err := ctx.Err(); err != nil {
+		if err := pause(ctx); err != nil {
 			return err
 		}
 		n := min(stride, last-at) * len(queues)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,4 +60,34 @@ func TestSharedPassEqualsAlone(t *testing.T) {
 	if s := gate.Stats().Passes; s.Passes != 2 || s.Requests != uint64(len(all)) {
 		t.Errorf("%+v", s)
 	}
+}
+
+// TestSearchesLetOthersRun: on one core, what somebody else needs for a moment does not wait
+// for the end of a pass.
+func TestSearchesLetOthersRun(t *testing.T) {
+	x := fakeIndex(t, 3001, 19, 8)
+	var all []*cpar.Request
+	for seed := range uint64(16) {
+		all = append(all, request(x, params(cpar.SchemeCAPIA, 1000), seed))
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var turns atomic.Int64
+	var stop atomic.Bool
+	stopped := make(chan struct{})
+	go func() {
+		for ; !stop.Load(); turns.Add(1) {
+			runtime.Gosched()
+		}
+		close(stopped)
+	}()
+	runtime.Gosched()
+	before := turns.Load()
+	if _, err := (Options{Workers: 1}).AnnotateBatch(t.Context(), x, all); err != nil {
+		t.Fatal(err)
+	}
+	if got := turns.Load() - before; got < 3001/stride/2 {
+		t.Errorf("somebody else ran %d times during %d strides", got, 3001/stride)
+	}
+	stop.Store(true)
+	<-stopped
 }
