@@ -32,6 +32,12 @@ func Backup(ctx context.Context, data, to string, o store.CopyOptions) (store.Co
 	if err != nil {
 		return store.Copied{}, fmt.Errorf("backing up: %w", err)
 	}
+	return Of(ctx, from, data, to, o)
+}
+
+// Of is Backup of indexes that may lie elsewhere than in the data folder, which has the
+// registry.
+func Of(ctx context.Context, from store.Backend, data, to string, o store.CopyOptions) (store.Copied, error) {
 	if err := apart(data, to); err != nil {
 		return store.Copied{}, fmt.Errorf("backing up: %w", err)
 	}
@@ -76,7 +82,7 @@ func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store
 }
 
 // into copies what lies in the folder from, and the registry of its tenants.
-func into(ctx context.Context, src *store.Folder, from, to string, o store.CopyOptions) (store.Copied, error) {
+func into(ctx context.Context, src store.Backend, from, to string, o store.CopyOptions) (store.Copied, error) {
 	if o.DryRun {
 		var dst store.Backend
 		if there, err := store.OpenBeside(to); err == nil {

@@ -24,7 +24,8 @@ func newBackup() *cobra.Command {
 		Short: "copy the indexes of a data folder, which may be served",
 		Long: `backup brings a second folder up to date with a data folder: the active indexes, each as it
 was at one moment, and the registry of tenants. Segments that the backup has are not copied
-again, and one that was broken off goes on. What was deleted stays in the backup unless
+again, and one that was broken off goes on. With --store the indexes are those of the object
+storage; the registry is in the data folder. What was deleted stays in the backup unless
 --prune is given. The data folder may be served meanwhile.
 
 A backup has the layout of a data folder: cpard check --data DIR2 reads all of it. An index
@@ -38,10 +39,21 @@ that is damaged is left out and named, with exit code 5, and the backup keeps wh
 			if to == "" {
 				return exitcode.UsageError(fmt.Errorf("where to? pass --to DIR2"))
 			}
-			return copied{"backed up", "back up", opt, asJSON}.run(c, backup.Backup, o.Data, to)
+			backUp := backup.Backup
+			if o.Objects.Address != "" {
+				b, err := o.beside()
+				if err != nil {
+					return err
+				}
+				defer b.Close()
+				backUp = func(ctx context.Context, data, to string, opt store.CopyOptions) (store.Copied, error) {
+					return backup.Of(ctx, b, data, to, opt)
+				}
+			}
+			return copied{"backed up", "back up", opt, asJSON}.run(c, backUp, o.Data, to)
 		},
 	}
-	addFlags(c, &o, "data")
+	addFlags(c, &o, "data", "store", "store-credentials")
 	c.Flags().StringVar(&to, "to", "", "`folder` of the backup")
 	c.Flags().BoolVar(&opt.Prune, "prune", false, "delete in the backup what the data folder no longer has")
 	c.Flags().BoolVar(&opt.DryRun, "dry-run", false, "say what would be copied and write nothing")

@@ -39,24 +39,22 @@ nothing. If anything is damaged, the exit code is 5.`,
 		Example: "  $ cpard check --data ~/cpar-cloud\n  9f6067c4caa7a19a9c8939024892e324  well, 68 MB\n  1 index, none damaged",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := needData(o.Data); err != nil {
+			b, err := o.beside()
+			if err != nil {
 				return err
 			}
-			return check(c, o.Data, asJSON)
+			defer b.Close()
+			return check(c, b, asJSON)
 		},
 	}
-	addFlags(c, &o, "data")
+	addFlags(c, &o, "data", "store", "store-credentials")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	return c
 }
 
-func check(c *cobra.Command, data string, asJSON bool) error {
-	folder, err := store.OpenBeside(data)
-	if err != nil {
-		return err
-	}
+func check(c *cobra.Command, b store.Backend, asJSON bool) error {
 	var list []store.Info
-	err = store.Check(c.Context(), folder, func(f store.Info) { list = append(list, f) }, indexBar(c, "reading indexes"))
+	err := store.Check(c.Context(), b, func(f store.Info) { list = append(list, f) }, indexBar(c, "reading indexes"))
 	if err != nil {
 		return stopped(c, err)
 	}
@@ -163,25 +161,23 @@ folder may be served meanwhile; cpard serve does the same once an hour.`,
 		Example: "  $ cpard gc --data ~/cpar-cloud --dry-run\n  would remove 12 segments of 2 indexes, 1 of them never activated, and 1 remainder: 4.1 MB",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := needData(o.Data); err != nil {
-				return err
-			}
 			if grace < 0 {
 				return exitcode.UsageError(fmt.Errorf("--grace %v; it must not be negative", grace))
 			}
-			folder, err := store.OpenBeside(o.Data)
+			b, err := o.beside()
 			if err != nil {
 				return err
 			}
+			defer b.Close()
 			before := time.Now().Add(-grace)
-			done, err := store.Collect(c.Context(), folder, before, before, dry, indexBar(c, "looking at indexes"))
+			done, err := store.Collect(c.Context(), b, before, before, dry, indexBar(c, "looking at indexes"))
 			if err2 := printCollection(c.OutOrStdout(), done, dry, asJSON); err == nil {
 				err = err2
 			}
 			return stopped(c, err)
 		},
 	}
-	addFlags(c, &o, "data")
+	addFlags(c, &o, "data", "store", "store-credentials")
 	c.Flags().DurationVar(&grace, "grace", 24*time.Hour, "leave what is younger: uploads may be resumed")
 	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed and remove nothing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
