@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -145,10 +146,16 @@ func TestRemember(t *testing.T) {
 	if len(memory.made) != len(c.Train) {
 		t.Errorf("%d of %d vectors are remembered", len(memory.made), len(c.Train))
 	}
-	for i, im := range c.Train {
-		want, err := memory.Profile.Vectors([]*feature.Vectors{im.Vectors})
-		if err != nil || !reflect.DeepEqual(memory.made[im.Vectors], want[0]) {
-			t.Errorf("image %d has another vector (%v)", i, err)
-		}
+	var photos []*feature.Vectors
+	for _, im := range append(slices.Clone(c.Test), c.Train...) { // some are new
+		photos = append(photos, im.Vectors)
+	}
+	got, err := memory.Vectors(photos)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := memory.Profile.Vectors(photos)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("other vectors are remembered than made (%v)", err)
 	}
 }
