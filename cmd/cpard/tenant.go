@@ -69,7 +69,7 @@ Indexes that lay in the data folder before its first tenant belong to none: push
 
 // add adds the flags that all of them have; with writes, those of a change.
 func (f *tenantFlags) add(c *cobra.Command, writes bool) {
-	addFlags(c, &f.o, "data")
+	addFlags(c, &f.o, "data", "store", "store-credentials")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON instead of text")
 	if writes {
 		c.Flags().BoolVar(&f.editor.DryRun, "dry-run", false, "say what would be done and write nothing")
@@ -375,7 +375,7 @@ by its label and its scopes; itself it is not there to be shown.`,
 			}
 			list := []shownTenant{}
 			for _, t := range all {
-				_, stored, err := tenant.Stored(f.o.Data, t.ID)
+				_, stored, err := f.stored(c.Context(), t.ID)
 				if err != nil {
 					return err
 				}

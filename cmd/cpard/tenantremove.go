@@ -3,15 +3,18 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"cpar/cloud/store"
 	"cpar/cloud/tenant"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
@@ -63,7 +66,7 @@ func (f *tenantFlags) remove(c *cobra.Command, name string) error {
 		return err
 	}
 	r := removedTenant{Tenant: name, ID: t.ID, Label: f.label, KeptAll: f.keepData || f.label != "", DryRun: f.editor.DryRun}
-	if r.Files, r.Bytes, err = tenant.Stored(f.o.Data, t.ID); err != nil {
+	if r.Files, r.Bytes, err = f.stored(c.Context(), t.ID); err != nil {
 		return err
 	}
 	if !f.editor.DryRun {
@@ -76,8 +79,8 @@ func (f *tenantFlags) remove(c *cobra.Command, name string) error {
 			return err
 		}
 		if !r.KeptAll {
-			if err := discard(c.Context(), f.o.Data, t.ID); err != nil {
-				return hint.Add(err, "its tokens have ended; remove its folder by hand: %s/%s/%s", f.o.Data, tenant.Folder, t.ID)
+			if err := f.discard(c.Context(), t.ID); err != nil {
+				return hint.Add(err, "its tokens have ended; what is left lies in %s", f.where(t.ID))
 			}
 		}
 	}
@@ -88,7 +91,7 @@ func (f *tenantFlags) remove(c *cobra.Command, name string) error {
 		case r.Files == 0:
 			fmt.Fprintf(w, "%sremoved tenant %s (%s), which had stored nothing\n", f.would(), name, r.ID)
 		case r.KeptAll:
-			fmt.Fprintf(w, "%sremoved tenant %s (%s); %s stay in %s/%s/%s\n", f.would(), name, r.ID, r.amount(), f.o.Data, tenant.Folder, r.ID)
+			fmt.Fprintf(w, "%sremoved tenant %s (%s); %s stay in %s\n", f.would(), name, r.ID, r.amount(), f.where(r.ID))
 		default:
 			fmt.Fprintf(w, "%sremoved tenant %s (%s), with %s\n", f.would(), name, r.ID, r.amount())
 		}
@@ -104,13 +107,67 @@ func (r *removedTenant) amount() string {
 }
 
 // discard deletes a tenant's data once no daemon lets the tenant in any more.
-func discard(ctx context.Context, data, id string) error {
+func (f *tenantFlags) discard(ctx context.Context, id string) error {
 	select {
 	case <-time.After(tenant.Heard):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return tenant.Discard(data, id)
+	if f.o.Objects.Address == "" {
+		return tenant.Discard(f.o.Data, id)
+	}
+	b, err := f.o.beside()
+	if err != nil {
+		return err
+	}
+	return errors.Join(deleteAll(ctx, b, id), b.Close())
+}
+
+// where is where a tenant's indexes lie.
+func (f *tenantFlags) where(id string) string {
+	if f.o.Objects.Address != "" {
+		return f.o.Objects.Address + ", under " + id
+	}
+	return filepath.Join(f.o.Data, tenant.Folder, id)
+}
+
+// stored is how many files and bytes of a tenant there are, with --store at the provider.
+func (f *tenantFlags) stored(ctx context.Context, id string) (files int, bytes int64, err error) {
+	if f.o.Objects.Address == "" {
+		return tenant.Stored(f.o.Data, id)
+	}
+	b, err := f.o.beside()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer b.Close()
+	return countAll(ctx, b, id)
+}
+
+// countAll counts the segments of a tenant's indexes.
+func countAll(ctx context.Context, b store.Backend, id string) (files int, bytes int64, err error) {
+	keys, err := b.Keys(ctx, id)
+	for _, k := range keys {
+		list, e := b.Segments(ctx, k)
+		if err = errors.Join(err, e); err != nil {
+			break
+		}
+		for _, s := range list {
+			files, bytes = files+1, bytes+s.Bytes
+		}
+	}
+	return files, bytes, err
+}
+
+// deleteAll deletes a tenant's indexes, uploads that were never activated among them.
+func deleteAll(ctx context.Context, b store.Backend, id string) error {
+	keys, err := b.Keys(ctx, id)
+	for _, k := range keys {
+		if e := b.Delete(ctx, k); e != nil && !errors.Is(e, store.ErrNotFound) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
 }
 
 // ask asks on a terminal; nothing but yes is one.
