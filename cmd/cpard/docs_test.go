@@ -1,0 +1,57 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"cpar/internal/exitcode"
+)
+
+var update = flag.Bool("update", false, "write docs/CPARD.md")
+
+const page = "../../docs/CPARD.md"
+
+// pageOfCommands is the page of commands, settings and exit codes, from the tables in the code.
+func pageOfCommands() string {
+	var b strings.Builder
+	b.WriteString("# cpard: commands, settings, exit codes\n\nWritten from the code (`go test ./cmd/cpard -run TestPage -update`). Each command explains itself with an example:\n" +
+		"`cpard COMMAND --help`. Manual pages: `cpard man FOLDER`. Completions: `cpard completion --help`.\n\n## Commands\n\n| command | what it does |\n|---|---|\n")
+	for _, c := range newRoot().Commands() {
+		if c.IsAvailableCommand() && c.Name() != "help" && c.Name() != "completion" {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", c.CommandPath(), c.Short)
+			for _, s := range c.Commands() {
+				fmt.Fprintf(&b, "| `%s` | %s |\n", s.CommandPath(), s.Short)
+			}
+		}
+	}
+	b.WriteString("\n## Settings\n\nWhat applies is, in this order: the flag, the environment, the file, the default. The file is the one that `--config` or\n" +
+		"`" + table.Environment("config") + "` names (`none` for no file), else `cpard/cpard.toml` in the configuration folder (on Linux `~/.config`) if it is there,\n" +
+		"else `/etc/cpard/cpard.toml`. A name that it does not know is an error. Paths in it may begin with `~/`, and count from its own folder. Sizes are\n" +
+		"written like `512MB` or `4GiB`, durations like `90s` or `24h`. `cpard config` shows what applies, and from where.\n\n" +
+		"| flag, and name in the file | environment | what | default |\n|---|---|---|---|\n")
+	for _, s := range table.Settings {
+		fmt.Fprintf(&b, "| `--%s` | `%s` | %s | %s |\n", s.Name, table.Environment(s.Name), s.What, s.None)
+	}
+	b.WriteString("\n## Exit codes\n\n| code | name | what |\n|---|---|---|\n")
+	for _, c := range exitcode.All() {
+		fmt.Fprintf(&b, "| %d | %s | %s |\n", c.Code, c.Name, c.Says)
+	}
+	return b.String()
+}
+
+// TestPage: the page says what the code does.
+func TestPage(t *testing.T) {
+	want := pageOfCommands()
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(page)
+	if err != nil || string(got) != want {
+		t.Errorf("docs/CPARD.md is not what the code says (%v); write it again with: go test ./cmd/cpard -run TestPage -update", err)
+	}
+}
