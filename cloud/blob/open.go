@@ -37,9 +37,6 @@ var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 // A prefix is of letters that no provider quotes.
 var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$`)
 
-// IsAddress reports whether a setting names a bucket, and not a folder.
-func IsAddress(s string) bool { return strings.Contains(s, "://") }
-
 // Open returns the bucket at an address:
 //
 //	s3://bucket/prefix      ?endpoint=https://… &region=… &path-style=true|false

@@ -1,7 +1,6 @@
 package buckettest
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -117,6 +116,3 @@ func (p *Process) Kill() {
 		p.running = nil
 	}
 }
-
-// String names the place.
-func (p *Process) String() string { return fmt.Sprintf("the server at %s", p.port) }
