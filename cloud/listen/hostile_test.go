@@ -258,6 +258,8 @@ func TestEarlyAnswerArrives(t *testing.T) {
 func TestRapidReset(t *testing.T) {
 	a := newAuthority(t)
 	var running, most, began atomic.Int64
+	release := make(chan struct{})
+	defer close(release)
 	s := serve(t, withTLS(t, a, Options{}), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/slow" {
 			return
@@ -269,7 +271,7 @@ func TestRapidReset(t *testing.T) {
 				break
 			}
 		}
-		time.Sleep(20 * time.Millisecond) // work that does not notice at once
+		<-release // work that does not notice the reset
 		running.Add(-1)
 	}))
 	c, err := tls.Dial("tcp", s.Addr().String(), &tls.Config{RootCAs: a.pool(), ServerName: "localhost", NextProtos: []string{"h2"}})
