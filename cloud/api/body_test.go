@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -115,33 +114,6 @@ func TestSlowBodiesAreClosed(t *testing.T) {
 		<-cut // the connection is closed, too
 	}
 	eventually(t, gate, "cut")
-}
-
-// TestSteadyBodiesAreRead, if they are not fast.
-func TestSteadyBodiesAreRead(t *testing.T) {
-	c := start(t, api.Options{StallTimeout: 300 * time.Millisecond})
-	folder, m := build(t, 1, 1)
-	if _, err := c.Push(t.Context(), folder, nil); err != nil {
-		t.Fatal(err)
-	}
-	b, _ := request(m.ID, 1).MarshalBinary()
-	for _, length := range []string{fmt.Sprintf("Content-Length: %d", len(b)), "Transfer-Encoding: chunked"} {
-		conn, r := c.raw(t, "POST /v1/indexes/%v/annotate HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n", m.ID, length)
-		for _, part := range [][]byte{b[:20], b[20:40], b[40:]} {
-			time.Sleep(100 * time.Millisecond)
-			if strings.Contains(length, "chunked") {
-				fmt.Fprintf(conn, "%x\r\n%s\r\n", len(part), part)
-			} else {
-				conn.Write(part)
-			}
-		}
-		if strings.Contains(length, "chunked") {
-			io.WriteString(conn, "0\r\n\r\n")
-		}
-		if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != 200 {
-			t.Errorf("%s: %+v, %v", length, resp, err)
-		}
-	}
 }
 
 // TestSegmentThatIsThere: who sends it again sees the answer, and no broken connection.
