@@ -145,13 +145,19 @@ func (s *Store[T]) damaged(e *entry[T], fault error) error {
 
 // loadIndex maps what m names and runs the Loader.
 func (s *Store[T]) loadIndex(ctx context.Context, k Key, m *cpar.Manifest) (open *opened[T], err error) {
+	unmap, err := s.reserveMaps(k, len(m.Segments))
+	if err != nil {
+		return nil, err
+	}
 	x, err := s.backend.Open(ctx, k, m, s.memoryFor(k, m), s.o.Log)
 	for errors.Is(err, ErrNoRoom) && s.unloadOldest(k) {
 		x, err = s.backend.Open(ctx, k, m, s.memoryFor(k, m), s.o.Log)
 	}
 	if err != nil {
+		unmap()
 		return nil, err
 	}
+	x.OnRelease(unmap)
 	defer func() {
 		if open == nil { // refused, or the Loader panicked
 			x.Release()

@@ -98,6 +98,8 @@ type Store[T any] struct {
 	accounts map[string]*account // of tenants
 	counts   Stats               // what is counted; the rest is looked up
 	closed   bool
+
+	maps mapBudget // of loaded indexes
 }
 
 // Open opens a store in a data folder. It reads nothing of it: indexes are loaded when
@@ -148,7 +150,7 @@ func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Store[T]{backend: b, load: load, o: o, entries: map[Key]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}}
+	return &Store[T]{backend: b, load: load, o: o, entries: map[Key]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}, maps: mapBudget{most: allMaps, by: map[string]int{}}}
 }
 
 // Close releases the backend. Open handles stay valid until released.

@@ -245,9 +245,17 @@ func (x *Index) Retain() {
 	}
 }
 
-// OnRelease has f called after the last Release: the files are no longer mapped. It must
-// be set before anyone else has the index.
-func (x *Index) OnRelease(f func()) { x.released = f }
+// OnRelease has f called after the last Release, after what was set before: the files are no
+// longer mapped. It must be set before anyone else has the index.
+func (x *Index) OnRelease(f func()) {
+	before := x.released
+	x.released = func() {
+		if before != nil {
+			before()
+		}
+		f()
+	}
+}
 
 // Release drops a reference; dropping the last one unmaps.
 func (x *Index) Release() {
