@@ -125,8 +125,8 @@ func (s *Store[T]) PutSegment(ctx context.Context, k Key, d cpar.Digest, size in
 	if err != nil {
 		return err
 	}
-	added := int64(0)
-	defer func() { end(added) }()
+	files, added := 0, int64(0)
+	defer func() { end(files, added) }()
 	bounded := &io.LimitedReader{R: r, N: limit + 1}
 	err = s.backend.Put(ctx, k, d, size, bounded)
 	switch {
@@ -137,7 +137,7 @@ func (s *Store[T]) PutSegment(ctx context.Context, k Key, d cpar.Digest, size in
 	case before == spoilt:
 		return s.account(k.Tenant).recount(ctx, s.backend, k) // it took room already
 	}
-	added = limit + 1 - bounded.N
+	files, added = 1, limit+1-bounded.N
 	return nil
 }
 

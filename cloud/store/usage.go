@@ -38,6 +38,7 @@ type account struct {
 // A use is what one index takes.
 type use struct {
 	active       bool
+	files        int // a segment may be empty
 	bytes, named int64
 	lastUpload   time.Time
 
@@ -114,7 +115,7 @@ func (a *account) recount(ctx context.Context, b Backend, k Key) error {
 	if err != nil {
 		return fmt.Errorf("counting what is stored: %w", err)
 	}
-	var n use
+	n := use{files: len(list)}
 	m, err := readManifest(ctx, b, k)
 	// A damaged one is not pending: nobody may remove it to make room.
 	n.active = !errors.Is(err, ErrNotFound)
@@ -152,7 +153,7 @@ func (a *account) change(id cpar.IndexID, f func(u *use)) {
 	}
 	a.sum.add(u, -1)
 	f(u)
-	if u.bytes == 0 && u.uploads == 0 && !u.active {
+	if u.files == 0 && u.uploads == 0 && !u.active {
 		delete(a.indexes, id)
 		return
 	}
@@ -166,14 +167,14 @@ func (sum *Usage) add(u *use, sign int64) {
 	switch {
 	case u.active:
 		sum.Indexes += int(sign)
-	case u.bytes > 0 || u.uploads > 0:
+	case u.files > 0 || u.uploads > 0:
 		sum.Uploads += int(sign)
 	}
 }
 
 // reserve makes room for an upload of at most n bytes. What it returns ends the upload,
-// with the number of bytes that it has added.
-func (s *Store[T]) reserve(ctx context.Context, k Key, n int64) (end func(added int64), err error) {
+// with the number of files and bytes that it has added.
+func (s *Store[T]) reserve(ctx context.Context, k Key, n int64) (end func(files int, added int64), err error) {
 	e, err := s.acquire(k) // a closed store takes nothing
 	if err != nil {
 		return nil, err
@@ -198,13 +199,14 @@ func (s *Store[T]) reserve(ctx context.Context, k Key, n int64) (end func(added 
 		return nil, hint.Add(err, "delete an index that is no longer needed; a push needs room for the old segments and the new")
 	}
 	a.change(k.Index, func(u *use) { u.uploads++; u.reservedBytes += n })
-	return func(added int64) {
+	return func(files int, added int64) {
 		s.release(e)
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.change(k.Index, func(u *use) {
 			u.uploads--
 			u.reservedBytes -= n
+			u.files += files
 			u.bytes += added
 			u.lastUpload = time.Now()
 		})

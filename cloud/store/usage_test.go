@@ -83,6 +83,24 @@ func TestTenThousandInventedIDs(t *testing.T) {
 	}
 }
 
+// A segment may be empty, and costs a file and two folders all the same.
+func TestInventedIDsOfEmptySegments(t *testing.T) {
+	data := t.TempDir()
+	const most = 5
+	s := open(t, data, store.Options{FS: hasty{durable.OS}, MaxPending: most})
+	for i := range 3 * most {
+		if err := s.PutSegment(t.Context(), store.Key{Index: cpar.IndexID{byte(i)}}, sha256.Sum256(nil), 0, bytes.NewReader(nil)); err != nil {
+			t.Fatalf("upload %d: %v", i, err)
+		}
+	}
+	if folders, err := os.ReadDir(filepath.Join(data, "indexes")); err != nil || len(folders) > most {
+		t.Errorf("%d folders, %v", len(folders), err)
+	}
+	if u, err := s.Usage(t.Context(), ""); err != nil || u.Uploads != most {
+		t.Errorf("%+v, %v", u, err)
+	}
+}
+
 // An upload in progress is not what goes for another.
 func TestUploadsInProgressStay(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{MaxPending: 2})
