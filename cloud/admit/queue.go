@@ -104,6 +104,9 @@ func share(tenant string, n int64) int64 {
 func (q *queue) ask(tenant string, class Class, units, weight, most int64) (*Ticket, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	// A body may be empty. Its ticket holds something all the same, so that its flow is not
+	// forgotten under it.
+	units = max(units, 1)
 	if q.charge == byUnits && units > share(tenant, q.size) {
 		return nil, q.never(units)
 	}

@@ -245,6 +245,22 @@ func TestNoTenantTakesAll(t *testing.T) {
 	})
 }
 
+// A body may be empty: what is held of nothing outlives what was held beside it.
+func TestNothingIsHeld(t *testing.T) {
+	g := New(Limits{})
+	none, err := g.Bytes(t.Context(), "a", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	some, err := g.Bytes(t.Context(), "a", 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	some()
+	none()
+	atRest(t, g)
+}
+
 // TestLargeIsNotStarved: small ones that come later do not take what a large one waits for.
 func TestLargeIsNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
