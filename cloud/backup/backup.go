@@ -99,21 +99,29 @@ func into(ctx context.Context, src store.Backend, from, to string, o store.CopyO
 	if err != nil {
 		return done, err
 	}
-	return done, registry(from, to)
+	return done, registry(from, to, o.Prune)
 }
 
-// registry copies the registry of tenants, or the fact that there is none.
-func registry(from, to string) error {
-	path := filepath.Join(to, tenant.FileName)
-	b, err := os.ReadFile(filepath.Join(from, tenant.FileName))
+// registry copies the registry of tenants. One that is damaged is not copied, and one that is
+// gone does not take the copy with it: the copy may be the last that there is. With prune
+// it goes if no tenant has data either.
+func registry(from, to string, prune bool) error {
+	source, path := filepath.Join(from, tenant.FileName), filepath.Join(to, tenant.FileName)
+	b, err := os.ReadFile(source)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(filepath.Join(from, tenant.Folder)); !prune || !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return durable.StorageError("removing", path, 0, err)
 		}
 		return nil
 	case err != nil:
-		return durable.StorageError("reading", filepath.Join(from, tenant.FileName), 0, err)
+		return durable.StorageError("reading", source, 0, err)
+	}
+	if err := tenant.Check(b); err != nil {
+		return fmt.Errorf("reading %s: %w", source, err)
 	}
 	return durable.WriteFile(path, b, 0o600)
 }

@@ -98,6 +98,40 @@ func same(t *testing.T, what, a, b string) {
 	}
 }
 
+// registry is one of no tenants.
+const registry = `{"format": "cpard tenants", "version": 1, "tenants": []}`
+
+// A registry that is lost or damaged does not take the last copy with it.
+func TestBackupKeepsTheRegistry(t *testing.T) {
+	data, copy := t.TempDir(), filepath.Join(t.TempDir(), "c")
+	s := open(t, data)
+	if err := built(t, 1, 1).push(s, anna); err != nil {
+		t.Fatal(err)
+	}
+	source, kept := filepath.Join(data, "tenants.json"), filepath.Join(copy, "tenants.json")
+	if err := os.WriteFile(source, []byte(registry), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string, want error) {
+		t.Helper()
+		if _, err := backup.Backup(t.Context(), data, copy, store.CopyOptions{Prune: true}); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+		if b, err := os.ReadFile(kept); err != nil || string(b) != registry {
+			t.Errorf("%s: the backup has %q, %v", what, b, err)
+		}
+	}
+	check("whole", nil)
+	if err := os.WriteFile(source, []byte(registry[:9]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check("cut short", cpar.ErrCorrupt)
+	if err := os.Remove(source); err != nil {
+		t.Fatal(err)
+	}
+	check("gone", nil)
+}
+
 func TestBackupAndRestore(t *testing.T) {
 	data, copy := filepath.Join(t.TempDir(), "d"), filepath.Join(t.TempDir(), "c")
 	s := open(t, data)
@@ -105,7 +139,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if err := errors.Join(mine.push(s, ""), theirs.push(s, anna)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(data, "tenants.json"), []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(data, "tenants.json"), []byte(registry), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	n := int64(mine.m.Bytes())

@@ -100,6 +100,13 @@ func read(data string) (l *file, info fs.FileInfo, err error) {
 
 const restoring = "put it back from a backup (cpard backup), or move it away and add the tenants again: their data stays, under new ids"
 
+// Check refuses the bytes of a registry that no daemon would take. Errors wrap
+// cpar.ErrCorrupt or cpar.ErrVersion.
+func Check(b []byte) error {
+	_, err := decode(b)
+	return err
+}
+
 // decode reads a registry and checks all of it. Errors wrap cpar.ErrCorrupt or cpar.ErrVersion.
 func decode(b []byte) (*file, error) {
 	wrong := func(format string, args ...any) (*file, error) {
