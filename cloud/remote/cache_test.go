@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -72,6 +73,28 @@ func TestCacheIsBoundedAndEvictsLeastUsed(t *testing.T) {
 	// Folders of what was evicted go too.
 	if _, err := os.Stat(filepath.Dir(filepath.Dir(cachePath(data, c, 0)))); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder of what was evicted: %v", err)
+	}
+}
+
+// Who only says that very much will come takes no room from others.
+func TestAnnouncedBytesTakeNoRoom(t *testing.T) {
+	const limit = 4 << 20
+	m := &buckettest.Memory{}
+	s := openRemote(t, m.Serve(t), t.TempDir(), limit)
+	defer s.Close()
+	x := newIndex("", 1, 1)
+	r, w := io.Pipe()
+	defer w.Close()
+	put := make(chan error, 1)
+	go func() { put <- s.Put(t.Context(), store.Key{}, cpar.Digest{}, limit, r) }()
+	w.Write([]byte{1}) // once it is read, room was made
+	x.push(t, s)
+	if got := active(t, s, x.key, x); got != 0 {
+		t.Errorf("%d is active", got)
+	}
+	w.Close()
+	if err := <-put; !errors.Is(err, cpar.ErrCorrupt) {
+		t.Error(err)
 	}
 }
 

@@ -58,6 +58,10 @@ type Store struct {
 	temporary string // a folder to remove, or ""
 	log       *slog.Logger
 
+	// gate is held shared to activate, and alone to remove a segment that nothing names: it
+	// would else go between the look of an activation and its last step.
+	gate sync.RWMutex
+
 	probe  sync.Mutex
 	proven bool // the storage keeps conditions
 }

@@ -45,7 +45,8 @@ func (r awayReader) Read(p []byte) (int, error) {
 // often as needed, nothing is sent that does not have its digest, and the activation that
 // follows need not fetch it.
 func (s *Store) Put(ctx context.Context, k store.Key, d cpar.Digest, size int64, r io.Reader) error {
-	f, err := s.cache.create(k, d, max(size, 0))
+	// Room is made as bytes come: who only says that many will would else empty the cache.
+	f, err := s.cache.create(k, d, min(max(size, 0), step))
 	if err != nil {
 		return err
 	}
@@ -70,26 +71,29 @@ func (s *Store) Put(ctx context.Context, k store.Key, d cpar.Digest, size int64,
 // tombstone goes with a sweep.
 func (s *Store) Remove(ctx context.Context, k store.Key, digests ...cpar.Digest) error {
 	for _, d := range digests {
-		// Asked anew each time: another process may activate what was unnamed.
-		b, err := s.Manifest(ctx, k)
-		var m *cpar.Manifest
-		if err == nil {
-			m, err = cpar.DecodeManifest(b)
-		}
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err // what it names is unknown
-		}
-		if m != nil && slices.ContainsFunc(m.Segments, func(seg cpar.Segment) bool { return seg.Digest == d }) {
-			continue
-		}
-		if err := s.removeSegment(ctx, k, d); err != nil {
+		if err := s.removeUnnamed(ctx, k, d); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) removeSegment(ctx context.Context, k store.Key, d cpar.Digest) error {
+// removeUnnamed removes a segment unless the active manifest names it. It asks anew each time,
+// since another process may activate what was unnamed, and this one waits until it is done.
+func (s *Store) removeUnnamed(ctx context.Context, k store.Key, d cpar.Digest) error {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	b, err := s.Manifest(ctx, k)
+	var m *cpar.Manifest
+	if err == nil {
+		m, err = cpar.DecodeManifest(b)
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err // what it names is unknown
+	}
+	if m != nil && slices.ContainsFunc(m.Segments, func(seg cpar.Segment) bool { return seg.Digest == d }) {
+		return nil
+	}
 	s.cache.drop(k, d)
 	return away(s.bucket.Delete(ctx, segmentName(k, d)))
 }

@@ -113,6 +113,8 @@ func (s *Store) Activate(ctx context.Context, k store.Key, m *cpar.Manifest) err
 	if err != nil {
 		return fail(err)
 	}
+	s.gate.RLock()
+	defer s.gate.RUnlock()
 	var previous []byte // a tombstone, if there is none
 	already := false
 	if err := s.commit(ctx, k, b, func(x *stored) error {
@@ -183,13 +185,22 @@ func (s *Store) Delete(ctx context.Context, k store.Key) error {
 	}); err != nil {
 		return fmt.Errorf("deleting index %v: %w", k.Index, err)
 	}
-	// It is gone for everyone. What cannot be removed now, a collection removes.
+	// It is gone for everyone. What cannot be removed now, a collection removes. Others may
+	// push it anew meanwhile: what they activate stays.
+	var digests []cpar.Digest
 	for _, seg := range before.segments {
-		if err := s.removeSegment(ctx, k, seg.Digest); err != nil {
-			return nil
-		}
+		digests = append(digests, seg.Digest)
 	}
-	for _, v := range before.versions {
+	if s.Remove(ctx, k, digests...) != nil {
+		return nil
+	}
+	// The tombstone waits for a sweep, also if it was there before or its answer was lost:
+	// under its number an activation that is late would else bring the index back.
+	covered := before.versions
+	if n := len(covered); n > 0 && !before.active() {
+		covered = covered[:n-1]
+	}
+	for _, v := range covered {
 		if s.bucket.Delete(ctx, v.Name) != nil {
 			return nil
 		}

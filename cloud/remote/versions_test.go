@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -123,6 +124,61 @@ func TestOldVersionsAndTombstonesGo(t *testing.T) {
 	m.Age(2 * time.Hour)
 	if got := sweep(false); got.Files != 0 {
 		t.Errorf("%+v, %q", got, names(m, first))
+	}
+}
+
+// A tombstone stays until a sweep, also if what it covers is deleted once more.
+func TestAYoungTombstoneStays(t *testing.T) {
+	m := &buckettest.Memory{}
+	s := openRemote(t, m.Serve(t), t.TempDir(), 0)
+	defer s.Close()
+	x := newIndex("", 1, 1)
+	x.push(t, s)
+	for range 2 {
+		if err := s.Delete(t.Context(), x.key); err != nil {
+			t.Fatal(err)
+		}
+		if got := names(m, x); !slices.Equal(got, []string{"v/00000000000000000002"}) {
+			t.Errorf("%q", got)
+		}
+		if err := x.put(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What another process activates while an index is being deleted keeps its segments.
+func TestActivatedWhileDeleted(t *testing.T) {
+	m := &buckettest.Memory{}
+	place := m.Serve(t)
+	s, other := openRemote(t, place, t.TempDir(), 0), openRemote(t, place, t.TempDir(), 0)
+	defer s.Close()
+	defer other.Close()
+	x := newIndex("", 1, 1)
+	x.push(t, s)
+	var step atomic.Int32
+	m.Before = func(_ http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/v/00000000000000000002"):
+			step.CompareAndSwap(0, 1)
+		case step.CompareAndSwap(1, 2): // the first request after the tombstone
+			if err := other.Activate(t.Context(), x.key, x.m); err != nil {
+				t.Error(err)
+			}
+		}
+		return false
+	}
+	if err := s.Delete(t.Context(), x.key); err != nil {
+		t.Fatal(err)
+	}
+	if step.Load() != 2 {
+		t.Fatal("nothing was activated meanwhile")
+	}
+	if x, err := other.Segments(t.Context(), x.key); err != nil || len(x) == 0 {
+		t.Errorf("%d segments are left, %v", len(x), err)
+	}
+	if got := active(t, s, x.key, x); got != 0 {
+		t.Errorf("%d is active", got)
 	}
 }
 
