@@ -56,6 +56,29 @@ func (c *Cloud) Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*cp
 	return replies[0], nil
 }
 
+// Load loads an active index, unless it is loaded, within a turn.
+func (c *Cloud) Load(ctx context.Context, k store.Key, turn func() (done func(), err error)) error {
+	if c.Loaded(k) {
+		return nil
+	}
+	// An index that is not there takes no turn.
+	if _, err := c.Active(ctx, k); err != nil {
+		return err
+	}
+	done, err := turn()
+	if err != nil {
+		return err
+	}
+	defer done()
+	defer stage.Enter(ctx, stage.Load)()
+	h, err := c.Get(ctx, k)
+	if err != nil {
+		return err
+	}
+	h.Release()
+	return nil
+}
+
 // AnnotateBatch answers requests to index k together. Scans share one read of the index
 // (search.Options.AnnotateBatch).
 func (c *Cloud) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.Request) ([]*cpar.Reply, error) {

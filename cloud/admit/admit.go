@@ -126,7 +126,7 @@ func (g *Gate) Check(ctx context.Context, tenant string) (release func(), err er
 	return g.checks.take(ctx, tenant, 1)
 }
 
-// Build takes a turn of those that make an index ready for search.
+// Build takes a turn of those that make an index ready for search, new or not loaded.
 func (g *Gate) Build(ctx context.Context, tenant string) (release func(), err error) {
 	return g.builds.take(ctx, tenant, 1)
 }

@@ -176,6 +176,9 @@ func (s *server) answer(ctx context.Context, k store.Key, requests []*cpar.Reque
 	if err != nil {
 		return nil, s.problem(err)
 	}
+	if err := s.load(ctx, k); err != nil {
+		return nil, s.problem(err)
+	}
 	asked := time.Now()
 	release, err := s.gate.Replies(ctx, k.Tenant, size)
 	if err != nil {
@@ -207,6 +210,15 @@ func (s *server) answer(ctx context.Context, k store.Key, requests []*cpar.Reque
 		// A client that disconnects is not an error of the cloud.
 		_, _ = ctx.BodyWriter().Write(b)
 	}}, nil
+}
+
+// load makes an index ready. That may take minutes where indexes lie elsewhere, so it waits
+// among those that load, and holds no turn of those that search what is loaded.
+func (s *server) load(ctx context.Context, k store.Key) error {
+	return s.annotator.Load(ctx, k, func() (func(), error) {
+		defer stage.Enter(ctx, stage.Queue)()
+		return s.gate.Build(ctx, k.Tenant)
+	})
 }
 
 // decodeRequest reads one request and checks that it is for index id.

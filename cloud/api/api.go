@@ -32,6 +32,9 @@ type Annotator interface {
 	Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*cpar.Reply, error)
 	// AnnotateBatch answers all requests or none, in the same order.
 	AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.Request) ([]*cpar.Reply, error)
+	// Load makes an active index ready, unless it is. turn is asked before much is read, and
+	// given back after.
+	Load(ctx context.Context, k store.Key, turn func() (done func(), err error)) error
 	// ReplyBytes bounds the memory that the replies will take, as they are and encoded.
 	ReplyBytes(ctx context.Context, k store.Key, requests []*cpar.Request) (int64, error)
 }

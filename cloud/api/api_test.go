@@ -55,6 +55,8 @@ func (f *fake) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.
 	return replies, nil
 }
 
+func (f *fake) Load(context.Context, store.Key, func() (func(), error)) error { return nil }
+
 func (f *fake) ReplyBytes(context.Context, store.Key, []*cpar.Request) (int64, error) {
 	return 1000, nil
 }

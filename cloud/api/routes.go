@@ -223,6 +223,10 @@ func (s *server) segment(ctx context.Context, in *SegmentPath) (*streamOutput, e
 	if err != nil {
 		return nil, s.problem(err)
 	}
+	if err := s.load(ctx, key(ctx, id)); err != nil {
+		release()
+		return nil, s.problem(err)
+	}
 	r, err := s.store.OpenSegment(ctx, key(ctx, id), d)
 	if err != nil {
 		release()

@@ -93,6 +93,15 @@ func (s *Store[T]) Get(ctx context.Context, k Key) (*Handle[T], error) {
 	return s.handle(e)
 }
 
+// Loaded reports whether Get returns without reading the index: it is in memory, or known to be
+// damaged.
+func (s *Store[T]) Loaded(k Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[k]
+	return e != nil && (e.open != nil || e.damage != nil)
+}
+
 // A SegmentReader reads a segment and keeps its index mapped.
 type SegmentReader struct {
 	size    int64
