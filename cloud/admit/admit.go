@@ -95,17 +95,22 @@ func New(l Limits) *Gate {
 		l.Wait = 10 * time.Second
 	}
 	replies := l.Memory / 4
-	return &Gate{
+	g := &Gate{
 		limits:  l,
 		bodies:  newQueue("its memory for requests is in use", l.Memory-replies, byUnits, l),
 		replies: newQueue("its memory for replies is in use", replies, byUnits, l),
 		turns:   newQueue("too many requests are waiting", int64(l.Turns), byTime, l),
-		// Reading what is stored takes one core, however many ask for it.
-		checks: newQueue("too many checks of segments are waiting", 1, byTime, l),
-		builds: newQueue("too many activations are waiting", int64(max(1, l.Turns/2)), byTime, l),
+		// Reading what is stored takes two cores, however many ask for it, and one of them for
+		// a tenant: all that it has stored may take minutes to read.
+		checks: newQueue("too many checks of segments are waiting", 2, byTime, l),
+		builds: newQueue("too many activations are waiting", int64(max(2, l.Turns)), byTime, l),
 		// Anybody can come with no more than a token, so what is remembered of them is bounded.
 		tenants: newTenants(4096),
 	}
+	g.checks.each = 1
+	// Loading takes minutes where indexes lie far away: half is there for others.
+	g.builds.each = int64(max(1, l.Turns/2))
+	return g
 }
 
 // Limits returns the limits with their defaults filled in.
@@ -121,7 +126,7 @@ func (g *Gate) Replies(ctx context.Context, tenant string, n int64) (release fun
 	return g.replies.take(ctx, tenant, n)
 }
 
-// Check takes the turn of those that read what is stored without searching it.
+// Check takes a turn of those that read what is stored without searching it.
 func (g *Gate) Check(ctx context.Context, tenant string) (release func(), err error) {
 	return g.checks.take(ctx, tenant, 1)
 }

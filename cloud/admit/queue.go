@@ -34,6 +34,7 @@ type queue struct {
 	charge charge
 	most   int64 // weight that may wait
 	wait   time.Duration
+	each   int64 // units of one tenant; 0: no bound, or its share where units are charged
 
 	mu      sync.Mutex
 	used    int64
@@ -208,7 +209,7 @@ func (q *queue) next() (best *flow, class Class) {
 	var first *Ticket
 	for tenant, f := range q.flows {
 		t, c := f.next()
-		if t == nil || q.charge == byUnits && f.held+t.units > share(tenant, q.size) {
+		if t == nil || q.charge == byUnits && f.held+t.units > share(tenant, q.size) || q.each > 0 && f.held+t.units > q.each {
 			continue
 		}
 		if best == nil || f.spent < best.spent || f.spent == best.spent && t.asked.Before(first.asked) {

@@ -245,6 +245,40 @@ func TestNoTenantTakesAll(t *testing.T) {
 	})
 }
 
+// A tenant that has much to be read, or an index to be loaded from far away, has a turn for it,
+// and others need not wait.
+func TestOthersNeedNotWait(t *testing.T) {
+	for _, take := range []func(*Gate, context.Context, string) (func(), error){(*Gate).Check, (*Gate).Build} {
+		othersNeedNotWait(t, take)
+	}
+}
+
+func othersNeedNotWait(t *testing.T, take func(*Gate, context.Context, string) (func(), error)) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Limits{Turns: 2})
+		long, err := take(g, t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		go func() {
+			time.Sleep(3 * time.Second)
+			long()
+		}()
+		done, err := take(g, t.Context(), "b")
+		if err != nil || time.Since(begun) > 0 {
+			t.Fatalf("another tenant waited %v, %v", time.Since(begun), err)
+		}
+		done()
+		done, err = take(g, t.Context(), "a")
+		if err != nil || time.Since(begun) != 3*time.Second {
+			t.Fatalf("the same waited %v, %v", time.Since(begun), err)
+		}
+		done()
+		atRest(t, g)
+	})
+}
+
 // A body may be empty: what is held of nothing outlives what was held beside it.
 func TestNothingIsHeld(t *testing.T) {
 	g := New(Limits{})
