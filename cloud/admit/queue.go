@@ -130,7 +130,7 @@ func (q *queue) ask(tenant string, class Class, units, weight, most int64) (*Tic
 // time: it is better told now than after it has waited.
 func (q *queue) room(tenant string, f *flow, weight int64) error {
 	left := q.drain(f.waiting + weight)
-	if q.waiting+weight <= q.most && f.waiting+weight <= share(tenant, q.most) && (left <= q.wait || f.idle() || q.charge == byUnits) {
+	if q.waiting+weight <= q.most && f.waiting+weight <= share(tenant, q.most) && (left <= q.wait || f.waiting == 0 || q.charge == byUnits) {
 		return nil
 	}
 	q.shed++

@@ -207,6 +207,33 @@ func TestFullQueue(t *testing.T) {
 	})
 }
 
+// TestLongLine: who joins the line of a ticket that is being served is told at once, too, if
+// the line is longer than anybody may wait.
+func TestLongLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Limits{Turns: 1, Wait: 3 * time.Second})
+		turn, err := g.Turn("", Light, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-turn.Granted()
+		time.Sleep(500 * time.Millisecond)
+		turn.Yield(1)
+		<-turn.Granted()
+		for i := range 6 {
+			if err := turn.Grow(1); err != nil {
+				t.Fatalf("what would wait for %d half seconds: %v", i+1, err)
+			}
+		}
+		var full *Full
+		if err := turn.Grow(1); !errors.As(err, &full) || full.RetryAfter() != 3500*time.Millisecond {
+			t.Errorf("what would wait for 3.5 s: %v", err)
+		}
+		turn.Done()
+		atRest(t, g)
+	})
+}
+
 // TestNoTenantTakesAll: half of the places and of the memory is there for others.
 func TestNoTenantTakesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
