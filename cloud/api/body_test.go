@@ -3,7 +3,9 @@ package api_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -114,6 +116,38 @@ func TestSlowBodiesAreClosed(t *testing.T) {
 		<-cut // the connection is closed, too
 	}
 	eventually(t, gate, "cut")
+}
+
+// TestSlowReaders: a reply is sent as long as its client reads on, however slowly.
+func TestSlowReaders(t *testing.T) {
+	gate := admit.New(admit.Limits{})
+	c := start(t, api.Options{Gate: gate, StallTimeout: 500 * time.Millisecond})
+	const size, steps = 32 << 20, 100
+	c.fake.do = func(_ context.Context, id cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
+		return &cpar.Reply{Index: id, Matches: []cpar.Match{{Keywords: make([]byte, size)}}}, nil
+	}
+	id := cpar.IndexID{1}
+	b, err := (&cpar.Request{Index: id, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 1, Approx: 1}, Vector: []uint64{1}}).MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, r := c.raw(t, "POST /v1/indexes/%v/annotate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", id, len(b), b)
+	conn.(*net.TCPConn).SetReadBuffer(64 << 10)
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatalf("%+v, %v", resp, err)
+	}
+	got := int64(0)
+	for err == nil && got < resp.ContentLength {
+		time.Sleep(15 * time.Millisecond)
+		var n int64
+		n, err = io.CopyN(io.Discard, resp.Body, size/steps)
+		got += n
+	}
+	if got != resp.ContentLength {
+		t.Errorf("%d bytes of %d, %v", got, resp.ContentLength, err)
+	}
+	eventually(t, gate, "read")
 }
 
 // TestSegmentThatIsThere: who sends it again sees the answer, and no broken connection.

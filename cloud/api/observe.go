@@ -106,8 +106,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A recorder remembers status and size of the answer. Each write gets its own deadline,
-// so a segment may take as long as it needs while it makes progress.
+// A recorder remembers status and size of the answer. What is written goes in pieces, each with
+// a deadline of its own, so an answer may take as long as it needs while it makes progress.
 type recorder struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -129,8 +129,16 @@ func (w *recorder) Write(p []byte) (int, error) {
 		w.status = http.StatusOK
 	}
 	start := time.Now()
-	w.control.SetWriteDeadline(start.Add(w.silence))
-	n, err := w.ResponseWriter.Write(p)
+	// A reply is held in memory until it is sent, so its client must be as fast as one whose
+	// body is.
+	piece := max(streamBytes, int(leastHeld*w.silence.Seconds()))
+	n, err := 0, error(nil)
+	for more := true; more && err == nil; more = n < len(p) {
+		w.control.SetWriteDeadline(time.Now().Add(w.silence))
+		var k int
+		k, err = w.ResponseWriter.Write(p[n:min(n+piece, len(p))])
+		n += k
+	}
 	w.bytes += int64(n)
 	w.record.Add(stage.Send, start, time.Now())
 	return n, err
