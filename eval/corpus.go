@@ -43,21 +43,69 @@ type Corpus struct {
 // none. network, if not nil, gives every image an embedding, which is kept there too.
 // Errors wrap cpar.ErrInput.
 func LoadCorpus(ctx context.Context, dir, cacheDir string, network *network.Encoder, progress user.Progress) (*Corpus, error) {
-	c, err := dataset.Open(ctx, dir, dataset.Options{})
+	train, test, err := itemsOf(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	train, test, ok, err := c.Split()
+	return corpusOf(ctx, train, test, cacheDir, network, progress)
+}
+
+// LoadSample is LoadCorpus of at most so many images to index and to test, from all over
+// the collection.
+func LoadSample(ctx context.Context, dir, cacheDir string, indexed, tested int, progress user.Progress) (*Corpus, error) {
+	train, test, err := itemsOf(ctx, dir)
 	if err != nil {
 		return nil, err
+	}
+	return corpusOf(ctx, everySo(train, indexed), everySo(test, tested), cacheDir, nil, progress)
+}
+
+// everySo returns n items at equal distances.
+func everySo(items []dataset.Item, n int) []dataset.Item {
+	if n >= len(items) {
+		return items
+	}
+	out := make([]dataset.Item, n)
+	for i := range out {
+		out[i] = items[i*len(items)/n]
+	}
+	return out
+}
+
+// itemsOf returns the divided collection in dir.
+func itemsOf(ctx context.Context, dir string) (train, test []dataset.Item, err error) {
+	c, err := dataset.Open(ctx, dir, dataset.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	train, test, ok, err := c.Split()
+	if err != nil {
+		return nil, nil, err
 	}
 	if !ok {
 		train, test = dataset.HeldOut(c, 10)
 	}
 	if len(train) == 0 || len(test) == 0 {
-		return nil, fmt.Errorf("reading the collection: %w: %d images to index and %d to test; both are needed", cpar.ErrInput, len(train), len(test))
+		return nil, nil, fmt.Errorf("reading the collection: %w: %d images to index and %d to test; both are needed", cpar.ErrInput, len(train), len(test))
 	}
-	return corpusOf(ctx, train, test, cacheDir, network, progress)
+	return train, test, nil
+}
+
+// Mixed returns c with n images to index, for what costs the same whatever they show: its
+// own, then ones that are mixed from their features.
+func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Corpus, error) {
+	out := *c
+	out.TrainItems = nil
+	if n <= len(c.Train) {
+		out.Train = out.Train[:n]
+		return &out, nil
+	}
+	mixed, err := mixFeatures(ctx, c.Train, n-len(c.Train), progress)
+	if err != nil {
+		return nil, fmt.Errorf("mixing features: %w", err)
+	}
+	out.Train = append(append(make([]user.Image, 0, n), out.Train...), mixed...)
+	return &out, nil
 }
 
 // corpusOf reads the images of a collection that is divided.

@@ -171,27 +171,6 @@ func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 	return &out, nil
 }
 
-// Mixed is Collection for what costs the same whatever the photos show: images beyond the
-// real ones are mixed from their features, at once.
-func (l *Lab) Mixed(ctx context.Context, n int) (*Corpus, error) {
-	c, err := l.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := *c.drawn(l.Draw)
-	out.TrainItems = nil
-	if n <= len(c.Train) {
-		out.Train = out.Train[:n]
-		return &out, nil
-	}
-	mixed, err := mixFeatures(ctx, c.Train, n-len(c.Train), l.Progress)
-	if err != nil {
-		return nil, fmt.Errorf("mixing features: %w", err)
-	}
-	out.Train = append(append(make([]user.Image, 0, n), out.Train...), mixed...)
-	return &out, nil
-}
-
 // kind says how the n images of a Collection were made.
 func (c *Corpus) kind(n int) string {
 	switch {

@@ -125,7 +125,7 @@ func TestLoadRefusesAndStops(t *testing.T) {
 	if _, err := invoke(t, "load"); exitcode.Of(err) != exitcode.Usage || !strings.Contains(hint.Of(err), "--data") {
 		t.Errorf("without a collection: %v", err)
 	}
-	for _, flags := range [][]string{{"--clients", "0"}, {"--records", "0"}, {"--seconds", "0"}, {"--schemes", "local"}, {"--schemes", "none"}, {"--clients", "100000"}} {
+	for _, flags := range [][]string{{"--clients", "0"}, {"--records", "0"}, {"--seconds", "0"}, {"--photos", "0"}, {"--schemes", "local"}, {"--schemes", "none"}, {"--clients", "100000"}} {
 		if _, err := invoke(t, append([]string{"load", "--data", data, "--cpard", program}, flags...)...); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%v: %v", flags, err)
 		}

@@ -39,8 +39,8 @@ const tenantsOf = 2
 const fairWait = 2
 
 // fair measures each scheme, at the first size.
-func (b *builder) fair(ctx context.Context, lab *eval.Lab, o Options) ([]Fair, error) {
-	c, err := lab.Mixed(ctx, o.Records[0])
+func (b *builder) fair(ctx context.Context, photos *eval.Corpus, o Options) ([]Fair, error) {
+	c, err := photos.Mixed(ctx, o.Records[0], o.Progress)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@
 //
 // Each index has its own data folder and its own process, so that a row's memory is that
 // of one index. What the cloud costs does not depend on what photos show: records beyond
-// the collection's are mixed from its features (eval.Lab.Mixed), and all indexes share one
+// the collection's are mixed from its features (eval.Corpus.Mixed), and all indexes share one
 // fitted profile.
 package load
 
@@ -29,6 +29,11 @@ import (
 
 // Options say what is asked of the cloud.
 type Options struct {
+	// Data is the folder of the collection, Cache one that keeps features, "" for none.
+	Data, Cache string
+	// Photos is how many photos of the collection are indexed at most; further records are
+	// mixed from their features.
+	Photos int
 	// Cpard is the program; "" builds it with the go command.
 	Cpard string
 	// Records are the sizes of the indexes, Clients the numbers of connections.
@@ -40,7 +45,8 @@ type Options struct {
 	// Fair also measures one client of a tenant beside many of another, of the first size.
 	Fair bool
 	// Done, if not nil, is called after each row.
-	Done func(Row)
+	Done     func(Row)
+	Progress progress.Func
 }
 
 // The defaults, and a length for a run that somebody waits for.
@@ -54,6 +60,13 @@ var (
 const (
 	DefaultLength = 20 * time.Second
 	ShortLength   = 6 * time.Second
+)
+
+// The photos of the measurement, and of a shorter one: reading them takes longest before
+// the first row.
+const (
+	DefaultPhotos = 4500
+	ShortPhotos   = 1000
 )
 
 // The bounds of what one machine can hold open.
@@ -70,6 +83,8 @@ func (o Options) check() error {
 		return fmt.Errorf("%w: indexes of %v records; 1 to %d are possible", cpar.ErrInput, o.Records, cpar.MaxRecords)
 	case slices.Min(o.Clients) < 1 || slices.Max(o.Clients) > MaxClients:
 		return fmt.Errorf("%w: %v clients; 1 to %d are possible", cpar.ErrInput, o.Clients, MaxClients)
+	case o.Photos < 1:
+		return fmt.Errorf("%w: %d photos; 1 is the least", cpar.ErrInput, o.Photos)
 	case o.Length < 100*time.Millisecond || o.Length > MaxLength:
 		return fmt.Errorf("%w: %v a row; 100ms to %v are possible", cpar.ErrInput, o.Length, MaxLength)
 	}
@@ -106,9 +121,10 @@ type Row struct {
 type Load struct {
 	Rows []Row  `json:"rows"`
 	Fair []Fair `json:"-"`
-	// Machine and Seconds, the length of a row, are for people.
+	// Machine, the length of a row and the number of photos are for people.
 	Machine string  `json:"-"`
 	Seconds float64 `json:"-"`
+	Photos  int     `json:"-"`
 }
 
 // ErrWrong: some answers were errors.
@@ -116,7 +132,7 @@ var ErrWrong = errors.New("answers were wrong or did not come")
 
 // Measure measures all rows. If some answers were wrong it returns both the rows and
 // ErrWrong.
-func Measure(ctx context.Context, lab *eval.Lab, o Options) (*Load, error) {
+func Measure(ctx context.Context, o Options) (*Load, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -130,10 +146,14 @@ func Measure(ctx context.Context, lab *eval.Lab, o Options) (*Load, error) {
 			return nil, err
 		}
 	}
-	out := &Load{Machine: eval.Machine(), Seconds: o.Length.Seconds()}
-	b := &builder{folder: work, progress: lab.Progress}
+	out := &Load{Machine: eval.Machine(), Seconds: o.Length.Seconds(), Photos: o.Photos}
+	b := &builder{folder: work, progress: o.Progress}
+	photos, err := eval.LoadSample(ctx, o.Data, o.Cache, o.Photos, poolSize, o.Progress)
+	if err != nil {
+		return nil, err
+	}
 	for _, n := range o.Records {
-		c, err := lab.Mixed(ctx, n)
+		c, err := photos.Mixed(ctx, n, o.Progress)
 		if err != nil {
 			return nil, err
 		}
@@ -146,7 +166,7 @@ func Measure(ctx context.Context, lab *eval.Lab, o Options) (*Load, error) {
 		}
 	}
 	if o.Fair {
-		if out.Fair, err = b.fair(ctx, lab, o); err != nil {
+		if out.Fair, err = b.fair(ctx, photos, o); err != nil {
 			return nil, err
 		}
 	}

@@ -82,8 +82,8 @@ func (r Row) String() string {
 
 const page = `# A cloud under load
 
-A command writes this page: it starts a real ` + "`cpard`" + ` on loopback, pushes indexes of Corel-5k to it (beyond 4,500 records, mixed
-from the features of its photos) and asks them by many connections at once.
+A command writes this page: it starts a real ` + "`cpard`" + ` on loopback, pushes indexes of Corel-5k to it (of %s photos, and others
+mixed from their features) and asks them by many connections at once.
 
     go run ./cmd/cpar-eval load --data ../shared/data/corel5k --docs docs/cloud.md
 
@@ -98,7 +98,7 @@ nowhere. *Memory* is the greatest anonymous memory of the process; mapped files 
 // WritePage writes the tables as a page of Markdown, with that of a soak if its file is there.
 func (l *Load) WritePage(file, soak string, date time.Time) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, page, date.UTC().Format("2 January 2006"), l.Machine)
+	fmt.Fprintf(&b, page, eval.Thousands(l.Photos), date.UTC().Format("2 January 2006"), l.Machine)
 	tables := l.Tables()
 	if t, err := soakTable(soak); err == nil {
 		tables = append(tables, t)
