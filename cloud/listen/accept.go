@@ -3,11 +3,14 @@ package listen
 import (
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/netutil"
+
+	"cpar/cloud/tenant"
 )
 
 // counted accepts at most so many connections at once and counts errors. The system keeps
@@ -22,8 +25,9 @@ type counted struct {
 	told time.Time
 }
 
-func newCounted(l net.Listener, most int, log *slog.Logger) *counted {
-	inner := &remembering{Listener: l}
+// newCounted takes most connections, and each of one neighbourhood; 0 is no limit for those.
+func newCounted(l net.Listener, most, each int, log *slog.Logger) *counted {
+	inner := &remembering{Listener: l, each: each, held: map[netip.Prefix]int{}}
 	return &counted{Listener: netutil.LimitListener(inner, most), inner: inner, log: log}
 }
 
@@ -32,12 +36,54 @@ func newCounted(l net.Listener, most int, log *slog.Logger) *counted {
 type remembering struct {
 	net.Listener
 	last net.Conn
+	each int
+
+	mu   sync.Mutex
+	held map[netip.Prefix]int // connections by neighbourhood
 }
 
-func (l *remembering) Accept() (c net.Conn, err error) {
-	c, err = l.Listener.Accept()
-	l.last = c
-	return c, err
+// Accept closes what a neighbourhood has beyond its share: one stranger without a token
+// could else hold every connection there is, doing nothing.
+func (l *remembering) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if l.last = c; err != nil {
+			return nil, err
+		}
+		from := tenant.Neighbourhood(c.RemoteAddr().String())
+		if l.each == 0 || from.Addr().IsLoopback() { // on loopback a proxy may be in front
+			return c, nil
+		}
+		l.mu.Lock()
+		full := l.held[from] >= l.each
+		if !full {
+			l.held[from]++
+		}
+		l.mu.Unlock()
+		if !full {
+			return &neighbour{Conn: c, end: sync.OnceFunc(func() { l.left(from) })}, nil
+		}
+		c.Close()
+	}
+}
+
+func (l *remembering) left(from netip.Prefix) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held[from]--; l.held[from] == 0 {
+		delete(l.held, from)
+	}
+}
+
+// A neighbour makes room for another of its neighbourhood at its end.
+type neighbour struct {
+	net.Conn
+	end func()
+}
+
+func (c *neighbour) Close() error {
+	defer c.end()
+	return c.Conn.Close()
 }
 
 // Accept hands errors on: net/http waits and tries again if one may pass, as that of too many

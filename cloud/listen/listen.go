@@ -44,6 +44,7 @@ type Options struct {
 	// Hosts are names that clients may call this cloud by, besides those of its certificate.
 	Hosts []string
 	// MaxConnections is the number of connections at once; further ones wait to be accepted.
+	// One neighbourhood, as cloud/tenant has it, may have a quarter; further ones are closed.
 	// 0 is DefaultConnections, or as many as half of the descriptors allow.
 	MaxConnections int
 	// Tenants says that nobody is answered without a token.
@@ -87,7 +88,11 @@ func Open(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.listener = newCounted(l, o.MaxConnections, o.Log)
+	each := max(1, o.MaxConnections/4)
+	if o.InsecureHTTP { // all come from the proxy
+		each = 0
+	}
+	s.listener = newCounted(l, o.MaxConnections, each, o.Log)
 	s.http = s.newHTTP()
 	return s, nil
 }

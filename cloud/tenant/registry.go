@@ -113,7 +113,7 @@ func (r *Registry) Authenticate(q *http.Request) (Principal, error) {
 		// would lock each other out, and 256 random bits are not found by trying.
 		return p, nil
 	}
-	if wait := r.guesses.failed(address(q.RemoteAddr)); wait > 0 {
+	if wait := r.guesses.failed(Neighbourhood(q.RemoteAddr)); wait > 0 {
 		return Principal{}, &Guessing{wait}
 	}
 	if errors.Is(err, bearer.ErrNone) {
@@ -225,9 +225,9 @@ func (r *Registry) Stats() Stats {
 	return Stats{n, refused, limited}
 }
 
-// address is whose guesses count together: an IPv4 address, or the 64 bits of an IPv6 network
-// that one customer commonly has.
-func address(remote string) netip.Prefix {
+// Neighbourhood is whose guesses and connections count together: an IPv4 address, or the 64
+// bits of an IPv6 network that one customer commonly has. remote is host:port.
+func Neighbourhood(remote string) netip.Prefix {
 	a, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return netip.Prefix{}
