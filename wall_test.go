@@ -172,8 +172,10 @@ var rooms = []room{
 		never: []ban{{module + "/internal/buckettest", "only tests start storage servers"}},
 	},
 	{
-		name:  "all but the generator of kernels",
-		in:    func(pkg string) bool { return !under(pkg, module+"/internal/modq/gen") },
+		name: "all but the generators of kernels",
+		in: func(pkg string) bool {
+			return !under(pkg, module+"/internal/modq/gen") && !under(pkg, module+"/internal/f32/gen")
+		},
 		never: []ban{{"github.com/mmcloughlin/avo", "it writes kernels before the build; no product needs it"}},
 	},
 }

@@ -1,0 +1,106 @@
+package f32
+
+import "math"
+
+// Functions of every value of in, into out, which may be the same slice. The plain twins
+// below take the same steps as the kernels, which gen writes; they round differently where
+// the processor does not fuse products and sums. Bounds are over all float32 values that
+// the tests try, against package math.
+
+// Exp is eˣ, within 2 units in the last place (less for results below 10⁻³⁸).
+func Exp(out, in []float32) { apply(expOf, out, in) }
+
+// Erf is the error function, within 2·10⁻⁷ relative.
+func Erf(out, in []float32) { apply(erfOf, out, in) }
+
+// Tanh is the hyperbolic tangent, within 3·10⁻⁷ relative.
+func Tanh(out, in []float32) { apply(tanhOf, out, in) }
+
+// Sigmoid is 1/(1+e⁻ˣ), within 3·10⁻⁷ relative (less for results below 10⁻³⁸).
+func Sigmoid(out, in []float32) { apply(sigmoidOf, out, in) }
+
+// Gelu is x·Φ(x) = x/2·(1 + erf(x/√2)), within 2·10⁻⁷·|x|. Below −5, where x·Φ(x) is
+// less than that, it is nought or nearly so.
+func Gelu(out, in []float32) { apply(geluOf, out, in) }
+
+// apply runs over whole registers, and over the rest in one that is filled up.
+func apply(f function, out, in []float32) {
+	out = out[:len(in)]
+	lanes := active.tiling().lanes
+	whole := len(in) &^ (lanes - 1)
+	active.apply(f, out[:whole], in[:whole])
+	if whole == len(in) {
+		return
+	}
+	var own [16]float32
+	copy(own[:], in[whole:])
+	active.apply(f, own[:lanes], own[:lanes])
+	copy(out[whole:], own[:])
+}
+
+func each(f func(float32) float32) func(out, in []float32) {
+	return func(out, in []float32) {
+		for i, x := range in {
+			out[i] = f(x)
+		}
+	}
+}
+
+const (
+	log2E = 1.44269504
+	// ln 2 in two parts; the first has so few digits that its multiples are exact.
+	ln2High, ln2Low = 0.693359375, -2.12194440e-4
+)
+
+// exp is 2ⁿ·eʳ with |r| ≤ ln 2 / 2 and the polynomial of Moshier's Cephes.
+func exp(x float32) float32 {
+	if x != x {
+		return x
+	}
+	x = clip(x, -104, 89) // e⁸⁹ is infinite, e⁻¹⁰⁴ nought
+	n := float32(math.RoundToEven(float64(x * log2E)))
+	x -= n * ln2High
+	x -= n * ln2Low
+	y := ((((1.9875691500e-4*x+1.3981999507e-3)*x+8.3334519073e-3)*x+4.1665795894e-2)*x+1.6666665459e-1)*x + 5.0000001201e-1
+	y = y*(x*x) + x + 1
+	// 2ⁿ in two factors: n may be beyond the exponents of float32.
+	half := int32(n) >> 1
+	return y * power2(half) * power2(int32(n)-half)
+}
+
+func power2(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }
+
+// erf is x plus an odd polynomial, and further out 1 minus the exponential of one (found
+// by N. Juffa by minimax approximation).
+func erf(x float32) float32 {
+	t := float32(math.Abs(float64(x)))
+	s := x * x
+	if t < 0.927734375 {
+		y := ((((-5.96761703e-4*s+4.99119423e-3)*s-2.67681349e-2)*s+1.12819925e-1)*s-3.76125336e-1)*s + 1.28379166e-1
+		return y*x + x
+	}
+	y := -1.72853470e-5*t + 3.83197126e-4
+	y = y*s + (-3.88396438e-3*t + 2.42546219e-2)
+	y = ((y*t-1.06777877e-1)*t-6.34846687e-1)*t - 1.28717512e-1
+	y = 1 - exp(y*t-t)
+	return float32(math.Copysign(float64(y), float64(x)))
+}
+
+// tanh is x plus an odd polynomial (Cephes), and further out 1 − 2/(e²ˣ+1).
+func tanh(x float32) float32 {
+	t := float32(math.Abs(float64(x)))
+	if t < 0.625 {
+		s := x * x
+		y := (((-5.70498872745e-3*s+2.06390887954e-2)*s-5.37397155531e-2)*s+1.33314422036e-1)*s - 3.33332819422e-1
+		return y*s*x + x
+	}
+	y := 1 - 2/(exp(t+t)+1)
+	return float32(math.Copysign(float64(y), float64(x)))
+}
+
+func sigmoid(x float32) float32 { return 1 / (1 + exp(-x)) }
+
+func gelu(x float32) float32 {
+	half := 0.5 * x
+	return half*erf(x*(math.Sqrt2/2)) + half
+}

@@ -1,0 +1,159 @@
+package main
+
+import "math"
+
+func real(b uint32) float64       { return float64(math.Float32frombits(b)) }
+func bitsOf(v float64) uint32     { return math.Float32bits(float32(v)) }
+func fused(x, y, z uint32) uint32 { return bitsOf(math.FMA(real(x), real(y), real(z))) }
+
+// lanewise are the operations that make each lane of the last operand from those of the
+// others, first to last as written, and of what the last one held (old).
+var lanewise = map[string]func(a, b, old uint32) uint32{
+	"VFMADD231PS":  func(a, b, old uint32) uint32 { return fused(a, b, old) },
+	"VFNMADD231PS": func(a, b, old uint32) uint32 { return fused(a^signBit, b, old) },
+	"VFMADD213PS":  func(a, b, old uint32) uint32 { return fused(b, old, a) },
+	"VFMSUB213PS":  func(a, b, old uint32) uint32 { return fused(b, old, a^signBit) },
+	"VADDPS":       func(a, b, _ uint32) uint32 { return bitsOf(real(b) + real(a)) },
+	"VSUBPS":       func(a, b, _ uint32) uint32 { return bitsOf(real(b) - real(a)) },
+	"VMULPS":       func(a, b, _ uint32) uint32 { return bitsOf(real(b) * real(a)) },
+	"VDIVPS":       func(a, b, _ uint32) uint32 { return bitsOf(real(b) / real(a)) },
+	"VXORPS":       func(a, b, _ uint32) uint32 { return a ^ b },
+	"VANDPS":       func(a, b, _ uint32) uint32 { return a & b },
+	"VORPS":        func(a, b, _ uint32) uint32 { return a | b },
+	"VPADDD":       func(a, b, _ uint32) uint32 { return a + b },
+	"VPSUBD":       func(a, b, _ uint32) uint32 { return b - a },
+	// What is written first comes out unless the other is greater, or less.
+	"VMAXPS": func(a, b, _ uint32) uint32 {
+		if real(b) > real(a) {
+			return b
+		}
+		return a
+	},
+	"VMINPS": func(a, b, _ uint32) uint32 {
+		if real(b) < real(a) {
+			return b
+		}
+		return a
+	},
+}
+
+// unary are those with one operand.
+var unary = map[string]func(a uint32) uint32{
+	"VMOVUPS": func(a uint32) uint32 { return a },
+	"VMOVUPD": func(a uint32) uint32 { return a },
+	"VCVTPS2DQ": func(a uint32) uint32 {
+		if v := math.RoundToEven(real(a)); v >= -1<<31 && v < 1<<31 {
+			return uint32(int32(v))
+		}
+		return 1 << 31
+	},
+	"VCVTDQ2PS": func(a uint32) uint32 { return bitsOf(float64(int32(a))) },
+}
+
+func (m *machine) vectorOperation(op string, o []string, line string) {
+	last := o[len(o)-1]
+	if op == "VCMPPS" {
+		lanes, _ := lanesOf(o[2])
+		m.compare(o, lanes)
+		return
+	}
+	if op == "MOVSS" || op == "VMOVSS" {
+		m.set(last, m.value(o[0], 4), 1)
+		return
+	}
+	lanes := 0
+	for _, name := range []string{last, o[0]} {
+		if vector.MatchString(name) {
+			lanes, _ = lanesOf(name)
+			break
+		}
+	}
+	var out [16]uint32
+	if f := lanewise[op]; f != nil {
+		a, b, old := m.value(o[0], lanes), m.value(o[1], lanes), m.value(last, lanes)
+		for i := range lanes {
+			out[i] = f(a[i], b[i], old[i])
+		}
+		m.set(last, out, lanes)
+		return
+	}
+	if f := unary[op]; f != nil {
+		a := m.value(o[0], lanes)
+		for i := range lanes {
+			out[i] = f(a[i])
+		}
+		m.set(last, out, lanes)
+		return
+	}
+	switch op {
+	case "VBROADCASTSS":
+		for i := range lanes {
+			out[i] = m.value(o[0], 1)[0]
+		}
+	case "VPSRAD", "VPSLLD":
+		a, by := m.value(o[1], lanes), m.word(o[0])
+		for i := range lanes {
+			if out[i] = a[i] << by; op == "VPSRAD" {
+				out[i] = uint32(int32(a[i]) >> by)
+			}
+		}
+	case "VBLENDVPS":
+		mask, yes, no := m.value(o[0], lanes), m.value(o[1], lanes), m.value(o[2], lanes)
+		for i := range lanes {
+			if out[i] = no[i]; mask[i]>>31 != 0 {
+				out[i] = yes[i]
+			}
+		}
+	case "VBLENDMPS":
+		yes, no, mask := m.value(o[0], lanes), m.value(o[1], lanes), m.masks[o[2]]
+		for i := range lanes {
+			if out[i] = no[i]; mask>>i&1 != 0 {
+				out[i] = yes[i]
+			}
+		}
+	case "VEXTRACTF64X4", "VEXTRACTF128":
+		a := m.value(o[1], 2*lanes)
+		copy(out[:], a[uint64(lanes)*m.word(o[0]):][:lanes])
+	case "VHADDPS":
+		a, b := m.value(o[0], 4), m.value(o[1], 4)
+		for i := range 2 {
+			out[i], out[2+i] = bitsOf(real(b[2*i])+real(b[2*i+1])), bitsOf(real(a[2*i])+real(a[2*i+1]))
+		}
+	case "VCVTPS2PD":
+		a := m.value(o[0], lanes/2)
+		for i := range lanes / 2 {
+			v := math.Float64bits(real(a[i]))
+			out[2*i], out[2*i+1] = uint32(v), uint32(v>>32)
+		}
+	case "VADDPD":
+		a, b := m.value(o[0], lanes), m.value(o[1], lanes)
+		for i := 0; i < lanes; i += 2 {
+			join := func(x [16]uint32) float64 { return math.Float64frombits(uint64(x[i]) | uint64(x[i+1])<<32) }
+			v := math.Float64bits(join(a) + join(b))
+			out[i], out[i+1] = uint32(v), uint32(v>>32)
+		}
+	default:
+		panic("the machine does not know " + line)
+	}
+	m.set(last, out, lanes)
+}
+
+// compare knows one comparison, less and ordered, into a register or a mask.
+func (m *machine) compare(o []string, lanes int) {
+	if m.word(o[0]) != 17 {
+		panic("the machine does not know this comparison")
+	}
+	a, b := m.value(o[1], lanes), m.value(o[2], lanes)
+	var out [16]uint32
+	var mask uint16
+	for i := range lanes {
+		if real(b[i]) < real(a[i]) {
+			out[i], mask = math.MaxUint32, mask|1<<i
+		}
+	}
+	if vector.MatchString(o[3]) {
+		m.set(o[3], out, lanes)
+		return
+	}
+	m.masks[o[3]] = mask
+}

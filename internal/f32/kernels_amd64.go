@@ -1,0 +1,134 @@
+//go:build !purego
+
+package f32
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+//go:generate go run ./gen
+
+// best returns the best level that the processor has and whose registers the system saves
+// (package cpu checks both).
+func best() level {
+	x := &cpu.X86
+	switch {
+	case x.HasAVX512F && x.HasAVX512DQ && x.HasAVX2 && x.HasFMA:
+		return withAVX512
+	case x.HasAVX2 && x.HasFMA:
+		return withAVX2
+	}
+	return plain
+}
+
+// A tileKernel multiplies one tile; distances are in bytes.
+type tileKernel func(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
+
+// The functions below take slices whose lengths have been checked, and pass on only their
+// addresses.
+
+func (l level) tile(t *tile) {
+	var f tileKernel
+	switch l {
+	case withAVX512:
+		f = tilesAVX512[t.vectors-1][t.rows-1]
+	case withAVX2:
+		f = tilesAVX2[t.vectors-1][t.rows-1]
+	default:
+		tilePlain(t, l.tiling().lanes)
+		return
+	}
+	step := t.step
+	if step != oneEach {
+		step *= 4
+	}
+	f(t.k, unsafe.SliceData(t.a), unsafe.SliceData(t.b), unsafe.SliceData(t.c), 4*t.ldc, unsafe.SliceData(t.from), step, t.lo, t.hi)
+}
+
+func (l level) pack(dst, b []float32, offsets []int, wide int) {
+	to, from, at, rows := unsafe.SliceData(dst), unsafe.SliceData(b), unsafe.SliceData(offsets), len(offsets)
+	switch {
+	case l == withAVX512 && wide == 32:
+		pack32AVX512(to, from, at, rows)
+	case l == withAVX512:
+		pack16AVX512(to, from, at, rows)
+	case l == withAVX2 && wide == 16:
+		pack16AVX2(to, from, at, rows)
+	case l == withAVX2:
+		pack8AVX2(to, from, at, rows)
+	default:
+		packPlain(dst, b, offsets, wide)
+	}
+}
+
+func (l level) taps(out, x []float32, offsets []int, weights []float32, bias, lo, hi float32) {
+	to, from, at, w := unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(offsets), unsafe.SliceData(weights)
+	switch l {
+	case withAVX512:
+		tapsAVX512(to, from, at, w, len(offsets), len(out)/16, bias, lo, hi)
+	case withAVX2:
+		tapsAVX2(to, from, at, w, len(offsets), len(out)/8, bias, lo, hi)
+	default:
+		tapsPlain(out, x, offsets, weights, bias, lo, hi)
+	}
+}
+
+func (l level) dot(x, y []float32) float32 {
+	switch l {
+	case withAVX512:
+		return dotAVX512(unsafe.SliceData(x), unsafe.SliceData(y), len(x)/16)
+	case withAVX2:
+		return dotAVX2(unsafe.SliceData(x), unsafe.SliceData(y), len(x)/8)
+	}
+	return dotPlain(x, y)
+}
+
+func (l level) axpy(a float32, x, y []float32) {
+	switch l {
+	case withAVX512:
+		axpyAVX512(a, unsafe.SliceData(x), unsafe.SliceData(y), len(x)/16)
+	case withAVX2:
+		axpyAVX2(a, unsafe.SliceData(x), unsafe.SliceData(y), len(x)/8)
+	default:
+		axpyPlain(a, x, y)
+	}
+}
+
+func (l level) widen(sum []float64, x []float32) {
+	switch l {
+	case withAVX512:
+		widenAVX512(unsafe.SliceData(sum), unsafe.SliceData(x), len(x)/16)
+	case withAVX2:
+		widenAVX2(unsafe.SliceData(sum), unsafe.SliceData(x), len(x)/8)
+	default:
+		widenPlain(sum, x)
+	}
+}
+
+func (l level) apply(f function, out, in []float32) {
+	to, from := unsafe.SliceData(out), unsafe.SliceData(in)
+	switch l {
+	case withAVX512:
+		f.avx512(to, from, len(in)/16)
+	case withAVX2:
+		f.avx2(to, from, len(in)/8)
+	default:
+		f.plain(out, in)
+	}
+}
+
+// A function is one of functions.go by its kernels, over whole registers.
+type function struct {
+	plain        func(out, in []float32)
+	avx2, avx512 func(out, in *float32, vectors int)
+}
+
+var (
+	expOf     = function{each(exp), expAVX2, expAVX512}
+	erfOf     = function{each(erf), erfAVX2, erfAVX512}
+	tanhOf    = function{each(tanh), tanhAVX2, tanhAVX512}
+	sigmoidOf = function{each(sigmoid), sigmoidAVX2, sigmoidAVX512}
+	geluOf    = function{each(gelu), geluAVX2, geluAVX512}
+)

@@ -1,0 +1,29 @@
+//go:build !amd64 || purego
+
+package f32
+
+func best() level { return plain }
+
+func (l level) tile(t *tile) { tilePlain(t, l.tiling().lanes) }
+
+func (level) pack(dst, b []float32, offsets []int, wide int) { packPlain(dst, b, offsets, wide) }
+
+func (level) taps(out, x []float32, offsets []int, weights []float32, bias, lo, hi float32) {
+	tapsPlain(out, x, offsets, weights, bias, lo, hi)
+}
+
+func (level) dot(x, y []float32) float32          { return dotPlain(x, y) }
+func (level) axpy(a float32, x, y []float32)      { axpyPlain(a, x, y) }
+func (level) widen(sum []float64, x []float32)    { widenPlain(sum, x) }
+func (level) apply(f function, out, in []float32) { f.plain(out, in) }
+
+// A function is one of functions.go.
+type function struct{ plain func(out, in []float32) }
+
+var (
+	expOf     = function{each(exp)}
+	erfOf     = function{each(erf)}
+	tanhOf    = function{each(tanh)}
+	sigmoidOf = function{each(sigmoid)}
+	geluOf    = function{each(gelu)}
+)

@@ -1,0 +1,52 @@
+package f32
+
+// A level is a set of kernels.
+type level int
+
+const (
+	plain level = iota
+	withAVX2
+	withAVX512
+)
+
+func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512"}[l] }
+
+// active is the level in use. Tests try every level that this processor has.
+var active = best()
+
+// Kernels names the kernels in use, for reports of timings: "plain Go", "AVX2" or "AVX-512".
+func Kernels() string { return active.String() }
+
+// A tiling is how a level cuts and packs matrices.
+type tiling struct {
+	rows  int // of a tile, at most
+	lanes int // values of a register: a tile is one or two of them wide
+	depth int // of a block: a strip of b, 2·lanes wide, stays in the first cache with one of a
+}
+
+var tilings = [...]tiling{plain: {4, 2, 256}, withAVX2: {6, 8, 256}, withAVX512: {12, 16, 192}}
+
+func (l level) tiling() tiling { return tilings[l] }
+
+// width is that of a strip of b.
+func (t tiling) width() int { return 2 * t.lanes }
+
+const (
+	// blockColumns of b are packed at a time: with depth 256 half a megabyte, which the
+	// second or third cache holds.
+	blockColumns = 512
+	// blockRows of a, times depth, stay in the second cache while strips of b pass by.
+	blockRows = 144
+)
+
+// strips cut n rows into strips of at most most rows and of nearly equal height.
+type strips struct{ n, count int }
+
+func stripsOf(n, most int) strips { return strips{n, (n + most - 1) / most} }
+
+func (s strips) start(i int) int { return i * s.n / s.count }
+
+// steps of k: blocks of nearly equal depth.
+func (t tiling) depths(k int) strips { return stripsOf(k, t.depth) }
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }

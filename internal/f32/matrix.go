@@ -1,0 +1,146 @@
+package f32
+
+import (
+	"fmt"
+	"math"
+)
+
+// A tile is one call of a tile's kernel: depth k of packed a, rows wide, and of packed b,
+// vectors·lanes wide.
+type tile struct {
+	k, rows, vectors int
+	a, b             []float32
+	c                []float32
+	ldc              int
+	from             []float32 // what the product is added to
+	step             int       // distance of its rows; oneEach: one value for each row
+	lo, hi           float32
+}
+
+const oneEach = -1
+
+// A start is what a product is added to.
+type start int
+
+const (
+	nothing start = iota
+	itself        // what is in c
+	eachRow       // the bias, one value for each row
+	eachColumn
+)
+
+// zeros are the start from nothing, as wide as the widest tile.
+var zeros [64]float32
+
+var infinity = float32(math.Inf(1))
+
+// A block is one product of packed blocks: m×k by k×n into c.
+type block struct {
+	tiling
+	level   level
+	a, b    []float32
+	m, n, k int
+	c       []float32
+	ldc     int
+	start   start
+	bias    []float32
+	lo, hi  float32
+	own     []float32 // memory of one tile
+}
+
+// begin is a block of the depth-th of depths of a product with an epilogue.
+func (l level) begin(c []float32, ldc int, add bool, e *Epilogue, biasFor start, depth, depths int, own []float32) block {
+	p := block{tiling: l.tiling(), level: l, c: c, ldc: ldc, lo: -infinity, hi: infinity, own: own}
+	switch {
+	case add || depth > 0:
+		p.start = itself
+	case e != nil && e.Bias != nil:
+		p.start, p.bias = biasFor, e.Bias
+	}
+	if e != nil && e.Clip && depth == depths-1 {
+		p.lo, p.hi = e.Lo, e.Hi
+	}
+	return p
+}
+
+// multiply runs over the tiles, a's strips in the inner loop: a strip of b stays in the
+// first cache, and a's come from the second.
+func (p *block) multiply() {
+	s, width := stripsOf(p.m, p.rows), p.width()
+	group := max(1, blockRows/p.rows)
+	for first := 0; first < s.count; first += group {
+		last := min(first+group, s.count)
+		for j := 0; j < p.n; j += width {
+			wide := min(width, p.n-j)
+			t := tile{k: p.k, vectors: (wide + p.lanes - 1) / p.lanes, lo: p.lo, hi: p.hi}
+			t.b = p.b[j*p.k:][:t.vectors*p.lanes*p.k]
+			for i := first; i < last; i++ {
+				row := s.start(i)
+				t.rows = s.start(i+1) - row
+				t.a = p.a[row*p.k:][:t.rows*p.k]
+				if whole := t.vectors * p.lanes; whole > wide {
+					p.edge(&t, row, j, wide, whole)
+				} else {
+					p.inner(&t, row, j)
+				}
+			}
+		}
+	}
+}
+
+// inner multiplies a tile at row i, column j that lies in c as a whole.
+func (p *block) inner(t *tile, i, j int) {
+	t.c, t.ldc = p.c[i*p.ldc+j:], p.ldc
+	switch p.start {
+	case nothing:
+		t.from, t.step = zeros[:], 0
+	case itself:
+		t.from, t.step = t.c, t.ldc
+	case eachRow:
+		t.from, t.step = p.bias[i:], oneEach
+	case eachColumn:
+		t.from, t.step = p.bias[j:], 0
+	}
+	p.level.tile(t)
+}
+
+// edge multiplies a tile of which only wide columns belong to c, in memory of its own.
+func (p *block) edge(t *tile, i, j, wide, whole int) {
+	own, c := p.own[:t.rows*whole], p.c[i*p.ldc+j:]
+	t.c, t.ldc = own, whole
+	switch p.start {
+	case nothing:
+		t.from, t.step = zeros[:], 0
+	case itself:
+		for r := range t.rows {
+			copy(own[r*whole:][:wide], c[r*p.ldc:])
+		}
+		t.from, t.step = own, whole
+	case eachRow:
+		t.from, t.step = p.bias[i:], oneEach
+	case eachColumn:
+		t.from, t.step = p.own[len(own):][:whole], 0
+		copy(t.from[:wide], p.bias[j:])
+	}
+	p.level.tile(t)
+	for r := range t.rows {
+		copy(c[r*p.ldc:][:wide], own[r*whole:])
+	}
+}
+
+// ownTile is the memory of one tile, and of a bias for it.
+func (t tiling) ownTile() int { return (t.rows + 1) * t.width() }
+
+// checkMatrix panics unless m rows of n values, ld apart, lie within x: kernels would go
+// beyond it.
+func checkMatrix(name string, x []float32, ld, m, n int) {
+	if m < 1 || n < 1 || ld < n || (m-1)*ld+n > len(x) {
+		panic(fmt.Sprintf("f32: %s has %d values, too few for %d rows of %d, %d apart", name, len(x), m, n, ld))
+	}
+}
+
+func checkBias(e *Epilogue, n int) {
+	if e != nil && e.Bias != nil && len(e.Bias) != n {
+		panic(fmt.Sprintf("f32: a bias of %d values for %d", len(e.Bias), n))
+	}
+}

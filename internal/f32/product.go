@@ -1,0 +1,197 @@
+package f32
+
+// Scratch returns how many values of scratch Mul needs for matrices of these sizes, or
+// smaller ones.
+func Scratch(m, n, k int) int {
+	t := active.tiling()
+	k = min(k, t.depth)
+	return t.ownTile() + min(m, blockRows)*k + min(roundUp(n, t.lanes), blockColumns)*k
+}
+
+// Mul sets c = a·b, of m×k and k×n values, or c = a·bᵀ with transB, where b is n×k; with
+// add it adds that to c. Rows are lda, ldb and ldc values apart. c must not overlap the others.
+func Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n, k int, transB, add bool, scratch []float32) {
+	checkMatrix("c", c, ldc, m, n)
+	checkMatrix("a", a, lda, m, k)
+	if transB {
+		checkMatrix("b", b, ldb, n, k)
+	} else {
+		checkMatrix("b", b, ldb, k, n)
+	}
+	l, t := active, active.tiling()
+	own, scratch := take(scratch, t.ownTile())
+	left, right := take(scratch, min(m, blockRows)*min(k, t.depth))
+	depths, heights := t.depths(k), stripsOf(m, blockRows)
+	var offsets [maxDepth]int
+	for j := 0; j < n; j += blockColumns {
+		wide := min(blockColumns, n-j)
+		for d := range depths.count {
+			first := depths.start(d)
+			deep := depths.start(d+1) - first
+			if transB {
+				t.packRightTransposed(right, b[j*ldb+first:], ldb, wide, deep)
+			} else {
+				for i := range deep {
+					offsets[i] = i * ldb
+				}
+				l.packRight(right, b[first*ldb+j:], offsets[:deep], wide)
+			}
+			for h := range heights.count {
+				row := heights.start(h)
+				high := heights.start(h+1) - row
+				t.packLeft(left, a[row*lda+first:], lda, high, deep)
+				p := l.begin(c[row*ldc+j:], ldc, add, nil, nothing, d, depths.count, own)
+				p.a, p.b, p.m, p.n, p.k = left, right, high, wide, deep
+				p.multiply()
+			}
+		}
+	}
+}
+
+// take cuts n values off scratch.
+func take(scratch []float32, n int) (own, rest []float32) { return scratch[:n:n], scratch[n:] }
+
+// maxDepth is at least the depth of every level.
+const maxDepth = 256
+
+// A Left is a constant m×k matrix on the left of products: the weights of a convolution,
+// one row for each channel that comes out. It takes no more memory than the matrix.
+type Left struct {
+	level level
+	m, k  int
+	data  []float32 // depth by depth, each packed
+}
+
+// PackLeft packs m rows of k values, lda apart.
+func PackLeft(a []float32, lda, m, k int) *Left {
+	checkMatrix("a", a, lda, m, k)
+	l := &Left{active, m, k, make([]float32, m*k)}
+	t := active.tiling()
+	depths := t.depths(k)
+	for d := range depths.count {
+		first, end := depths.start(d), depths.start(d+1)
+		t.packLeft(l.data[first*m:], a[first:], lda, m, end-first)
+	}
+	return l
+}
+
+// Scratch returns how many values of scratch a product with n columns, or fewer, needs.
+func (l *Left) Scratch(n int) int {
+	t := l.level.tiling()
+	return t.ownTile() + min(roundUp(n, t.lanes), blockColumns)*min(l.k, t.depth)
+}
+
+// Mul sets c = a·b, or adds that to c, for the k×n matrix b.
+func (l *Left) Mul(c []float32, ldc int, b []float32, ldb, n int, add bool, scratch []float32) {
+	checkMatrix("b", b, ldb, l.k, n)
+	l.product(c, ldc, b, func(i int) int { return i * ldb }, n, add, nil, scratch)
+}
+
+// MulRows sets c = a·b, with an epilogue if it is not nil. Row i of b is b[offsets[i]:],
+// of n values: rows may overlap, as the windows of an image do.
+func (l *Left) MulRows(c []float32, ldc int, b []float32, offsets []int, n int, e *Epilogue, scratch []float32) {
+	if len(offsets) != l.k {
+		panic("f32: as many offsets as columns of the matrix are needed")
+	}
+	for _, o := range offsets {
+		checkMatrix("b", b[o:], n, 1, n)
+	}
+	l.product(c, ldc, b, func(i int) int { return offsets[i] }, n, false, e, scratch)
+}
+
+func (l *Left) product(c []float32, ldc int, b []float32, offset func(i int) int, n int, add bool, e *Epilogue, scratch []float32) {
+	checkMatrix("c", c, ldc, l.m, n)
+	checkBias(e, l.m)
+	t := l.level.tiling()
+	own, right := take(scratch, t.ownTile())
+	depths := t.depths(l.k)
+	var offsets [maxDepth]int
+	for j := 0; j < n; j += blockColumns {
+		wide := min(blockColumns, n-j)
+		for d := range depths.count {
+			first := depths.start(d)
+			deep := depths.start(d+1) - first
+			for i := range deep {
+				offsets[i] = offset(first + i)
+			}
+			l.level.packRight(right, b[j:], offsets[:deep], wide)
+			p := l.level.begin(c[j:], ldc, add, e, eachRow, d, depths.count, own)
+			p.a, p.b, p.m, p.n, p.k = l.data[first*l.m:], right, l.m, wide, deep
+			p.multiply()
+		}
+	}
+}
+
+// A Right is a constant k×n matrix on the right of products: the weights of a linear
+// layer, one column for each value that comes out. It takes no more memory than the
+// matrix, but for less than a register's width of columns.
+type Right struct {
+	level level
+	k, n  int
+	data  []float32
+}
+
+// PackRight packs k rows of n values, ldb apart, or with trans the columns of n rows of k.
+func PackRight(b []float32, ldb, k, n int, trans bool) *Right {
+	if trans {
+		checkMatrix("b", b, ldb, n, k)
+	} else {
+		checkMatrix("b", b, ldb, k, n)
+	}
+	t := active.tiling()
+	r := &Right{active, k, n, make([]float32, k*roundUp(n, t.lanes))}
+	depths := t.depths(k)
+	var offsets [maxDepth]int
+	for d := range depths.count {
+		first := depths.start(d)
+		deep := depths.start(d+1) - first
+		to := r.data[first*roundUp(n, t.lanes):][:deep*roundUp(n, t.lanes)]
+		if trans {
+			t.packRightTransposed(to, b[first:], ldb, n, deep)
+			continue
+		}
+		for i := range deep {
+			offsets[i] = i * ldb
+		}
+		r.level.packRight(to, b[first*ldb:][:(deep-1)*ldb+n], offsets[:deep], n)
+	}
+	return r
+}
+
+// Scratch returns how many values of scratch a product with m rows, or fewer, needs.
+func (r *Right) Scratch(m int) int {
+	t := r.level.tiling()
+	return t.ownTile() + min(m, blockRows)*min(r.k, t.depth)
+}
+
+// Mul sets c = a·b, or adds that to c, for the m×k matrix a.
+func (r *Right) Mul(c []float32, ldc int, a []float32, lda, m int, add bool, scratch []float32) {
+	r.product(c, ldc, a, lda, m, add, nil, scratch)
+}
+
+// MulEpilogue is Mul, and what happens to the product on its way.
+func (r *Right) MulEpilogue(c []float32, ldc int, a []float32, lda, m int, e *Epilogue, scratch []float32) {
+	r.product(c, ldc, a, lda, m, false, e, scratch)
+}
+
+func (r *Right) product(c []float32, ldc int, a []float32, lda, m int, add bool, e *Epilogue, scratch []float32) {
+	checkMatrix("c", c, ldc, m, r.n)
+	checkMatrix("a", a, lda, m, r.k)
+	checkBias(e, r.n)
+	t := r.level.tiling()
+	own, left := take(scratch, t.ownTile())
+	padded := roundUp(r.n, t.lanes)
+	depths, heights := t.depths(r.k), stripsOf(m, blockRows)
+	for h := range heights.count {
+		row := heights.start(h)
+		high := heights.start(h+1) - row
+		for d := range depths.count {
+			first := depths.start(d)
+			deep := depths.start(d+1) - first
+			t.packLeft(left, a[row*lda+first:], lda, high, deep)
+			p := r.level.begin(c[row*ldc:], ldc, add, e, eachColumn, d, depths.count, own)
+			p.a, p.b, p.m, p.n, p.k = left, r.data[first*padded:], high, r.n, deep
+			p.multiply()
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package f32
+
+// Dot returns Σ x[i]·y[i]. y must not be shorter than x; the rest of y is ignored.
+func Dot(x, y []float32) float32 {
+	y = y[:len(x)]
+	whole := len(x) &^ (active.tiling().lanes - 1)
+	return active.dot(x[:whole], y[:whole]) + dotPlain(x[whole:], y[whole:])
+}
+
+// Axpy adds a·x to y. y must not be shorter than x; the rest of y is unchanged.
+func Axpy(a float32, x, y []float32) {
+	y = y[:len(x)]
+	whole := len(x) &^ (active.tiling().lanes - 1)
+	active.axpy(a, x[:whole], y[:whole])
+	axpyPlain(a, x[whole:], y[whole:])
+}
+
+// AddTo64 adds x to sum, which must not be shorter.
+func AddTo64(sum []float64, x []float32) {
+	sum = sum[:len(x)]
+	whole := len(x) &^ (active.tiling().lanes - 1)
+	active.widen(sum[:whole], x[:whole])
+	widenPlain(sum[whole:], x[whole:])
+}
+
+// TapsScratch is how many values of scratch Taps needs.
+const TapsScratch = 64
+
+// Taps sets out[i] = bias + Σ weights[t]·x[offsets[t]+i], within e's bounds; e's bias is
+// not used. It is a depthwise convolution of one channel that has been laid out so that
+// each tap reads one run of it.
+func Taps(out, x []float32, offsets []int, weights []float32, bias float32, e *Epilogue, scratch []float32) {
+	lo, hi := -infinity, infinity
+	if e != nil && e.Clip {
+		lo, hi = e.Lo, e.Hi
+	}
+	furthest := 0
+	for _, o := range offsets {
+		furthest = max(furthest, o)
+	}
+	weights = weights[:len(offsets)]
+	x = x[:max(len(x), furthest+len(out))] // panics if it is too short
+	lanes := active.tiling().lanes
+	whole := len(out) &^ (lanes - 1)
+	active.taps(out[:whole], x, offsets, weights, bias, lo, hi)
+	if rest := len(out) - whole; rest == 0 {
+	} else if furthest+whole+lanes <= len(x) {
+		own := scratch[:lanes]
+		active.taps(own, x[whole:], offsets, weights, bias, lo, hi)
+		copy(out[whole:], own)
+	} else {
+		tapsPlain(out[whole:], x[whole:], offsets, weights, bias, lo, hi)
+	}
+}
