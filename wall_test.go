@@ -172,6 +172,21 @@ var rooms = []room{
 		never: []ban{{module + "/internal/buckettest", "only tests start storage servers"}},
 	},
 	{
+		name:  "all but tests of networks",
+		in:    func(pkg string) bool { return !under(pkg, module+"/internal/onnxtest") },
+		never: []ban{{module + "/internal/onnxtest", "only tests write ONNX files"}},
+	},
+	{
+		name: "networks in plain Go",
+		in: func(pkg string) bool {
+			return under(pkg, module+"/user/network/onnx") || under(pkg, module+"/user/network/engine")
+		},
+		never: []ban{
+			{module + "/user/network/onnxruntime", "plain Go runs where nothing is installed"},
+			{"github.com/ebitengine/purego", "plain Go runs where nothing is installed"},
+		},
+	},
+	{
 		name: "all but the generators of kernels",
 		in: func(pkg string) bool {
 			return !under(pkg, module+"/internal/modq/gen") && !under(pkg, module+"/internal/f32/gen")

@@ -9,12 +9,13 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/onnxtest"
 	"cpar/user/network/onnxruntime"
 )
 
 // TestLoadWith: the errors when ONNX Runtime does not run a file.
 func TestLoadWith(t *testing.T) {
-	data := smallFile().bytes()
+	data := smallFile().Bytes()
 	broken := filepath.Join(t.TempDir(), "libonnxruntime.so")
 	if err := os.WriteFile(broken, []byte("not a library"), 0o666); err != nil {
 		t.Fatal(err)
@@ -40,7 +41,7 @@ func TestLoadWith(t *testing.T) {
 			t.Errorf("%v, %v, %v (%s)", e, fallback, err, hint.Of(err))
 		}
 		// What plain Go refuses never reaches the library.
-		e, fallback, err = LoadWith(Auto, newFile(13, 2, 2).node("Erf", []string{"image"}, "y", nil).output("y").bytes(), options)
+		e, fallback, err = LoadWith(Auto, onnxtest.New(13, 2, 2).Node("Erf", []string{"image"}, "y", nil).Output("y").Bytes(), options)
 		if e != nil || fallback != nil || !errors.Is(err, cpar.ErrInput) ||
 			!strings.Contains(err.Error(), "(Erf)") || strings.Contains(err.Error(), filepath.Base(path)) {
 			t.Errorf("%v, %v, %v", e, fallback, err)
@@ -74,9 +75,9 @@ func TestLoadWith(t *testing.T) {
 func TestFallbackOfFile(t *testing.T) {
 	options := withLibrary(t)
 	// Two declarations of a tensor's type disagree; plain Go infers it.
-	f := newFile(13, 2, 2).node("Relu", []string{"image"}, "y", nil)
-	f.outputs = append(f.outputs, proto{}.text(1, "y").bytes(2, proto{}.bytes(1, proto{}.varint(1, elemInt64))))
-	e, fallback, err := LoadWith(Auto, f.bytes(), options)
+	f := onnxtest.New(13, 2, 2).Node("Relu", []string{"image"}, "y", nil)
+	f.Outputs = append(f.Outputs, onnxtest.Proto{}.Text(1, "y").Bytes(2, onnxtest.Proto{}.Bytes(1, onnxtest.Proto{}.Varint(1, onnxtest.Int64))))
+	e, fallback, err := LoadWith(Auto, f.Bytes(), options)
 	if err != nil || e.Runtime() != Go || !errors.Is(fallback, cpar.ErrInput) || !strings.Contains(fallback.Error(), "making a session") {
 		t.Errorf("%v, %v, %v", e, fallback, err)
 	}

@@ -8,22 +8,23 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/internal/onnxtest"
 )
 
 // smallFile has a bit of everything: a convolution with batch normalisation
 // and clipping, a residual addition, a pool and a classifier.
-func smallFile() *file {
-	return newFile(11, 6, 6).
-		floats("w", make([]float32, 3*3*3*3), 3, 3, 3, 3).floats("b", []float32{1, 2, 3}, 3).
-		floats("lo", []float32{0}).floats("hi", []float32{6}).
-		floats("dense", make([]float32, 6), 3, 2).ints("to", 1, -1).
-		node("Conv", []string{"image", "w", "b"}, "c", attributes{"pads": []int64{1, 1, 1, 1}, "kernel_shape": []int64{3, 3}}).
-		node("Clip", []string{"c", "lo", "hi"}, "r", nil).
-		node("Add", []string{"r", "image"}, "sum", nil).
-		node("GlobalAveragePool", []string{"sum"}, "g", nil).
-		node("Reshape", []string{"g", "to"}, "f", nil).
-		node("Gemm", []string{"f", "dense"}, "y", nil).
-		output("y", 1, 2).meta("input_mean", "127.5").meta("input_scale", "127.5")
+func smallFile() *onnxtest.File {
+	return onnxtest.New(11, 6, 6).
+		Floats("w", make([]float32, 3*3*3*3), 3, 3, 3, 3).Floats("b", []float32{1, 2, 3}, 3).
+		Floats("lo", []float32{0}).Floats("hi", []float32{6}).
+		Floats("dense", make([]float32, 6), 3, 2).Ints("to", 1, -1).
+		Node("Conv", []string{"image", "w", "b"}, "c", onnxtest.Attributes{"pads": []int64{1, 1, 1, 1}, "kernel_shape": []int64{3, 3}}).
+		Node("Clip", []string{"c", "lo", "hi"}, "r", nil).
+		Node("Add", []string{"r", "image"}, "sum", nil).
+		Node("GlobalAveragePool", []string{"sum"}, "g", nil).
+		Node("Reshape", []string{"g", "to"}, "f", nil).
+		Node("Gemm", []string{"f", "dense"}, "y", nil).
+		Output("y", 1, 2).Meta("input_mean", "127.5").Meta("input_scale", "127.5")
 }
 
 // refused checks that a file is refused as bad input, and why.
@@ -40,7 +41,7 @@ func refused(t *testing.T, data []byte, options Options, why string) {
 }
 
 func TestSmallFileRuns(t *testing.T) {
-	m, err := Load(smallFile().bytes(), Options{})
+	m, err := Load(smallFile().Bytes(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,8 +62,8 @@ func TestSmallFileRuns(t *testing.T) {
 // TestTruncated: no prefix of a file is accepted, except one that ends after the graph
 // and the opset and lacks only metadata.
 func TestTruncated(t *testing.T) {
-	data := smallFile().bytes()
-	whole := len(smallFileWithoutMetadata().bytes())
+	data := smallFile().Bytes()
+	whole := len(smallFileWithoutMetadata().Bytes())
 	for n := range data {
 		_, err := Load(data[:n], Options{})
 		if err == nil && n < whole {
@@ -74,15 +75,15 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-func smallFileWithoutMetadata() *file {
+func smallFileWithoutMetadata() *onnxtest.File {
 	f := smallFile()
-	f.metadata = nil
+	f.Metadata = nil
 	return f
 }
 
 // TestFlipped: whatever bit is wrong, the result is an answer or an error.
 func TestFlipped(t *testing.T) {
-	data := smallFile().bytes()
+	data := smallFile().Bytes()
 	for i := range data {
 		for bit := range 8 {
 			data[i] ^= 1 << bit
@@ -138,67 +139,67 @@ func tryFile(t *testing.T, data []byte) {
 }
 
 func TestRefusals(t *testing.T) {
-	conv := func(w []float32, dims []int64, a attributes) []byte {
-		return newFile(13, 6, 6).floats("w", w, dims...).node("Conv", []string{"image", "w"}, "y", a).output("y").bytes()
+	conv := func(w []float32, dims []int64, a onnxtest.Attributes) []byte {
+		return onnxtest.New(13, 6, 6).Floats("w", w, dims...).Node("Conv", []string{"image", "w"}, "y", a).Output("y").Bytes()
 	}
 	kernel := make([]float32, 27)
 	cube := []int64{1, 3, 3, 3}
-	one := func(opset int64, op string, in []string, a attributes) []byte {
-		return newFile(opset, 6, 6).floats("k", []float32{1}).floats("three", make([]float32, 3), 3).ints("to", 1, 1<<40).ints("five", 5, 5).
-			floats("matrix", make([]float32, 10), 5, 2).node(op, in, "y", a).output("y").bytes()
+	one := func(opset int64, op string, in []string, a onnxtest.Attributes) []byte {
+		return onnxtest.New(opset, 6, 6).Floats("k", []float32{1}).Floats("three", make([]float32, 3), 3).Ints("to", 1, 1<<40).Ints("five", 5, 5).
+			Floats("matrix", make([]float32, 10), 5, 2).Node(op, in, "y", a).Output("y").Bytes()
 	}
 	nan := float32(math.NaN())
 	for why, data := range map[string][]byte{
 		"no graph":     {},
 		"truncated":    []byte("not an onnx file at all"),
-		"is it an ONN": proto{}.varint(1, 7),
+		"is it an ONN": onnxtest.Proto{}.Varint(1, 7),
 		// A parser that keeps 32 bits of a tag would see field 7, a graph.
-		"field number": append(proto{0xba, 0x80, 0x80, 0x80, 0x10, 0x00}, smallFile().bytes()...),
+		"field number": append(onnxtest.Proto{0xba, 0x80, 0x80, 0x80, 0x10, 0x00}, smallFile().Bytes()...),
 		`node "node of y" (Einsum): this operator is not supported`: one(13, "Einsum", []string{"image"}, nil),
 		`(com.acme.Conv)`: func() []byte {
-			f := newFile(13, 6, 6).node("Conv", []string{"image"}, "y", nil).output("y")
-			f.nodes[0] = f.nodes[0].text(7, "com.acme")
-			return f.bytes()
+			f := onnxtest.New(13, 6, 6).Node("Conv", []string{"image"}, "y", nil).Output("y")
+			f.Nodes[0] = f.Nodes[0].Text(7, "com.acme")
+			return f.Bytes()
 		}(),
-		"has a cycle": newFile(13, 6, 6).node("Add", []string{"image", "b"}, "a", nil).node("Relu", []string{"a"}, "b", nil).output("b").bytes(),
+		"has a cycle": onnxtest.New(13, 6, 6).Node("Add", []string{"image", "b"}, "a", nil).Node("Relu", []string{"a"}, "b", nil).Output("b").Bytes(),
 		`node "node of y" (Add): its input "ghost" is made by nothing`: one(13, "Add", []string{"image", "ghost"}, nil),
-		"made twice":                    newFile(13, 6, 6).node("Relu", []string{"image"}, "y", nil).node("Tanh", []string{"image"}, "y", nil).output("y").bytes(),
-		"its output \"z\"":              newFile(13, 6, 6).node("Relu", []string{"image"}, "y", nil).output("z").bytes(),
-		"it has no output":              newFile(13, 6, 6).node("Relu", []string{"image"}, "y", nil).bytes(),
+		"made twice":                    onnxtest.New(13, 6, 6).Node("Relu", []string{"image"}, "y", nil).Node("Tanh", []string{"image"}, "y", nil).Output("y").Bytes(),
+		"its output \"z\"":              onnxtest.New(13, 6, 6).Node("Relu", []string{"image"}, "y", nil).Output("z").Bytes(),
+		"it has no output":              onnxtest.New(13, 6, 6).Node("Relu", []string{"image"}, "y", nil).Bytes(),
 		"opset 6":                       one(6, "Relu", []string{"image"}, nil),
 		"opset 99":                      one(99, "Relu", []string{"image"}, nil),
-		"where the file says [1 3 6 7]": newFile(13, 6, 6).node("Relu", []string{"image"}, "y", nil).output("y", 1, 3, 6, 7).bytes(),
-		"1×3×H×W with sides up to":      newFile(13, 1<<30, 1<<30).node("Relu", []string{"image"}, "y", nil).output("y").bytes(),
+		"where the file says [1 3 6 7]": onnxtest.New(13, 6, 6).Node("Relu", []string{"image"}, "y", nil).Output("y", 1, 3, 6, 7).Bytes(),
+		"1×3×H×W with sides up to":      onnxtest.New(13, 1<<30, 1<<30).Node("Relu", []string{"image"}, "y", nil).Output("y").Bytes(),
 		"bytes of data where its shape": conv(kernel[:26], cube, nil),
 		"more than the 65536 elements":  conv(kernel, []int64{1 << 15, 1 << 15, 1 << 15, 1 << 15}, nil),
 		"a dimension of":                conv(kernel, []int64{-1, 3, 3, 3}, nil),
 		"do not fit 3 channels":         conv(kernel[:18], []int64{1, 2, 3, 3}, nil),
-		"attribute strides holds 0":     conv(kernel, cube, attributes{"strides": []int64{0, 1}}),
-		"attribute pads holds -1":       conv(kernel, cube, attributes{"pads": []int64{-1, 0, 0, 0}}),
-		"attribute pads has 2 entries":  conv(kernel, cube, attributes{"pads": []int64{1, 1}}),
-		"attribute dilations holds 2":   conv(kernel, cube, attributes{"dilations": []int64{2, 2}}),
-		"a kernel of [5 5]":             conv(kernel, cube, attributes{"kernel_shape": []int64{5, 5}}),
+		"attribute strides holds 0":     conv(kernel, cube, onnxtest.Attributes{"strides": []int64{0, 1}}),
+		"attribute pads holds -1":       conv(kernel, cube, onnxtest.Attributes{"pads": []int64{-1, 0, 0, 0}}),
+		"attribute pads has 2 entries":  conv(kernel, cube, onnxtest.Attributes{"pads": []int64{1, 1}}),
+		"attribute dilations holds 2":   conv(kernel, cube, onnxtest.Attributes{"dilations": []int64{2, 2}}),
+		"a kernel of [5 5]":             conv(kernel, cube, onnxtest.Attributes{"kernel_shape": []int64{5, 5}}),
 		"does not fit into an image":    conv(make([]float32, 3*9*9), []int64{1, 3, 9, 9}, nil),
-		"auto_pad \"WRONG\"":            conv(kernel, cube, attributes{"auto_pad": "WRONG"}),
-		"attribute \"surprise\" is not": conv(kernel, cube, attributes{"surprise": 1}),
-		"in 1000000 groups":             conv(kernel, cube, attributes{"group": 1000000}),
-		"is of kind 1":                  conv(kernel, cube, attributes{"group": float32(1)}),
+		"auto_pad \"WRONG\"":            conv(kernel, cube, onnxtest.Attributes{"auto_pad": "WRONG"}),
+		"attribute \"surprise\" is not": conv(kernel, cube, onnxtest.Attributes{"surprise": 1}),
+		"in 1000000 groups":             conv(kernel, cube, onnxtest.Attributes{"group": 1000000}),
+		"is of kind 1":                  conv(kernel, cube, onnxtest.Attributes{"group": float32(1)}),
 		"not a finite number":           conv(append([]float32{nan}, kernel[1:]...), cube, nil),
 		"input 1 is missing":            one(13, "Conv", []string{"image"}, nil),
 		"input 1 is not a constant":     one(13, "Conv", []string{"image", "image"}, nil),
 		"which opset 10 does not know":  one(10, "Clip", []string{"image", "k"}, nil),
-		"\"min\" is not supported":      one(11, "Clip", []string{"image"}, attributes{"min": float32(0)}),
+		"\"min\" is not supported":      one(11, "Clip", []string{"image"}, onnxtest.Attributes{"min": float32(0)}),
 		"input 1 is not a constant num": one(11, "Clip", []string{"image", "three"}, nil),
-		"bounds of 1 to -1":             one(10, "Clip", []string{"image"}, attributes{"min": float32(1), "max": float32(-1)}),
+		"bounds of 1 to -1":             one(10, "Clip", []string{"image"}, onnxtest.Attributes{"min": float32(1), "max": float32(-1)}),
 		"do not fit":                    one(13, "Add", []string{"image", "matrix"}, nil),
 		"it has 1 inputs":               one(13, "Add", []string{"image"}, nil),
 		"one row, 1×n":                  one(13, "Gemm", []string{"image", "matrix"}, nil),
 		"a target shape":                one(13, "Reshape", []string{"image", "to"}, nil),
 		"cannot take the shape":         one(13, "Reshape", []string{"image", "five"}, nil),
 		"input 0 holds integers":        one(13, "Relu", []string{"to"}, nil),
-		"ceil_mode":                     one(13, "MaxPool", []string{"image"}, attributes{"kernel_shape": []int64{3, 3}, "strides": []int64{2, 2}, "ceil_mode": 1}),
-		"padding as large as":           one(13, "MaxPool", []string{"image"}, attributes{"kernel_shape": []int64{1, 1}, "pads": []int64{1, 1, 1, 1}}),
-		"axis 9":                        one(13, "Flatten", []string{"image"}, attributes{"axis": 9}),
+		"ceil_mode":                     one(13, "MaxPool", []string{"image"}, onnxtest.Attributes{"kernel_shape": []int64{3, 3}, "strides": []int64{2, 2}, "ceil_mode": 1}),
+		"padding as large as":           one(13, "MaxPool", []string{"image"}, onnxtest.Attributes{"kernel_shape": []int64{1, 1}, "pads": []int64{1, 1, 1, 1}}),
+		"axis 9":                        one(13, "Flatten", []string{"image"}, onnxtest.Attributes{"axis": 9}),
 		"names no axis":                 one(13, "Concat", []string{"image"}, nil),
 	} {
 		t.Run(why, func(t *testing.T) { refused(t, data, Options{Limits: smallLimits}, why) })
@@ -207,7 +208,7 @@ func TestRefusals(t *testing.T) {
 
 // TestLimits: each limit is enforced, independently.
 func TestLimits(t *testing.T) {
-	data := smallFile().bytes()
+	data := smallFile().Bytes()
 	for why, limits := range map[string]Limits{
 		"more than the 100 bytes accepted":   {FileBytes: 100},
 		"more than the 5 nodes accepted":     {Nodes: 5},
@@ -222,23 +223,23 @@ func TestLimits(t *testing.T) {
 	refused(t, data, Options{Embedding: "dense"}, "does not depend on the image")
 
 	// A few bytes that request a lot: 3000 channels out of one shared constant, again and again.
-	f := newFile(13, 100, 100).floats("w", make([]float32, 9000), 3000, 3, 1, 1)
+	f := onnxtest.New(13, 100, 100).Floats("w", make([]float32, 9000), 3000, 3, 1, 1)
 	for i := range 50 {
-		f.node("Conv", []string{"image", "w"}, fmt.Sprint("c", i), nil).output(fmt.Sprint("c", i))
+		f.Node("Conv", []string{"image", "w"}, fmt.Sprint("c", i), nil).Output(fmt.Sprint("c", i))
 	}
-	f.node("Identity", []string{"c1"}, "embedding", nil)
-	refused(t, f.bytes(), Options{Limits: Limits{Memory: 400 << 20}}, "one image takes")
-	f.outputs = f.outputs[:1]
-	if _, err := Load(f.bytes(), Options{Limits: Limits{Memory: 400 << 20}}); err != nil {
+	f.Node("Identity", []string{"c1"}, "embedding", nil)
+	refused(t, f.Bytes(), Options{Limits: Limits{Memory: 400 << 20}}, "one image takes")
+	f.Outputs = f.Outputs[:1]
+	if _, err := Load(f.Bytes(), Options{Limits: Limits{Memory: 400 << 20}}); err != nil {
 		t.Errorf("what nothing needs was counted: %v", err)
 	}
 }
 
 // TestOpenSizes: an open batch is one; open sides are set by the caller.
 func TestOpenSizes(t *testing.T) {
-	f := newFile(13, -1, -1).node("Relu", []string{"image"}, "y", nil).output("y", -1, 3, -1, -1)
+	f := onnxtest.New(13, -1, -1).Node("Relu", []string{"image"}, "y", nil).Output("y", -1, 3, -1, -1)
 	for _, side := range []int{0, 96} {
-		m, err := Load(f.bytes(), Options{Side: side})
+		m, err := Load(f.Bytes(), Options{Side: side})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +255,7 @@ func TestOpenSizes(t *testing.T) {
 
 // TestOverflow: values beyond float32 are an error, not an embedding.
 func TestOverflow(t *testing.T) {
-	m, err := Load(newFile(13, 1, 1).floats("k", []float32{3e38}).node("Mul", []string{"image", "k"}, "y", nil).output("y").bytes(), Options{})
+	m, err := Load(onnxtest.New(13, 1, 1).Floats("k", []float32{3e38}).Node("Mul", []string{"image", "k"}, "y", nil).Output("y").Bytes(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,14 +265,14 @@ func TestOverflow(t *testing.T) {
 }
 
 func FuzzLoad(f *testing.F) {
-	f.Add(smallFile().bytes())
-	f.Add(newFile(13, 4, 4).floats("w", make([]float32, 9), 3, 1, 1, 3).
-		node("Conv", []string{"image", "w"}, "c", attributes{"group": 3, "strides": []int64{2, 2}, "auto_pad": "SAME_UPPER"}).
-		node("HardSwish", []string{"c"}, "h", nil).
-		node("MaxPool", []string{"h"}, "p", attributes{"kernel_shape": []int64{2, 1}}).
-		node("Concat", []string{"p", "p"}, "k", attributes{"axis": 1}).
-		node("Softmax", []string{"k"}, "y", nil).output("y").bytes())
+	f.Add(smallFile().Bytes())
+	f.Add(onnxtest.New(13, 4, 4).Floats("w", make([]float32, 9), 3, 1, 1, 3).
+		Node("Conv", []string{"image", "w"}, "c", onnxtest.Attributes{"group": 3, "strides": []int64{2, 2}, "auto_pad": "SAME_UPPER"}).
+		Node("HardSwish", []string{"c"}, "h", nil).
+		Node("MaxPool", []string{"h"}, "p", onnxtest.Attributes{"kernel_shape": []int64{2, 1}}).
+		Node("Concat", []string{"p", "p"}, "k", onnxtest.Attributes{"axis": 1}).
+		Node("Softmax", []string{"k"}, "y", nil).Output("y").Bytes())
 	f.Add([]byte{})
-	f.Add(branching(proto{}.bytes(9, []byte{0, 0, 0, 0})).bytes())
+	f.Add(branching(onnxtest.Proto{}.Bytes(9, []byte{0, 0, 0, 0})).Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) { tryFile(t, data) })
 }

@@ -7,7 +7,7 @@
 //
 // There are two runtimes, and LoadWith chooses one. Plain Go (Load, Model) needs nothing
 // installed. It covers the operators of the usual convolutional networks (MobileNet,
-// ResNet, EfficientNet: see operators in compile.go) on one image at a time, in float32.
+// ResNet, EfficientNet: see operators in package engine) on one image at a time, in float32.
 // It refuses every other operator, and every unknown attribute, by name: a network
 // computed almost correctly would give plausible but wrong vectors. Operators have the
 // meaning of the ONNX operator specification, opsets 7 to 25 (github.com/onnx/onnx,
@@ -28,15 +28,9 @@
 // ONNX Runtime deserves less trust. The file's size, nodes and weights are checked
 // against Limits, but the memory and work of an image are not, since its operators are
 // unknown here. It is C++ in this process. Damage that was found to crash it is detected
-// first (checkEmpty, mustBePositive in outline.go); of randomly damaged files that pass,
+// first (checkEmpty, mustBePositive in package onnx); of randomly damaged files that pass,
 // about one in 300,000 still crashed version 1.22. With Auto it only gets what plain Go
 // has read and accepted; request it by name only for files from a trusted source.
-//
-// Why plain Go is fast: a convolution is a matrix product, computed by dot products over
-// channels or, if there are few channels, by row additions over pixels (BLAS's dot and
-// axpy). A depthwise 3×3 convolution is nine row additions per channel. Batch
-// normalisation and clipping are folded into the preceding convolution. One image uses
-// one core; several goroutines may share a Model.
 package network
 
 import (
@@ -47,47 +41,26 @@ import (
 	"io"
 	"maps"
 	"os"
-	"slices"
-	"sync"
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/user/network/engine"
+	"cpar/user/network/onnx"
 	"cpar/user/network/onnxruntime"
+)
+
+const (
+	maxSide        = 4096 // of an image
+	usualEmbedding = "embedding"
 )
 
 // Limits bound the resources that a model file may use. Zero fields stand for those of
 // DefaultLimits.
-type Limits struct {
-	FileBytes int64 // size of the file
-	Nodes     int   // operators in the graph
-	Elements  int   // elements of one tensor
-	Memory    int64 // bytes: of the weights, and separately of the scratch for one image
-	Work      int64 // multiply-adds per image
-}
+type Limits = onnx.Limits
 
 // DefaultLimits allow the largest common convolutional networks, with at most a few
 // seconds per image.
-var DefaultLimits = Limits{FileBytes: 1 << 29, Nodes: 10_000, Elements: 1 << 27, Memory: 1 << 30, Work: 1 << 35}
-
-func (l Limits) orDefault() Limits {
-	d := DefaultLimits
-	if l.FileBytes > 0 {
-		d.FileBytes = l.FileBytes
-	}
-	if l.Nodes > 0 {
-		d.Nodes = l.Nodes
-	}
-	if l.Elements > 0 {
-		d.Elements = l.Elements
-	}
-	if l.Memory > 0 {
-		d.Memory = l.Memory
-	}
-	if l.Work > 0 {
-		d.Work = l.Work
-	}
-	return d
-}
+var DefaultLimits = onnx.DefaultLimits
 
 // Options say how to read a model.
 type Options struct {
@@ -103,24 +76,24 @@ type Options struct {
 	Library string
 }
 
-// fileInfo is what every runtime knows fileInfo a file.
+// fileInfo is what every runtime knows about a file.
 type fileInfo struct {
 	digest        [sha256.Size]byte
 	metadata      map[string]string
+	input         string // name
 	height, width int
 }
 
-func newAbout(data []byte, proto *modelProto, image *value) fileInfo {
-	return fileInfo{sha256.Sum256(data), proto.metadata, image.shape[2], image.shape[3]}
+func newInfo(data []byte, m *onnx.Model, input string, shape []int) fileInfo {
+	return fileInfo{sha256.Sum256(data), m.Metadata, input, shape[2], shape[3]}
 }
 
 // A Model is a network ready to run in plain Go. It is safe for concurrent use.
 type Model struct {
 	fileInfo
-	plan      *plan
-	outputs   []*value
-	embedding *value
-	scratch   sync.Pool
+	program   *engine.Program
+	outputs   []string
+	embedding string
 }
 
 func readFile(path string, limits Limits) ([]byte, error) {
@@ -133,7 +106,7 @@ func readFile(path string, limits Limits) ([]byte, error) {
 		return nil, fmt.Errorf("reading network %s: %w: not a regular file", path, cpar.ErrInput)
 	}
 	// Read one byte beyond the limit, for check to notice.
-	data, err := io.ReadAll(io.LimitReader(f, limits.orDefault().FileBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, limits.OrDefault().FileBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading network: %w: %w", cpar.ErrInput, err)
 	}
@@ -151,54 +124,50 @@ func Load(data []byte, options Options) (*Model, error) {
 }
 
 func errLoading(err error) error {
+	if unsupported := (*onnx.UnsupportedError)(nil); errors.As(err, &unsupported) {
+		err = hint.Add(err, "if you trust the file, ONNX Runtime may be able to run it: install that or name its library in %s, and ask for the runtime %s", onnxruntime.Variable, ONNXRuntime)
+	}
 	if errors.Is(err, cpar.ErrInput) { // such as those of package onnxruntime
 		return fmt.Errorf("loading network: %w", err)
 	}
 	return fmt.Errorf("loading network: %w: %w", cpar.ErrInput, err)
 }
 
-// unsupported is an error that concerns only plain Go.
-func unsupported(format string, args ...any) error {
-	return hint.Add(fmt.Errorf(format, args...), "if you trust the file, ONNX Runtime may be able to run it: install that or name its library in %s, and ask for the runtime %s", onnxruntime.Variable, ONNXRuntime)
-}
-
-// check checks a file and the options against the limits, which it returns.
-func (o Options) check(data []byte) (Limits, error) {
-	limits := o.Limits.orDefault()
-	if int64(len(data)) > limits.FileBytes {
-		return limits, fmt.Errorf("a file of more than the %d bytes accepted", limits.FileBytes)
-	}
+// check checks the options.
+func (o Options) check() error {
 	if o.Side < 0 || o.Side > maxSide {
-		return limits, fmt.Errorf("a side of %d pixels; it must lie between 1 and %d", o.Side, maxSide)
+		return fmt.Errorf("a side of %d pixels; it must lie between 1 and %d", o.Side, maxSide)
 	}
-	return limits, nil
-}
-
-func newBuilder(limits Limits, proto *modelProto, options Options) *builder {
-	b := &builder{limits: limits, opset: proto.opset, side: options.Side}
-	if b.side == 0 {
-		b.side = 224
-	}
-	return b
+	return nil
 }
 
 func load(data []byte, options Options) (*Model, error) {
-	limits, err := options.check(data)
+	if err := options.check(); err != nil {
+		return nil, err
+	}
+	file, err := onnx.Read(data, options.Limits, nil)
 	if err != nil {
 		return nil, err
 	}
-	d := &decoder{limits: limits}
-	proto, err := d.model(data)
+	input, shape, err := findImage(file.Graph, options.Side)
 	if err != nil {
 		return nil, err
 	}
-	b := newBuilder(limits, proto, options)
-	b.bytes = d.bytes
-	if err := b.compile(proto.graph, options.Embedding); err != nil {
-		return nil, err
+	m := &Model{fileInfo: newInfo(data, file, input, shape)}
+	for _, o := range file.Graph.Outputs {
+		m.outputs = append(m.outputs, o.Name)
 	}
-	m := &Model{fileInfo: newAbout(data, proto, b.image), outputs: b.outputs, embedding: b.embedding}
-	if m.plan, err = newPlan(b); err != nil {
+	m.program, err = engine.Compile(file, engine.Options{
+		Limits: options.Limits, Inputs: map[string][]int{input: shape}, Wanted: m.outputs,
+		Choose: func(func(string) ([]int, bool)) ([]string, error) {
+			nodes, err := sorted(file.Graph)
+			if err == nil {
+				m.embedding, err = chooseEmbedding(options.Embedding, input, nodes, file.Graph)
+			}
+			return []string{m.embedding}, err
+		},
+	})
+	if err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -224,14 +193,19 @@ func (m *Model) Close() error { return nil }
 
 // Embedding returns the name and length of what Embed returns.
 func (m *Model) Embedding() (name string, dim int) {
-	return m.embedding.name, count(m.embedding.shape)
+	shape, _ := m.program.Shape(m.embedding)
+	dim = 1
+	for _, d := range shape {
+		dim *= d
+	}
+	return m.embedding, dim
 }
 
 // Outputs returns the names of the network's outputs with their shapes.
 func (m *Model) Outputs() map[string][]int {
 	shapes := map[string][]int{}
-	for _, v := range m.outputs {
-		shapes[v.name] = slices.Clone(v.shape)
+	for _, name := range m.outputs {
+		shapes[name], _ = m.program.Shape(name)
 	}
 	return shapes
 }
@@ -239,24 +213,16 @@ func (m *Model) Outputs() map[string][]int {
 // Run computes every output for one image, 3·H·W values in the order channel, row,
 // column. The caller owns the results. Errors wrap cpar.ErrInput.
 func (m *Model) Run(image []float32) (map[string][]float32, error) {
-	results, err := m.run(image, m.outputs, false)
-	if err != nil {
-		return nil, err
-	}
-	named := map[string][]float32{}
-	for i, v := range m.outputs {
-		named[v.name] = results[i]
-	}
-	return named, nil
+	return m.run(image, m.outputs)
 }
 
 // Embed computes only the embedding of one image (see Run).
 func (m *Model) Embed(image []float32) ([]float32, error) {
-	results, err := m.run(image, []*value{m.embedding}, true)
+	results, err := m.run(image, []string{m.embedding})
 	if err != nil {
 		return nil, err
 	}
-	return results[0], nil
+	return results[m.embedding], nil
 }
 
 var errNotFinite = errors.New("the network computed a value that is not a finite number; check its preprocessing, or the file")
@@ -272,22 +238,28 @@ func (a *fileInfo) checkImage(image []float32) error {
 	return nil
 }
 
-func (m *Model) run(image []float32, wanted []*value, embedding bool) ([][]float32, error) {
+func (m *Model) run(image []float32, wanted []string) (map[string][]float32, error) {
 	if err := m.checkImage(image); err != nil {
 		return nil, err
 	}
-	arena, _ := m.scratch.Get().(*arena)
-	if arena == nil {
-		arena = m.plan.newArena()
+	results, err := m.program.Run(map[string][]float32{m.input: image}, wanted)
+	if err != nil {
+		return nil, fmt.Errorf("running network: %w: %w", cpar.ErrInput, err)
 	}
-	defer m.scratch.Put(arena)
-	m.plan.run(arena, image, embedding)
-	results := make([][]float32, len(wanted))
-	for i, v := range wanted {
-		results[i] = slices.Clone(arena.of(v, image))
-		if !finite(results[i]) {
+	for _, result := range results {
+		if !finite(result) {
 			return nil, fmt.Errorf("running network: %w: %w", cpar.ErrInput, errNotFinite)
 		}
 	}
 	return results, nil
+}
+
+// finite reports whether no value is infinite or NaN.
+func finite(x []float32) bool {
+	for _, v := range x {
+		if v-v != 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/internal/onnxtest"
 )
 
 func TestSidecar(t *testing.T) {
@@ -52,8 +53,8 @@ func TestSidecar(t *testing.T) {
 
 // TestMetadata: preprocessing from the file itself, (v − mean) / scale.
 func TestMetadata(t *testing.T) {
-	load := func(f *file) *Model {
-		m, err := Load(f.bytes(), Options{})
+	load := func(f *onnxtest.File) *Model {
+		m, err := Load(f.Bytes(), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +71,7 @@ func TestMetadata(t *testing.T) {
 	if _, ok, err := load(smallFileWithoutMetadata()).Preprocessing(); ok || err != nil {
 		t.Error(ok, err)
 	}
-	if _, _, err := load(smallFile().meta("input_mean", "a, b, c")).Preprocessing(); !errors.Is(err, cpar.ErrInput) {
+	if _, _, err := load(smallFile().Meta("input_mean", "a, b, c")).Preprocessing(); !errors.Is(err, cpar.ErrInput) {
 		t.Error(err)
 	}
 }

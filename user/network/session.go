@@ -4,8 +4,44 @@ import (
 	"fmt"
 
 	"cpar"
+	"cpar/user/network/onnx"
 	"cpar/user/network/onnxruntime"
 )
+
+// An outline describes a file that ONNX Runtime is to run.
+type outline struct {
+	fileInfo
+	shape     []int // of the image
+	embedding string
+	isOutput  bool // whether the embedding is already an output of the graph
+}
+
+func readOutline(data []byte, options Options) (*outline, error) {
+	if err := options.check(); err != nil {
+		return nil, err
+	}
+	file, err := onnx.ReadOutline(data, options.Limits)
+	if err != nil {
+		return nil, err
+	}
+	input, shape, err := findImage(file.Graph, options.Side)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := sorted(file.Graph)
+	if err != nil {
+		return nil, err
+	}
+	name, err := chooseEmbedding(options.Embedding, input, nodes, file.Graph)
+	if err != nil {
+		return nil, err
+	}
+	o := &outline{fileInfo: newInfo(data, file, input, shape), shape: shape, embedding: name}
+	for _, out := range file.Graph.Outputs {
+		o.isOutput = o.isOutput || out.Name == name
+	}
+	return o, nil
+}
 
 // A Session is a network ready to run in ONNX Runtime.
 type Session struct {
@@ -18,21 +54,21 @@ type Session struct {
 
 func newSession(library *onnxruntime.Library, o *outline, data []byte, options Options) (*Session, error) {
 	if !o.isOutput {
-		data = withOutput(data, o.embedding)
+		data = onnx.WithOutput(data, o.embedding)
 	}
-	shape := make([]int64, len(o.image.shape))
-	for i, d := range o.image.shape {
+	shape := make([]int64, len(o.shape))
+	for i, d := range o.shape {
 		shape[i] = int64(d)
 	}
-	session, err := library.Load(data, o.image.name, shape, o.embedding)
+	session, err := library.Load(data, o.input, shape, o.embedding)
 	if err != nil {
 		return nil, err
 	}
 	s := &Session{fileInfo: o.fileInfo, session: session, library: library, name: o.embedding}
 	// The length may depend on open sizes and unknown operators: run it once on an image of zeros.
 	embedding, err := session.Run(make([]float32, 3*s.height*s.width))
-	if s.dim = len(embedding); err == nil && (s.dim == 0 || s.dim > options.Limits.orDefault().Elements) {
-		err = fmt.Errorf("its embedding %.80q has %d elements; 1 to %d are accepted", s.name, s.dim, options.Limits.orDefault().Elements)
+	if s.dim = len(embedding); err == nil && (s.dim == 0 || s.dim > options.Limits.OrDefault().Elements) {
+		err = fmt.Errorf("its embedding %.80q has %d elements; 1 to %d are accepted", s.name, s.dim, options.Limits.OrDefault().Elements)
 	}
 	if err != nil {
 		session.Close()

@@ -12,10 +12,31 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/onnxtest"
 	"cpar/internal/oracle"
 	"cpar/user/network/internal/library"
 	"cpar/user/network/onnxruntime"
 )
+
+func randomFloats(rng *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+	}
+	return x
+}
+
+func near(t *testing.T, got []float32, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d values, want %d", len(got), len(want))
+	}
+	for i := range got {
+		if !(math.Abs(float64(got[i])-want[i]) < 1e-4*(1+math.Abs(want[i]))) {
+			t.Fatalf("value %d is %g, want %g", i, got[i], want[i])
+		}
+	}
+}
 
 // withLibrary returns options with ONNX Runtime's library, or skips the test.
 func withLibrary(t testing.TB) Options {
@@ -39,10 +60,10 @@ func openWith(t testing.TB, runtime, path string) Embedder {
 }
 
 // session loads a file in ONNX Runtime.
-func session(t *testing.T, f *file, options Options) *Session {
+func session(t *testing.T, f *onnxtest.File, options Options) *Session {
 	t.Helper()
 	options.Library = library.Path(t)
-	e, _, err := LoadWith(ONNXRuntime, f.bytes(), options)
+	e, _, err := LoadWith(ONNXRuntime, f.Bytes(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,35 +143,35 @@ func TestRuntimes(t *testing.T) {
 func TestSameEmbedding(t *testing.T) {
 	withLibrary(t)
 	rng := rand.New(rand.NewPCG(5, 6))
-	base := func() *file {
-		return newFile(13, 6, 6).floats("w", randomFloats(rng, 4*27), 4, 3, 3, 3).
-			floats("lo", []float32{0}).floats("hi", []float32{6}).floats("dense", randomFloats(rng, 8), 4, 2).
-			node("Conv", []string{"image", "w"}, "c", nil).
-			node("Clip", []string{"c", "lo", "hi"}, "r", nil).
-			node("GlobalAveragePool", []string{"r"}, "g", nil).
-			node("Flatten", []string{"g"}, "f", nil)
+	base := func() *onnxtest.File {
+		return onnxtest.New(13, 6, 6).Floats("w", randomFloats(rng, 4*27), 4, 3, 3, 3).
+			Floats("lo", []float32{0}).Floats("hi", []float32{6}).Floats("dense", randomFloats(rng, 8), 4, 2).
+			Node("Conv", []string{"image", "w"}, "c", nil).
+			Node("Clip", []string{"c", "lo", "hi"}, "r", nil).
+			Node("GlobalAveragePool", []string{"r"}, "g", nil).
+			Node("Flatten", []string{"g"}, "f", nil)
 	}
 	for _, c := range []struct {
 		name  string
-		f     *file
+		f     *onnxtest.File
 		asked string
 		want  string
 		dim   int
 	}{
-		{"what the classifier sees", base().node("Gemm", []string{"f", "dense"}, "y", nil).output("y", 1, 2), "", "f", 4},
-		{"of the last classifier", base().floats("more", randomFloats(rng, 4), 2, 2).node("MatMul", []string{"f", "dense"}, "z", nil).
-			node("MatMul", []string{"z", "more"}, "y", nil).output("y"), "", "z", 2},
-		{"an output of that name", base().node("Identity", []string{"g"}, "embedding", nil).node("Gemm", []string{"f", "dense"}, "y", nil).
-			output("y").output("embedding"), "", "embedding", 4},
-		{"a tensor of that name", base().node("Relu", []string{"g"}, "embedding", nil).node("Gemm", []string{"f", "dense"}, "y", nil).output("y"), "", "embedding", 4},
-		{"the only output", base().output("f"), "", "f", 4},
-		{"an output by name", base().node("Gemm", []string{"f", "dense"}, "y", nil).output("y"), "y", "y", 2},
-		{"a tensor by name", base().node("Gemm", []string{"f", "dense"}, "y", nil).output("y"), "r", "r", 4 * 16},
-		{"one that is clipped", base().node("Gemm", []string{"f", "dense"}, "y", nil).output("y"), "c", "c", 4 * 16},
+		{"what the classifier sees", base().Node("Gemm", []string{"f", "dense"}, "y", nil).Output("y", 1, 2), "", "f", 4},
+		{"of the last classifier", base().Floats("more", randomFloats(rng, 4), 2, 2).Node("MatMul", []string{"f", "dense"}, "z", nil).
+			Node("MatMul", []string{"z", "more"}, "y", nil).Output("y"), "", "z", 2},
+		{"an output of that name", base().Node("Identity", []string{"g"}, "embedding", nil).Node("Gemm", []string{"f", "dense"}, "y", nil).
+			Output("y").Output("embedding"), "", "embedding", 4},
+		{"a tensor of that name", base().Node("Relu", []string{"g"}, "embedding", nil).Node("Gemm", []string{"f", "dense"}, "y", nil).Output("y"), "", "embedding", 4},
+		{"the only output", base().Output("f"), "", "f", 4},
+		{"an output by name", base().Node("Gemm", []string{"f", "dense"}, "y", nil).Output("y"), "y", "y", 2},
+		{"a tensor by name", base().Node("Gemm", []string{"f", "dense"}, "y", nil).Output("y"), "r", "r", 4 * 16},
+		{"one that is clipped", base().Node("Gemm", []string{"f", "dense"}, "y", nil).Output("y"), "c", "c", 4 * 16},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			options := Options{Embedding: c.asked}
-			m, err := Load(c.f.bytes(), options)
+			m, err := Load(c.f.Bytes(), options)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,14 +198,14 @@ func TestOtherOperators(t *testing.T) {
 		"Erf": math.Erf, "Softplus": func(x float64) float64 { return math.Log1p(math.Exp(x)) },
 	} {
 		t.Run(op, func(t *testing.T) {
-			f := newFile(13, 2, 2).node(op, []string{"image"}, "y", nil).output("y", 1, 3, 2, 2)
-			_, err := Load(f.bytes(), Options{})
+			f := onnxtest.New(13, 2, 2).Node(op, []string{"image"}, "y", nil).Output("y", 1, 3, 2, 2)
+			_, err := Load(f.Bytes(), Options{})
 			if err == nil || !strings.Contains(err.Error(), "("+op+")") || !strings.Contains(hint.Of(err), "ONNX Runtime may be able to run it") {
 				t.Fatalf("plain Go: %v (%s)", err, hint.Of(err))
 			}
 			image := []float32{-3, -2, -1, -0.5, 0, 0.1, 0.2, 0.5, 1, 2, 3, 4}
 			for _, runtime := range []string{ONNXRuntime} {
-				e, fallback, err := LoadWith(runtime, f.bytes(), withLibrary(t))
+				e, fallback, err := LoadWith(runtime, f.Bytes(), withLibrary(t))
 				if err != nil || fallback != nil {
 					t.Fatal(fallback, err)
 				}
@@ -205,7 +226,7 @@ func TestOtherOperators(t *testing.T) {
 
 // TestSessionSizes: open sides are set by the caller.
 func TestSessionSizes(t *testing.T) {
-	f := newFile(13, -1, -1).node("Relu", []string{"image"}, "y", nil).output("y", -1, 3, -1, -1)
+	f := onnxtest.New(13, -1, -1).Node("Relu", []string{"image"}, "y", nil).Output("y", -1, 3, -1, -1)
 	s := session(t, f, Options{Side: 5})
 	if h, w := s.Size(); h != 5 || w != 5 {
 		t.Errorf("%d×%d", h, w)
@@ -218,24 +239,24 @@ func TestSessionSizes(t *testing.T) {
 // TestSessionRefusals: ONNX Runtime's errors become ours.
 func TestSessionRefusals(t *testing.T) {
 	options := withLibrary(t)
-	for why, f := range map[string]*file{
-		"No Op registered for Nonsense":       newFile(13, 2, 2).node("Nonsense", []string{"image"}, "y", nil).output("y"),
-		"not a tensor of float32":             newFile(13, 2, 2).node("Shape", []string{"image"}, "s", nil).node("Relu", []string{"image"}, "y", nil).output("y"),
-		"has 0 elements":                      newFile(13, 2, 2).ints("n", 0).ints("o", 0).ints("a", 1).node("Slice", []string{"image", "n", "o", "a"}, "y", nil).output("y"),
-		"trying it on an image of zeros":      newFile(13, 2, 2).ints("to", 5, 5).node("Reshape", []string{"image", "to"}, "y", nil).output("y"),
-		"making a session of ONNX Runtime 1.": newFile(99, 2, 2).node("Relu", []string{"image"}, "y", nil).output("y"),
-		"a tensor cannot be named":            newFile(13, 2, 2).node("Relu", []string{"image"}, "y\x00", nil).output("y\x00"),
-		"it has no output":                    newFile(13, 2, 2).node("Relu", []string{"image"}, "y", nil),
+	for why, f := range map[string]*onnxtest.File{
+		"No Op registered for Nonsense":       onnxtest.New(13, 2, 2).Node("Nonsense", []string{"image"}, "y", nil).Output("y"),
+		"not a tensor of float32":             onnxtest.New(13, 2, 2).Node("Shape", []string{"image"}, "s", nil).Node("Relu", []string{"image"}, "y", nil).Output("y"),
+		"has 0 elements":                      onnxtest.New(13, 2, 2).Ints("n", 0).Ints("o", 0).Ints("a", 1).Node("Slice", []string{"image", "n", "o", "a"}, "y", nil).Output("y"),
+		"trying it on an image of zeros":      onnxtest.New(13, 2, 2).Ints("to", 5, 5).Node("Reshape", []string{"image", "to"}, "y", nil).Output("y"),
+		"making a session of ONNX Runtime 1.": onnxtest.New(99, 2, 2).Node("Relu", []string{"image"}, "y", nil).Output("y"),
+		"a tensor cannot be named":            onnxtest.New(13, 2, 2).Node("Relu", []string{"image"}, "y\x00", nil).Output("y\x00"),
+		"it has no output":                    onnxtest.New(13, 2, 2).Node("Relu", []string{"image"}, "y", nil),
 	} {
 		options.Embedding = map[bool]string{true: "s"}[strings.HasPrefix(why, "not a tensor")]
-		e, fallback, err := LoadWith(ONNXRuntime, f.bytes(), options)
+		e, fallback, err := LoadWith(ONNXRuntime, f.Bytes(), options)
 		if e != nil || fallback != nil || !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), why) {
 			t.Errorf("got %v, %v, want bad input and %q", e, err, why)
 		} else {
 			t.Log(err)
 		}
 	}
-	s := session(t, newFile(13, 1, 1).floats("k", []float32{3e38}).node("Mul", []string{"image", "k"}, "y", nil).output("y"), Options{})
+	s := session(t, onnxtest.New(13, 1, 1).Floats("k", []float32{3e38}).Node("Mul", []string{"image", "k"}, "y", nil).Output("y"), Options{})
 	for _, image := range [][]float32{nil, make([]float32, 4), {0, 0, float32(math.NaN())}, {1, 1, 9}} {
 		if _, err := s.Embed(image); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%v: %v", image, err)
@@ -255,7 +276,7 @@ func TestSessionDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := smallFile().bytes()
+	data := smallFile().Bytes()
 	try := func(data []byte) {
 		t.Helper()
 		e, _, err := LoadWith(ONNXRuntime, data, options)
@@ -318,11 +339,11 @@ func TestSessionConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-func smallRandomFile() *file {
+func smallRandomFile() *onnxtest.File {
 	rng := rand.New(rand.NewPCG(9, 10))
-	return newFile(13, 6, 6).floats("w", randomFloats(rng, 8*27), 8, 3, 3, 3).
-		node("Conv", []string{"image", "w"}, "c", nil).node("Relu", []string{"c"}, "r", nil).
-		node("GlobalAveragePool", []string{"r"}, "y", nil).output("y")
+	return onnxtest.New(13, 6, 6).Floats("w", randomFloats(rng, 8*27), 8, 3, 3, 3).
+		Node("Conv", []string{"image", "w"}, "c", nil).Node("Relu", []string{"c"}, "r", nil).
+		Node("GlobalAveragePool", []string{"r"}, "y", nil).Output("y")
 }
 
 // TestSessionClose: Close waits for running calls, later ones fail, and closing again is fine.

@@ -1,10 +1,13 @@
-package network
+package engine
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"cpar/internal/onnxtest"
+	"cpar/user/network/onnx"
 )
 
 func randomFloats(rng *rand.Rand, n int) []float32 {
@@ -15,18 +18,34 @@ func randomFloats(rng *rand.Rand, n int) []float32 {
 	return x
 }
 
-// runs loads a file and runs it on an image, and returns the output "y".
-func runs(t *testing.T, f *file, image []float32) []float32 {
+// compiled reads and compiles a file.
+func compiled(t *testing.T, f *onnxtest.File, wanted ...string) *Program {
 	t.Helper()
-	m, err := Load(f.bytes(), Options{})
+	m, err := onnx.Read(f.Bytes(), onnx.Limits{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	outputs, err := m.Run(image)
+	p, err := Compile(m, Options{Wanted: wanted})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return outputs["y"]
+	return p
+}
+
+// ran runs a program on an image.
+func ran(t *testing.T, p *Program, image []float32, wanted ...string) map[string][]float32 {
+	t.Helper()
+	outputs, err := p.Run(map[string][]float32{"image": image}, wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outputs
+}
+
+// runs compiles a file and runs it on an image, and returns the output "y".
+func runs(t *testing.T, f *onnxtest.File, image []float32) []float32 {
+	t.Helper()
+	return ran(t, compiled(t, f, "y"), image, "y")["y"]
 }
 
 func near(t *testing.T, got []float32, want []float64) {
@@ -96,12 +115,12 @@ func TestConv(t *testing.T) {
 			x := randomFloats(rng, 3*c.h*c.w)
 			w := randomFloats(rng, c.outC*3/c.groups*c.kh*c.kw)
 			bias := randomFloats(rng, c.outC)
-			f := newFile(13, c.h, c.w).
-				floats("w", w, int64(c.outC), int64(3/c.groups), int64(c.kh), int64(c.kw)).floats("b", bias, int64(c.outC)).
-				node("Conv", []string{"image", "w", "b"}, "y", attributes{"group": c.groups,
+			f := onnxtest.New(13, c.h, c.w).
+				Floats("w", w, int64(c.outC), int64(3/c.groups), int64(c.kh), int64(c.kw)).Floats("b", bias, int64(c.outC)).
+				Node("Conv", []string{"image", "w", "b"}, "y", onnxtest.Attributes{"group": c.groups,
 					"strides": []int64{int64(c.sh), int64(c.sw)}, "dilations": []int64{1, 1},
 					"pads": []int64{int64(c.pads[0]), int64(c.pads[1]), int64(c.pads[2]), int64(c.pads[3])}}).
-				output("y")
+				Output("y")
 			want := naiveConv(x, w, bias, 3, c.h, c.w, c.outC, c.groups, c.kh, c.kw, c.sh, c.sw, c.pads)
 			near(t, runs(t, f, x), want)
 		})
@@ -113,8 +132,8 @@ func TestAutoPad(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	x, w := randomFloats(rng, 3*6*6), randomFloats(rng, 2*3*3*3)
 	for auto, pads := range map[string][4]int{"SAME_UPPER": {0, 0, 1, 1}, "SAME_LOWER": {1, 1, 0, 0}, "VALID": {}} {
-		f := newFile(13, 6, 6).floats("w", w, 2, 3, 3, 3).output("y").
-			node("Conv", []string{"image", "w"}, "y", attributes{"strides": []int64{2, 2}, "auto_pad": auto})
+		f := onnxtest.New(13, 6, 6).Floats("w", w, 2, 3, 3, 3).Output("y").
+			Node("Conv", []string{"image", "w"}, "y", onnxtest.Attributes{"strides": []int64{2, 2}, "auto_pad": auto})
 		near(t, runs(t, f, x), naiveConv(x, w, make([]float32, 2), 3, 6, 6, 2, 1, 3, 3, 2, 2, pads))
 	}
 }
@@ -131,13 +150,13 @@ func TestFolded(t *testing.T) {
 			for i := range variance {
 				variance[i] = 0.5 + rng.Float32()
 			}
-			f := newFile(13, 4, 4).floats("w", w, outC, int64(3/groups), 1, 1).
-				floats("s", scale, outC).floats("b", plus, outC).floats("m", mean, outC).floats("v", variance, outC).
-				floats("lo", []float32{-0.25}).floats("hi", []float32{0.5}).
-				node("Conv", []string{"image", "w"}, "c", attributes{"group": groups}).
-				node("BatchNormalization", []string{"c", "s", "b", "m", "v"}, "n", attributes{"epsilon": float32(0.01)}).
-				node("Clip", []string{"n", "lo", "hi"}, "l", nil).
-				node("Relu", []string{"l"}, "y", nil).output("y")
+			f := onnxtest.New(13, 4, 4).Floats("w", w, outC, int64(3/groups), 1, 1).
+				Floats("s", scale, outC).Floats("b", plus, outC).Floats("m", mean, outC).Floats("v", variance, outC).
+				Floats("lo", []float32{-0.25}).Floats("hi", []float32{0.5}).
+				Node("Conv", []string{"image", "w"}, "c", onnxtest.Attributes{"group": groups}).
+				Node("BatchNormalization", []string{"c", "s", "b", "m", "v"}, "n", onnxtest.Attributes{"epsilon": float32(0.01)}).
+				Node("Clip", []string{"n", "lo", "hi"}, "l", nil).
+				Node("Relu", []string{"l"}, "y", nil).Output("y")
 			want := naiveConv(x, w, bias, 3, 4, 4, int(outC), groups, 1, 1, 1, 1, [4]int{})
 			normed := make([]float64, len(want))
 			for i, v := range want {
@@ -145,29 +164,16 @@ func TestFolded(t *testing.T) {
 				normed[i] = (v-float64(mean[c]))/math.Sqrt(float64(variance[c])+0.01)*float64(scale[c]) + float64(plus[c])
 				want[i] = min(max(normed[i], 0), 0.5)
 			}
-			m, err := Load(f.bytes(), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(m.plan.steps) > 2 { // the embedding's alias is the other
-				t.Errorf("%d steps, nothing was folded", len(m.plan.steps))
+			if p := compiled(t, f); len(p.plan.steps) > 1 {
+				t.Errorf("%d steps, nothing was folded", len(p.plan.steps))
 			}
 			near(t, runs(t, f, x), want)
 			// If the normalised values are wanted too, the clipping must be separate.
-			m, err = Load(f.output("n").bytes(), Options{Embedding: "c"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			outputs, err := m.Run(x)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := compiled(t, f, "y", "n", "c")
+			outputs := ran(t, p, x, "y", "n")
 			near(t, outputs["y"], want)
 			near(t, outputs["n"], normed)
-			embedding, err := m.Embed(x)
-			if err != nil {
-				t.Fatal(err)
-			}
+			embedding := ran(t, p, x, "c")["c"]
 			near(t, embedding, naiveConv(x, w, bias, 3, 4, 4, int(outC), groups, 1, 1, 1, 1, [4]int{}))
 		}
 	}
@@ -182,24 +188,24 @@ func TestElementwise(t *testing.T) {
 		op    string
 		opset int64
 		in    []string
-		a     attributes
+		a     onnxtest.Attributes
 		want  func(float64) float64
 	}{
 		{"Relu", 13, nil, nil, func(v float64) float64 { return max(v, 0) }},
-		{"Clip", 10, nil, attributes{"min": float32(-0.5), "max": float32(0.25)}, func(v float64) float64 { return min(max(v, -0.5), 0.25) }},
-		{"Clip", 10, nil, attributes{"max": float32(0.25)}, func(v float64) float64 { return min(v, 0.25) }},
+		{"Clip", 10, nil, onnxtest.Attributes{"min": float32(-0.5), "max": float32(0.25)}, func(v float64) float64 { return min(max(v, -0.5), 0.25) }},
+		{"Clip", 10, nil, onnxtest.Attributes{"max": float32(0.25)}, func(v float64) float64 { return min(v, 0.25) }},
 		{"Clip", 11, []string{"zero", "six"}, nil, func(v float64) float64 { return min(max(v, 0), 6) }},
 		{"Clip", 11, []string{"", "six"}, nil, func(v float64) float64 { return min(v, 6) }},
-		{"LeakyRelu", 13, nil, attributes{"alpha": float32(0.1)}, func(v float64) float64 { return max(v, 0) + 0.1*min(v, 0) }},
+		{"LeakyRelu", 13, nil, onnxtest.Attributes{"alpha": float32(0.1)}, func(v float64) float64 { return max(v, 0) + 0.1*min(v, 0) }},
 		{"Sigmoid", 13, nil, nil, sigmoid},
 		{"Tanh", 13, nil, nil, math.Tanh},
-		{"HardSigmoid", 13, nil, attributes{"alpha": float32(0.3)}, func(v float64) float64 { return max(0, min(1, 0.3*v+0.5)) }},
+		{"HardSigmoid", 13, nil, onnxtest.Attributes{"alpha": float32(0.3)}, func(v float64) float64 { return max(0, min(1, 0.3*v+0.5)) }},
 		{"HardSwish", 14, nil, nil, func(v float64) float64 { return v * max(0, min(1, v/6+0.5)) }},
 		{"Identity", 13, nil, nil, func(v float64) float64 { return v }},
-		{"Dropout", 10, nil, attributes{"ratio": float32(0.5)}, func(v float64) float64 { return v }},
+		{"Dropout", 10, nil, onnxtest.Attributes{"ratio": float32(0.5)}, func(v float64) float64 { return v }},
 	} {
-		f := newFile(c.opset, 4, 5).floats("zero", []float32{0}).floats("six", []float32{6}).
-			node(c.op, append([]string{"image"}, c.in...), "y", c.a).output("y", 1, 3, 4, 5)
+		f := onnxtest.New(c.opset, 4, 5).Floats("zero", []float32{0}).Floats("six", []float32{6}).
+			Node(c.op, append([]string{"image"}, c.in...), "y", c.a).Output("y", 1, 3, 4, 5)
 		want := make([]float64, len(x))
 		for i, v := range x {
 			want[i] = c.want(float64(v))
@@ -242,7 +248,7 @@ func TestBinaryBroadcasts(t *testing.T) {
 						want[i] = f64(at(i), float64(v))
 					}
 				}
-				near(t, runs(t, newFile(13, 4, 5).floats("b", b, dims...).node(op, in, "y", nil).output("y"), x), want)
+				near(t, runs(t, onnxtest.New(13, 4, 5).Floats("b", b, dims...).Node(op, in, "y", nil).Output("y"), x), want)
 			}
 		}
 	}
@@ -278,23 +284,23 @@ func TestPools(t *testing.T) {
 		}
 		return out
 	}
-	window := func(extra attributes) attributes {
-		a := attributes{"kernel_shape": []int64{3, 2}, "strides": []int64{2, 2}, "pads": []int64{1, 0, 2, 1}}
+	window := func(extra onnxtest.Attributes) onnxtest.Attributes {
+		a := onnxtest.Attributes{"kernel_shape": []int64{3, 2}, "strides": []int64{2, 2}, "pads": []int64{1, 0, 2, 1}}
 		for k, v := range extra {
 			a[k] = v
 		}
 		return a
 	}
 	pads := [4]int{1, 0, 2, 1}
-	file := func(op string, a attributes) *file {
-		return newFile(13, 7, 6).node(op, []string{"image"}, "y", a).output("y")
+	file := func(op string, a onnxtest.Attributes) *onnxtest.File {
+		return onnxtest.New(13, 7, 6).Node(op, []string{"image"}, "y", a).Output("y")
 	}
 	near(t, runs(t, file("MaxPool", window(nil)), x), pool(3, 2, 2, pads, true, false))
 	near(t, runs(t, file("AveragePool", window(nil)), x), pool(3, 2, 2, pads, false, false))
-	near(t, runs(t, file("AveragePool", window(attributes{"count_include_pad": 1})), x), pool(3, 2, 2, pads, false, true))
+	near(t, runs(t, file("AveragePool", window(onnxtest.Attributes{"count_include_pad": 1})), x), pool(3, 2, 2, pads, false, true))
 	near(t, runs(t, file("GlobalAveragePool", nil), x), pool(7, 6, 1, [4]int{}, false, false))
-	near(t, runs(t, file("ReduceMean", attributes{"axes": []int64{2, -1}, "keepdims": 0}), x), pool(7, 6, 1, [4]int{}, false, false))
-	near(t, runs(t, newFile(18, 7, 6).ints("axes", -1, -2).node("ReduceMean", []string{"image", "axes"}, "y", nil).output("y"), x),
+	near(t, runs(t, file("ReduceMean", onnxtest.Attributes{"axes": []int64{2, -1}, "keepdims": 0}), x), pool(7, 6, 1, [4]int{}, false, false))
+	near(t, runs(t, onnxtest.New(18, 7, 6).Ints("axes", -1, -2).Node("ReduceMean", []string{"image", "axes"}, "y", nil).Output("y"), x),
 		pool(7, 6, 1, [4]int{}, false, false))
 }
 
@@ -315,13 +321,13 @@ func TestDense(t *testing.T) {
 		}
 		return out
 	}
-	dense := func(op string, rows, columns int64, a attributes, more ...string) *file {
-		return newFile(13, 2, 2).floats("w", w, rows, columns).floats("b", bias, 5).floats("row", bias, 1, 5).floats("one", bias[:1]).
-			node("Flatten", []string{"image"}, "f", nil).
-			node(op, append([]string{"f", "w"}, more...), "y", a).output("y", 1, 5)
+	dense := func(op string, rows, columns int64, a onnxtest.Attributes, more ...string) *onnxtest.File {
+		return onnxtest.New(13, 2, 2).Floats("w", w, rows, columns).Floats("b", bias, 5).Floats("row", bias, 1, 5).Floats("one", bias[:1]).
+			Node("Flatten", []string{"image"}, "f", nil).
+			Node(op, append([]string{"f", "w"}, more...), "y", a).Output("y", 1, 5)
 	}
-	near(t, runs(t, dense("Gemm", 12, 5, attributes{"alpha": float32(0.5), "beta": float32(2)}, "b"), x), product(0.5, 2, false))
-	near(t, runs(t, dense("Gemm", 5, 12, attributes{"transB": 1}, "row"), x), product(1, 1, true))
+	near(t, runs(t, dense("Gemm", 12, 5, onnxtest.Attributes{"alpha": float32(0.5), "beta": float32(2)}, "b"), x), product(0.5, 2, false))
+	near(t, runs(t, dense("Gemm", 5, 12, onnxtest.Attributes{"transB": 1}, "row"), x), product(1, 1, true))
 	near(t, runs(t, dense("Gemm", 12, 5, nil), x), product(1, 0, false))
 	near(t, runs(t, dense("MatMul", 12, 5, nil), x), product(1, 0, false))
 	one := product(1, 0, false)
@@ -337,15 +343,15 @@ func TestShapes(t *testing.T) {
 	for i, v := range x {
 		same[i] = float64(v)
 	}
-	near(t, runs(t, newFile(13, 2, 4).ints("to", 0, -1, 2).node("Reshape", []string{"image", "to"}, "y", nil).output("y", 1, 12, 2), x), same)
-	near(t, runs(t, newFile(13, 2, 4).node("Flatten", []string{"image"}, "y", attributes{"axis": -1}).output("y", 6, 4), x), same)
+	near(t, runs(t, onnxtest.New(13, 2, 4).Ints("to", 0, -1, 2).Node("Reshape", []string{"image", "to"}, "y", nil).Output("y", 1, 12, 2), x), same)
+	near(t, runs(t, onnxtest.New(13, 2, 4).Node("Flatten", []string{"image"}, "y", onnxtest.Attributes{"axis": -1}).Output("y", 6, 4), x), same)
 	// Channels: the second input follows the first. Columns: row by row.
-	near(t, runs(t, newFile(13, 2, 4).node("Concat", []string{"image", "image"}, "y", attributes{"axis": 1}).output("y", 1, 6, 2, 4), x), append(same[:24:24], same...))
+	near(t, runs(t, onnxtest.New(13, 2, 4).Node("Concat", []string{"image", "image"}, "y", onnxtest.Attributes{"axis": 1}).Output("y", 1, 6, 2, 4), x), append(same[:24:24], same...))
 	var columns []float64
 	for r := range 6 {
 		columns = append(append(columns, same[4*r:4*r+4]...), same[4*r:4*r+4]...)
 	}
-	near(t, runs(t, newFile(13, 2, 4).node("Concat", []string{"image", "image"}, "y", attributes{"axis": -1}).output("y", 1, 3, 2, 8), x), columns)
+	near(t, runs(t, onnxtest.New(13, 2, 4).Node("Concat", []string{"image", "image"}, "y", onnxtest.Attributes{"axis": -1}).Output("y", 1, 3, 2, 8), x), columns)
 	// Softmax over the last axis.
 	want := make([]float64, len(x))
 	for r := range 6 {
@@ -357,7 +363,7 @@ func TestShapes(t *testing.T) {
 			want[4*r+i] = math.Exp(v) / sum
 		}
 	}
-	near(t, runs(t, newFile(13, 2, 4).node("Softmax", []string{"image"}, "y", nil).output("y"), x), want)
+	near(t, runs(t, onnxtest.New(13, 2, 4).Node("Softmax", []string{"image"}, "y", nil).Output("y"), x), want)
 }
 
 // TestSlots: tensors that are live at the same time do not share memory. Random graphs of
@@ -366,7 +372,7 @@ func TestSlots(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	for range 60 {
 		x := randomFloats(rng, 3*2*2)
-		f := newFile(13, 2, 2)
+		f := onnxtest.New(13, 2, 2)
 		values := [][]float64{make([]float64, 12)}
 		for i, v := range x {
 			values[0][i] = float64(v)
@@ -377,12 +383,12 @@ func TestSlots(t *testing.T) {
 			name := fmt.Sprint("t", k)
 			next := make([]float64, 12)
 			if rng.IntN(3) == 0 {
-				f.node("Relu", []string{names[a]}, name, nil)
+				f.Node("Relu", []string{names[a]}, name, nil)
 				for i, v := range values[a] {
 					next[i] = max(v, 0)
 				}
 			} else {
-				f.node("Sub", []string{names[a], names[b]}, name, nil)
+				f.Node("Sub", []string{names[a], names[b]}, name, nil)
 				for i, v := range values[a] {
 					next[i] = v - values[b][i]
 				}
@@ -390,21 +396,12 @@ func TestSlots(t *testing.T) {
 			values, names = append(values, next), append(names, name)
 		}
 		last, some := len(names)-1, 1+rng.IntN(len(names)-1)
-		f.node("Identity", []string{names[last]}, "y", nil).node("Identity", []string{names[some]}, "z", nil).output("y").output("z")
-		m, err := Load(f.bytes(), Options{Embedding: names[some]})
-		if err != nil {
-			t.Fatal(err)
-		}
-		outputs, err := m.Run(x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f.Node("Identity", []string{names[last]}, "y", nil).Node("Identity", []string{names[some]}, "z", nil).Output("y").Output("z")
+		p := compiled(t, f, "y", "z", names[some])
+		outputs := ran(t, p, x, "y", "z")
 		near(t, outputs["y"], values[last])
 		near(t, outputs["z"], values[some])
-		embedding, err := m.Embed(x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		embedding := ran(t, p, x, names[some])[names[some]]
 		near(t, embedding, values[some])
 	}
 }

@@ -1,9 +1,11 @@
-package network
+package engine
 
 import (
 	"fmt"
 	"math"
 	"slices"
+
+	"cpar/user/network/onnx"
 )
 
 func compileGlobalAverage(c *call) error {
@@ -48,7 +50,7 @@ func compileReduceMean(c *call) error {
 	}
 	slices.Sort(axes)
 	if !slices.Equal(axes, []int{2, 3}) {
-		return unsupported("axes %v are not supported, rows and columns (2, 3) are", axes)
+		return onnx.Unsupported("axes %v are not supported, rows and columns (2, 3) are", axes)
 	}
 	if keep == 0 {
 		return c.average(x, []int{1, x.shape[1]})
@@ -76,8 +78,8 @@ func compilePool(c *call) error {
 	if err != nil {
 		return err
 	}
-	if len(c.node.out) > 1 && c.node.out[1] != "" {
-		return unsupported("its second output is not supported")
+	if len(c.node.Out) > 1 && c.node.Out[1] != "" {
+		return onnx.Unsupported("its second output is not supported")
 	}
 	w, err := c.window(x, 0, 0)
 	if err != nil {
@@ -89,12 +91,12 @@ func compilePool(c *call) error {
 	}
 	// Writers set it needlessly; it is refused only if it would add a window.
 	if ceil != 0 && ((w.inH+w.top+w.bottom-w.kh)%w.sh != 0 || (w.inW+w.left+w.right-w.kw)%w.sw != 0) {
-		return unsupported("ceil_mode is not supported")
+		return onnx.Unsupported("ceil_mode is not supported")
 	}
 	if w.top >= w.kh || w.bottom >= w.kh || w.left >= w.kw || w.right >= w.kw {
 		return fmt.Errorf("padding as large as the kernel leaves windows without a pixel")
 	}
-	isMax := c.node.op == "MaxPool"
+	isMax := c.node.Op == "MaxPool"
 	countPadding := int64(0)
 	if isMax {
 		_, err = c.intAttribute("storage_order", 0) // concerns only the second output

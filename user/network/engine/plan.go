@@ -1,4 +1,4 @@
-package network
+package engine
 
 import (
 	"fmt"
@@ -13,44 +13,22 @@ type plan struct {
 	scratch int   // elements
 }
 
-// newPlan drops unneeded steps and assigns slots.
+// newPlan assigns slots.
 func newPlan(b *builder) (*plan, error) {
-	needed := map[*step]bool{}
-	mark := func(from []*value, visit func(*step) bool) {
-		// Use an explicit stack: a graph may be ten thousand steps deep.
-		for stack := slices.Clone(from); len(stack) > 0; {
-			v := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			if v.made != nil && visit(v.made) {
-				stack = append(stack, v.made.in...)
-			}
-		}
-	}
-	b.embedding.retained = true
-	mark([]*value{b.embedding}, func(s *step) bool {
-		first := !s.forEmbedding
-		s.forEmbedding, needed[s] = true, true
-		return first
-	})
-	seen := map[*step]bool{}
-	mark(b.outputs, func(s *step) bool {
-		first := !seen[s]
-		seen[s], needed[s] = true, true
-		return first
-	})
-	p := &plan{}
-	for _, s := range b.steps {
-		if needed[s] {
-			p.steps = append(p.steps, s)
-		}
-	}
+	p := &plan{steps: b.steps}
 	p.assign()
-	var total int64
+	var total, work int64
 	for _, n := range append(slices.Clone(p.slots), p.scratch) {
 		total += 4 * int64(n)
 	}
 	if total > b.limits.Memory {
 		return nil, fmt.Errorf("one image takes %d bytes of memory, more than the %d accepted", total, b.limits.Memory)
+	}
+	for _, s := range p.steps {
+		// No sum can overflow: each is within the limit.
+		if work += s.work; work > b.limits.Work {
+			return nil, fmt.Errorf("one image takes more than the %d multiply-adds accepted", b.limits.Work)
+		}
 	}
 	return p, nil
 }
@@ -105,46 +83,4 @@ func (p *plan) take(free *[]int, n int) int {
 	*free = slices.Delete(*free, best, best+1)
 	p.slots[slot] = max(p.slots[slot], n)
 	return slot
-}
-
-// An arena is the memory of one run.
-type arena struct {
-	slots   [][]float32
-	scratch []float32
-	in      [][]float32
-}
-
-func (p *plan) newArena() *arena {
-	a := &arena{scratch: make([]float32, p.scratch)}
-	for _, n := range p.slots {
-		a.slots = append(a.slots, make([]float32, n))
-	}
-	return a
-}
-
-// of returns the tensor of a value during or after a run.
-func (a *arena) of(v *value, image []float32) []float32 {
-	switch {
-	case v == nil:
-		return nil
-	case v.made != nil:
-		return a.slots[v.slot][:count(v.shape)]
-	case v.constant():
-		return v.floats
-	}
-	return image
-}
-
-func (p *plan) run(a *arena, image []float32, forEmbedding bool) {
-	for _, s := range p.steps {
-		if forEmbedding && !s.forEmbedding {
-			continue
-		}
-		a.in = a.in[:0]
-		for _, v := range s.in {
-			a.in = append(a.in, a.of(v, image))
-		}
-		s.run(a.of(s.out, image), a.in, a.scratch[:s.scratch])
-	}
-	clear(a.in) // the image belongs to the caller
 }

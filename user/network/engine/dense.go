@@ -1,9 +1,11 @@
-package network
+package engine
 
 import (
 	"errors"
 	"fmt"
 	"math"
+
+	"cpar/user/network/onnx"
 )
 
 // compileGemm computes y = alpha·x·w + beta·b for one row x.
@@ -29,7 +31,7 @@ func compileGemm(c *call) error {
 		return err
 	}
 	if transA != 0 || !finite([]float32{alpha, beta}) {
-		return unsupported("transA, or a factor that is not finite, is not supported")
+		return onnx.Unsupported("transA, or a factor that is not finite, is not supported")
 	}
 	return c.rowProduct(x, transB != 0, alpha, beta)
 }
@@ -48,7 +50,7 @@ func compileMatMul(c *call) error {
 
 func (c *call) rowProduct(x *value, transposed bool, alpha, beta float32) error {
 	if len(x.shape) != 2 || x.shape[0] != 1 {
-		return unsupported("its input has shape %v; one row, 1×n, is supported", x.shape)
+		return onnx.Unsupported("its input has shape %v; one row, 1×n, is supported", x.shape)
 	}
 	k := x.shape[1]
 	want := []int{k, -1}
@@ -59,33 +61,40 @@ func (c *call) rowProduct(x *value, transposed bool, alpha, beta float32) error 
 	if err != nil {
 		return err
 	}
-	weights, err := c.copied(w.floats)
-	if err != nil {
-		return err
-	}
-	n := len(weights) / k
-	if !transposed {
-		transpose(weights, w.floats, k, n)
-	}
-	for i := range weights {
-		weights[i] *= alpha
-	}
-	bias, err := c.copied(make([]float32, n))
-	if err != nil {
-		return err
-	}
+	n := count(w.shape) / k
+	bias := make([]float32, n)
 	if c.has(2) {
 		if err := c.rowBias(bias, beta); err != nil {
 			return err
 		}
 	}
+	var weights []float32 // n × k
 	s := &step{in: []*value{x}}
+	s.pack = func() error {
+		var err error
+		if weights, err = c.finiteCopy(w); err != nil {
+			return err
+		}
+		if !transposed {
+			if err := c.allocate(4 * int64(len(weights))); err != nil {
+				return err
+			}
+			turned := make([]float32, len(weights))
+			transpose(turned, weights, k, n)
+			weights = turned
+			c.bytes -= 4 * int64(len(weights)) // the copy is garbage now
+		}
+		for i := range weights {
+			weights[i] *= alpha
+		}
+		return nil
+	}
 	s.run = func(out []float32, in [][]float32, _ []float32) {
 		for i := range out {
 			out[i] = bias[i] + dot(in[0], weights[i*k:][:k])
 		}
 	}
-	return c.emit(s, []int{1, n}, int64(len(weights)))
+	return c.emit(s, []int{1, n}, int64(count(w.shape)))
 }
 
 // rowBias reads input 2: n, 1×n, or one value for all.
@@ -94,17 +103,21 @@ func (c *call) rowBias(bias []float32, beta float32) error {
 	if err != nil {
 		return err
 	}
-	if !finite(v.floats) {
-		return errors.New("its bias holds a value that is not a finite number")
+	if !v.constant() {
+		return onnx.Unsupported("a bias that is not a constant is not supported")
 	}
-	if len(v.floats) == 1 {
-		fill(bias, beta*v.floats[0])
+	data, err := c.finiteCopy(v)
+	if err != nil {
+		return err
+	}
+	if len(data) == 1 {
+		fill(bias, beta*data[0])
 		return nil
 	}
-	if b := v.shape; len(v.floats) != len(bias) || b[len(b)-1] != len(bias) {
-		return fmt.Errorf("a bias of shape %v for a row of %d, or one that is not a constant", b, len(bias))
+	if b := v.shape; len(data) != len(bias) || b[len(b)-1] != len(bias) {
+		return fmt.Errorf("a bias of shape %v for a row of %d", b, len(bias))
 	}
-	for i, f := range v.floats {
+	for i, f := range data {
 		bias[i] = beta * f
 	}
 	return nil
@@ -127,7 +140,7 @@ func compileBatchNorm(c *call) error {
 	for _, name := range []string{"training_mode", "spatial"} {
 		standard := map[string]int64{"spatial": 1}[name]
 		if v, err := c.intAttribute(name, standard); err != nil || v != standard {
-			return unsupported("%s = %d is not supported", name, v)
+			return onnx.Unsupported("%s = %d is not supported", name, v)
 		}
 	}
 	channels := x.shape[1]
@@ -137,16 +150,11 @@ func compileBatchNorm(c *call) error {
 		if err != nil {
 			return err
 		}
-		parts[i] = v.floats
+		if parts[i], err = c.finiteCopy(v); err != nil {
+			return err
+		}
 	}
-	by, err := c.copied(parts[0])
-	if err != nil {
-		return err
-	}
-	plus, err := c.copied(parts[1])
-	if err != nil {
-		return err
-	}
+	by, plus := parts[0], parts[1]
 	for i := range by {
 		by[i] = float32(float64(by[i]) / math.Sqrt(float64(parts[3][i])+float64(epsilon)))
 		plus[i] -= by[i] * parts[2][i]
@@ -154,15 +162,8 @@ func compileBatchNorm(c *call) error {
 	if !finite(by) || !finite(plus) {
 		return errors.New("its variance is negative or zero")
 	}
-	if v := c.foldable(); v != nil && math.IsInf(float64(v.lo), -1) && math.IsInf(float64(v.hi), 1) {
-		for i := range by {
-			v.scale(i, by[i], plus[i])
-		}
-		c.fold()
-		return nil
-	}
 	n := x.shape[2] * x.shape[3]
-	s := &step{in: []*value{x}, inPlace: true}
+	s := &step{in: []*value{x}, inPlace: true, affine: &affine{by, plus}}
 	s.run = func(out []float32, in [][]float32, _ []float32) {
 		for ch := range by {
 			to := out[ch*n:][:n]

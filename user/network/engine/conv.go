@@ -1,9 +1,10 @@
-package network
+package engine
 
 import (
-	"errors"
 	"fmt"
 	"math"
+
+	"cpar/user/network/onnx"
 )
 
 // A window says how a kernel moves over an image: kernel, stride and the padding before
@@ -26,7 +27,7 @@ func (c *call) window(x *value, kh, kw int) (window, error) {
 		w.kh, w.kw = kernel[0], kernel[1]
 	}
 	if w.kh != kernel[0] || w.kw != kernel[1] || w.kh < 1 || w.kw < 1 || w.kh > maxWindow || w.kw > maxWindow {
-		return w, unsupported("a kernel of %v over weights of %d×%d; 1×1 to %d×%[4]d is supported", kernel, kh, kw, maxWindow)
+		return w, onnx.Unsupported("a kernel of %v over weights of %d×%d; 1×1 to %d×%[4]d is supported", kernel, kh, kw, maxWindow)
 	}
 	strides, err := c.intsAttribute("strides", []int{1, 1}, 2, 1, maxWindow)
 	if err != nil {
@@ -57,7 +58,7 @@ func (c *call) window(x *value, kh, kw int) (window, error) {
 			pads = []int{pads[2], pads[3], pads[0], pads[1]}
 		}
 	default:
-		return w, unsupported("auto_pad %.20q is not supported", auto)
+		return w, onnx.Unsupported("auto_pad %.20q is not supported", auto)
 	}
 	w.top, w.left, w.bottom, w.right = pads[0], pads[1], pads[2], pads[3]
 	ph, pw := w.inH+w.top+w.bottom, w.inW+w.left+w.right
@@ -81,7 +82,8 @@ type conv struct {
 	window
 	inC, outC, groups int
 	m, k              int
-	weights           []float32 // groups × m × k
+	weights           []float32 // groups × m × k; nil until it is packed
+	by                []float32 // factor of each output channel, until it is packed
 	dots              bool      // compute by dot products over k instead of additions over n
 	bias              []float32 // outC
 	lo, hi            float32
@@ -109,31 +111,29 @@ func compileConv(c *call) error {
 		return err
 	}
 	v.m, v.k = v.outC/v.groups, w.shape[1]*v.kh*v.kw
-	if v.bias, err = c.copied(make([]float32, v.outC)); err != nil {
-		return err
-	}
+	v.by, v.bias = make([]float32, v.outC), make([]float32, v.outC)
+	fill(v.by, 1)
 	if c.has(2) {
 		bias, err := c.weights(2, v.outC)
 		if err != nil {
 			return err
 		}
-		copy(v.bias, bias.floats)
+		if v.bias, err = c.finiteCopy(bias); err != nil {
+			return err
+		}
 	}
-	if v.weights, err = c.copied(w.floats); err != nil {
-		return err
-	}
-	s := &step{in: []*value{x}, conv: v, run: v.run}
+	s := &step{in: []*value{x}, conv: v, run: v.run, pack: func() error { return v.pack(c.builder, w) }}
 	switch {
 	case v.depthwise():
 		s.run, s.scratch = v.runDepthwise, v.phases().size()+v.pixelsPitched()
 	default:
 		if !v.plain() {
-			if s.scratch, err = volume([]int{v.k, v.pixels()}, c.limits.Elements); err != nil {
+			if s.scratch, err = onnx.Volume([]int{v.k, v.pixels()}, c.limits.Elements); err != nil {
 				return err
 			}
 		}
 		if v.dots = v.k >= enoughForDots; v.dots {
-			n, err := volume([]int{v.k, v.pixels()}, c.limits.Elements)
+			n, err := onnx.Volume([]int{v.k, v.pixels()}, c.limits.Elements)
 			if err != nil {
 				return err
 			}
@@ -141,9 +141,9 @@ func compileConv(c *call) error {
 		}
 	}
 	if int64(s.scratch)*4 > c.limits.Memory {
-		return errors.New("its windows take more memory than accepted")
+		return limitError("its windows take more than the %d bytes accepted", c.limits.Memory)
 	}
-	work := int64(len(w.floats)) * int64(v.pixels())
+	work := int64(count(w.shape)) * int64(v.pixels())
 	if v.depthwise() {
 		work += int64(v.inC) * int64(s.scratch)
 	}
@@ -152,12 +152,29 @@ func compileConv(c *call) error {
 
 func (v *conv) depthwise() bool { return v.groups == v.inC && v.m == 1 }
 
-// scale folds in y·by + plus for an output channel.
+// scale folds in y·by + plus for an output channel, before packing.
 func (v *conv) scale(channel int, by, plus float32) {
-	for i := range v.k {
-		v.weights[channel*v.k+i] *= by
-	}
+	v.by[channel] *= by
 	v.bias[channel] = v.bias[channel]*by + plus
+}
+
+// pack takes a copy of the weights, with what was folded in.
+func (v *conv) pack(b *builder, w *value) (err error) {
+	if v.weights, err = b.finiteCopy(w); err != nil {
+		return err
+	}
+	for i, by := range v.by {
+		if by != 1 {
+			row := v.weights[i*v.k:][:v.k]
+			for j := range row {
+				row[j] *= by
+			}
+		}
+	}
+	if !finite(v.weights) || !finite(v.bias) {
+		return errNotFinite
+	}
+	return nil
 }
 
 func (v *conv) run(out []float32, in [][]float32, scratch []float32) {

@@ -1,6 +1,7 @@
-package network
+package engine
 
 import (
+	"errors"
 	"math"
 
 	"gonum.org/v1/gonum/blas/gonum"
@@ -96,6 +97,17 @@ func clamp(x []float32, lo, hi float32) {
 			x[i] = min(max(v, lo), hi)
 		}
 	}
+}
+
+var errNotFinite = errors.New("weights that are not finite numbers once they are folded")
+
+// count returns the number of elements of a shape that has already been checked.
+func count(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
 }
 
 // finite reports whether no value is infinite or NaN.

@@ -1,9 +1,12 @@
-package network
+package engine
 
 import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"cpar/user/network/onnx"
 )
 
 // compileClip bounds its input. The bounds are attributes up to opset 10 and inputs from
@@ -41,12 +44,7 @@ func (c *call) clip(lo, hi float32) error {
 	if !(lo <= hi) {
 		return fmt.Errorf("bounds of %g to %g", lo, hi)
 	}
-	if v := c.foldable(); v != nil {
-		v.lo, v.hi = min(max(v.lo, lo), hi), min(max(v.hi, lo), hi)
-		c.fold()
-		return nil
-	}
-	s := &step{in: []*value{x}, inPlace: true}
+	s := &step{in: []*value{x}, inPlace: true, bounds: &bounds{lo, hi}}
 	s.run = func(out []float32, in [][]float32, _ []float32) {
 		copy(out, in[0])
 		clamp(out, lo, hi)
@@ -121,7 +119,7 @@ func compileSoftmax(c *call) error {
 		return err
 	}
 	if len(x.shape) == 0 || axis != len(x.shape)-1 {
-		return unsupported("axis %d of a tensor of %d dimensions is not supported, the last one is", axis, len(x.shape))
+		return onnx.Unsupported("axis %d of a tensor of %d dimensions is not supported, the last one is", axis, len(x.shape))
 	}
 	n := x.shape[axis]
 	s := &step{in: []*value{x}, inPlace: true}
@@ -190,10 +188,10 @@ func compileBinary(c *call) error {
 				out[i] = a[i*da] / b[i*db]
 			}
 		},
-	}[c.node.op]
+	}[c.node.Op]
 	// In place only over an input that is read once.
-	s := &step{in: []*value{a, b}, inPlace: sameShape(a.shape, shape)}
-	if sameShape(a.shape, b.shape) {
+	s := &step{in: []*value{a, b}, inPlace: slices.Equal(a.shape, shape)}
+	if slices.Equal(a.shape, b.shape) {
 		s.run = func(out []float32, in [][]float32, _ []float32) { row(out, in[0], in[1], 1, 1) }
 		return c.emit(s, shape, 0)
 	}
@@ -215,18 +213,6 @@ func compileBinary(c *call) error {
 		}
 	}
 	return c.emit(s, shape, 0)
-}
-
-func sameShape(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // broadcast returns the common shape, and the distance in each tensor between neighbours

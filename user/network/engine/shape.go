@@ -1,9 +1,11 @@
-package network
+package engine
 
 import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"cpar/user/network/onnx"
 )
 
 func copyKernel(out []float32, in [][]float32, _ []float32) { copy(out, in[0]) }
@@ -39,7 +41,7 @@ func compileReshape(c *call) error {
 		return err
 	}
 	if len(target) > maxRank || allowZero != 0 {
-		return unsupported("a target shape %v is not supported", target)
+		return onnx.Unsupported("a target shape %v is not supported", target)
 	}
 	shape, free, known := make([]int, len(target)), -1, 1
 	for i, d := range target {
@@ -120,49 +122,50 @@ func compileConcat(c *call) error {
 
 // compileIdentity implements Identity, and Dropout, which does nothing after training.
 func compileIdentity(c *call) error {
-	if c.node.op == "Dropout" {
+	if c.node.Op == "Dropout" {
 		delete(c.attributes, "ratio")
 		delete(c.attributes, "seed")
 		if c.has(2) {
 			return errors.New("a training mode is not supported")
 		}
 	}
-	if c.has(0) && c.in[0].constant() {
-		v := *c.in[0]
-		v.name = c.node.out[0]
-		c.values[v.name] = &v
-		return nil
+	if !c.has(0) {
+		return errors.New("input 0 is missing")
 	}
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
-	return c.reshaped(x, x.shape)
+	// The same tensor has another name; fusing sees through it.
+	c.values[c.node.Out[0]] = c.in[0]
+	return nil
 }
 
 func compileConstant(c *call) error {
-	a, err := c.attribute("value", kindTensor)
-	if err != nil {
-		return err
-	}
-	name := c.node.out[0]
-	if a != nil && a.tensor != nil {
-		c.values[name] = constantOf(name, a.tensor)
+	name := c.node.Out[0]
+	set := func(t *onnx.Tensor, shape []int) error {
+		c.values[name] = constantOf(name, t)
+		c.values[name].shape = shape
 		return nil
 	}
-	if a, err = c.attribute("value_float", kindFloat); a != nil {
-		c.values[name] = &value{name: name, shape: []int{}, floats: []float32{a.f}, slot: -1}
-		return nil
-	}
-	if err != nil {
+	if a, err := c.attribute("value", onnx.KindTensor); err != nil {
 		return err
+	} else if a != nil && a.Tensor != nil {
+		return set(a.Tensor, a.Tensor.Dims)
 	}
-	if a, err = c.attribute("value_ints", kindInts); a != nil {
-		c.values[name] = &value{name: name, shape: []int{len(a.ints)}, ints: a.ints, isInt: true, slot: -1}
-		return nil
+	for _, kind := range []onnx.Kind{onnx.KindFloat, onnx.KindFloats, onnx.KindInt, onnx.KindInts} {
+		a, err := c.attribute(map[onnx.Kind]string{onnx.KindFloat: "value_float", onnx.KindFloats: "value_floats",
+			onnx.KindInt: "value_int", onnx.KindInts: "value_ints"}[kind], kind)
+		if err != nil {
+			return err
+		}
+		switch {
+		case a == nil:
+		case kind == onnx.KindFloat:
+			return set(onnx.NewFloats([]float32{a.F}), []int{})
+		case kind == onnx.KindFloats:
+			return set(onnx.NewFloats(a.Floats), []int{len(a.Floats)})
+		case kind == onnx.KindInt:
+			return set(onnx.NewInts([]int64{a.I}), []int{})
+		default:
+			return set(onnx.NewInts(a.Ints), []int{len(a.Ints)})
+		}
 	}
-	if err != nil {
-		return err
-	}
-	return unsupported("it holds no tensor that is supported")
+	return onnx.Unsupported("it holds no tensor that is supported")
 }

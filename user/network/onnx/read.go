@@ -1,0 +1,411 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// The numbers in the switches below are the field numbers of onnx.proto.
+
+// What a file may contain, in addition to Limits. Lists are bounded because an entry of
+// two bytes in the file takes fifty in memory.
+const (
+	maxText       = 1 << 20 // bytes of a name or of a metadata value
+	maxNames      = 1 << 17 // inputs and outputs of all nodes together
+	maxTensors    = 1 << 16
+	maxAttributes = 32 // per node
+	maxList       = 64 // entries of an attribute
+	maxRank       = 8
+	maxInts       = 1 << 16 // of a list of integers in an outline
+	maxMetadata   = 1000
+	maxDepth      = 16 // of nested graphs: the branches of If, the body of Loop
+	maxDimension  = math.MaxInt32
+)
+
+// A decoder counts the resources that a file requests.
+type decoder struct {
+	limits  Limits
+	outline bool // see outline.go
+	depth   int  // nesting depth of graphs
+	nodes   int
+	names   int
+	tensors int
+	bytes   int64 // bytes of weights
+	// Only in an outline: every node of every graph, and the empty initializers.
+	all   []*Node
+	empty map[string]bool
+}
+
+// Read decodes a file, to which the result points. external returns the bytes of another
+// file that the model names; nil if it must not name any.
+func Read(data []byte, limits Limits, external func(name string) ([]byte, error)) (*Model, error) {
+	limits = limits.OrDefault()
+	if int64(len(data)) > limits.FileBytes {
+		return nil, fmt.Errorf("a file of more than the %d bytes accepted", limits.FileBytes)
+	}
+	d := &decoder{limits: limits}
+	m, err := d.model(data)
+	if err != nil {
+		return nil, err
+	}
+	m.Bytes = d.bytes
+	return m, nil
+}
+
+func (d *decoder) model(data []byte) (*Model, error) {
+	m := &Model{Metadata: map[string]string{}}
+	err := eachField(data, func(f field) error {
+		switch f.number {
+		case 7: // graph
+			if m.Graph != nil {
+				return errors.New("it has two graphs")
+			}
+			m.Graph = &Graph{}
+			return message(f, "graph", func(b []byte) error { return d.graph(b, m.Graph) })
+		case 8: // opset_import
+			return message(f, "opset", func(b []byte) error { return m.readOpset(b) })
+		case 14: // metadata_props
+			return message(f, "metadata", func(b []byte) error { return m.readMetadata(b) })
+		case 25: // functions
+			return message(f, "function", func(b []byte) error { return d.function(b, m) })
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if m.Graph == nil {
+		return nil, errors.New("it holds no graph; is it an ONNX file?")
+	}
+	return m, nil
+}
+
+// message opens a nested message and adds its name to errors.
+func message(f field, what string, read func([]byte) error) error {
+	err := f.want(wireBytes)
+	if err == nil {
+		err = read(f.bytes)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+func (m *Model) readOpset(b []byte) error {
+	var domain string
+	var version int64
+	err := eachField(b, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			domain, err = f.text()
+		case 2:
+			version, err = int64(f.bits), f.want(wireVarint)
+		}
+		return err
+	})
+	// Other domains are harmless unless a node uses one.
+	if domain == "" || domain == "ai.onnx" {
+		m.Opset = version
+	}
+	return err
+}
+
+func (m *Model) readMetadata(b []byte) error {
+	var key, value string
+	err := eachField(b, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			key, err = f.text()
+		case 2:
+			value, err = f.text()
+		}
+		return err
+	})
+	if len(m.Metadata) >= maxMetadata {
+		return fmt.Errorf("more than %d entries", maxMetadata)
+	}
+	m.Metadata[key] = value
+	return err
+}
+
+// name counts and reads the name of a tensor.
+func (d *decoder) name(f field, to *[]string) error {
+	if d.names++; d.names > maxNames {
+		return fmt.Errorf("more than %d names", maxNames)
+	}
+	name, err := f.text()
+	*to = append(*to, name)
+	return err
+}
+
+// function reads a FunctionProto.
+func (d *decoder) function(b []byte, m *Model) error {
+	fn, g := &Function{}, &Graph{}
+	m.Functions = append(m.Functions, fn)
+	err := eachField(b, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			fn.Name, err = f.text()
+		case 4:
+			err = d.name(f, &fn.In)
+		case 5:
+			err = d.name(f, &fn.Out)
+		case 6:
+			err = d.name(f, &fn.Attributes)
+		case 7:
+			err = d.nodeOf(f, g)
+		case 10:
+			fn.Domain, err = f.text()
+		case 11:
+			if d.outline {
+				return message(f, "attribute", func(b []byte) error { return d.outlineAttribute(b, &Node{}) })
+			}
+			if len(fn.Defaults) >= maxAttributes {
+				return fmt.Errorf("more than %d attributes", maxAttributes)
+			}
+			a := &Attribute{}
+			fn.Defaults = append(fn.Defaults, a)
+			return message(f, "attribute", func(b []byte) error { return d.attribute(b, a) })
+		}
+		return err
+	})
+	fn.Nodes = g.Nodes
+	return err
+}
+
+func (d *decoder) graph(b []byte, g *Graph) error {
+	if d.depth++; d.depth > maxDepth {
+		return fmt.Errorf("graphs within graphs, more than %d deep", maxDepth)
+	}
+	defer func() { d.depth-- }()
+	return eachField(b, func(f field) error {
+		switch f.number {
+		case 1:
+			return d.nodeOf(f, g)
+		case 5:
+			t := &Tensor{}
+			g.Constants = append(g.Constants, t)
+			return message(f, fmt.Sprintf("initializer %d", len(g.Constants)-1), func(b []byte) error { return d.tensor(b, t) })
+		case 11, 12:
+			list := &g.Inputs
+			if f.number == 12 {
+				list = &g.Outputs
+			}
+			if d.names++; d.names > maxNames {
+				return fmt.Errorf("more than %d names", maxNames)
+			}
+			*list = append(*list, ValueInfo{})
+			return message(f, "input or output", (&(*list)[len(*list)-1]).read)
+		case 15:
+			if d.outline {
+				return message(f, "sparse initializer", func(b []byte) error { return d.outlineSparse(b, g) })
+			}
+			return Unsupported("sparse initializers are not supported")
+		}
+		return nil
+	})
+}
+
+// nodeOf appends a node to those of g.
+func (d *decoder) nodeOf(f field, g *Graph) error {
+	if d.nodes++; d.nodes > d.limits.Nodes {
+		return fmt.Errorf("more than the %d nodes accepted", d.limits.Nodes)
+	}
+	n := &Node{}
+	g.Nodes = append(g.Nodes, n)
+	if d.outline {
+		d.all = append(d.all, n)
+	}
+	return message(f, fmt.Sprintf("node %d", len(g.Nodes)-1), func(b []byte) error { return d.node(b, n) })
+}
+
+func (d *decoder) node(b []byte, n *Node) error {
+	return eachField(b, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			err = d.name(f, &n.In)
+		case 2:
+			err = d.name(f, &n.Out)
+		case 3:
+			n.Name, err = f.text()
+		case 4:
+			n.Op, err = f.text()
+		case 5:
+			if d.outline {
+				return message(f, "attribute", func(b []byte) error { return d.outlineAttribute(b, n) })
+			}
+			if len(n.Attributes) >= maxAttributes {
+				return fmt.Errorf("more than %d attributes", maxAttributes)
+			}
+			a := &Attribute{}
+			n.Attributes = append(n.Attributes, a)
+			err = message(f, "attribute", func(b []byte) error { return d.attribute(b, a) })
+			n.HasGraph = n.HasGraph || a.Graph != nil
+		case 7:
+			n.Domain, err = f.text()
+		}
+		return err
+	})
+}
+
+// elements reads a type.
+func (f field) elements() (Type, error) {
+	if f.bits > 1000 {
+		return 0, fmt.Errorf("elements of type %d", int64(f.bits))
+	}
+	return Type(f.bits), f.want(wireVarint)
+}
+
+func (d *decoder) attribute(b []byte, a *Attribute) error {
+	return eachField(b, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			a.Name, err = f.text()
+		case 2:
+			a.F, err = math.Float32frombits(uint32(f.bits)), f.want(wireFixed32)
+		case 3:
+			a.I, err = int64(f.bits), f.want(wireVarint)
+		case 4:
+			a.S, err = f.text()
+		case 5:
+			a.Tensor = &Tensor{}
+			err = message(f, "tensor", func(b []byte) error { return d.tensor(b, a.Tensor) })
+		case 6:
+			a.Graph = &Graph{}
+			err = message(f, "graph", func(b []byte) error { return d.graph(b, a.Graph) })
+		case 7:
+			a.Floats, err = f.repeatedFloats(a.Floats, maxList)
+		case 8:
+			a.Ints, err = f.repeatedInts(a.Ints, maxList)
+		case 20:
+			a.Kind, err = Kind(f.bits), f.want(wireVarint)
+		case 21:
+			a.Reference, err = f.text()
+		case 9, 10, 11, 14, 15, 22, 23:
+			a.Other = true
+		}
+		return err
+	})
+}
+
+var errOtherFile = errors.New("its data are in another file; save the model as one file")
+
+func (d *decoder) tensor(b []byte, t *Tensor) error {
+	if d.tensors++; d.tensors > maxTensors {
+		return fmt.Errorf("more than %d tensors", maxTensors)
+	}
+	if d.outline {
+		if err := d.outlineTensor(b, t); err != nil {
+			return fmt.Errorf("tensor %.80q: %w", t.Name, err)
+		}
+		if t.empty && t.Name != "" {
+			d.empty[t.Name] = true
+		}
+		return nil
+	}
+	var dims []int64
+	var hasRaw bool
+	err := eachField(b, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			dims, err = f.repeatedInts(dims, maxRank)
+		case 2:
+			t.Type, err = f.elements()
+		case 4:
+			t.floats, err = f.repeatedFloats(t.floats, d.limits.Elements)
+		case 5, 7:
+			// A byte of the file takes eight in memory.
+			t.ints, err = f.repeatedInts(t.ints, int(min(int64(d.limits.Elements), (d.limits.Memory-d.bytes)/8)))
+		case 8:
+			t.Name, err = f.text()
+		case 9:
+			t.raw, hasRaw, err = f.bytes, true, f.want(wireBytes)
+		case 3, 13:
+			err = errOtherFile
+		case 14:
+			if f.bits != 0 {
+				err = errOtherFile
+			}
+		}
+		return err
+	})
+	if err == nil {
+		err = t.finish(dims, hasRaw, d.limits)
+	}
+	if err != nil {
+		return fmt.Errorf("tensor %.80q: %w", t.Name, err)
+	}
+	size := int64(4)
+	if !t.Type.Floating() {
+		size = 8
+	}
+	d.bytes += size * int64(t.Count())
+	return d.checkBytes()
+}
+
+func (d *decoder) checkBytes() error {
+	if d.bytes > d.limits.Memory {
+		return fmt.Errorf("the weights take more than the %d bytes accepted", d.limits.Memory)
+	}
+	return nil
+}
+
+func (v *ValueInfo) read(b []byte) error {
+	dimension := func(b []byte) error {
+		if len(v.Dims) >= maxRank {
+			return fmt.Errorf("%.80q has more than %d dimensions", v.Name, maxRank)
+		}
+		n := -1
+		err := eachField(b, func(f field) error {
+			if f.number != 1 {
+				return nil
+			}
+			if f.bits > maxDimension {
+				return fmt.Errorf("%.80q has a dimension of %d", v.Name, int64(f.bits))
+			}
+			n = int(f.bits)
+			return f.want(wireVarint)
+		})
+		v.Dims = append(v.Dims, n)
+		return err
+	}
+	shape := func(b []byte) error {
+		v.HasShape = true
+		return eachField(b, func(f field) error {
+			if f.number != 1 {
+				return nil
+			}
+			return message(f, "dimension", dimension)
+		})
+	}
+	tensor := func(b []byte) error {
+		return eachField(b, func(f field) (err error) {
+			switch f.number {
+			case 1:
+				v.Type, err = f.elements()
+				return err
+			case 2:
+				return message(f, "shape", shape)
+			}
+			return nil
+		})
+	}
+	return eachField(b, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			v.Name, err = f.text()
+		case 2:
+			err = message(f, "type", func(b []byte) error {
+				return eachField(b, func(f field) error {
+					if f.number != 1 {
+						return nil
+					}
+					return message(f, "tensor type", tensor)
+				})
+			})
+		}
+		return err
+	})
+}
