@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// A Cache keeps vectors and embeddings, so that a photo is looked at only once. What is
-// kept is named by what the picture shows (picture.Content): renaming or moving a photo, or
+// A Cache keeps vectors and embeddings, so that a photo is looked at only once, and a word
+// embedded once. What is kept of a photo is named by what the picture shows (picture.Content): renaming or moving a photo, or
 // giving it other keywords, keeps its entries; editing it does not.
 //
 // It lies in one of two places: in a vault (NewCache), encrypted under the owner's key and
@@ -46,6 +46,7 @@ const embeddingVersion = 1
 var (
 	vectorsKind   = fmt.Sprintf("features %d", Version)
 	embeddingKind = fmt.Sprintf("embedding %d", embeddingVersion)
+	textKind      = fmt.Sprintf("text %d", embeddingVersion)
 )
 
 // cached is the value of an entry, or what compute makes, which is kept. If keeping it fails,
@@ -76,17 +77,26 @@ func (c *Cache) vectors(content [sha256.Size]byte, compute func() (*Vectors, err
 	return cached(c, vectorsKind, content[:], decode, compute, encodeVectors)
 }
 
-// embedding is the result of a network for it.
-func (c *Cache) embedding(content, network [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
-	decode := func(b []byte) ([]float32, bool) {
-		if len(b) == 0 || len(b)%4 != 0 {
-			return nil, false
-		}
-		values := make([]float32, len(b)/4)
-		readFloats(values, b)
-		return values, true
+// Embedding is the result of a network for the picture with this content.
+func (c *Cache) Embedding(content, network [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
+	return cached(c, embeddingKind, append(content[:], network[:]...), decodeEmbedding, compute, encodeEmbedding)
+}
+
+// Text is the vector of a text, or of what is made of several, under a name that identifies
+// all that it depends on.
+func (c *Cache) Text(name [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
+	return cached(c, textKind, name[:], decodeEmbedding, compute, encodeEmbedding)
+}
+
+func encodeEmbedding(v []float32) []byte { return appendFloats(nil, v) }
+
+func decodeEmbedding(b []byte) ([]float32, bool) {
+	if len(b) == 0 || len(b)%4 != 0 {
+		return nil, false
 	}
-	return cached(c, embeddingKind, append(content[:], network[:]...), decode, compute, func(v []float32) []byte { return appendFloats(nil, v) })
+	values := make([]float32, len(b)/4)
+	readFloats(values, b)
+	return values, true
 }
 
 // vectorsSize is the length of the body of a vectors entry.

@@ -44,7 +44,7 @@ func (e *Extractor) photo(data []byte, key [sha256.Size]byte, opts Options) (*Ve
 		return v, err
 	}
 	v.Embedding = &Embedding{Network: opts.Network.Digest()}
-	v.Embedding.Values, err = opts.Cache.embedding(key, v.Embedding.Network, func() ([]float32, error) {
+	v.Embedding.Values, err = opts.Cache.Embedding(key, v.Embedding.Network, func() ([]float32, error) {
 		p, err := decoded()
 		if err != nil {
 			return nil, err
