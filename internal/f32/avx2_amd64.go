@@ -94,6 +94,11 @@ func axpyAVX2(a float32, x *float32, y *float32, vectors int)
 //go:noescape
 func widenAVX2(sum *float64, x *float32, vectors int)
 
+// centreAVX2 is Centre of so many whole registers.
+//
+//go:noescape
+func centreAVX2(out *float32, x *float32, mean *float64, scale float64, vectors int)
+
 // expAVX2 is the function for so many whole registers.
 //
 //go:noescape

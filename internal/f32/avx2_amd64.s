@@ -1556,6 +1556,38 @@ one_done:
 	VZEROUPPER
 	RET
 
+// func centreAVX2(out *float32, x *float32, mean *float64, scale float64, vectors int)
+// Requires: AVX
+TEXT ·centreAVX2(SB), NOSPLIT, $0-40
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         mean+16(FP), DX
+	MOVQ         vectors+32(FP), BX
+	VBROADCASTSD scale+24(FP), Y0
+	TESTQ        BX, BX
+	JZ           one_done
+
+one:
+	VCVTPS2PD  (CX), Y1
+	VSUBPD     (DX), Y1, Y1
+	VMULPD     Y0, Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, (AX)
+	VCVTPS2PD  16(CX), Y1
+	VSUBPD     32(DX), Y1, Y1
+	VMULPD     Y0, Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, 16(AX)
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000020, AX
+	ADDQ       $0x00000020, CX
+	DECQ       BX
+	JNZ        one
+
+one_done:
+	VZEROUPPER
+	RET
+
 // func expAVX2(out *float32, in *float32, vectors int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·expAVX2(SB), NOSPLIT, $0-24

@@ -154,6 +154,11 @@ func axpyAVX512(a float32, x *float32, y *float32, vectors int)
 //go:noescape
 func widenAVX512(sum *float64, x *float32, vectors int)
 
+// centreAVX512 is Centre of so many whole registers.
+//
+//go:noescape
+func centreAVX512(out *float32, x *float32, mean *float64, scale float64, vectors int)
+
 // expAVX512 is the function for so many whole registers.
 //
 //go:noescape

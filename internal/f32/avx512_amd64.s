@@ -3982,6 +3982,38 @@ one_done:
 	VZEROUPPER
 	RET
 
+// func centreAVX512(out *float32, x *float32, mean *float64, scale float64, vectors int)
+// Requires: AVX, AVX512F
+TEXT ·centreAVX512(SB), NOSPLIT, $0-40
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         mean+16(FP), DX
+	MOVQ         vectors+32(FP), BX
+	VBROADCASTSD scale+24(FP), Z0
+	TESTQ        BX, BX
+	JZ           one_done
+
+one:
+	VCVTPS2PD (CX), Z1
+	VSUBPD    (DX), Z1, Z1
+	VMULPD    Z0, Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, (AX)
+	VCVTPS2PD 32(CX), Z1
+	VSUBPD    64(DX), Z1, Z1
+	VMULPD    Z0, Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, 32(AX)
+	ADDQ      $0x00000080, DX
+	ADDQ      $0x00000040, AX
+	ADDQ      $0x00000040, CX
+	DECQ      BX
+	JNZ       one
+
+one_done:
+	VZEROUPPER
+	RET
+
 // func expAVX512(out *float32, in *float32, vectors int)
 // Requires: AVX, AVX512F
 TEXT ·expAVX512(SB), NOSPLIT, $0-24

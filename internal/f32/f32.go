@@ -6,7 +6,7 @@
 //	Left       a constant a (m×k), packed once: convolutions, whose b is made of shifted rows
 //	Right      a constant b (k×n), packed once: linear layers
 //	Taps       depthwise convolutions
-//	vectors    Dot, Axpy, AddTo64; Exp, Erf, Tanh, Sigmoid, Gelu
+//	vectors    Dot, Axpy, AddTo64, Centre; Exp, Erf, Tanh, Sigmoid, Gelu
 //
 // Everything runs on the caller's core: whoever has several shares out the work
 // (internal/parallel). Memory that is needed on the way is passed in (scratch), so that one

@@ -107,6 +107,17 @@ func (l level) widen(sum []float64, x []float32) {
 	}
 }
 
+func (l level) centre(out, x []float32, mean []float64, scale float64) {
+	switch l {
+	case withAVX512:
+		centreAVX512(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(mean), scale, len(x)/16)
+	case withAVX2:
+		centreAVX2(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(mean), scale, len(x)/8)
+	default:
+		centrePlain(out, x, mean, scale)
+	}
+}
+
 func (l level) apply(f function, out, in []float32) {
 	to, from := unsafe.SliceData(out), unsafe.SliceData(in)
 	switch l {

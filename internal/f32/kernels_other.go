@@ -12,9 +12,12 @@ func (level) taps(out, x []float32, offsets []int, weights []float32, bias, lo, 
 	tapsPlain(out, x, offsets, weights, bias, lo, hi)
 }
 
-func (level) dot(x, y []float32) float32          { return dotPlain(x, y) }
-func (level) axpy(a float32, x, y []float32)      { axpyPlain(a, x, y) }
-func (level) widen(sum []float64, x []float32)    { widenPlain(sum, x) }
+func (level) dot(x, y []float32) float32       { return dotPlain(x, y) }
+func (level) axpy(a float32, x, y []float32)   { axpyPlain(a, x, y) }
+func (level) widen(sum []float64, x []float32) { widenPlain(sum, x) }
+func (level) centre(out, x []float32, mean []float64, scale float64) {
+	centrePlain(out, x, mean, scale)
+}
 func (level) apply(f function, out, in []float32) { f.plain(out, in) }
 
 // A function is one of functions.go.

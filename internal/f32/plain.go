@@ -121,3 +121,10 @@ func widenPlain(sum []float64, x []float32) {
 		sum[i] += float64(v)
 	}
 }
+
+func centrePlain(out, x []float32, mean []float64, scale float64) {
+	mean, out = mean[:len(x)], out[:len(x)]
+	for i, v := range x {
+		out[i] = float32((float64(v) - mean[i]) * scale)
+	}
+}

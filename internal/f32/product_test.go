@@ -229,6 +229,14 @@ func TestVectors(t *testing.T) {
 					t.Fatalf("n = %d: AddTo64 makes %g of value %d, want %g", n, wide[i], i, wantWide[i])
 				}
 			}
+			centred := fence(r, n)
+			Centre(centred.values, x.values, wide, 0.25)
+			centred.check(t, "Centre")
+			for i, v := range x.values {
+				if want := float32((float64(v) - wide[i]) * 0.25); centred.values[i] != want {
+					t.Fatalf("n = %d: Centre makes %g of value %d, want %g", n, centred.values[i], i, want)
+				}
+			}
 			before := append([]float32(nil), y.values...)
 			Axpy(-2.5, x.values, y.values)
 			y.check(t, "Axpy")

@@ -23,6 +23,15 @@ func AddTo64(sum []float64, x []float32) {
 	widenPlain(sum[whole:], x[whole:])
 }
 
+// Centre sets out[i] = (x[i] − mean[i])·scale, computed in float64. out and mean must not
+// be shorter than x.
+func Centre(out, x []float32, mean []float64, scale float64) {
+	out, mean = out[:len(x)], mean[:len(x)]
+	whole := len(x) &^ (active.tiling().lanes - 1)
+	active.centre(out[:whole], x[:whole], mean[:whole], scale)
+	centrePlain(out[whole:], x[whole:], mean[whole:], scale)
+}
+
 // TapsScratch is how many values of scratch Taps needs.
 const TapsScratch = 64
 

@@ -33,7 +33,7 @@ func TestProducts(t *testing.T) {
 					dot += q.Data[i*s.in+j] * y
 					size += math.Abs(y)
 				}
-				if got := p.number(r / panel)[i*panel+r%panel]; math.Abs(float64(got)-dot) > 1e-6*size {
+				if got := p[i*s.n+r]; math.Abs(float64(got)-dot) > 1e-6*size {
 					t.Fatalf("%+v: q·Xᵀ at %d, %d is %g, want %g", s, i, r, got, dot)
 				}
 				for j, v := range x {

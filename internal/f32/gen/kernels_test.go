@@ -149,6 +149,16 @@ func TestVectorsInTheMachine(t *testing.T) {
 			m.call("axpy"+l.name, float32(2.5), m.floats(x), to, vectors)
 			agree(t, "axpy", m.read(to, n), axpy)
 			m.reset()
+			var mean []int
+			var centred []float64
+			for i, v := range x {
+				mean = append(mean, int(math.Float64bits(float64(i))))
+				centred = append(centred, (float64(v)-float64(i))*0.25)
+			}
+			to = m.floats(make([]float32, n))
+			m.call("centre"+l.name, to, m.floats(x), m.grant(words(mean)), 0.25, vectors)
+			agree(t, "centre", m.read(to, n), centred)
+			m.reset()
 			wide := m.grant(words(make([]int, n))) // zeros, as bits
 			m.call("widen"+l.name, wide, m.floats(x), vectors)
 			for i, v := range x {

@@ -121,6 +121,8 @@ func (m *machine) call(name string, params ...any) {
 				m.params[offset] = uint64(p)
 			case uint64:
 				m.params[offset] = p
+			case float64:
+				m.params[offset] = math.Float64bits(p)
 			}
 			offset += 8
 		}

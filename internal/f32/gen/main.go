@@ -120,6 +120,7 @@ func (k kernels) all() {
 	k.dot()
 	k.axpy()
 	k.widen()
+	k.centre()
 	k.functions()
 }
 

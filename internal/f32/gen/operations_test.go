@@ -122,20 +122,38 @@ func (m *machine) vectorOperation(op string, o []string, line string) {
 	case "VCVTPS2PD":
 		a := m.value(o[0], lanes/2)
 		for i := range lanes / 2 {
-			v := math.Float64bits(real(a[i]))
-			out[2*i], out[2*i+1] = uint32(v), uint32(v>>32)
+			setWide(&out, i, real(a[i]))
 		}
-	case "VADDPD":
+	case "VCVTPD2PS", "VCVTPD2PSY":
+		a := m.value(o[0], 2*lanes)
+		for i := range lanes {
+			out[i] = bitsOf(wide(a, i))
+		}
+	case "VBROADCASTSD":
+		a := m.value(o[0], 2)
+		for i := range lanes / 2 {
+			setWide(&out, i, wide(a, 0))
+		}
+	case "VADDPD", "VSUBPD", "VMULPD":
 		a, b := m.value(o[0], lanes), m.value(o[1], lanes)
-		for i := 0; i < lanes; i += 2 {
-			join := func(x [16]uint32) float64 { return math.Float64frombits(uint64(x[i]) | uint64(x[i+1])<<32) }
-			v := math.Float64bits(join(a) + join(b))
-			out[i], out[i+1] = uint32(v), uint32(v>>32)
+		for i := range lanes / 2 {
+			x, y := wide(b, i), wide(a, i)
+			setWide(&out, i, map[string]float64{"VADDPD": x + y, "VSUBPD": x - y, "VMULPD": x * y}[op])
 		}
 	default:
 		panic("the machine does not know " + line)
 	}
 	m.set(last, out, lanes)
+}
+
+// wide is value i of a vector of float64.
+func wide(x [16]uint32, i int) float64 {
+	return math.Float64frombits(uint64(x[2*i]) | uint64(x[2*i+1])<<32)
+}
+
+func setWide(x *[16]uint32, i int, v float64) {
+	b := math.Float64bits(v)
+	x[2*i], x[2*i+1] = uint32(b), uint32(b>>32)
 }
 
 // compare knows one comparison, less and ordered, into a register or a mask.

@@ -102,3 +102,35 @@ func (k kernels) choose(mask reg.Register, yes, no reg.VecVirtual) reg.VecVirtua
 	}
 	return out
 }
+
+// centre makes half a register at a time, with differences in float64.
+func (k kernels) centre() {
+	k.begin("centre"+k.name, "func(out, x *float32, mean *float64, scale float64, vectors int)", "is Centre of so many whole registers.")
+	p := k.params("out", "x", "mean", "vectors")
+	factor, err := k.Param("scale").Resolve()
+	if err != nil {
+		panic(err) // a bug of the generator
+	}
+	scale := k.vec()
+	k.VBROADCASTSD(factor.Addr, scale)
+	k.count("one", p[3], func() {
+		for half := range 2 {
+			wide := k.vec()
+			k.VCVTPS2PD(at(p[1], half*k.bytes()/2), wide)
+			k.VSUBPD(at(p[2], half*k.bytes()), wide, wide)
+			k.VMULPD(scale, wide, wide)
+			if k.lanes == 16 {
+				narrow := k.YMM()
+				k.VCVTPD2PS(wide, narrow)
+				k.VMOVUPS(narrow, at(p[0], half*k.bytes()/2))
+			} else {
+				narrow := k.XMM()
+				k.VCVTPD2PSY(wide, narrow)
+				k.VMOVUPS(narrow, at(p[0], half*k.bytes()/2))
+			}
+		}
+		k.advance(2*k.bytes(), p[2])
+		k.advance(k.bytes(), p[0], p[1])
+	})
+	k.end()
+}
