@@ -1,0 +1,98 @@
+"""Weights and exports: what every network of this folder shares."""
+
+import io
+import math
+import warnings
+
+import numpy
+import onnx
+import torch
+from onnx import numpy_helper
+from torch import nn
+
+warnings.filterwarnings("ignore")
+
+
+def settle(model, *inputs, seed=1, gain=1.0):
+    """Gives a network random weights under which activations neither die nor explode,
+    and under which its result depends on the image: trained weights are not to be had,
+    and a network that computes almost a constant hides errors."""
+    torch.manual_seed(seed)
+    for name, p in model.named_parameters():
+        leaf = name.rsplit(".", 1)[-1]
+        if "gamma" in leaf or "scale" in name:  # layer scale
+            nn.init.uniform_(p, 0.2, 0.6)
+        elif p.dim() == 4 or p.dim() >= 2 and not any(w in name for w in ("embed", "token", "table")):
+            nn.init.normal_(p, std=gain / math.sqrt(p[0].numel()))
+        elif leaf == "weight" and p.dim() == 1:  # of normalisations
+            nn.init.uniform_(p, 0.6, 1.4)
+        elif leaf == "bias":
+            nn.init.normal_(p, std=0.1)
+        else:
+            nn.init.normal_(p, std=0.5)
+    norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    model.eval()
+    for m in norms:  # statistics of what really passes, not 0 and 1
+        m.reset_running_stats()
+        m.momentum = None
+        m.train()
+    if norms:
+        with torch.no_grad():
+            model(*[torch.cat([i, i.roll(37, -1) * 0.7]) if i.dim() == 4 else i for i in inputs])
+    return model.eval()
+
+
+def image(side, batch=1, seed=3):
+    """Noise of several scales, of about unit variance."""
+    g = torch.Generator().manual_seed(seed)
+    x = torch.randn(batch, 3, side, side, generator=g)
+    for size in (4, 16):
+        coarse = torch.randn(batch, 3, size, size, generator=g)
+        x = x * 0.5 + nn.functional.interpolate(coarse, size=(side, side), mode="bilinear")
+    return x
+
+
+def export(model, inputs, opset=17, names=("image",), outputs=("output",), dynamic=None, folding=True, fused=True):
+    """Exports by torch and returns the model. Weights are rounded to half precision, so that
+    a graph in half precision and one in single precision hold the same ones."""
+    f = io.BytesIO()
+    torch.onnx.export(model, tuple(inputs), f, opset_version=opset, input_names=list(names),
+                      output_names=list(outputs), dynamic_axes=dynamic or {}, do_constant_folding=folding,
+                      training=torch.onnx.TrainingMode.EVAL if fused else torch.onnx.TrainingMode.PRESERVE)
+    m = onnx.load_model_from_string(f.getvalue())
+    return standard(rounded(m))
+
+
+def tensors(graph):
+    """All constants of a graph."""
+    yield from graph.initializer
+    for n in graph.node:
+        for a in n.attribute:
+            if a.type == onnx.AttributeProto.TENSOR:
+                yield a.t
+
+
+def to_half(x):
+    limit = numpy.finfo(numpy.float16).max  # masks are the smallest float32
+    finite = numpy.isfinite(x)
+    return numpy.where(finite, numpy.clip(x, -limit, limit), x).astype(numpy.float16)
+
+
+def rounded(m):
+    for t in tensors(m.graph):
+        if t.data_type == onnx.TensorProto.FLOAT:
+            x = to_half(numpy_helper.to_array(t)).astype(numpy.float32)
+            t.CopyFrom(numpy_helper.from_array(x, t.name))
+    return m
+
+
+def standard(m):
+    """Operators of later opsets, which torch exports as those of a domain of ours, become
+    the standard's; setting the opset is convert.lift's."""
+    for n in m.graph.node:
+        if n.domain == "later":
+            n.domain = ""
+    for i in reversed(range(len(m.opset_import))):
+        if m.opset_import[i].domain == "later":
+            del m.opset_import[i]
+    return m

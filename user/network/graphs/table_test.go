@@ -1,0 +1,146 @@
+package graphs
+
+import (
+	"bytes"
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"cpar/user/network"
+	"cpar/user/network/internal/library"
+)
+
+var docs = flag.String("docs", "", "write the page of networks to this file, with times (about a minute)")
+
+// TestTable prints the table of docs/networks.md: which networks load, how exact they
+// are, how long they take on one core beside ONNX Runtime, and what their embedding is.
+func TestTable(t *testing.T) {
+	library.Path(t)
+	if *docs == "" {
+		t.Skip("needs -docs FILE")
+	}
+	all, byFile := graphs(t)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var b bytes.Buffer
+	fmt.Fprint(&b, pageHead)
+	for _, g := range all {
+		if g.Form == "" && !g.isText() {
+			fmt.Fprintln(&b, g.row(t, byFile))
+		}
+	}
+	if err := os.WriteFile(*docs, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, strings.ReplaceAll(b.String(), "|", "\t"))
+	w.Flush()
+}
+
+const pageHead = `# Networks
+
+Which image networks run in plain Go, held against ONNX Runtime 1.22 with the same weights. The files are made by
+[export.py](../user/network/graphs/export.py), which exports the structure of the originals with random weights; those of the
+original size are marked ●, the others are narrower and shallower. Errors are ‖a−b‖/‖b‖ of the embedding; half precision is
+held against single precision with the same weights. Times are of one image on one core, the best of several in turns, in one
+run, on two cores of an AMD EPYC with AVX2. This page is written by
+
+    CPAR_GRAPHS=FOLDER CPAR_ONNXRUNTIME=FILE go test ./user/network/graphs -run TestTable -docs ../../../docs/networks.md
+
+| network | opset | loads | error, single | error, half | ms Go / ONNX Runtime | ratio | embedding by default |
+|---|---|---|---|---|---|---|---|
+`
+
+func (g graph) row(t *testing.T, byFile map[string]graph) string {
+	mark := ""
+	if g.Full {
+		mark = " ●"
+	}
+	e, err := g.open(t, network.Go, "")
+	if err != nil {
+		t.Log(g.File, err)
+		return fmt.Sprintf("| %s%s | %d | no | | | | | |", g.Network, mark, g.Opset)
+	}
+	name, size := e.Embedding()
+	inGo, inORT := g.times(t, e, byFile)
+	h := cmp.Or(byFile[g.Network+".fp16.onnx"].File, byFile[g.Network+".fp16-io32.onnx"].File)
+	half := ""
+	if h != "" {
+		half = byFile[h].error(t, byFile)
+	}
+	return fmt.Sprintf("| %s%s | %d | yes | %s | %s | %.1f / %.1f | %.1f | `%s`, %d |", g.Network, mark, g.Opset, g.error(t, byFile), half,
+		inGo, inORT, inGo/inORT, name, size)
+}
+
+// error returns the relative error of a graph, or why there is none.
+func (g graph) error(t *testing.T, byFile map[string]graph) string {
+	e, err := g.open(t, network.Go, "")
+	if err != nil {
+		return "no"
+	}
+	image, want := g.expected(t, byFile)
+	got, err := e.Embed(image)
+	if err != nil {
+		return "no"
+	}
+	norm, _ := distances(got, want[:min(len(want), len(got))])
+	return fmt.Sprintf("%.0e", norm)
+}
+
+// times returns the milliseconds of one image in plain Go and in ONNX Runtime, the best of
+// turns: whatever else the machine does lengthens both.
+func (g graph) times(t testing.TB, e network.Embedder, byFile map[string]graph) (inGo, inORT float64) {
+	reference := byFile[g.Reference]
+	image, same := g.pictures()
+	r, err := reference.open(t, network.ONNXRuntime, reference.Embedding)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inGo, inORT = 1e9, 1e9
+	one := func(e network.Embedder, image []float32, best *float64) {
+		start := time.Now()
+		if _, err := e.Embed(image); err != nil {
+			t.Fatal(err)
+		}
+		*best = min(*best, time.Since(start).Seconds()*1000)
+	}
+	for range 7 {
+		one(e, image, &inGo)
+		one(r, same, &inORT)
+	}
+	return inGo, inORT
+}
+
+// BenchmarkNetworks gives the times of the networks of full size on one core, and by how
+// much plain Go is slower.
+func BenchmarkNetworks(b *testing.B) {
+	library.Path(b)
+	all, byFile := graphs(b)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, g := range all {
+		if !g.Full || g.Form != "" {
+			continue
+		}
+		b.Run(g.Network, func(b *testing.B) {
+			e, err := g.open(b, network.Go, "")
+			if err != nil {
+				b.Fatal(err)
+			}
+			var inGo, inORT float64
+			n := 0
+			for b.Loop() {
+				x, y := g.times(b, e, byFile)
+				inGo, inORT, n = inGo+x, inORT+y, n+1
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(inGo/float64(n), "ms-go")
+			b.ReportMetric(inORT/float64(n), "ms-ort")
+			b.ReportMetric(inGo/inORT, "ratio")
+		})
+	}
+}
