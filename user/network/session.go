@@ -20,7 +20,7 @@ func readOutline(data []byte, options Options) (*outline, error) {
 	if err := options.check(); err != nil {
 		return nil, err
 	}
-	file, err := onnx.ReadOutline(data, options.Limits)
+	file, err := onnx.ReadOutline(data, options.Limits, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,8 @@
 // Package onnx reads ONNX files (github.com/onnx/onnx, onnx/onnx.proto), as far as
 // inference needs them:
 //
-//	model.onnx ─▶ Read        ─▶ Model: nodes, constants, inputs, outputs   for package engine
-//	           ─▶ ReadOutline ─▶ Model without the data of its constants    for another runtime
+//	model.onnx ─▶ Open ─▶ Read        ─▶ Model: nodes, constants, inputs, outputs   for package engine
+//	                   ─▶ ReadOutline ─▶ Model ─▶ Extract ─▶ a file written anew     for another runtime
 //
 // The file comes from strangers: what is decoded is bounded by Limits and by the constants
 // in read.go, and the data of constants are decoded when they are asked for, so that
@@ -17,16 +17,16 @@ import (
 // Limits bound the resources that a model file may use. Zero fields stand for those of
 // DefaultLimits.
 type Limits struct {
-	FileBytes int64 // size of the file
+	FileBytes int64 // size of the file, with those that it names
 	Nodes     int   // operators in the graph
 	Elements  int   // elements of one tensor
 	Memory    int64 // bytes: of the weights, and separately of the scratch for one image
 	Work      int64 // multiply-adds per image
 }
 
-// DefaultLimits allow the largest common convolutional networks, with at most a few
-// seconds per image.
-var DefaultLimits = Limits{FileBytes: 1 << 29, Nodes: 10_000, Elements: 1 << 27, Memory: 1 << 30, Work: 1 << 35}
+// DefaultLimits allow the usual image networks, up to both halves of CLIP ViT-L, with at
+// most some seconds per image.
+var DefaultLimits = Limits{FileBytes: 1 << 31, Nodes: 20_000, Elements: 1 << 27, Memory: 1 << 31, Work: 1 << 38}
 
 // OrDefault replaces the fields that are zero.
 func (l Limits) OrDefault() Limits {
@@ -57,6 +57,9 @@ type Model struct {
 	Metadata  map[string]string
 	// Bytes is what the data of constants take in memory once they are decoded.
 	Bytes int64
+
+	ir   int64    // version of the format, for Extract
+	kept [][]byte // fields of the file that Extract copies: opsets, functions
 }
 
 // A Graph is a list of nodes, which need not be sorted.
@@ -66,13 +69,35 @@ type Graph struct {
 	Inputs, Outputs []ValueInfo
 }
 
+// names returns what the nodes and outputs of a graph read.
+func (g *Graph) names() (names []string) {
+	for _, n := range g.Nodes {
+		names = append(names, n.Reads()...)
+	}
+	for _, o := range g.Outputs {
+		names = append(names, o.Name)
+	}
+	return names
+}
+
 // A Node is one operator. An input that is left out has the name "".
 type Node struct {
 	Name, Op, Domain string
 	In, Out          []string
 	Attributes       []*Attribute
-	HasGraph         bool // an attribute is a graph
-	empty            bool // only in an outline: an attribute is an empty tensor
+	HasGraph         bool     // an attribute is a graph
+	empty            bool     // only in an outline: an attribute is an empty tensor
+	inner            []string // names that graphs in attributes read
+	body             []byte   // NodeProto, for Extract
+}
+
+// Reads returns the names of all tensors that the node may read: its inputs, and what
+// graphs in its attributes read, which need not declare what surrounds them.
+func (n *Node) Reads() []string {
+	if len(n.inner) == 0 {
+		return n.In
+	}
+	return append(slices.Clone(n.In), n.inner...)
 }
 
 // Label returns the name of a node for errors.
@@ -169,32 +194,14 @@ func Sort(nodes []*Node, known func(name string) bool) ([]*Node, error) {
 	followers := make([][]int, len(nodes))
 	var ready []int
 	for i, n := range nodes {
-		need := func(name string, inner bool) error {
+		for k, name := range n.Reads() {
 			from, ok := maker[name]
 			switch {
 			case ok:
 				waiting[i]++
 				followers[from] = append(followers[from], i)
-			case name != "" && !known(name) && !inner:
-				return fmt.Errorf("%s: its input %.80q is made by nothing", n.Label(), name)
-			}
-			return nil
-		}
-		for _, name := range n.In {
-			if err := need(name, false); err != nil {
-				return nil, err
-			}
-		}
-		for _, a := range n.Attributes {
-			if a.Graph != nil { // it may read whatever surrounds it
-				for _, inner := range a.Graph.Nodes {
-					for _, name := range inner.In {
-						_ = need(name, true)
-					}
-				}
-				for _, out := range a.Graph.Outputs {
-					_ = need(out.Name, true)
-				}
+			case name != "" && !known(name) && k < len(n.In):
+				return nil, fmt.Errorf("%s: its input %.80q is made by nothing", n.Label(), name)
 			}
 		}
 		if waiting[i] == 0 {

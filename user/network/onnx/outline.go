@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"fmt"
-	"slices"
 )
 
 // An outline is a file's structure without its weights: enough to choose the embedding,
@@ -12,12 +11,12 @@ import (
 
 // ReadOutline decodes a file for ONNX Runtime: the model has no data, and its nodes have
 // no attributes. It refuses damage that was found to crash that runtime.
-func ReadOutline(data []byte, limits Limits) (*Model, error) {
+func ReadOutline(data []byte, limits Limits, external func(name string) ([]byte, error)) (*Model, error) {
 	limits = limits.OrDefault()
 	if int64(len(data)) > limits.FileBytes {
 		return nil, fmt.Errorf("a file of more than the %d bytes accepted", limits.FileBytes)
 	}
-	d := &decoder{limits: limits, outline: true, empty: map[string]bool{}}
+	d := &decoder{limits: limits, outline: true, external: external, empty: map[string]bool{}}
 	m, err := d.model(data)
 	if err == nil {
 		err = d.checkEmpty()
@@ -40,41 +39,21 @@ func WithOutput(data []byte, name string) []byte {
 	return appendField(whole, 7, graph) // ModelProto.graph
 }
 
-// outlineTensor reads the name of a tensor and skips its data. ONNX Runtime would read
-// external_data from the disk, or from any address of this process's memory that it
-// names.
-func (d *decoder) outlineTensor(b []byte, t *Tensor) error {
-	var elem Type
-	var size int64
-	var dims []int64
-	err := eachField(b, func(f field) (err error) {
-		switch f.number {
-		case 1:
-			dims, err = f.repeatedInts(dims, maxRank)
-		case 2:
-			elem, err = f.elements()
-		case 4, 5, 6, 7, 9, 10, 11: // the data in their various forms
-			size += int64(len(f.bytes))
-		case 8:
-			t.Name, err = f.text()
-		case 3, 13:
-			err = errOtherFile
-		case 14:
-			if f.kind != wireVarint || f.bits != 0 {
-				err = errOtherFile
-			}
-		}
-		return err
-	})
-	if err != nil {
-		return err
+// countOutline counts the data of a tensor as they are in the file. Of types that are not
+// known here it does not check their number: ONNX Runtime does.
+func (d *decoder) countOutline(t *Tensor) error {
+	size := int64(len(t.raw))
+	if !t.isRaw {
+		size = int64(len(t.body))
 	}
-	t.empty = slices.Contains(dims, 0)
-	if elem == Double { // plain Go keeps them as float32
+	if want := t.rawBytes(); t.isRaw && want >= 0 && want != size {
+		return fmt.Errorf("%d bytes of data where its shape %v asks for %d", size, t.Dims, want)
+	}
+	if t.Type == Double { // plain Go keeps them as float32
 		size /= 2
 	}
 	d.bytes += size
-	return d.checkBytes()
+	return nil
 }
 
 // checkEmpty refuses constants without elements for operators that have no use for one.
@@ -127,19 +106,22 @@ func (d *decoder) outlineAttribute(b []byte, n *Node) error {
 		case 5, 10: // t, tensors
 			return message(f, "tensor", func(b []byte) error {
 				t := &Tensor{}
-				err := d.tensor(b, t)
-				n.empty = n.empty || t.empty
+				err := d.tensor(b, t, nil)
+				n.empty = n.empty || t.empty()
 				return err
 			})
 		case 6, 11: // g, graphs
 			n.HasGraph = true
-			return message(f, "graph", func(b []byte) error { return d.graph(b, &Graph{}) })
+			g := &Graph{}
+			err := message(f, "graph", func(b []byte) error { return d.graph(b, g) })
+			n.inner = append(n.inner, g.names()...)
+			return err
 		case 8: // ints: a long list for some operators, but not for those on images
 			a.Ints, err = f.repeatedInts(a.Ints, maxInts)
 		case 20:
 			a.Kind, err = Kind(f.bits), f.want(wireVarint)
 		case 22, 23: // sparse_tensor, sparse_tensors
-			return message(f, "sparse tensor", func(b []byte) error { return d.outlineSparse(b, &Graph{}) })
+			return errSparse
 		}
 		return err
 	})
@@ -155,19 +137,4 @@ func (d *decoder) outlineAttribute(b []byte, n *Node) error {
 		}
 	}
 	return nil
-}
-
-// outlineSparse reads a SparseTensorProto: its values carry the name of the whole.
-func (d *decoder) outlineSparse(b []byte, g *Graph) error {
-	return eachField(b, func(f field) error {
-		switch f.number {
-		case 1, 2: // values, indices
-			t := &Tensor{}
-			if f.number == 1 {
-				g.Constants = append(g.Constants, t)
-			}
-			return message(f, "part", func(b []byte) error { return d.tensor(b, t) })
-		}
-		return nil
-	})
 }

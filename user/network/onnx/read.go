@@ -25,13 +25,14 @@ const (
 
 // A decoder counts the resources that a file requests.
 type decoder struct {
-	limits  Limits
-	outline bool // see outline.go
-	depth   int  // nesting depth of graphs
-	nodes   int
-	names   int
-	tensors int
-	bytes   int64 // bytes of weights
+	limits   Limits
+	outline  bool // see outline.go
+	external func(name string) ([]byte, error)
+	depth    int // nesting depth of graphs
+	nodes    int
+	names    int
+	tensors  int
+	bytes    int64 // bytes of weights
 	// Only in an outline: every node of every graph, and the empty initializers.
 	all   []*Node
 	empty map[string]bool
@@ -44,7 +45,7 @@ func Read(data []byte, limits Limits, external func(name string) ([]byte, error)
 	if int64(len(data)) > limits.FileBytes {
 		return nil, fmt.Errorf("a file of more than the %d bytes accepted", limits.FileBytes)
 	}
-	d := &decoder{limits: limits}
+	d := &decoder{limits: limits, external: external}
 	m, err := d.model(data)
 	if err != nil {
 		return nil, err
@@ -57,6 +58,9 @@ func (d *decoder) model(data []byte) (*Model, error) {
 	m := &Model{Metadata: map[string]string{}}
 	err := eachField(data, func(f field) error {
 		switch f.number {
+		case 1: // ir_version
+			m.ir = int64(f.bits)
+			return f.want(wireVarint)
 		case 7: // graph
 			if m.Graph != nil {
 				return errors.New("it has two graphs")
@@ -64,10 +68,12 @@ func (d *decoder) model(data []byte) (*Model, error) {
 			m.Graph = &Graph{}
 			return message(f, "graph", func(b []byte) error { return d.graph(b, m.Graph) })
 		case 8: // opset_import
+			m.kept = append(m.kept, appendField(nil, f.number, f.bytes))
 			return message(f, "opset", func(b []byte) error { return m.readOpset(b) })
 		case 14: // metadata_props
 			return message(f, "metadata", func(b []byte) error { return m.readMetadata(b) })
 		case 25: // functions
+			m.kept = append(m.kept, appendField(nil, f.number, f.bytes))
 			return message(f, "function", func(b []byte) error { return d.function(b, m) })
 		}
 		return nil
@@ -187,7 +193,12 @@ func (d *decoder) graph(b []byte, g *Graph) error {
 		case 5:
 			t := &Tensor{}
 			g.Constants = append(g.Constants, t)
-			return message(f, fmt.Sprintf("initializer %d", len(g.Constants)-1), func(b []byte) error { return d.tensor(b, t) })
+			// Extract replaces the data of the outer graph's constants only.
+			external := d.external
+			if d.depth > 1 {
+				external = nil
+			}
+			return message(f, fmt.Sprintf("initializer %d", len(g.Constants)-1), func(b []byte) error { return d.tensor(b, t, external) })
 		case 11, 12:
 			list := &g.Inputs
 			if f.number == 12 {
@@ -199,10 +210,7 @@ func (d *decoder) graph(b []byte, g *Graph) error {
 			*list = append(*list, ValueInfo{})
 			return message(f, "input or output", (&(*list)[len(*list)-1]).read)
 		case 15:
-			if d.outline {
-				return message(f, "sparse initializer", func(b []byte) error { return d.outlineSparse(b, g) })
-			}
-			return Unsupported("sparse initializers are not supported")
+			return errSparse
 		}
 		return nil
 	})
@@ -213,7 +221,7 @@ func (d *decoder) nodeOf(f field, g *Graph) error {
 	if d.nodes++; d.nodes > d.limits.Nodes {
 		return fmt.Errorf("more than the %d nodes accepted", d.limits.Nodes)
 	}
-	n := &Node{}
+	n := &Node{body: f.bytes}
 	g.Nodes = append(g.Nodes, n)
 	if d.outline {
 		d.all = append(d.all, n)
@@ -242,13 +250,18 @@ func (d *decoder) node(b []byte, n *Node) error {
 			a := &Attribute{}
 			n.Attributes = append(n.Attributes, a)
 			err = message(f, "attribute", func(b []byte) error { return d.attribute(b, a) })
-			n.HasGraph = n.HasGraph || a.Graph != nil
+			if a.Graph != nil {
+				n.HasGraph, n.inner = true, append(n.inner, a.Graph.names()...)
+			}
 		case 7:
 			n.Domain, err = f.text()
 		}
 		return err
 	})
 }
+
+// errSparse is about tensors of which a few bytes can ask for any amount of memory.
+var errSparse = errors.New("sparse tensors are not supported; save the model without them")
 
 // elements reads a type.
 func (f field) elements() (Type, error) {
@@ -270,9 +283,15 @@ func (d *decoder) attribute(b []byte, a *Attribute) error {
 		case 4:
 			a.S, err = f.text()
 		case 5:
+			if a.Tensor != nil {
+				return errors.New("an attribute with two tensors")
+			}
 			a.Tensor = &Tensor{}
-			err = message(f, "tensor", func(b []byte) error { return d.tensor(b, a.Tensor) })
+			err = message(f, "tensor", func(b []byte) error { return d.tensor(b, a.Tensor, nil) })
 		case 6:
+			if a.Graph != nil {
+				return errors.New("an attribute with two graphs")
+			}
 			a.Graph = &Graph{}
 			err = message(f, "graph", func(b []byte) error { return d.graph(b, a.Graph) })
 		case 7:
@@ -290,59 +309,99 @@ func (d *decoder) attribute(b []byte, a *Attribute) error {
 	})
 }
 
-var errOtherFile = errors.New("its data are in another file; save the model as one file")
-
-func (d *decoder) tensor(b []byte, t *Tensor) error {
+// tensor reads a TensorProto, of which only a constant of the outer graph may have its
+// data in another file.
+func (d *decoder) tensor(b []byte, t *Tensor, external func(string) ([]byte, error)) error {
 	if d.tensors++; d.tensors > maxTensors {
 		return fmt.Errorf("more than %d tensors", maxTensors)
 	}
-	if d.outline {
-		if err := d.outlineTensor(b, t); err != nil {
-			return fmt.Errorf("tensor %.80q: %w", t.Name, err)
+	err := d.readTensor(b, t, external)
+	if err == nil {
+		if d.outline {
+			if t.empty() && t.Name != "" {
+				d.empty[t.Name] = true
+			}
 		}
-		if t.empty && t.Name != "" {
-			d.empty[t.Name] = true
-		}
-		return nil
+		err = d.checkBytes()
 	}
+	if err != nil {
+		return fmt.Errorf("tensor %.80q: %w", t.Name, err)
+	}
+	return nil
+}
+
+func (d *decoder) readTensor(b []byte, t *Tensor, external func(string) ([]byte, error)) error {
+	t.body = b
 	var dims []int64
-	var hasRaw bool
+	var at location
+	var counts lists
+	entries := 0
 	err := eachField(b, func(f field) (err error) {
 		switch f.number {
 		case 1:
 			dims, err = f.repeatedInts(dims, maxRank)
 		case 2:
 			t.Type, err = f.elements()
-		case 4:
-			t.floats, err = f.repeatedFloats(t.floats, d.limits.Elements)
-		case 5, 7:
-			// A byte of the file takes eight in memory.
-			t.ints, err = f.repeatedInts(t.ints, int(min(int64(d.limits.Elements), (d.limits.Memory-d.bytes)/8)))
+		case 4, 5, 6, 7, 10, 11:
+			err = counts.add(f)
 		case 8:
 			t.Name, err = f.text()
 		case 9:
-			t.raw, hasRaw, err = f.bytes, true, f.want(wireBytes)
-		case 3, 13:
-			err = errOtherFile
+			t.raw, err = f.bytes, f.want(wireBytes)
+			t.isRaw = true
+		case 3:
+			err = errors.New("its data are in several segments; save the model again")
+		case 13:
+			if entries++; entries > maxEntries {
+				return fmt.Errorf("more than %d entries on another file", maxEntries)
+			}
+			t.outside = true
+			err = message(f, "place in another file", at.entry)
 		case 14:
-			if f.bits != 0 {
-				err = errOtherFile
+			if err = f.want(wireVarint); f.bits != 0 {
+				t.outside = true
 			}
 		}
 		return err
 	})
 	if err == nil {
-		err = t.finish(dims, hasRaw, d.limits)
+		err = t.setDims(dims, d.limits)
+	}
+	if err == nil && t.outside {
+		t.raw, err = at.find(t.rawBytes(), external)
+		t.isRaw = true
 	}
 	if err != nil {
-		return fmt.Errorf("tensor %.80q: %w", t.Name, err)
+		return err
+	}
+	if d.outline {
+		return d.countOutline(t)
+	}
+	return d.count(t, counts)
+}
+
+// count checks the data against the shape, and counts the memory that they will take.
+func (d *decoder) count(t *Tensor, counts lists) error {
+	if t.Type.width() == 0 {
+		return Unsupported("elements of type %s are not supported", t.Type)
+	}
+	want := t.Count()
+	have := counts[t.Type.list()]
+	if t.isRaw {
+		if int64(len(t.raw)) != t.rawBytes() {
+			return fmt.Errorf("%d bytes of data where its shape %v asks for %d", len(t.raw), t.Dims, t.rawBytes())
+		}
+		have = want
+	}
+	if have != want {
+		return fmt.Errorf("%d elements where its shape %v asks for %d", have, t.Dims, want)
 	}
 	size := int64(4)
 	if !t.Type.Floating() {
 		size = 8
 	}
-	d.bytes += size * int64(t.Count())
-	return d.checkBytes()
+	d.bytes += size * int64(want)
+	return nil
 }
 
 func (d *decoder) checkBytes() error {

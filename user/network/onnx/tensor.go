@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 )
 
 // Type is TensorProto.DataType.
@@ -40,7 +42,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", int32(t))
 }
 
-// width returns the bytes of an element in raw data; 0 if the type cannot be read.
+// width returns the bytes of an element; 0 if the type cannot be read.
 func (t Type) width() int {
 	switch t {
 	case Uint8, Int8, Bool:
@@ -55,6 +57,21 @@ func (t Type) width() int {
 	return 0
 }
 
+// list returns the field of TensorProto that has the data if they are not raw.
+func (t Type) list() int {
+	switch t {
+	case Float:
+		return 4
+	case Int64:
+		return 7
+	case Double:
+		return 10
+	case Uint32, Uint64:
+		return 11
+	}
+	return 5
+}
+
 // Floating reports whether elements are floating-point numbers.
 func (t Type) Floating() bool { return t == Float || t == Float16 || t == BFloat16 || t == Double }
 
@@ -64,10 +81,12 @@ type Tensor struct {
 	Type Type
 	Dims []int
 
-	raw    []byte // points into the file, or is nil and the data are in a typed list:
-	floats []float32
-	ints   []int64 // also the bits of float16 and bfloat16
-	empty  bool    // only in an outline
+	raw     []byte // points into a file
+	isRaw   bool   // else the data are in a typed list
+	outside bool   // raw points into another file
+	body    []byte // TensorProto, for typed lists and for Extract
+	floats  []float32
+	ints    []int64 // of a tensor that was made here, as floats
 }
 
 // NewInts returns a tensor of one dimension.
@@ -89,40 +108,136 @@ func (t *Tensor) Count() int {
 	return n
 }
 
-// finish checks the data against the shape.
-func (t *Tensor) finish(dims []int64, hasRaw bool, limits Limits) error {
+func (t *Tensor) empty() bool { return slices.Contains(t.Dims, 0) }
+
+// rawBytes returns the size of raw data; -1 if it is not known for the type.
+func (t *Tensor) rawBytes() int64 {
+	if width := t.Type.width(); width > 0 {
+		return int64(width) * int64(t.Count())
+	}
+	return -1
+}
+
+// setDims checks a shape.
+func (t *Tensor) setDims(dims []int64, limits Limits) error {
 	for _, n := range dims {
 		if n < 0 || n > int64(limits.Elements) {
 			return fmt.Errorf("a dimension of %d", n)
 		}
 		t.Dims = append(t.Dims, int(n))
 	}
-	want, err := Volume(t.Dims, limits.Elements)
-	if err != nil {
-		return err
+	_, err := Volume(t.Dims, limits.Elements)
+	return err
+}
+
+// lists counts the elements of the typed lists of a tensor, by field.
+type lists [12]int
+
+func (l *lists) add(f field) error {
+	width := map[int]int{4: 4, 10: 8}[f.number]
+	switch {
+	case f.kind != wireBytes:
+		l[f.number]++
+		return f.want(map[int]int{4: wireFixed32, 10: wireFixed64, 5: wireVarint, 7: wireVarint, 11: wireVarint}[f.number])
+	case f.number == 6: // strings
+		l[f.number]++
+	case width > 0:
+		if len(f.bytes)%width != 0 {
+			return errTruncated
+		}
+		l[f.number] += len(f.bytes) / width
+	default:
+		for _, b := range f.bytes {
+			if b < 0x80 { // the last byte of an integer
+				l[f.number]++
+			}
+		}
+		if n := len(f.bytes); n > 0 && f.bytes[n-1] >= 0x80 {
+			return errTruncated
+		}
 	}
-	width := t.Type.width()
-	if width == 0 {
-		return Unsupported("elements of type %s are not supported", t.Type)
-	}
-	if hasRaw {
-		t.floats, t.ints = nil, nil
-		if len(t.raw) != want*width {
-			return fmt.Errorf("%d bytes of data where its shape %v asks for %d", len(t.raw), t.Dims, want*width)
+	return nil
+}
+
+// bits calls f with the bits of every element, whatever the form of the data.
+func (t *Tensor) bits(f func(i int, bits uint64)) error {
+	le := binary.LittleEndian
+	switch {
+	case t.isRaw && len(t.raw) == t.Count()*t.Type.width():
+		switch t.Type.width() {
+		case 1:
+			for i, b := range t.raw {
+				f(i, uint64(b))
+			}
+		case 2:
+			for i := range len(t.raw) / 2 {
+				f(i, uint64(le.Uint16(t.raw[2*i:])))
+			}
+		case 4:
+			for i := range len(t.raw) / 4 {
+				f(i, uint64(le.Uint32(t.raw[4*i:])))
+			}
+		case 8:
+			for i := range len(t.raw) / 8 {
+				f(i, le.Uint64(t.raw[8*i:]))
+			}
+		}
+		return nil
+	case t.isRaw:
+		return errTruncated
+	case t.floats != nil:
+		for i, v := range t.floats {
+			f(i, uint64(math.Float32bits(v)))
+		}
+		return nil
+	case t.ints != nil:
+		for i, v := range t.ints {
+			f(i, uint64(v))
 		}
 		return nil
 	}
-	have := len(t.ints)
-	switch t.Type {
-	case Float:
-		have = len(t.floats)
-	case Double:
-		return Unsupported("its data are in a form that is not supported; save it with raw data")
+	return t.listed(f)
+}
+
+// listed is bits for a typed list. Read has counted its elements.
+func (t *Tensor) listed(f func(i int, bits uint64)) error {
+	i, n := 0, t.Count()
+	next := func(bits uint64) {
+		if i < n {
+			f(i, bits)
+		}
+		i++
 	}
-	if have != want {
-		return fmt.Errorf("%d elements where its shape %v asks for %d", have, t.Dims, want)
+	err := eachField(t.body, func(at field) error {
+		if at.number != t.Type.list() {
+			return nil
+		}
+		if at.kind != wireBytes {
+			next(at.bits)
+			return nil
+		}
+		for b := at.bytes; len(b) > 0; {
+			var bits uint64
+			size := 0
+			switch at.number {
+			case 4:
+				bits, size = uint64(binary.LittleEndian.Uint32(b)), 4
+			case 10:
+				bits, size = binary.LittleEndian.Uint64(b), 8
+			default:
+				if bits, size = binary.Uvarint(b); size <= 0 {
+					return errTruncated
+				}
+			}
+			next(bits)
+			b = b[size:]
+		}
+		return nil
+	})
+	if err == nil && i != n {
+		err = errTruncated
 	}
-	return nil
+	return err
 }
 
 var errInexact = errors.New("an integer that float32 cannot hold exactly")
@@ -130,44 +245,43 @@ var errInexact = errors.New("an integer that float32 cannot hold exactly")
 // Floats returns the data of a tensor of any type as a fresh slice. Doubles are rounded;
 // integers must be exact.
 func (t *Tensor) Floats() ([]float32, error) {
+	if !t.Type.Floating() {
+		return t.exactFloats()
+	}
 	out := make([]float32, t.Count())
-	le := binary.LittleEndian
-	switch {
-	case !t.Type.Floating():
-		whole, err := t.Ints()
-		if err != nil {
-			return nil, err
-		}
-		for i, v := range whole {
-			if out[i] = float32(v); int64(out[i]) != v || v == math.MaxInt64 {
-				return nil, fmt.Errorf("tensor %.80q: %w: %d", t.Name, errInexact, v)
+	var err error
+	switch t.Type {
+	case Float:
+		if t.isRaw && len(t.raw) == 4*len(out) { // most of all weights
+			for i := range out {
+				out[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.raw[4*i:]))
 			}
+			break
 		}
-	case t.raw == nil && t.Type == Float:
-		copy(out, t.floats)
-	case t.raw == nil && t.Type == Float16:
-		for i, v := range t.ints {
-			out[i] = halfFloat(uint16(v))
-		}
-	case t.raw == nil:
-		for i, v := range t.ints {
-			out[i] = math.Float32frombits(uint32(v) << 16)
-		}
-	case t.Type == Float:
-		for i := range out {
-			out[i] = math.Float32frombits(le.Uint32(t.raw[4*i:]))
-		}
-	case t.Type == Float16:
-		for i := range out {
-			out[i] = halfFloat(le.Uint16(t.raw[2*i:]))
-		}
-	case t.Type == BFloat16:
-		for i := range out {
-			out[i] = math.Float32frombits(uint32(le.Uint16(t.raw[2*i:])) << 16)
-		}
-	case t.Type == Double:
-		for i := range out {
-			out[i] = float32(math.Float64frombits(le.Uint64(t.raw[8*i:])))
+		err = t.bits(func(i int, bits uint64) { out[i] = math.Float32frombits(uint32(bits)) })
+	case Float16:
+		halves := halfFloats()
+		err = t.bits(func(i int, bits uint64) { out[i] = halves[uint16(bits)] })
+	case BFloat16:
+		err = t.bits(func(i int, bits uint64) { out[i] = math.Float32frombits(uint32(bits) << 16) })
+	case Double:
+		err = t.bits(func(i int, bits uint64) { out[i] = float32(math.Float64frombits(bits)) })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tensor %.80q: %w", t.Name, err)
+	}
+	return out, nil
+}
+
+func (t *Tensor) exactFloats() ([]float32, error) {
+	whole, err := t.Ints()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float32, len(whole))
+	for i, v := range whole {
+		if out[i] = float32(v); int64(out[i]) != v || v == math.MaxInt64 {
+			return nil, fmt.Errorf("tensor %.80q: %w: %d", t.Name, errInexact, v)
 		}
 	}
 	return out, nil
@@ -179,40 +293,46 @@ func (t *Tensor) Ints() ([]int64, error) {
 		return nil, fmt.Errorf("tensor %.80q holds %s, not integers", t.Name, t.Type)
 	}
 	out := make([]int64, t.Count())
-	if t.raw == nil {
-		copy(out, t.ints)
+	large := false
+	err := t.bits(func(i int, bits uint64) {
+		v := int64(bits)
+		switch t.Type { // negative ones may be written in their own width, in 32 bits or in 64
+		case Int8:
+			v = int64(int8(bits))
+		case Int16:
+			v = int64(int16(bits))
+		case Int32:
+			v = int64(int32(bits))
+		case Uint8:
+			v = int64(uint8(bits))
+		case Uint16:
+			v = int64(uint16(bits))
+		case Uint32:
+			v = int64(uint32(bits))
+		case Bool:
+			v = min(1, int64(bits&0xff))
+		case Uint64:
+			large = large || v < 0
+		}
+		out[i] = v
+	})
+	if err == nil && large {
+		err = errors.New("an integer beyond 63 bits")
 	}
-	le := binary.LittleEndian
-	for i := range out {
-		switch {
-		case t.raw == nil:
-			if t.Type == Int32 || t.Type == Int16 || t.Type == Int8 {
-				out[i] = int64(int32(out[i])) // negative ones may be written in 32 bits or in 64
-			}
-		case t.Type == Uint8 || t.Type == Bool:
-			out[i] = int64(t.raw[i])
-		case t.Type == Int8:
-			out[i] = int64(int8(t.raw[i]))
-		case t.Type == Uint16:
-			out[i] = int64(le.Uint16(t.raw[2*i:]))
-		case t.Type == Int16:
-			out[i] = int64(int16(le.Uint16(t.raw[2*i:])))
-		case t.Type == Int32:
-			out[i] = int64(int32(le.Uint32(t.raw[4*i:])))
-		case t.Type == Uint32:
-			out[i] = int64(le.Uint32(t.raw[4*i:]))
-		default:
-			out[i] = int64(le.Uint64(t.raw[8*i:]))
-		}
-		if t.Type == Bool && out[i] != 0 {
-			out[i] = 1
-		}
-		if t.Type == Uint64 && out[i] < 0 {
-			return nil, fmt.Errorf("tensor %.80q holds an integer beyond 63 bits", t.Name)
-		}
+	if err != nil {
+		return nil, fmt.Errorf("tensor %.80q: %w", t.Name, err)
 	}
 	return out, nil
 }
+
+// halfFloats is halfFloat of every binary16.
+var halfFloats = sync.OnceValue(func() *[1 << 16]float32 {
+	all := &[1 << 16]float32{}
+	for h := range all {
+		all[h] = halfFloat(uint16(h))
+	}
+	return all
+})
 
 // halfFloat widens an IEEE 754 binary16; float32 represents each exactly.
 func halfFloat(h uint16) float32 {

@@ -1,0 +1,101 @@
+package onnx
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// minVersion is the version of the format from which constants need not be listed as
+// inputs.
+const minVersion = 4
+
+// maxMessage is the size that readers of protocol buffers accept.
+const maxMessage = 1<<31 - 1
+
+// Extract writes a file anew, for a runtime that is trusted less: the nodes and constants
+// that one tensor needs, with one input, whose shape is fixed, and no data in other files.
+// Nodes are the sorted ones of m, which ReadOutline has read from data that are still
+// there.
+func Extract(m *Model, nodes []*Node, input ValueInfo, output string) ([]byte, error) {
+	need := map[string]bool{output: true}
+	var kept []*Node
+	for _, n := range slices.Backward(nodes) {
+		if slices.ContainsFunc(n.Out, func(name string) bool { return name != "" && need[name] }) {
+			kept = append(kept, n)
+			for _, name := range n.Reads() {
+				need[name] = true
+			}
+		}
+	}
+	slices.Reverse(kept)
+
+	// Parts point to the weights, so that they are copied once.
+	var graph parts
+	for _, n := range kept {
+		graph.field(1, n.body)
+	}
+	graph.field(2, []byte("embedding")) // a graph must have a name
+	for _, t := range m.Graph.Constants {
+		if need[t.Name] {
+			graph.field(5, t.parts()...)
+		}
+	}
+	graph.field(11, input.encode())
+	graph.field(12, appendField(nil, 1, []byte(output))) // its type is inferred
+	model := parts{list: [][]byte{appendVarint(nil, 1, max(m.ir, minVersion))}}
+	for _, b := range m.kept {
+		model.list = append(model.list, b)
+	}
+	model.field(7, graph.list...)
+	size := lengths(model.list)
+	if size > maxMessage {
+		return nil, fmt.Errorf("%d bytes for a runtime that takes less than 2 GB", size)
+	}
+	return slices.Concat(model.list...), nil
+}
+
+// parts is a message in pieces.
+type parts struct{ list [][]byte }
+
+// field appends a length-delimited field whose value is in pieces.
+func (p *parts) field(number int, value ...[]byte) {
+	head := binary.AppendUvarint(nil, uint64(number)<<3|wireBytes)
+	p.list = append(append(p.list, binary.AppendUvarint(head, uint64(lengths(value)))), value...)
+}
+
+func lengths(list [][]byte) (n int64) {
+	for _, b := range list {
+		n += int64(len(b))
+	}
+	return n
+}
+
+// parts returns a TensorProto that has its data itself.
+func (t *Tensor) parts() [][]byte {
+	if !t.outside {
+		return [][]byte{t.body}
+	}
+	var b []byte
+	for _, d := range t.Dims {
+		b = appendVarint(b, 1, int64(d))
+	}
+	b = appendVarint(b, 2, int64(t.Type))
+	p := parts{list: [][]byte{appendField(b, 8, []byte(t.Name))}}
+	p.field(9, t.raw)
+	return p.list
+}
+
+func (v ValueInfo) encode() []byte {
+	var shape []byte
+	for _, d := range v.Dims {
+		shape = appendField(shape, 1, appendVarint(nil, 1, int64(d)))
+	}
+	tensor := appendField(appendVarint(nil, 1, int64(v.Type)), 2, shape)
+	return appendField(appendField(nil, 1, []byte(v.Name)), 2, appendField(nil, 1, tensor))
+}
+
+func appendVarint(to []byte, number int, v int64) []byte {
+	to = binary.AppendUvarint(to, uint64(number)<<3|wireVarint)
+	return binary.AppendUvarint(to, uint64(v))
+}

@@ -1,0 +1,18 @@
+//go:build unix
+
+package onnx
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// makePipe makes a named pipe that nobody writes, and returns its name.
+func makePipe(t testing.TB, path string) string {
+	t.Helper()
+	if err := syscall.Mkfifo(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Base(path)
+}
