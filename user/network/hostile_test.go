@@ -177,7 +177,7 @@ func TestRefusals(t *testing.T) {
 		"attribute strides holds 0":     conv(kernel, cube, onnxtest.Attributes{"strides": []int64{0, 1}}),
 		"attribute pads holds -1":       conv(kernel, cube, onnxtest.Attributes{"pads": []int64{-1, 0, 0, 0}}),
 		"attribute pads has 2 entries":  conv(kernel, cube, onnxtest.Attributes{"pads": []int64{1, 1}}),
-		"attribute dilations holds 2":   conv(kernel, cube, onnxtest.Attributes{"dilations": []int64{2, 2}}),
+		"attribute dilations holds 0":   conv(kernel, cube, onnxtest.Attributes{"dilations": []int64{0, 2}}),
 		"a kernel of [5 5]":             conv(kernel, cube, onnxtest.Attributes{"kernel_shape": []int64{5, 5}}),
 		"does not fit into an image":    conv(make([]float32, 3*9*9), []int64{1, 3, 9, 9}, nil),
 		"auto_pad \"WRONG\"":            conv(kernel, cube, onnxtest.Attributes{"auto_pad": "WRONG"}),

@@ -21,11 +21,11 @@
 // before anything is allocated for them, and running what Compile accepts allocates no
 // more than the scratch memory that was counted, and the results.
 //
-// Why it is fast: a convolution is a matrix product, computed by dot products over
-// channels or, if there are few channels, by row additions over pixels (BLAS's dot and
-// axpy). A depthwise 3×3 convolution is nine row additions per channel. Batch
-// normalisation and clipping are folded into the preceding convolution. One image uses
-// one core; several goroutines may share a Program.
+// Why it is fast: a convolution is a matrix product of weights that were packed once and of
+// rows of the image as they lie (layout.go, package internal/f32); linear layers are such
+// products too. A depthwise convolution sums its taps in registers. Batch normalisation
+// and clipping are folded into the preceding convolution. One image uses one core; several
+// goroutines may share a Program.
 package engine
 
 import (

@@ -4,97 +4,38 @@ import (
 	"fmt"
 	"math"
 
-	"cpar/user/network/onnx"
+	"cpar/internal/f32"
 )
 
-// A window says how a kernel moves over an image: kernel, stride and the padding before
-// and after, in rows and columns.
-type window struct {
-	kh, kw, sh, sw           int
-	top, left, bottom, right int
-	inH, inW, outH, outW     int
-}
-
-// window reads the attributes shared by convolutions and pools. kh and kw are those of
-// the weights, or 0 if kernel_shape must provide them.
-func (c *call) window(x *value, kh, kw int) (window, error) {
-	w := window{kh: kh, kw: kw, inH: x.shape[2], inW: x.shape[3]}
-	kernel, err := c.intsAttribute("kernel_shape", []int{kh, kw}, 2, 1, maxWindow)
-	if err != nil {
-		return w, err
-	}
-	if kh == 0 {
-		w.kh, w.kw = kernel[0], kernel[1]
-	}
-	if w.kh != kernel[0] || w.kw != kernel[1] || w.kh < 1 || w.kw < 1 || w.kh > maxWindow || w.kw > maxWindow {
-		return w, onnx.Unsupported("a kernel of %v over weights of %d×%d; 1×1 to %d×%[4]d is supported", kernel, kh, kw, maxWindow)
-	}
-	strides, err := c.intsAttribute("strides", []int{1, 1}, 2, 1, maxWindow)
-	if err != nil {
-		return w, err
-	}
-	w.sh, w.sw = strides[0], strides[1]
-	if _, err := c.intsAttribute("dilations", nil, 2, 1, 1); err != nil {
-		return w, err
-	}
-	pads, err := c.intsAttribute("pads", []int{0, 0, 0, 0}, 4, 0, maxWindow)
-	if err != nil {
-		return w, err
-	}
-	auto, err := c.stringAttribute("auto_pad", "NOTSET")
-	if err != nil {
-		return w, err
-	}
-	switch auto {
-	case "NOTSET", "":
-	case "VALID":
-		pads = []int{0, 0, 0, 0}
-	case "SAME_UPPER", "SAME_LOWER":
-		// As many outputs as there are strides; an odd pad goes to the end or the start.
-		h := max(0, (ceilDiv(w.inH, w.sh)-1)*w.sh+w.kh-w.inH)
-		v := max(0, (ceilDiv(w.inW, w.sw)-1)*w.sw+w.kw-w.inW)
-		pads = []int{h / 2, v / 2, h - h/2, v - v/2}
-		if auto == "SAME_LOWER" {
-			pads = []int{pads[2], pads[3], pads[0], pads[1]}
-		}
-	default:
-		return w, onnx.Unsupported("auto_pad %.20q is not supported", auto)
-	}
-	w.top, w.left, w.bottom, w.right = pads[0], pads[1], pads[2], pads[3]
-	ph, pw := w.inH+w.top+w.bottom, w.inW+w.left+w.right
-	if ph < w.kh || pw < w.kw {
-		return w, fmt.Errorf("a kernel of %d×%d does not fit into an image of %d×%d", w.kh, w.kw, ph, pw)
-	}
-	w.outH, w.outW = (ph-w.kh)/w.sh+1, (pw-w.kw)/w.sw+1
-	return w, nil
-}
-
-func (w *window) pixels() int { return w.outH * w.outW }
-
-// plain reports whether every window is a single pixel.
-func (w *window) plain() bool {
-	return w.kh*w.kw*w.sh*w.sw == 1 && w.top+w.left+w.bottom+w.right == 0
-}
-
 // A conv is a convolution with everything folded into it: per group, an m×k matrix of
-// weights times k×n windows of the image, n = outH·outW, then a bias and bounds.
+// weights times k×n windows of the image, then a bias and bounds.
 type conv struct {
 	window
+	laid              layout
+	batch             int
 	inC, outC, groups int
 	m, k              int
-	weights           []float32 // groups × m × k; nil until it is packed
 	by                []float32 // factor of each output channel, until it is packed
-	dots              bool      // compute by dot products over k instead of additions over n
 	bias              []float32 // outC
 	lo, hi            float32
+	// The weights, packed, in one of three forms.
+	weights []*f32.Left // of each group
+	row     *f32.Right  // if each output channel is one number
+	taps    [][]float32 // of each channel, if each has a convolution of its own
 }
 
 func compileConv(c *call) error {
-	x, err := c.images()
+	x, err := c.input(0)
 	if err != nil {
 		return err
 	}
-	w, err := c.weights(1, -1, -1, -1, -1)
+	// A convolution of rows is one of images with one row.
+	rank := len(x.shape)
+	if rank != 3 && rank != 4 {
+		return fmt.Errorf("its input has shape %v; N×C×H×W or N×C×W is needed", x.shape)
+	}
+	shape := []int{-1, -1, -1, -1}
+	w, err := c.weights(1, shape[:rank]...)
 	if err != nil {
 		return err
 	}
@@ -102,14 +43,19 @@ func compileConv(c *call) error {
 	if err != nil {
 		return err
 	}
-	v := &conv{inC: x.shape[1], outC: w.shape[0], lo: float32(math.Inf(-1)), hi: float32(math.Inf(1))}
+	v := &conv{batch: x.shape[0], inC: x.shape[1], outC: w.shape[0], lo: float32(math.Inf(-1)), hi: float32(math.Inf(1))}
 	if groups < 1 || groups > int64(v.inC) || v.inC%int(groups) != 0 || v.outC%int(groups) != 0 || w.shape[1] != v.inC/int(groups) {
 		return fmt.Errorf("weights of shape %v do not fit %d channels in %d groups", w.shape, v.inC, groups)
 	}
 	v.groups = int(groups)
-	if v.window, err = c.window(x, w.shape[2], w.shape[3]); err != nil {
+	kh := 1
+	if rank == 4 {
+		kh = w.shape[2]
+	}
+	if v.window, err = c.window(x, kh, w.shape[rank-1]); err != nil {
 		return err
 	}
+	v.laid = v.layout()
 	v.m, v.k = v.outC/v.groups, w.shape[1]*v.kh*v.kw
 	v.by, v.bias = make([]float32, v.outC), make([]float32, v.outC)
 	fill(v.by, 1)
@@ -122,35 +68,44 @@ func compileConv(c *call) error {
 			return err
 		}
 	}
-	s := &step{in: []*value{x}, conv: v, run: v.run, pack: func() error { return v.pack(c.builder, w) }}
-	switch {
-	case v.depthwise():
-		s.run, s.scratch = v.runDepthwise, v.phases().size()+v.pixelsPitched()
-	default:
-		if !v.plain() {
-			if s.scratch, err = onnx.Volume([]int{v.k, v.pixels()}, c.limits.Elements); err != nil {
-				return err
-			}
-		}
-		if v.dots = v.k >= enoughForDots; v.dots {
-			n, err := onnx.Volume([]int{v.k, v.pixels()}, c.limits.Elements)
-			if err != nil {
-				return err
-			}
-			s.scratch += n
-		}
-	}
-	if int64(s.scratch)*4 > c.limits.Memory {
+	s := &step{in: []*value{x}, conv: v, pack: func() error { return v.pack(c.builder, w) }}
+	var scratch int64
+	if s.run, scratch = v.runs(); scratch*4 > c.limits.Memory {
 		return limitError("its windows take more than the %d bytes accepted", c.limits.Memory)
 	}
-	work := int64(count(w.shape)) * int64(v.pixels())
-	if v.depthwise() {
-		work += int64(v.inC) * int64(s.scratch)
+	s.scratch = int(scratch)
+	work := int64(v.batch) * (int64(count(w.shape))*int64(v.laid.columns()) + v.laid.size(v.inC))
+	out := []int{v.batch, v.outC, v.outH, v.outW}
+	if rank == 3 {
+		out = []int{v.batch, v.outC, v.outW}
 	}
-	return c.emit(s, []int{1, v.outC, v.outH, v.outW}, work)
+	return c.emit(s, out, work)
+}
+
+// runs returns how the convolution is computed, and the scratch memory that it takes.
+func (v *conv) runs() (kernel, int64) {
+	switch {
+	case v.single():
+		return v.runRow, int64(f32.Scratch(1, v.m, v.k))
+	case v.depthwise():
+		return v.runDepthwise, v.laid.size(1) + int64(v.laid.columns()) + f32.TapsScratch
+	}
+	scratch := int64(f32.Scratch(v.m, v.laid.columns(), v.k))
+	if !v.laid.asItIs {
+		scratch += v.laid.size(v.inC / v.groups)
+	}
+	if !v.laid.close() {
+		scratch += int64(v.m) * int64(v.span(v.rowsAtOnce()))
+	}
+	return v.runProduct, scratch
 }
 
 func (v *conv) depthwise() bool { return v.groups == v.inC && v.m == 1 }
+
+// single reports whether the only window is the whole image: one row of a product.
+func (v *conv) single() bool {
+	return v.pixels() == 1 && v.groups == 1 && v.inH == v.kh && v.inW == v.kw && v.top+v.left+v.bottom+v.right == 0
+}
 
 // scale folds in y·by + plus for an output channel, before packing.
 func (v *conv) scale(channel int, by, plus float32) {
@@ -158,140 +113,110 @@ func (v *conv) scale(channel int, by, plus float32) {
 	v.bias[channel] = v.bias[channel]*by + plus
 }
 
-// pack takes a copy of the weights, with what was folded in.
-func (v *conv) pack(b *builder, w *value) (err error) {
-	if v.weights, err = b.finiteCopy(w); err != nil {
+// pack takes the weights, with what was folded in.
+func (v *conv) pack(b *builder, w *value) error {
+	weights, err := b.finiteCopy(w)
+	if err != nil {
 		return err
 	}
 	for i, by := range v.by {
 		if by != 1 {
-			row := v.weights[i*v.k:][:v.k]
+			row := weights[i*v.k:][:v.k]
 			for j := range row {
 				row[j] *= by
 			}
 		}
 	}
-	if !finite(v.weights) || !finite(v.bias) {
+	if !finite(weights) || !finite(v.bias) {
 		return errNotFinite
+	}
+	if err := b.allocate(8 * int64(v.k)); err != nil {
+		return err
+	}
+	v.laid.tapsOf(&v.window, v.inC/v.groups)
+	switch {
+	case v.single():
+		v.row = f32.PackRight(weights, v.k, v.k, v.m, true)
+	case v.depthwise():
+		for c := range v.outC {
+			v.taps = append(v.taps, weights[c*v.k:][:v.k])
+		}
+	default:
+		for g := range v.groups {
+			v.weights = append(v.weights, f32.PackLeft(weights[g*v.m*v.k:], v.k, v.m, v.k))
+		}
 	}
 	return nil
 }
 
-func (v *conv) run(out []float32, in [][]float32, scratch []float32) {
-	n := v.pixels()
-	perGroup := v.inC / v.groups * v.inH * v.inW
-	for g := range v.groups {
-		columns := in[0][g*perGroup:][:perGroup]
-		rest := scratch
-		if !v.plain() {
-			v.gather(scratch[:v.k*n], columns)
-			columns, rest = scratch[:v.k*n], scratch[v.k*n:]
-		}
-		weights := v.weights[g*v.m*v.k:][:v.m*v.k]
-		bias := v.bias[g*v.m:][:v.m]
-		y := out[g*v.m*n:][:v.m*n]
-		if v.dots {
-			rows := rest[:n*v.k]
-			transpose(rows, columns, v.k, n)
-			dotProduct(y, weights, rows, bias, v.m, n, v.k)
-			clamp(y, v.lo, v.hi)
-			continue
-		}
-		for i, b := range bias {
-			fill(y[i*n:][:n], b)
-		}
-		addProduct(y, weights, columns, v.m, n, v.k)
-		clamp(y, v.lo, v.hi)
-	}
+// epilogue is what happens to channel first and those after it.
+func (v *conv) epilogue(first, channels int) *f32.Epilogue {
+	return &f32.Epilogue{Bias: v.bias[first:][:channels], Clip: !v.unbounded(), Lo: v.lo, Hi: v.hi}
 }
 
-// gather lays out the windows as columns: row (c, dy, dx) holds what tap (dy, dx) of
-// channel c reads for each output pixel.
-func (v *conv) gather(columns, x []float32) {
-	n, i := v.pixels(), 0
-	for c := range len(x) / (v.inH * v.inW) {
-		plane := x[c*v.inH*v.inW:][:v.inH*v.inW]
-		for dy := range v.kh {
-			for dx := range v.kw {
-				v.gatherTap(columns[i*n:][:n], plane, dy-v.top, dx-v.left)
-				i++
+func (v *conv) runRow(out []float32, in [][]float32, scratch []float32) {
+	v.row.MulEpilogue(out, v.m, in[0], v.k, v.batch, v.epilogue(0, v.m), scratch)
+}
+
+// rowsAtOnce is how many rows of the result are computed at a time if they are not close
+// together, and must be copied out.
+func (v *conv) rowsAtOnce() int { return min(v.outH, max(1, 512/v.laid.pitch)) }
+
+// span is the number of columns from the first to the last pixel of some rows.
+func (v *conv) span(rows int) int { return (rows-1)*v.laid.pitch + v.outW }
+
+func (v *conv) runProduct(out []float32, in [][]float32, scratch []float32) {
+	n, perGroup := v.pixels(), v.inC/v.groups*v.inH*v.inW
+	for g := range v.batch * v.groups {
+		x, rest := in[0][g*perGroup:][:perGroup], scratch
+		if !v.laid.asItIs {
+			size := int(v.laid.size(v.inC / v.groups))
+			v.lay(rest[:size], x)
+			x, rest = rest[:size], rest[size:]
+		}
+		y, group := out[g*v.m*n:][:v.m*n], g%v.groups
+		e := v.epilogue(group*v.m, v.m)
+		if v.laid.close() {
+			v.weights[group].MulRows(y, n, x, v.laid.offsets, n, e, rest)
+			continue
+		}
+		own, rest := rest[:v.m*v.span(v.rowsAtOnce())], rest[v.m*v.span(v.rowsAtOnce()):]
+		for first := 0; first < v.outH; first += v.rowsAtOnce() {
+			rows := min(v.rowsAtOnce(), v.outH-first)
+			span := v.span(rows)
+			v.weights[group].MulRows(own, span, x[first*v.laid.pitch:], v.laid.offsets, span, e, rest)
+			for i := range v.m {
+				v.collect(y[i*n+first*v.outW:][:rows*v.outW], own[i*span:])
 			}
 		}
 	}
 }
 
-func (v *conv) gatherTap(row, plane []float32, dy, dx int) {
-	for oy := range v.outH {
-		to := row[oy*v.outW:][:v.outW]
-		y := oy*v.sh + dy
-		if y < 0 || y >= v.inH {
-			clear(to)
-			continue
-		}
-		from := plane[y*v.inW:][:v.inW]
-		x := dx
-		for i := range to {
-			if uint(x) < uint(len(from)) {
-				to[i] = from[x]
-			} else {
-				to[i] = 0
-			}
-			x += v.sw
-		}
+// collect copies rows of outW pixels, which are a pitch apart, side by side.
+func (v *conv) collect(to, from []float32) {
+	for i := 0; i < len(to); i += v.outW {
+		copy(to[i:][:v.outW], from)
+		from = from[min(v.laid.pitch, len(from)):]
 	}
 }
-
-// Depthwise. With stride s the padded plane is split into s×s phases, where phase (a, b)
-// holds rows a, a+s, … and columns b, b+s, …. Each tap then reads a contiguous run of one
-// phase, and nine additions of long rows are the whole convolution. The rows of the sum
-// are as wide as those of a phase; whatever lies beyond outW is not copied out.
-type phases struct{ sh, sw, rows, pitch int }
-
-func (v *conv) phases() phases {
-	return phases{v.sh, v.sw, ceilDiv(v.inH+v.top+v.bottom, v.sh), ceilDiv(v.inW+v.left+v.right, v.sw)}
-}
-
-func (p phases) size() int { return p.sh * p.sw * p.rows * p.pitch }
-
-// pixelsPitched is the length of the sum.
-func (v *conv) pixelsPitched() int { return (v.outH-1)*v.phases().pitch + v.outW }
 
 func (v *conv) runDepthwise(out []float32, in [][]float32, scratch []float32) {
-	p := v.phases()
-	n, wide, size := v.pixels(), v.pixelsPitched(), p.rows*p.pitch
-	planes, sum := scratch[:p.size()], scratch[p.size():][:wide]
-	clear(planes) // the padding stays zero
-	for c := range v.outC {
-		x := in[0][c*v.inH*v.inW:][:v.inH*v.inW]
-		for y := range v.inH {
-			py := y + v.top
-			row := planes[py%p.sh*p.sw*size+py/p.sh*p.pitch:]
-			from := x[y*v.inW:][:v.inW]
-			if p.sw == 1 {
-				copy(row[v.left:], from)
-				continue
-			}
-			for b := range p.sw {
-				first := b - v.left%p.sw
-				if first < 0 {
-					first += p.sw
-				}
-				to := row[b*size+(first+v.left)/p.sw:]
-				for i, j := first, 0; i < len(from); i, j = i+p.sw, j+1 {
-					to[j] = from[i]
-				}
-			}
+	n, wide, size := v.pixels(), v.laid.columns(), int(v.laid.size(1))
+	plane, own, rest := scratch[:size], scratch[size:][:wide], scratch[size+wide:]
+	clear(plane) // what is not of the image stays zero
+	e := v.epilogue(0, 0)
+	for c := range v.batch * v.outC {
+		x, y := in[0][c*v.inH*v.inW:][:v.inH*v.inW], out[c*n:][:n]
+		if !v.laid.asItIs {
+			v.layPlane(plane, x)
+			x = plane
 		}
-		fill(sum, v.bias[c])
-		for dy := range v.kh {
-			for dx := range v.kw {
-				phase := planes[(dy%p.sh*p.sw+dx%p.sw)*size:][:size]
-				axpy(v.weights[c*v.k+dy*v.kw+dx], phase[dy/p.sh*p.pitch+dx/p.sw:][:wide], sum)
-			}
+		ch := c % v.outC
+		if v.laid.close() {
+			f32.Taps(y, x, v.laid.offsets, v.taps[ch], v.bias[ch], e, rest)
+			continue
 		}
-		for y := range v.outH {
-			copy(out[c*n+y*v.outW:][:v.outW], sum[y*p.pitch:])
-		}
-		clamp(out[c*n:][:n], v.lo, v.hi)
+		f32.Taps(own, x, v.laid.offsets, v.taps[ch], v.bias[ch], e, rest)
+		v.collect(y, own)
 	}
 }

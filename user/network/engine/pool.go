@@ -85,6 +85,9 @@ func compilePool(c *call) error {
 	if err != nil {
 		return err
 	}
+	if w.dh != 1 || w.dw != 1 {
+		return onnx.Unsupported("dilations are not supported")
+	}
 	ceil, err := c.intAttribute("ceil_mode", 0)
 	if err != nil {
 		return err

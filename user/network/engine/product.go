@@ -4,60 +4,11 @@ import (
 	"errors"
 	"math"
 
-	"gonum.org/v1/gonum/blas/gonum"
+	"cpar/internal/f32"
 )
 
-// kernels is gonum's BLAS, whose vector operations are in assembly on amd64. Its matrix
-// product is not used: it starts goroutines, and here one image must use one core.
-var kernels gonum.Implementation
-
-// axpy adds a·x to y, which has the same length.
-func axpy(a float32, x, y []float32) {
-	kernels.Saxpy(len(y), a, x, 1, y, 1)
-}
-
 // dot returns the dot product of two vectors of the same length.
-func dot(x, y []float32) float32 {
-	return kernels.Sdot(len(y), x, 1, y, 1)
-}
-
-// enoughForDots is the length from which dot products pay off. They store nothing on the
-// way and take half the time of as many row additions, but each must be worth the call,
-// and the image must be transposed.
-const enoughForDots = 48
-
-// blockColumns columns of the few rows of b stay in the cache while every row of c passes by.
-const blockColumns = 1024
-
-// addProduct adds a·b to c: a is m×k, b k×n, c m×n, all row by row.
-func addProduct(c, a, b []float32, m, n, k int) {
-	for j := 0; j < n; j += blockColumns {
-		wide := min(blockColumns, n-j)
-		for i := range m {
-			row := c[i*n+j:][:wide]
-			for p := range k {
-				axpy(a[i*k+p], b[p*n+j:][:wide], row)
-			}
-		}
-	}
-}
-
-// dotBlock is the number of elements of b that stay in the cache while all of a passes by.
-const dotBlock = 8192
-
-// dotProduct sets c = a·bᵀ + bias: a is m×k, b n×k, c m×n, with one bias per row of c.
-func dotProduct(c, a, b, bias []float32, m, n, k int) {
-	step := max(1, dotBlock/k)
-	for j := 0; j < n; j += step {
-		end := min(j+step, n)
-		for i := range m {
-			row, from := c[i*n:][:n], a[i*k:][:k]
-			for p := j; p < end; p++ {
-				row[p] = bias[i] + dot(from, b[p*k:][:k])
-			}
-		}
-	}
-}
+func dot(x, y []float32) float32 { return f32.Dot(x, y) }
 
 // transpose writes from, rows×columns, to to, columns×rows, in strips: each line of to is
 // touched once per row of a strip.
