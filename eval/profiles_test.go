@@ -20,6 +20,7 @@ import (
 	"cpar/user/distance"
 	"cpar/user/feature"
 	"cpar/user/network"
+	"cpar/user/network/prepare"
 	"cpar/user/profile"
 	"cpar/user/rank"
 )
@@ -253,13 +254,13 @@ func (f fakeNetwork) Digest() [32]byte            { return [32]byte{f.digest} }
 func (f fakeNetwork) Runtime() string             { return "fake" }
 func (f fakeNetwork) Metadata() map[string]string { return nil }
 func (f fakeNetwork) Close() error                { return nil }
-func (f fakeNetwork) Preprocessing() (network.Preprocessing, bool, error) {
-	return network.Preprocessing{}, false, nil
+func (f fakeNetwork) Preprocessing() (prepare.Preprocessing, bool, error) {
+	return prepare.Preprocessing{}, false, nil
 }
 
 func openFake(t *testing.T, digest byte) *network.Encoder {
 	t.Helper()
-	p, err := network.Preset("tensorflow", 8)
+	p, err := prepare.Preset("tensorflow", 8)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"cpar/user/feature"
 	"cpar/user/internal/fixtures"
 	"cpar/user/network"
+	"cpar/user/network/prepare"
 	"cpar/user/profile"
 )
 
@@ -179,7 +180,7 @@ func (fakeNetwork) Digest() [sha256.Size]byte { return [sha256.Size]byte{1} }
 
 // TestAnotherNetworkIsRefused by its digest, with a hint, before anything is asked.
 func TestAnotherNetworkIsRefused(t *testing.T) {
-	p, err := network.Preset("clip", 2)
+	p, err := prepare.Preset("clip", 2)
 	if err != nil {
 		t.Fatal(err)
 	}

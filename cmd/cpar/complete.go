@@ -9,7 +9,7 @@ import (
 	"cpar"
 	"cpar/user"
 	"cpar/user/device"
-	"cpar/user/network"
+	"cpar/user/network/prepare"
 	"cpar/user/profile"
 	"cpar/user/rank"
 )
@@ -29,7 +29,7 @@ var (
 		"place":         func() []string { return names(cpar.PlaceLeaf, cpar.PlaceNode) },
 		"order":         func() []string { return names(user.OrderRank, user.OrderOPE) },
 		"runtime":       func() []string { return runtimes },
-		"preprocessing": network.Presets,
+		"preprocessing": prepare.Presets,
 		"pca":           func() []string { return []string{"8", "16", "32", "64", "128"} },
 		"write":         func() []string { return []string{"sidecar", "embedded", "csv"} },
 		"sidecar-style": func() []string { return []string{"append", "adobe", "follow-existing"} },

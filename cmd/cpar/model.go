@@ -13,6 +13,7 @@ import (
 	"cpar/internal/hint"
 	"cpar/user"
 	"cpar/user/network"
+	"cpar/user/network/prepare"
 )
 
 // modelFlags name the image network that profile `network` needs.
@@ -23,7 +24,7 @@ type modelFlags struct {
 
 func (m *modelFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&m.path, "model", "", "image network of profile network, an ONNX `file` (default $CPAR_MODEL)")
-	c.Flags().StringVar(&m.preprocessing, "preprocessing", "", "how pictures are prepared for the network: clip, imagenet, tensorflow or a `file`; by default MODEL.json beside the model, or what it says itself")
+	c.Flags().StringVar(&m.preprocessing, "preprocessing", "", "how pictures are prepared for the network: "+strings.Join(prepare.Presets(), ", ")+", or a `file` of this or another program; by default what lies beside the model, or what it says itself")
 	c.Flags().StringVar(&m.runtime, "runtime", "auto", "what runs the network: go, onnxruntime, or auto")
 }
 
@@ -47,7 +48,7 @@ func (m *modelFlags) open() (*network.Encoder, error) {
 	if m.opened == nil {
 		n, err := network.Open(m.path, network.OpenOptions{Runtime: m.runtime, Preprocessing: m.preprocessing})
 		if err != nil {
-			return nil, hint.Add(err, "--model takes an image network in ONNX format, --preprocessing a preset (%s) or a JSON file", strings.Join(network.Presets(), ", "))
+			return nil, hint.Add(err, "--model takes an image network in ONNX format, --preprocessing a preset (%s) or a JSON file", strings.Join(prepare.Presets(), ", "))
 		}
 		m.opened = n
 	}

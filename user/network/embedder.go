@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"cpar/user/network/onnxruntime"
+	"cpar/user/network/prepare"
 )
 
 // The runtimes that LoadWith accepts.
@@ -29,7 +30,7 @@ type Embedder interface {
 	// Metadata returns a copy of the file's metadata.
 	Metadata() map[string]string
 	// Preprocessing returns the preprocessing stored in the metadata, if there is any.
-	Preprocessing() (p Preprocessing, ok bool, err error)
+	Preprocessing() (p prepare.Preprocessing, ok bool, err error)
 	// Runtime returns Go or ONNXRuntime.
 	Runtime() string
 	// Close frees the network. It waits for running calls; whether later ones fail

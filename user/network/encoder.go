@@ -5,14 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/user/feature"
+	"cpar/user/network/prepare"
 	"cpar/user/picture"
 )
 
@@ -20,7 +18,8 @@ import (
 // picture ─▶ embedding. It is safe for concurrent use.
 type Encoder struct {
 	embedder      Embedder
-	preprocessing Preprocessing
+	preprocessing prepare.Preprocessing
+	prepared      string
 	digest        [sha256.Size]byte
 }
 
@@ -30,26 +29,38 @@ type OpenOptions struct {
 	Options
 	// Runtime is Auto (or ""), Go or ONNXRuntime.
 	Runtime string
-	// Preprocessing names a preset or a sidecar file. If empty, MODEL.json beside
-	// MODEL.onnx is used, or else the model's metadata.
+	// Preprocessing names a preset or a configuration file of any kind (package prepare).
+	// If empty, prepare.Find looks beside the model; else the model's metadata decide.
 	Preprocessing string
 }
 
 // Open opens a model file and finds its preprocessing. Errors wrap cpar.ErrInput.
 func Open(path string, opt OpenOptions) (*Encoder, error) {
+	config, err := prepare.Find(path, opt.Preprocessing)
+	if err != nil {
+		return nil, fmt.Errorf("opening network %s: %w", path, err)
+	}
+	if opt.Side == 0 {
+		opt.Side = config.Side()
+	}
 	e, _, err := OpenWith(cmp.Or(opt.Runtime, Auto), path, opt.Options)
 	if err != nil {
 		return nil, err
 	}
-	p, err := preprocessing(e, path, opt.Preprocessing)
+	p, from, err := preprocessing(e, config)
 	if err != nil {
+		e.Close()
 		return nil, fmt.Errorf("opening network %s: %w", path, err)
 	}
-	return NewEncoder(e, p)
+	n, err := NewEncoder(e, p)
+	if err == nil {
+		n.prepared = from
+	}
+	return n, err
 }
 
 // NewEncoder returns an encoder for an open model.
-func NewEncoder(e Embedder, p Preprocessing) (*Encoder, error) {
+func NewEncoder(e Embedder, p prepare.Preprocessing) (*Encoder, error) {
 	height, width := e.Size()
 	if p.Width != width || p.Height != height {
 		return nil, fmt.Errorf("preparing pictures: %w: %d×%d pixels for a network of %d×%d", cpar.ErrInput, p.Width, p.Height, width, height)
@@ -65,39 +76,20 @@ func NewEncoder(e Embedder, p Preprocessing) (*Encoder, error) {
 	return &Encoder{embedder: e, preprocessing: p, digest: [sha256.Size]byte(h.Sum(nil))}, nil
 }
 
-func preprocessing(e Embedder, path, named string) (Preprocessing, error) {
+// preprocessing is, in this order, what the configuration says, what the file's metadata
+// say, or what is known of its digest.
+func preprocessing(e Embedder, config *prepare.Config) (p prepare.Preprocessing, from string, err error) {
 	height, width := e.Size()
-	if slices.Contains(Presets(), named) {
-		if height != width {
-			return Preprocessing{}, fmt.Errorf("%w: preset %s is for square pictures, the network takes %d×%d", cpar.ErrInput, named, height, width)
-		}
-		return Preset(named, width)
-	}
-	sidecar := named
-	if sidecar == "" {
-		sidecar = strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
-	}
-	f, err := os.Open(sidecar)
-	switch {
-	case err == nil:
-		defer f.Close()
-		p, err := ReadPreprocessing(f, height, width)
-		if err != nil {
-			return p, fmt.Errorf("reading %s: %w", sidecar, err)
-		}
-		return p, nil
-	case named != "" || !os.IsNotExist(err):
-		if os.IsNotExist(err) {
-			return Preprocessing{}, hint.Add(fmt.Errorf("%w: there is no preset and no file %s", cpar.ErrInput, named), "presets are %s", strings.Join(Presets(), ", "))
-		}
-		return Preprocessing{}, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	if config != nil {
+		return config.For(height, width)
 	}
 	p, ok, err := e.Preprocessing()
-	if err == nil && !ok {
-		err = hint.Add(fmt.Errorf("%w: the file does not say how to prepare pictures", cpar.ErrInput),
-			"pass --preprocessing with a preset (%s) or a file; CONTRIBUTING.md shows one", strings.Join(Presets(), ", "))
+	if ok || err != nil {
+		return p, "the model's metadata", err
 	}
-	return p, err
+	return p, "", hint.Add(fmt.Errorf("%w: the file does not say how to prepare pictures", cpar.ErrInput),
+		"put the preprocessor_config.json, preprocess_cfg.json, open_clip_config.json or config.json that came with it beside it, "+
+			"or pass --preprocessing with such a file or a preset (%s); the README shows a file of your own", strings.Join(prepare.Presets(), ", "))
 }
 
 // Digest identifies the model file, the embedding tensor and the preprocessing. It does
@@ -106,6 +98,11 @@ func (n *Encoder) Digest() [sha256.Size]byte { return n.digest }
 
 // Runtime names the runtime of the network.
 func (n *Encoder) Runtime() string { return n.embedder.Runtime() }
+
+// Preprocessing returns how pictures are prepared, and says where that is from.
+func (n *Encoder) Preprocessing() (p prepare.Preprocessing, from string) {
+	return n.preprocessing, n.prepared
+}
 
 func (n *Encoder) String() string { return fmt.Sprintf("network %x", n.digest[:8]) }
 

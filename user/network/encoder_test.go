@@ -3,9 +3,16 @@ package network
 import (
 	"crypto/sha256"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/onnxtest"
+	"cpar/user/network/prepare"
 )
 
 // fakeModel takes two by two pixels.
@@ -23,7 +30,7 @@ func (f fakeModel) Digest() [sha256.Size]byte { return [sha256.Size]byte{f.file}
 func TestDigestNamesTheNetwork(t *testing.T) {
 	digest := func(file byte, tensor, preset string) [sha256.Size]byte {
 		t.Helper()
-		p, err := Preset(preset, 2)
+		p, err := prepare.Preset(preset, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,8 +51,8 @@ func TestDigestNamesTheNetwork(t *testing.T) {
 			t.Errorf("another %s has the same digest", what)
 		}
 	}
-	for name, resize := range map[string]func(p *Preprocessing){"wider": func(p *Preprocessing) { p.Width++ }, "higher": func(p *Preprocessing) { p.Height++ }} {
-		p, err := Preset("clip", 2)
+	for name, resize := range map[string]func(p *prepare.Preprocessing){"wider": func(p *prepare.Preprocessing) { p.Width++ }, "higher": func(p *prepare.Preprocessing) { p.Height++ }} {
+		p, err := prepare.Preset("clip", 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,5 +60,83 @@ func TestDigestNamesTheNetwork(t *testing.T) {
 		if _, err := NewEncoder(fakeModel{}, p); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("pictures that are %s: %v", name, err)
 		}
+	}
+}
+
+// TestMetadata: preprocessing from the file itself, (v − mean) / scale.
+func TestMetadata(t *testing.T) {
+	load := func(f *onnxtest.File) *Model {
+		m, err := Load(f.Bytes(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	p, ok, err := load(smallFile()).Preprocessing()
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if x, err := p.Tensor(make([]byte, 3*6*6), 6, 6); err != nil || x[0] != -1 {
+		t.Errorf("%v, %v", x, err)
+	}
+	if _, ok, err := load(smallFileWithoutMetadata()).Preprocessing(); ok || err != nil {
+		t.Error(ok, err)
+	}
+	if _, _, err := load(smallFile().Meta("input_mean", "a, b, c")).Preprocessing(); !errors.Is(err, cpar.ErrInput) {
+		t.Error(err)
+	}
+}
+
+// TestDigestIsPinned: a collection knows its network by it.
+func TestDigestIsPinned(t *testing.T) {
+	p, err := prepare.Preset("imagenet", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := NewEncoder(fakeModel{tensor: "a", file: 1}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprintf("%x", e.Digest()), "389b20698f3bbc6a3b97fadc0b26f7065fd285b8c8520bb6cda0626b58654ce2"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestOpenTakesTheSize of the configuration where the network leaves its own open, and
+// says what it took.
+func TestOpenTakesTheSize(t *testing.T) {
+	dir := t.TempDir()
+	model := filepath.Join(dir, "m.onnx")
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("m.onnx", string(onnxtest.New(11, -1, -1).Floats("dense", make([]float32, 6), 3, 2).Ints("to", 1, -1).
+		Node("GlobalAveragePool", []string{"image"}, "g", nil).Node("Reshape", []string{"g", "to"}, "f", nil).
+		Node("Gemm", []string{"f", "dense"}, "y", nil).Output("y", 1, 2).Bytes()))
+	open := func(side int, named string) (*Encoder, error) {
+		return Open(model, OpenOptions{Runtime: Go, Preprocessing: named, Options: Options{Side: side}})
+	}
+	if _, err := open(0, ""); !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), "--preprocessing") {
+		t.Error(err)
+	}
+	write("preprocessor_config.json", `{"image_processor_type": "SiglipImageProcessor", "size": {"height": 20, "width": 20}}`)
+	e, err := open(0, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, from := e.Preprocessing(); p.Width != 20 || !strings.Contains(from, "preprocessor_config.json") {
+		t.Errorf("%+v, %s", p, from)
+	}
+	if _, err := open(24, ""); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "20×20, the network takes 24×24") {
+		t.Error(err)
+	}
+	if e, err = open(24, "clip"); err != nil {
+		t.Fatal(err)
+	}
+	if p, from := e.Preprocessing(); p.Width != 24 || from != "preset clip" {
+		t.Errorf("%+v, %s", p, from)
 	}
 }

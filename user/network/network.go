@@ -2,7 +2,7 @@
 // ONNX Runtime.
 //
 //	model.onnx ─▶ LoadWith ─▶ Embedder ─┐
-//	photo ─▶ Preprocessing.Tensor ──────┴▶ Embed ─▶ embedding, d float32
+//	photo ─▶ prepare.Preprocessing ─────┴▶ Embed ─▶ embedding, d float32
 //	          1×3×H×W float32
 //
 // There are two runtimes, and LoadWith chooses one. Plain Go (Load, Model) needs nothing
@@ -47,6 +47,7 @@ import (
 	"cpar/user/network/engine"
 	"cpar/user/network/onnx"
 	"cpar/user/network/onnxruntime"
+	"cpar/user/network/prepare"
 )
 
 const (
@@ -184,6 +185,11 @@ func (a *fileInfo) Size() (height, width int) { return a.height, a.width }
 
 // Metadata returns a copy of the file's metadata.
 func (a *fileInfo) Metadata() map[string]string { return maps.Clone(a.metadata) }
+
+// Preprocessing returns the preprocessing in the file's metadata, if there is any.
+func (a *fileInfo) Preprocessing() (p prepare.Preprocessing, ok bool, err error) {
+	return prepare.FromMetadata(a.metadata, a.height, a.width)
+}
 
 // Runtime returns Go.
 func (m *Model) Runtime() string { return Go }

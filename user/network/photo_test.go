@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cpar/internal/oracle"
+	"cpar/user/network/prepare"
 	"cpar/user/picture"
 )
 
@@ -47,7 +48,7 @@ func TestPhotos(t *testing.T) {
 }
 
 // photosOf yields the first photos of Corel-5k with a keyword, by name and as network input.
-func photosOf(t *testing.T, p Preprocessing, keyword string, most int) iter.Seq2[string, []float32] {
+func photosOf(t *testing.T, p prepare.Preprocessing, keyword string, most int) iter.Seq2[string, []float32] {
 	t.Helper()
 	manifest := oracle.Path(t, "data/corel5k/manifest.csv")
 	f, err := os.Open(manifest)

@@ -1,0 +1,166 @@
+// Package prepare makes the input of an image network from a picture, as the people who
+// trained the network did.
+//
+//	configuration files ─▶ Preprocessing ─┐
+//	picture, 8-bit RGB ───────────────────┴▶ Tensor ─▶ 3×H×W float32
+//
+// Resizing is that of Pillow, which nearly all of them used, bit for bit: two passes,
+// each rounded to 8 bits, with a filter that widens when the picture shrinks. The other
+// side of a resized picture and the offset of a crop are rounded as torchvision, timm and
+// open_clip do, or as Hugging Face does where its file says so: a pixel beside is another
+// picture.
+//
+// Find looks for the configuration of a model file, ReadConfig reads one of any kind.
+package prepare
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"cpar"
+)
+
+// A Preprocessing says how a picture becomes the input of a network. A sample v in 0 …
+// 255 enters as (v·Scale − Mean) / Std of its channel. Its JSON is part of the digest of a
+// collection's network: later fields are left out where they are zero.
+type Preprocessing struct {
+	Width, Height int
+	Scale         float64
+	Mean, Std     [3]float64 // in the order of Color
+	Color         Color
+	Resize        Resize
+	// Shorter is the length to which the picture's shorter side is resized before the
+	// centre is cut out (ResizeCrop), or both of its sides (ResizeWhole; 0: those of the
+	// network).
+	Shorter       int
+	Interpolation Interpolation `json:",omitempty"`
+	Offset        Offset        `json:",omitempty"`
+	Fill          [3]uint8      `json:",omitzero"` // RGB of what ResizePad adds
+}
+
+// Color is the order of the network's channels.
+type Color string
+
+// The orders of channels.
+const (
+	RGB Color = "RGB"
+	BGR Color = "BGR"
+)
+
+// Resize says how a picture of another shape is adapted to the network's.
+type Resize string
+
+// The rules of resizing.
+const (
+	ResizeWhole Resize = "whole" // the whole picture, aspect ratio ignored
+	ResizeCrop  Resize = "crop"  // shorter side to Shorter, then the centre
+	ResizePad   Resize = "pad"   // longer side to the network's, then a border of Fill
+)
+
+// Offset says how half a pixel of a crop's offset is rounded.
+type Offset string
+
+// The rules of rounding.
+const (
+	OffsetEven  Offset = ""      // to the even one: torchvision, timm, open_clip
+	OffsetFloor Offset = "floor" // down: Hugging Face
+)
+
+// maxSide bounds the side of an image, and half that of a picture before it is cropped.
+const maxSide = 4096
+
+// Presets lists the names that Preset accepts.
+func Presets() []string {
+	return []string{"clip", "clip-bilinear", "dinov2", "imagenet", "siglip", "tensorflow"}
+}
+
+// Preset returns the preprocessing of a family of networks for a side in pixels. Errors
+// wrap cpar.ErrInput.
+//
+//	imagenet       torchvision: mean and deviation of ImageNet, centre of a picture a seventh larger
+//	dinov2         the same, bicubic
+//	tensorflow     Keras' MobileNet and similar: −1 … 1, the whole picture
+//	siglip         the same, bicubic
+//	clip           OpenAI's CLIP: its own mean and deviation, centre, bicubic
+//	clip-bilinear  what clip was before there was bicubic resizing
+func Preset(name string, side int) (Preprocessing, error) {
+	p, err := preset(name, side)
+	if err != nil {
+		return p, fmt.Errorf("choosing preprocessing: %w: %w", cpar.ErrInput, err)
+	}
+	return p, nil
+}
+
+// Means and deviations that many networks share.
+var (
+	imagenetMean, imagenetStd = [3]float64{0.485, 0.456, 0.406}, [3]float64{0.229, 0.224, 0.225}
+	clipMean, clipStd         = [3]float64{0.48145466, 0.4578275, 0.40821073}, [3]float64{0.26862954, 0.26130258, 0.27577711}
+	halves                    = [3]float64{0.5, 0.5, 0.5}
+)
+
+// plain is the whole picture as 0 … 1.
+func plain(height, width int) Preprocessing {
+	return Preprocessing{Width: width, Height: height, Scale: 1.0 / 255, Std: [3]float64{1, 1, 1}, Color: RGB, Resize: ResizeWhole}
+}
+
+func preset(name string, side int) (Preprocessing, error) {
+	p := plain(side, side)
+	switch name {
+	case "dinov2":
+		p.Interpolation = Bicubic
+		fallthrough
+	case "imagenet":
+		p.Mean, p.Std = imagenetMean, imagenetStd
+		p.Resize, p.Shorter = ResizeCrop, (side*8+3)/7
+	case "siglip":
+		p.Mean, p.Std, p.Interpolation = halves, halves, Bicubic
+	case "tensorflow":
+		p.Scale, p.Mean = 1/127.5, [3]float64{1, 1, 1}
+	case "clip":
+		p.Interpolation = Bicubic
+		fallthrough
+	case "clip-bilinear":
+		p.Mean, p.Std = clipMean, clipStd
+		p.Resize, p.Shorter = ResizeCrop, side
+	default:
+		return p, fmt.Errorf("no preset %.40q; there are %s", name, strings.Join(Presets(), ", "))
+	}
+	return p, p.check()
+}
+
+func (p Preprocessing) check() error {
+	if p.Width < 1 || p.Height < 1 || p.Width > maxSide || p.Height > maxSide {
+		return fmt.Errorf("an image of %d×%d; sides of 1 to %d are supported", p.Width, p.Height, maxSide)
+	}
+	if p.Color != RGB && p.Color != BGR {
+		return fmt.Errorf("color %.20q; it is RGB or BGR", string(p.Color))
+	}
+	if _, known := filters[p.Interpolation]; !known {
+		return fmt.Errorf("interpolation %.40q", string(p.Interpolation))
+	}
+	if p.Offset != OffsetEven && p.Offset != OffsetFloor {
+		return fmt.Errorf("offset %.20q; it is even or floor", string(p.Offset))
+	}
+	switch p.Resize {
+	case ResizeWhole:
+		if p.Shorter != 0 && (p.Shorter < max(p.Width, p.Height) || p.Shorter > 2*maxSide) {
+			return fmt.Errorf("a picture of %d×%[1]d does not cover %d×%d, or is more than %d", p.Shorter, p.Width, p.Height, 2*maxSide)
+		}
+	case ResizeCrop:
+		if p.Shorter < max(p.Width, p.Height) || p.Shorter > 2*maxSide {
+			return fmt.Errorf("a shorter side of %d does not cover %d×%d, or is more than %d", p.Shorter, p.Width, p.Height, 2*maxSide)
+		}
+	case ResizePad:
+	default:
+		return fmt.Errorf("resize %.20q; it is whole, crop or pad", string(p.Resize))
+	}
+	for c := range 3 {
+		// For every sample, the result must be a float32 of sensible size.
+		ends := math.Abs(p.Mean[c]/p.Std[c]) + math.Abs(255*p.Scale/p.Std[c])
+		if !(ends < 1e9) || p.Scale == 0 {
+			return fmt.Errorf("scale %g, mean %g, std %g give no sensible values", p.Scale, p.Mean[c], p.Std[c])
+		}
+	}
+	return nil
+}
