@@ -117,16 +117,16 @@ func (s *Store[T]) PutSegment(ctx context.Context, k Key, d cpar.Digest, size in
 	if size >= 0 {
 		limit = size
 	}
-	room := limit
+	files, room := 1, limit
 	if before == spoilt {
-		room = 0 // it has its room: whoever is at the quota can still mend
+		files, room = 0, 0 // it has its room: whoever is at the quota can still mend
 	}
-	end, err := s.reserve(ctx, k, room)
+	end, err := s.reserve(ctx, k, files, room)
 	if err != nil {
 		return err
 	}
-	files, added := 0, int64(0)
-	defer func() { end(files, added) }()
+	written, added := 0, int64(0)
+	defer func() { end(written, added) }()
 	bounded := &io.LimitedReader{R: r, N: limit + 1}
 	err = s.backend.Put(ctx, k, d, size, bounded)
 	switch {
@@ -137,7 +137,7 @@ func (s *Store[T]) PutSegment(ctx context.Context, k Key, d cpar.Digest, size in
 	case before == spoilt:
 		return s.account(k.Tenant).recount(ctx, s.backend, k) // it took room already
 	}
-	files, added = 1, limit+1-bounded.N
+	written, added = 1, limit+1-bounded.N
 	return nil
 }
 

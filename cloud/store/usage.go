@@ -33,6 +33,16 @@ type account struct {
 	counted bool
 	indexes map[cpar.IndexID]*use
 	sum     Usage // of indexes, and Reserved
+	files   int   // of indexes, and reserved
+}
+
+// fileBytes is what a file takes beside its bytes, as the quota counts it: a disk runs out of
+// files as it runs out of bytes, and files of one byte cost their sender nothing.
+const fileBytes = 4096
+
+// taken is what the quota counts. The caller holds mu.
+func (a *account) taken() int64 {
+	return a.sum.Active + a.sum.Pending + a.sum.Reserved + fileBytes*int64(a.files)
 }
 
 // A use is what one index takes.
@@ -43,6 +53,7 @@ type use struct {
 	lastUpload   time.Time
 
 	uploads       int // in progress
+	reservedFiles int
 	reservedBytes int64
 }
 
@@ -137,7 +148,7 @@ func (a *account) recount(ctx context.Context, b Backend, k Key) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.change(k.Index, func(u *use) {
-		n.uploads, n.reservedBytes = u.uploads, u.reservedBytes
+		n.uploads, n.reservedFiles, n.reservedBytes = u.uploads, u.reservedFiles, u.reservedBytes
 		*u = n
 	})
 	return nil
@@ -152,12 +163,14 @@ func (a *account) change(id cpar.IndexID, f func(u *use)) {
 		a.indexes[id] = u
 	}
 	a.sum.add(u, -1)
+	a.files -= u.files + u.reservedFiles
 	f(u)
 	if u.files == 0 && u.uploads == 0 && !u.active {
 		delete(a.indexes, id)
 		return
 	}
 	a.sum.add(u, 1)
+	a.files += u.files + u.reservedFiles
 }
 
 func (sum *Usage) add(u *use, sign int64) {
@@ -172,9 +185,9 @@ func (sum *Usage) add(u *use, sign int64) {
 	}
 }
 
-// reserve makes room for an upload of at most n bytes. What it returns ends the upload,
+// reserve makes room for an upload of so many files and at most n bytes. What it returns ends the upload,
 // with the number of files and bytes that it has added.
-func (s *Store[T]) reserve(ctx context.Context, k Key, n int64) (end func(files int, added int64), err error) {
+func (s *Store[T]) reserve(ctx context.Context, k Key, files int, n int64) (end func(files int, added int64), err error) {
 	e, err := s.acquire(k) // a closed store takes nothing
 	if err != nil {
 		return nil, err
@@ -194,19 +207,21 @@ func (s *Store[T]) reserve(ctx context.Context, k Key, n int64) (end func(files 
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	limit := s.quota(k.Tenant)
-	if taken := a.sum.Active + a.sum.Pending + a.sum.Reserved; limit > 0 && n > limit-taken {
-		err := fmt.Errorf("index %v: %w: %w: %d more bytes than the %d of %d that are taken", k.Index, cpar.ErrInput, ErrQuota, n, taken, limit)
+	if taken := a.taken() + fileBytes*int64(files); limit > 0 && n > limit-taken {
+		err := fmt.Errorf("index %v: %w: %w: %d more bytes than the %d of %d that are taken; each file counts %d more than its bytes",
+			k.Index, cpar.ErrInput, ErrQuota, n, taken, limit, fileBytes)
 		return nil, hint.Add(err, "delete an index that is no longer needed; a push needs room for the old segments and the new")
 	}
-	a.change(k.Index, func(u *use) { u.uploads++; u.reservedBytes += n })
-	return func(files int, added int64) {
+	a.change(k.Index, func(u *use) { u.uploads++; u.reservedFiles += files; u.reservedBytes += n })
+	return func(written int, added int64) {
 		s.release(e)
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.change(k.Index, func(u *use) {
 			u.uploads--
+			u.reservedFiles -= files
 			u.reservedBytes -= n
-			u.files += files
+			u.files += written
 			u.bytes += added
 			u.lastUpload = time.Now()
 		})

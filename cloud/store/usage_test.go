@@ -164,7 +164,8 @@ func TestQuota(t *testing.T) {
 	data := t.TempDir()
 	a, a2, b := built(t, 1, 1), built(t, 1, 2), built(t, 2, 3)
 	one := int64(a.m.Bytes())
-	limits := map[string]int64{"00000000000000aa": 2 * one, "00000000000000bb": one - 1}
+	quota := one + 4096*int64(len(a.m.Segments)) // files count too
+	limits := map[string]int64{"00000000000000aa": 2 * quota, "00000000000000bb": quota - 1}
 	opt := store.Options{Quota: func(tenant string) int64 { return limits[tenant] }}
 	s := open(t, data, opt)
 	push := func(tenant string, o owner) error {
@@ -237,6 +238,26 @@ func TestQuota(t *testing.T) {
 	check(rich, store.Usage{Indexes: 1, Active: one})
 	if st := s.Stats(); st.Tenants[rich].Active != one {
 		t.Errorf("%+v", st)
+	}
+}
+
+// Files of one byte, under one id or many, use the quota up long before the disk's files.
+func TestQuotaCountsFiles(t *testing.T) {
+	s := open(t, t.TempDir(), store.Options{Quota: func(string) int64 { return 100 * 4096 }})
+	const tenant = "00000000000000aa"
+	files := 0
+	for i := range 200 {
+		body := []byte{byte(i)}
+		k := store.Key{Tenant: tenant, Index: cpar.IndexID{byte(i % 3)}}
+		switch err := s.PutSegment(t.Context(), k, sha256.Sum256(body), 1, bytes.NewReader(body)); {
+		case err == nil:
+			files++
+		case !errors.Is(err, store.ErrQuota):
+			t.Fatal(err)
+		}
+	}
+	if files != 99 { // each takes its byte as well
+		t.Errorf("%d files", files)
 	}
 }
 
