@@ -36,6 +36,9 @@ type Fault struct {
 // fresh is how long what the checks found is believed: strangers may ask as often as they like.
 const fresh = time.Second
 
+// longestCheck bounds all checks of one round together.
+const longestCheck = 10 * time.Second
+
 // Readiness runs checks.
 type Readiness struct {
 	checks []Check
@@ -55,6 +58,9 @@ func (r *Readiness) faultsNow(ctx context.Context) []Fault {
 	if !r.at.IsZero() && time.Since(r.at) < fresh {
 		return r.faults
 	}
+	// Others are told the same, so it is not for the first who asks to break off.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestCheck)
+	defer cancel()
 	r.faults = nil
 	for _, c := range r.checks {
 		if err := c.Run(ctx); err != nil {

@@ -317,6 +317,12 @@ func TestReadiness(t *testing.T) {
 	if runs != 1 {
 		t.Errorf("the checks ran %d times in a second", runs)
 	}
+	// Who hangs up does not decide what others are told.
+	left, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	if patient := NewReadiness(Check{"store", true, func(ctx context.Context) error { return ctx.Err() }}); !patient.Serves(left) || !patient.Serves(t.Context()) {
+		t.Error("the check was broken off")
+	}
 	full := NewReadiness(Room(data, 1<<62))
 	if code, p := get(full); code != 503 || !full.Serves(t.Context()) || !strings.Contains(p.Detail, "free") {
 		t.Errorf("full disk: %d %+v", code, p)
