@@ -314,3 +314,15 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestResolvedLimits(t *testing.T) {
+	for _, k := range []struct{ in, want Limits }{
+		{Limits{}, Default},
+		{Limits{StorageBytes: Unlimited, RequestsPerSecond: Unlimited, Burst: Unlimited, Concurrent: Unlimited}, Limits{Burst: mostLimit}},
+		{Limits{RequestsPerSecond: 100}, Limits{Default.StorageBytes, 100, 400, Default.Concurrent}},
+	} {
+		if got := k.in.Resolved(); got != k.want {
+			t.Errorf("%+v: %+v, want %+v", k.in, got, k.want)
+		}
+	}
+}

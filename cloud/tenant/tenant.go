@@ -105,8 +105,11 @@ func (l Limits) Resolved() Limits {
 	if l.RequestsPerSecond == 0 {
 		l.RequestsPerSecond = Default.RequestsPerSecond
 	}
-	if l.Burst == 0 {
+	switch {
+	case l.Burst == 0:
 		l.Burst = max(Default.Burst, int(4*min(l.RequestsPerSecond, mostLimit)))
+	case l.Burst < 0:
+		l.Burst = mostLimit // 0 would be one second's worth of the rate
 	}
 	if l.Concurrent == 0 {
 		l.Concurrent = Default.Concurrent
