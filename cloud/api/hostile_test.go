@@ -17,6 +17,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/api"
+	"cpar/cloud/tenant"
 	"cpar/cparhttp"
 	"cpar/internal/indexdir/sample"
 )
@@ -204,10 +205,23 @@ func TestUploadsOutOfOrder(t *testing.T) {
 	}
 }
 
+// nobody is an Authenticator that knows no token.
+type nobody struct{}
+
+func (nobody) Authenticate(*http.Request) (tenant.Principal, error) {
+	return tenant.Principal{}, tenant.ErrToken
+}
+
 // FuzzHandler: whatever a request is made of, no panic, a problem with a code that is
-// described for every error, and no more memory than the request justifies.
+// described for every error, and no more memory than the request justifies; and without a
+// token the store is not asked.
 func FuzzHandler(f *testing.F) {
 	c := startCloud(f)
+	asked := &calls{} // of a cloud that knows nobody
+	guarded, err := api.New(counting{c.cloud.Store, asked}, c.cloud, api.Options{Auth: nobody{}})
+	if err != nil {
+		f.Fatal(err)
+	}
 	index := "/v1/indexes/" + c.id.String()
 	annotate, _ := (&cpar.Request{Index: c.id, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 3, Approx: 1000}, Vector: []uint64{1, 2}}).MarshalBinary()
 	for _, k := range []struct {
@@ -239,9 +253,16 @@ func FuzzHandler(f *testing.F) {
 		if err != nil {
 			return // net/http answers that
 		}
+		stranger := r.Clone(t.Context())
+		stranger.Body = io.NopCloser(bytes.NewReader(body))
+		w := httptest.NewRecorder()
+		guarded.ServeHTTP(w, stranger)
+		if made := asked.take(); len(made) > 0 || w.Code == http.StatusInternalServerError {
+			t.Errorf("%q: without a token the store is asked %v, status %d", head, made, w.Code)
+		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		w := httptest.NewRecorder()
+		w = httptest.NewRecorder()
 		c.handler.ServeHTTP(w, r)
 		runtime.ReadMemStats(&after)
 		if took, may := after.TotalAlloc-before.TotalAlloc, uint64(4<<20+100*(len(head)+len(body))); took > may {
