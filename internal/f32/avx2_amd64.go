@@ -64,6 +64,26 @@ func tile5x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *floa
 //go:noescape
 func tile6x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
+// wide1x12AVX2 adds aᵀ·b to 1×12 values at c, rows ldc bytes apart.
+//
+//go:noescape
+func wide1x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
+
+// wide2x12AVX2 adds aᵀ·b to 2×12 values at c, rows ldc bytes apart.
+//
+//go:noescape
+func wide2x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
+
+// wide3x12AVX2 adds aᵀ·b to 3×12 values at c, rows ldc bytes apart.
+//
+//go:noescape
+func wide3x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
+
+// wide4x12AVX2 adds aᵀ·b to 4×12 values at c, rows ldc bytes apart.
+//
+//go:noescape
+func wide4x12AVX2(k int, a *float64, b *float64, c *float64, ldc int)
+
 // pack8AVX2 copies 8 values from each src + offsets[i] to row i of dst.
 //
 //go:noescape

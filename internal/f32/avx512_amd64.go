@@ -124,6 +124,46 @@ func tile11x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *f
 //go:noescape
 func tile12x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
+// wide1x24AVX512 adds aᵀ·b to 1×24 values at c, rows ldc bytes apart.
+//
+//go:noescape
+func wide1x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
+
+// wide2x24AVX512 adds aᵀ·b to 2×24 values at c, rows ldc bytes apart.
+//
+//go:noescape
+func wide2x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
+
+// wide3x24AVX512 adds aᵀ·b to 3×24 values at c, rows ldc bytes apart.
+//
+//go:noescape
+func wide3x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
+
+// wide4x24AVX512 adds aᵀ·b to 4×24 values at c, rows ldc bytes apart.
+//
+//go:noescape
+func wide4x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
+
+// wide5x24AVX512 adds aᵀ·b to 5×24 values at c, rows ldc bytes apart.
+//
+//go:noescape
+func wide5x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
+
+// wide6x24AVX512 adds aᵀ·b to 6×24 values at c, rows ldc bytes apart.
+//
+//go:noescape
+func wide6x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
+
+// wide7x24AVX512 adds aᵀ·b to 7×24 values at c, rows ldc bytes apart.
+//
+//go:noescape
+func wide7x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
+
+// wide8x24AVX512 adds aᵀ·b to 8×24 values at c, rows ldc bytes apart.
+//
+//go:noescape
+func wide8x24AVX512(k int, a *float64, b *float64, c *float64, ldc int)
+
 // pack16AVX512 copies 16 values from each src + offsets[i] to row i of dst.
 //
 //go:noescape

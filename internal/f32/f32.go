@@ -5,6 +5,7 @@
 //	Mul        c = a·b, c = a·bᵀ, or added to c
 //	Left       a constant a (m×k), packed once: convolutions, whose b is made of shifted rows
 //	Right      a constant b (k×n), packed once: linear layers
+//	Mul64      c += a·b in float64, where b may be float32: principal components
 //	Taps       depthwise convolutions
 //	vectors    Dot, Axpy, AddTo64, Centre; Exp, Erf, Tanh, Sigmoid, Gelu
 //

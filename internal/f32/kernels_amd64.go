@@ -47,6 +47,23 @@ func (l level) tile(t *tile) {
 	f(t.k, unsafe.SliceData(t.a), unsafe.SliceData(t.b), unsafe.SliceData(t.c), 4*t.ldc, unsafe.SliceData(t.from), step, t.lo, t.hi)
 }
 
+// A wideKernel adds one tile of float64; ldc is in bytes.
+type wideKernel func(k int, a, b, c *float64, ldc int)
+
+func (l level) wide(rows, k int, a, b, c []float64, ldc int) {
+	var f wideKernel
+	switch l {
+	case withAVX512:
+		f = widesAVX512[rows-1]
+	case withAVX2:
+		f = widesAVX2[rows-1]
+	default:
+		widePlain(rows, k, a, b, c, ldc)
+		return
+	}
+	f(k, unsafe.SliceData(a), unsafe.SliceData(b), unsafe.SliceData(c), 8*ldc)
+}
+
 func (l level) pack(dst, b []float32, offsets []int, wide int) {
 	to, from, at, rows := unsafe.SliceData(dst), unsafe.SliceData(b), unsafe.SliceData(offsets), len(offsets)
 	switch {

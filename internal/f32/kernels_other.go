@@ -6,6 +6,8 @@ func best() level { return plain }
 
 func (l level) tile(t *tile) { tilePlain(t, l.tiling().lanes) }
 
+func (level) wide(rows, k int, a, b, c []float64, ldc int) { widePlain(rows, k, a, b, c, ldc) }
+
 func (level) pack(dst, b []float32, offsets []int, wide int) { packPlain(dst, b, offsets, wide) }
 
 func (level) taps(out, x []float32, offsets []int, weights []float32, bias, lo, hi float32) {

@@ -22,9 +22,11 @@ type tiling struct {
 	rows  int // of a tile, at most
 	lanes int // values of a register: a tile is one or two of them wide
 	depth int // of a block: a strip of b, 2·lanes wide, stays in the first cache with one of a
+	// Tiles of float64 have at most wideRows rows of wideWidth values.
+	wideRows, wideWidth int
 }
 
-var tilings = [...]tiling{plain: {4, 2, 256}, withAVX2: {6, 8, 256}, withAVX512: {12, 16, 192}}
+var tilings = [...]tiling{plain: {4, 2, 256, 4, 12}, withAVX2: {6, 8, 256, 4, 12}, withAVX512: {12, 16, 192, 8, 24}}
 
 func (l level) tiling() tiling { return tilings[l] }
 

@@ -133,7 +133,7 @@ func (t tiling) ownTile() int { return (t.rows + 1) * t.width() }
 
 // checkMatrix panics unless m rows of n values, ld apart, lie within x: kernels would go
 // beyond it.
-func checkMatrix(name string, x []float32, ld, m, n int) {
+func checkMatrix[T float32 | float64](name string, x []T, ld, m, n int) {
 	if m < 1 || n < 1 || ld < n || (m-1)*ld+n > len(x) {
 		panic(fmt.Sprintf("f32: %s has %d values, too few for %d rows of %d, %d apart", name, len(x), m, n, ld))
 	}

@@ -50,19 +50,19 @@ func (t tiling) packRightTransposed(dst, b []float32, ldb, n, k int) {
 
 // packAcross writes rows of k values as columns of dst, whose rows are ld apart. Four rows
 // at a time, so that what is written lies together.
-func packAcross(dst, from []float32, lda, rows, k, ld int) {
+func packAcross[To, From float32 | float64](dst []To, from []From, lda, rows, k, ld int) {
 	r := 0
 	for ; r+4 <= rows; r += 4 {
 		r0, r1 := from[r*lda:][:k], from[(r+1)*lda:][:k]
 		r2, r3 := from[(r+2)*lda:][:k], from[(r+3)*lda:][:k]
 		for i := range r0 {
-			to := (*[4]float32)(dst[i*ld+r:])
-			to[0], to[1], to[2], to[3] = r0[i], r1[i], r2[i], r3[i]
+			to := (*[4]To)(dst[i*ld+r:])
+			to[0], to[1], to[2], to[3] = To(r0[i]), To(r1[i]), To(r2[i]), To(r3[i])
 		}
 	}
 	for ; r < rows; r++ {
 		for i, v := range from[r*lda:][:k] {
-			dst[i*ld+r] = v
+			dst[i*ld+r] = To(v)
 		}
 	}
 }

@@ -128,3 +128,17 @@ func centrePlain(out, x []float32, mean []float64, scale float64) {
 		out[i] = float32((float64(v) - mean[i]) * scale)
 	}
 }
+
+// widePlain adds aᵀ·b, of packed a and b, to a tile of float64.
+func widePlain(rows, k int, a, b, c []float64, ldc int) {
+	wide := len(b) / k
+	for i := range k {
+		from := b[i*wide:][:wide]
+		for r, x := range a[i*rows:][:rows] {
+			to := c[r*ldc:][:wide]
+			for j, y := range from {
+				to[j] += x * y
+			}
+		}
+	}
+}

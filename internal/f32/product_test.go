@@ -248,3 +248,63 @@ func TestVectors(t *testing.T) {
 		}
 	})
 }
+
+func TestMul64(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(11, 12))
+		for _, s := range sizes {
+			m, n, k := s[0], s[1], s[2]
+			a, narrow := make([]float64, m*(k+1)), random(r, (n+1)*(k+1))
+			for i := range a {
+				a[i] = r.NormFloat64()
+			}
+			wide := make([]float64, len(narrow))
+			for i, v := range narrow {
+				wide[i] = float64(v)
+			}
+			for _, transB := range []bool{false, true} {
+				ldb := n + 1
+				if transB {
+					ldb = k + 1
+				}
+				c := make([]float64, m*(n+2))
+				want := make([]float64, len(c))
+				for i := range c {
+					c[i] = float64(i)
+					want[i] = c[i]
+				}
+				for i := range m {
+					for j := range n {
+						for p := range k {
+							at := p*ldb + j
+							if transB {
+								at = j*ldb + p
+							}
+							want[i*(n+2)+j] += a[i*(k+1)+p] * wide[at]
+						}
+					}
+				}
+				same := append([]float64(nil), c...)
+				scratch := make([]float64, Scratch64(m, n, k))
+				Mul64(c, n+2, a, k+1, narrow, ldb, m, n, k, transB, scratch)
+				Mul64(same, n+2, a, k+1, wide, ldb, m, n, k, transB, scratch)
+				for i, w := range want {
+					if math.Abs(c[i]-w) > 1e-13*(1+math.Abs(w))*float64(k) || c[i] != same[i] {
+						t.Fatalf("%v, transposed %v: value %d is %g or %g, want %g", s, transB, i, c[i], same[i], w)
+					}
+				}
+				// The last row alone has the same bits.
+				alone := make([]float64, n)
+				for j := range alone {
+					alone[j] = float64((m-1)*(n+2) + j)
+				}
+				Mul64(alone, n, a[(m-1)*(k+1):], k, wide, ldb, 1, n, k, transB, scratch)
+				for j, v := range alone {
+					if v != c[(m-1)*(n+2)+j] {
+						t.Fatalf("%v: value %d of a row alone is %g, among others %g", s, j, v, c[(m-1)*(n+2)+j])
+					}
+				}
+			}
+		}
+	})
+}

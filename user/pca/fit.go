@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
@@ -204,13 +203,15 @@ func (c *centred) multiply(ctx context.Context, z, q blas64.General) error {
 // K: those of the eigenvectors of K·C·Kᵀ = Z·Kᵀ.
 func rayleighRitz(k, z blas64.General, out int, least float64) (blas64.General, error) {
 	t := matrix(k.Rows, k.Rows)
-	blas64.Gemm(blas.NoTrans, blas.Trans, 1, z, k, 0, t)
+	addProduct(t, z, k, true)
 	top, _, err := eigenvectors(t, out, least)
 	if err != nil {
 		return top, err
 	}
 	found := matrix(top.Rows, k.Cols)
-	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, top, k, 0, found)
+	if top.Rows > 0 {
+		addProduct(found, top, k, false)
+	}
 	return found, nil
 }
 
@@ -226,13 +227,15 @@ func fitExact(b *Basis, c *centred) error {
 		}
 	}
 	gram := matrix(n, n)
-	blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, x, 0, gram)
+	addProduct(gram, x, x, true)
 	top, values, err := eigenvectors(gram, b.out, floor*c.total)
 	if err != nil {
 		return err
 	}
 	found := matrix(top.Rows, in)
-	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, top, x, 0, found)
+	if top.Rows > 0 {
+		addProduct(found, top, x, false)
+	}
 	for i, v := range values {
 		blas64.Scal(1/math.Sqrt(v), row(found, i))
 	}

@@ -27,9 +27,8 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"cpar"
+	"cpar/internal/f32"
 	"cpar/internal/parallel"
 )
 
@@ -78,17 +77,14 @@ func (b *Basis) Project(dst []float64, x []float32) []float64 {
 		dst = make([]float64, b.out)
 	}
 	dst = dst[:b.out]
-	b.project([][]float64{dst}, [][]float32{x})
+	b.project(dst, [][]float32{x})
 	return dst
 }
 
-// batchRows rows share one widening of the components. Inner products are sums over
-// stretches of projectPanel values: nearComponents stretches, 32 kB, stay in the L1 cache
-// while a batch, 256 kB, passes by in the second.
+// batchRows rows share one widening of the components, panel by panel.
 const (
-	batchRows      = 64
-	projectPanel   = 512
-	nearComponents = 8
+	batchRows    = 64
+	projectPanel = 512
 )
 
 // ProjectAll projects every row, on all cores. Its results equal those of Project to the
@@ -107,7 +103,7 @@ func (b *Basis) ProjectAll(rows [][]float32) ([][]float64, error) {
 	parallel.Each((len(rows)+batchRows-1)/batchRows, func() func(int) {
 		return func(batch int) {
 			start, end := batch*batchRows, min((batch+1)*batchRows, len(rows))
-			b.project(all[start:end], rows[start:end])
+			b.project(flat[start*b.out:end*b.out], rows[start:end])
 		}
 	})
 	return all, nil
@@ -116,37 +112,20 @@ func (b *Basis) ProjectAll(rows [][]float32) ([][]float64, error) {
 // project handles a few rows at a time and widens to float64 on the way: a widened copy
 // of the components would treble the memory of a basis. The order of additions is the
 // same for any number of rows.
-func (b *Basis) project(dst [][]float64, rows [][]float32) {
-	for i := range rows {
-		clear(dst[i])
-	}
+func (b *Basis) project(dst []float64, rows [][]float32) {
+	clear(dst)
 	centred := make([]float64, len(rows)*projectPanel)
-	var near [nearComponents * projectPanel]float64
+	scratch := make([]float64, f32.Scratch64(len(rows), b.out, projectPanel))
 	for start := 0; start < b.in; start += projectPanel {
-		end := min(start+projectPanel, b.in)
-		n := end - start
-		mean := b.mean[start:end]
+		n := min(projectPanel, b.in-start)
+		mean := b.mean[start:][:n]
 		for i, row := range rows {
-			c := centred[i*n : (i+1)*n]
-			for j, v := range row[start:end] {
+			c := centred[i*n:][:n]
+			for j, v := range row[start:][:n] {
 				c[j] = float64(v) - float64(mean[j])
 			}
 		}
-		for first := 0; first < b.out; first += nearComponents {
-			last := min(first+nearComponents, b.out)
-			for k := first; k < last; k++ {
-				to := near[(k-first)*n : (k-first+1)*n]
-				for j, v := range b.Component(k)[start:end] {
-					to[j] = float64(v)
-				}
-			}
-			for i := range rows {
-				row := blas64.Vector{N: n, Data: centred[i*n : (i+1)*n], Inc: 1}
-				for k := first; k < last; k++ {
-					dst[i][k] += blas64.Dot(blas64.Vector{N: n, Data: near[(k-first)*n : (k-first+1)*n], Inc: 1}, row)
-				}
-			}
-		}
+		f32.Mul64(dst, b.out, centred, n, b.components[start:], b.in, len(rows), b.out, n, true, scratch)
 	}
 }
 

@@ -3,8 +3,10 @@ package pca
 import (
 	"math/rand/v2"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"cpar/internal/f32"
+	"cpar/internal/parallel"
 )
 
 func matrix(rows, cols int) blas64.General {
@@ -14,6 +16,24 @@ func matrix(rows, cols int) blas64.General {
 // rowsOf returns a view of rows start to end of m.
 func rowsOf(m blas64.General, start, end int) blas64.General {
 	return blas64.General{Rows: end - start, Cols: m.Cols, Stride: m.Stride, Data: m.Data[start*m.Stride : end*m.Stride]}
+}
+
+// productCols columns of a product are one task.
+const productCols = 120
+
+// addProduct adds a·b to c, or a·bᵀ with transB, in float64 on all cores.
+func addProduct(c, a, b blas64.General, transB bool) {
+	parallel.Each((c.Cols+productCols-1)/productCols, func() func(int) {
+		scratch := make([]float64, f32.Scratch64(c.Rows, productCols, a.Cols))
+		return func(task int) {
+			start := task * productCols
+			cols, from := min(productCols, c.Cols-start), b.Data[start:]
+			if transB {
+				from = b.Data[start*b.Stride:]
+			}
+			f32.Mul64(c.Data[start:], c.Stride, a.Data, a.Stride, from, b.Stride, c.Rows, cols, a.Cols, transB, scratch)
+		}
+	})
 }
 
 // space is a growing set of orthonormal rows.
@@ -66,8 +86,11 @@ func (s *space) remove(m blas64.General, start, end int) {
 	known := rowsOf(s.General, start, end)
 	for range 2 {
 		inner := matrix(m.Rows, known.Rows)
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, m, known, 0, inner)
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, -1, inner, known, 1, m)
+		addProduct(inner, m, known, true)
+		for i := range inner.Data {
+			inner.Data[i] = -inner.Data[i]
+		}
+		addProduct(m, inner, known, false)
 	}
 }
 

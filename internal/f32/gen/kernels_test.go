@@ -95,6 +95,37 @@ func (m *machine) tile(t *testing.T, l level, r *rand.Rand, rows, vectors, k int
 	}
 }
 
+func TestWideTilesInTheMachine(t *testing.T) {
+	eachMachine(t, func(t *testing.T, l level, m *machine, r *rand.Rand) {
+		bits := func(x []float32) (b []byte) {
+			for _, v := range x {
+				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(v)))
+			}
+			return b
+		}
+		width := wideVectors * l.lanes / 2
+		for rows := 1; rows <= l.wide; rows++ {
+			const k = 3
+			ldc := width + 2
+			a, b, c := randoms(r, k*rows), randoms(r, k*width), randoms(r, (rows-1)*ldc+width)
+			m.reset()
+			to := m.grant(bits(c))
+			m.call(l.wideName(rows), k, m.grant(bits(a)), m.grant(bits(b)), to, 8*ldc)
+			for i := range c {
+				want := float64(c[i])
+				for p := range k {
+					if j := i % ldc; j < width {
+						want += float64(a[p*rows+i/ldc]) * float64(b[p*width+j])
+					}
+				}
+				if got := math.Float64frombits(binary.LittleEndian.Uint64(m.at(to+8*uint64(i), 8))); math.Abs(got-want) > 1e-12 {
+					t.Fatalf("%d rows: value %d is %g, want %g", rows, i, got, want)
+				}
+			}
+		}
+	})
+}
+
 func TestRowsInTheMachine(t *testing.T) {
 	eachMachine(t, func(t *testing.T, l level, m *machine, r *rand.Rand) {
 		for vectors := 1; vectors <= 2; vectors++ {

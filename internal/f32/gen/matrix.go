@@ -143,3 +143,57 @@ func (k kernels) taps() {
 	}
 	k.end()
 }
+
+func (l level) wideName(rows int) string {
+	return fmt.Sprintf("wide%dx%d%s", rows, wideVectors*l.lanes/2, l.name)
+}
+
+// wideVectors registers of float64 are the width of a tile of float64.
+const wideVectors = 3
+
+// wide is a tile of float64, added to what is at c: 4 rows of 3 registers are 7 loads for
+// 12 operations.
+func (k kernels) wide(rows int) {
+	width := wideVectors * k.lanes / 2
+	k.begin(k.wideName(rows), "func(k int, a, b, c *float64, ldc int)", fmt.Sprintf(
+		"adds aᵀ·b to %d×%d values at c, rows ldc bytes apart.", rows, width))
+	p := k.params("k", "a", "b", "c", "ldc")
+	n, a, b, c, ldc := p[0], p[1], p[2], p[3], p[4]
+	row := k.GP64()
+	k.MOVQ(c, row)
+	acc := make([][]reg.VecVirtual, rows)
+	for r := range acc {
+		for v := range wideVectors {
+			acc[r] = append(acc[r], k.vec())
+			k.VMOVUPD(at(row, v*k.bytes()), acc[r][v])
+		}
+		if r < rows-1 {
+			k.ADDQ(ldc, row)
+		}
+	}
+	k.count("one", n, func() {
+		var y []reg.VecVirtual
+		for v := range wideVectors {
+			y = append(y, k.vec())
+			k.VMOVUPD(at(b, v*k.bytes()), y[v])
+		}
+		for r := range acc {
+			x := k.vec()
+			k.VBROADCASTSD(at(a, 8*r), x)
+			for v := range acc[r] {
+				k.VFMADD231PD(y[v], x, acc[r][v])
+			}
+		}
+		k.advance(8*rows, a)
+		k.advance(wideVectors*k.bytes(), b)
+	})
+	for r := range acc {
+		for v := range acc[r] {
+			k.VMOVUPD(acc[r][v], at(c, v*k.bytes()))
+		}
+		if r < rows-1 {
+			k.ADDQ(ldc, c)
+		}
+	}
+	k.end()
+}

@@ -134,6 +134,11 @@ func (m *machine) vectorOperation(op string, o []string, line string) {
 		for i := range lanes / 2 {
 			setWide(&out, i, wide(a, 0))
 		}
+	case "VFMADD231PD":
+		a, b, old := m.value(o[0], lanes), m.value(o[1], lanes), m.value(last, lanes)
+		for i := range lanes / 2 {
+			setWide(&out, i, math.FMA(wide(a, i), wide(b, i), wide(old, i)))
+		}
 	case "VADDPD", "VSUBPD", "VMULPD":
 		a, b := m.value(o[0], lanes), m.value(o[1], lanes)
 		for i := range lanes / 2 {

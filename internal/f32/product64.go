@@ -1,0 +1,103 @@
+package f32
+
+const (
+	// wideColumns and wideRows of b and a are packed at a time.
+	wideColumns = 240 // of whole tiles at every level
+	wideRows    = 64
+)
+
+// Scratch64 returns how many values of scratch Mul64 needs for matrices of these sizes, or
+// smaller ones.
+func Scratch64(m, n, k int) int {
+	t := active.tiling()
+	return t.wideRows*t.wideWidth + (min(m, wideRows)+min(roundUp(n, t.wideWidth), wideColumns))*min(k, maxDepth)
+}
+
+// Mul64 adds a·b to c, of m×k and k×n values, or a·bᵀ with transB, where b is n×k. Rows
+// are ldc, lda and ldb values apart. Each value of c is added to in the order of k, so that
+// it does not depend on m, n or its place. c must not overlap the others.
+func Mul64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []T, ldb int, m, n, k int, transB bool, scratch []float64) {
+	checkMatrix("c", c, ldc, m, n)
+	checkMatrix("a", a, lda, m, k)
+	if transB {
+		checkMatrix("b", b, ldb, n, k)
+	} else {
+		checkMatrix("b", b, ldb, k, n)
+	}
+	p := wideBlock{tiling: active.tiling(), level: active}
+	size := p.wideRows * p.wideWidth
+	p.own, scratch = scratch[:size:size], scratch[size:]
+	size = min(m, wideRows) * min(k, maxDepth)
+	p.a, p.b = scratch[:size], scratch[size:]
+	for first := 0; first < k; first += maxDepth {
+		p.k = min(maxDepth, k-first)
+		for j := 0; j < n; j += wideColumns {
+			wide := min(wideColumns, n-j)
+			if transB {
+				packWide(&p, b[j*ldb+first:], ldb, wide, true)
+			} else {
+				packWide(&p, b[first*ldb+j:], ldb, wide, false)
+			}
+			for i := 0; i < m; i += wideRows {
+				p.multiply(c[i*ldc+j:], ldc, a[i*lda+first:], lda, min(wideRows, m-i), wide)
+			}
+		}
+	}
+}
+
+// A wideBlock is packed b, room for packed a, and one tile.
+type wideBlock struct {
+	tiling
+	level     level
+	a, b, own []float64
+	k         int
+}
+
+// packWide packs n columns of b in strips as wide as a tile, the last filled up with zeros.
+func packWide[T float32 | float64](p *wideBlock, b []T, ldb, n int, transB bool) {
+	for j := 0; j < n; j += p.wideWidth {
+		wide := min(p.wideWidth, n-j)
+		to := p.b[j*p.k:][:p.k*p.wideWidth]
+		if wide < p.wideWidth {
+			clear(to)
+		}
+		if transB {
+			packAcross(to, b[j*ldb:], ldb, wide, p.k, p.wideWidth)
+			continue
+		}
+		for i := range p.k {
+			for q, v := range b[i*ldb+j:][:wide] {
+				to[i*p.wideWidth+q] = float64(v)
+			}
+		}
+	}
+}
+
+func (p *wideBlock) multiply(c []float64, ldc int, a []float64, lda, m, n int) {
+	s := stripsOf(m, p.wideRows)
+	for i := range s.count {
+		first := s.start(i)
+		rows := s.start(i+1) - first
+		packAcross(p.a[first*p.k:][:rows*p.k], a[first*lda:], lda, rows, p.k, rows)
+	}
+	for j := 0; j < n; j += p.wideWidth {
+		wide := min(p.wideWidth, n-j)
+		b := p.b[j*p.k:][:p.k*p.wideWidth]
+		for i := range s.count {
+			first := s.start(i)
+			rows := s.start(i+1) - first
+			packed, to := p.a[first*p.k:][:rows*p.k], c[first*ldc+j:]
+			if wide == p.wideWidth {
+				p.level.wide(rows, p.k, packed, b, to, ldc)
+				continue
+			}
+			for r := range rows {
+				copy(p.own[r*p.wideWidth:][:wide], to[r*ldc:])
+			}
+			p.level.wide(rows, p.k, packed, b, p.own, p.wideWidth)
+			for r := range rows {
+				copy(to[r*ldc:][:wide], p.own[r*p.wideWidth:])
+			}
+		}
+	}
+}
