@@ -6,7 +6,7 @@ import numpy
 import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
-from common import tensors, to_half
+from common import SMALL, tensors, to_half
 
 FLOAT, HALF = TensorProto.FLOAT, TensorProto.FLOAT16
 REDUCTIONS = ("ReduceMean", "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSumSquare", "ReduceLogSumExp")
@@ -89,6 +89,27 @@ def borders(g, io):
     g.node.extend(nodes)
 
 
+def changes(m):
+    """The numbers that half precision changes, beside the weights: where they are in the
+    file, and what they become. A reference for half precision is a file so changed."""
+    m = copy(m)
+    new = []
+    for t in tensors(m.graph):
+        if t.data_type != FLOAT or not t.raw_data:
+            continue
+        x = numpy_helper.to_array(t)
+        if x.size > SMALL:
+            t.raw_data = bytes(4 * x.size)  # in which no mark is found
+            continue
+        h = to_half(x).astype(numpy.float32)
+        if (h != x).any():
+            marks = 0x7FBE0000 + len(new) + numpy.arange(x.size, dtype=numpy.uint32)  # no number
+            new += h.reshape(-1).tolist()
+            t.raw_data = marks.astype("<u4").tobytes()
+    data = m.SerializeToString()
+    return [[data.index((0x7FBE0000 + i).to_bytes(4, "little")), v] for i, v in enumerate(new)]
+
+
 def lift(m, opset):
     """The same graph in a later opset, up to 23."""
     m = copy(m)
@@ -124,7 +145,7 @@ def dynamo(m, opset=18):
         n.name = "node_%s_%d" % (n.op_type.lower(), i)
         entry = b"\x0a\x09namespace\x12\x12: torch.nn.Module/"
         n.MergeFromString(b"\x4a" + bytes([len(entry)]) + entry)  # NodeProto.metadata_props
-        if n.op_type == "Reshape":
+        if n.op_type == "Reshape" and not n.attribute:
             n.attribute.append(helper.make_attribute("allowzero", 1))
         if n.op_type in REDUCTIONS:
             n.attribute.append(helper.make_attribute("noop_with_empty_axes", 0))
@@ -201,7 +222,7 @@ def integers(m):
 
 def save(m, path, external=False):
     if external:
-        onnx.save_model(m, path, save_as_external_data=True, all_tensors_to_one_file=True,
+        onnx.save_model(copy(m), path, save_as_external_data=True, all_tensors_to_one_file=True,
                         location=path.rsplit("/", 1)[-1] + ".data", size_threshold=1024)
     else:
         with open(path + ".part", "wb") as f:

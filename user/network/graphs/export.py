@@ -13,6 +13,7 @@ import os
 import sys
 import time
 
+import onnx
 import torch
 import torchvision.models as tv
 
@@ -20,6 +21,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import clip  # noqa: E402
 import convert  # noqa: E402
 import convolutional as cn  # noqa: E402
+import others  # noqa: E402
 import parts  # noqa: E402
 import vit  # noqa: E402
 from common import export, image, settle  # noqa: E402
@@ -69,7 +71,7 @@ def network(name, model, size, embedding=None, side=224, opset=17, outputs=("out
     axes = {input_name: dynamic} if dynamic else {}
     axes.update({o: BATCH for o in outputs if dynamic})
     m = export(model, (x,), opset, (input_name,), outputs, axes, folding, fused)
-    entry = dict(input=input_name, side=side, type="float", layout="NCHW", embedding=embedding or before(m), size=size,
+    entry = dict(input=input_name, side=side, type="float", layout="NCHW", embedding=before(m) if embedding is None else embedding, size=size,
                  reference=name + ".onnx", full=bool(exact or FULL), refused="", **more)
     write(name, m, "", **entry)
     for form in forms:
@@ -78,12 +80,9 @@ def network(name, model, size, embedding=None, side=224, opset=17, outputs=("out
 
 
 def other(name, m, form, entry):
-    if form == "fp16":
-        write(name, convert.half(m), form, **dict(entry, type="float16"))
-    elif form == "fp16-io32":
-        write(name, convert.half(m, io=False), form, **entry)
-    elif form == "fp16-norm32":
-        write(name, convert.half(m, norms=True), form, **dict(entry, type="float16"))
+    if form.startswith("fp16"):
+        io, norms = form != "fp16-io32", form == "fp16-norm32"
+        write(name, convert.half(m, io, norms), form, **dict(entry, type="float16" if io else "float", changes=convert.changes(m)))
     elif form == "external":
         write(name, m, form, **entry)
     elif form == "int8":
@@ -105,7 +104,7 @@ def torchvision():
     network("mobilenet_v3", lambda: tv.mobilenet_v3_large(), 1280, opset=16, dynamic=BATCH, exact=True)
     network("regnet_y", lambda: tv.regnet_y_400mf(), 440, opset=15, exact=True, forms=("fp16", "fp16-io32", "opset20"))
     network("mnasnet", lambda: tv.mnasnet1_0(), 1280, opset=17, dynamic=SIDES, exact=True)
-    network("squeezenet", lambda: tv.squeezenet1_1(), 512, opset=13, gain=1.4, exact=True, forms=("fp16", "external"))
+    network("squeezenet", lambda: tv.squeezenet1_1(), 0, "", opset=13, gain=1.4, exact=True, forms=("fp16", "external"))
     network("shufflenet_v2", lambda: tv.shufflenet_v2_x1_0(), 1024, opset=12, dynamic=BATCH, exact=True)
     network("vgg16", vgg16, wide(512, 4096), opset=13, gain=1.4)
     network("resnet18-unfused", lambda: tv.resnet18(), 512, opset=17, dynamic=BATCH, fused=False, forms=("fp16", "dynamo18"))
@@ -188,12 +187,14 @@ class Normalised(torch.nn.Module):
 
 def pair(name, model, visual, args, names, outputs, axes, opset, embedding, picture):
     settle(model)
-    network(name + "-visual", lambda: Normalised(visual(model)), 64, "output", opset=opset, settled=True, forms=())
+    half = Normalised(visual(model))
+    network(name + "-visual", lambda: half, 64, "output", opset=opset, settled=True, forms=())
+    half_visual = convert.changes(onnx.load(os.path.join(FOLDER, name + "-visual.onnx")))
     entry = dict(input=picture, side=224, type="float", layout="NCHW", embedding=embedding, size=64,
                  reference=name + "-visual.onnx", full=False, refused="")
     m = export(model, args, opset, names, outputs, axes)
     write(name, m, "", **entry)
-    write(name, convert.half(m), "fp16", **dict(entry, type="float16"))
+    write(name, convert.half(m), "fp16", **dict(entry, type="float16", changes=half_visual))
 
 
 def openai_pair(name):
@@ -228,8 +229,9 @@ def text(name, kind, opset, args, names, out, dynamic):
     entry = dict(input=names[0], inputs=list(names), side=0, type="int32" if args[0].dtype == torch.int32 else "int64", layout="text",
                  embedding=out, size=64, reference=name + ".rows.onnx", full=False, refused="")
     write(name, m, "", **entry)
-    write(name, convert.half(m), "fp16", **entry)
-    convert.save(convert.floats_in(m), os.path.join(FOLDER, name + ".rows.onnx"))
+    rows = convert.floats_in(m)
+    convert.save(rows, os.path.join(FOLDER, name + ".rows.onnx"))
+    write(name, convert.half(m), "fp16", **dict(entry, changes=convert.changes(rows)))
 
 
 def transformers():
@@ -281,8 +283,7 @@ def borders():
     network("timm_efficientnet-headless", lambda: cn.TimmEfficientNet(), 320, "output", opset=17, dynamic=BATCH)
     network("timm_efficientnet-same", lambda: cn.TimmEfficientNet(head=1000, same=True), 320, opset=13, forms=("fp16", "opset18"))
     network("timm_efficientnet-same-dynamic", lambda: cn.TimmEfficientNet(same=True), 320, "output", opset=17, dynamic=SIDES)
-    network("caffe2", lambda: cn.Caffe2(torch.nn.Sequential(*list(cn.TimmEfficientNet().children())[0:1], cn.conv(16, 320, 3, 8))), 320,
-            opset=11)
+    network("caffe2", lambda: cn.Caffe2(torch.nn.Sequential(cn.TimmEfficientNet().stem, cn.conv(16, 320, 3, 8))), 320, opset=11)
     base = "timm_efficientnet-headless"
     for name, nhwc, kind in (("nhwc", True, "float"), ("uint8", False, "uint8"), ("uint8-nhwc", True, "uint8")):
         if not fnmatch.fnmatch(base, PATTERN):
@@ -292,6 +293,23 @@ def borders():
         m = export(model, (x,), 17, ("image",), ("output",), {"image": BATCH, "output": BATCH})
         write(base, m, name, input="image", side=224, type=kind, layout="NHWC" if nhwc else "NCHW", embedding="output", size=320,
               reference=base + ".onnx", full=False, refused="")
+
+
+def rest():
+    network("gem", others.GeM, 48, "embedding", opset=13, outputs=("embedding",), dynamic=BATCH)
+    hidden = dict(outputs=("last_hidden_state", "pooler_output"), input_name="pixel_values")
+    network("hf_convnextv2", others.ConvNeXtV2, 64, "pooler_output", opset=14, dynamic=SIDES, forms=("fp16", "opset18"), **hidden)
+    network("hf_resnet", others.HFResNet, 64, "pooler_output", opset=14, dynamic=BATCH, **hidden)
+    network("hf_swin", others.HFSwin, 64, "pooler_output", opset=17, dynamic=BATCH, **hidden)
+    network("rotary", others.Rotary, 64, "output", side=112, opset=17, dynamic=BATCH, forms=("fp16", "opset18", "dynamo20"))
+    for name, m, layout, embedding, size in (("keras", others.keras(), "NHWC", "global_average_pooling2d", 64),
+                                             ("caffe", others.caffe(), "NCHW", "", 48)):
+        if fnmatch.fnmatch(name, PATTERN):
+            entry = dict(input="data", side=224, type="float", layout=layout, embedding=embedding, size=size, reference=name + ".onnx",
+                         full=False, refused="")
+            write(name, m, "", **entry)
+            if name == "keras":
+                write(name, convert.half(m), "fp16", **dict(entry, type="float16", changes=convert.changes(m)))
 
 
 def people():
@@ -306,7 +324,7 @@ def people():
 def main():
     os.makedirs(FOLDER, exist_ok=True)
     torch.set_num_threads(1)  # more of them wait for each other
-    for part in (torchvision, clips, transformers, borders):
+    for part in (torchvision, clips, transformers, borders, rest):
         part()
     if PATTERN != "*":  # the rest stays as it is
         with open(os.path.join(FOLDER, "index.json")) as f:

@@ -4,6 +4,7 @@
 package graphs
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
@@ -29,6 +30,9 @@ type graph struct {
 	Full                bool   // of the original's size
 	Refused             string // why it must be refused
 	Pool                string // how tokens become one vector, if they must
+	// Changes are numbers of the reference's operators, such as √2, that half precision
+	// changes: where they are in the file, and what they become.
+	Changes [][2]float64
 }
 
 func (g graph) isText() bool { return g.Layout == "text" }
@@ -142,15 +146,38 @@ func (g graph) expected(t testing.TB, byFile map[string]graph) (image, want []fl
 	t.Helper()
 	reference := byFile[g.Reference]
 	image, same := g.pictures()
-	e, err := reference.open(t, network.ONNXRuntime, reference.Embedding)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err = e.Embed(same)
+	e := g.reference(t, reference)
+	want, err := e.Embed(same)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return image, want
+}
+
+// reference opens a graph's reference in ONNX Runtime.
+func (g graph) reference(t testing.TB, reference graph) network.Embedder {
+	t.Helper()
+	data, err := readChanged(t, reference.File, g.Changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := network.Options{Embedding: reference.Embedding, Side: reference.Side, Library: library.Path(t)}
+	e, _, err := network.LoadWith(network.ONNXRuntime, data, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// readChanged reads a file and changes some numbers.
+func readChanged(t testing.TB, file string, changes [][2]float64) ([]byte, error) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(folder(t), file))
+	for _, c := range changes {
+		binary.LittleEndian.PutUint32(data[int(c[0]):], math.Float32bits(float32(c[1])))
+	}
+	return data, err
 }
 
 // tolerance is the largest relative error of a network.

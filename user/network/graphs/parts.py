@@ -106,7 +106,7 @@ class MultiheadAttention2(nn.MultiheadAttention):
     def forward(self, x, key, value, need_weights=False, attn_mask=None):
         x = x.transpose(0, 1)
         n, b, c = x.shape
-        y = Unflatten.apply(F.linear(x, self.in_proj_weight, self.in_proj_bias), c)
+        y = Unflatten.apply(F.linear(x, self.in_proj_weight, self.in_proj_bias), self.embed_dim)
         y = y.unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
         q, k, v = (y[i].view(n, b * self.num_heads, c // self.num_heads).transpose(0, 1) for i in range(3))
         q, k, v = (t.view(b, self.num_heads, n, c // self.num_heads) for t in (q, k, v))

@@ -97,10 +97,7 @@ func (g graph) error(t *testing.T, byFile map[string]graph) string {
 func (g graph) times(t testing.TB, e network.Embedder, byFile map[string]graph) (inGo, inORT float64) {
 	reference := byFile[g.Reference]
 	image, same := g.pictures()
-	r, err := reference.open(t, network.ONNXRuntime, reference.Embedding)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := g.reference(t, reference)
 	inGo, inORT = 1e9, 1e9
 	one := func(e network.Embedder, image []float32, best *float64) {
 		start := time.Now()
