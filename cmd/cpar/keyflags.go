@@ -70,13 +70,27 @@ func (k *keyFlags) makeFolder(path string) error {
 	return nil
 }
 
+// device is this device. A command that has no flag of its own for it keeps nothing where the
+// settings say so.
+func (k *keyFlags) device() (*device.Device, error) {
+	d, err := device.This()
+	if err != nil || k.cmd.Flags().Lookup("cache") != nil {
+		return d, err
+	}
+	found, err := table.Find("")
+	if v := found["cache"].Values; err == nil && len(v) == 1 && v[0] == noCache {
+		d.Cache = ""
+	}
+	return d, err
+}
+
 // read reads the key, as this device knows it.
 func (k *keyFlags) read() (*user.Key, *device.Device, error) {
 	path, err := k.file()
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := device.This()
+	d, err := k.device()
 	if err != nil {
 		return nil, nil, err
 	}

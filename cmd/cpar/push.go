@@ -74,11 +74,11 @@ func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 	}
 	f.opt.Progress = bar.On(cmd.ErrOrStderr())
 	if replaces != "" { // which only the key reads
-		key, _, err := f.keys.read()
+		key, keeps, err := f.keys.read() // a device that keeps what the settings let it
 		if err != nil {
 			return err
 		}
-		x, err := this.Find(cmd.Context(), client, key, replaces, f.opt.Progress, m.ID)
+		x, err := keeps.Find(cmd.Context(), client, key, replaces, f.opt.Progress, m.ID)
 		if err != nil {
 			return fmt.Errorf("pushing: %w", err)
 		}
@@ -92,6 +92,8 @@ func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 	result := map[string]any{"id": m.ID, "bytes": m.Bytes(), "cloud": client.URL(), "remembered": pushed.Remembered, "dry_run": f.opt.DryRun}
 	if f.opt.DryRun {
 		result["bytes_to_send"] = pushed.Missing
+	} else {
+		result["bytes_sent"] = pushed.Sent
 	}
 	if f.replaces != "" {
 		result["replaces"] = f.opt.Replaces
@@ -101,7 +103,11 @@ func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 			fmt.Fprintf(cmd.OutOrStdout(), "would push index %v to %s: %s of %s to send\n", m.ID, client.URL(), size(pushed.Missing), size(m.Bytes()))
 			return
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "pushed index %v (%s) to %s\n", m.ID, size(m.Bytes()), client.URL())
+		sent := size(m.Bytes())
+		if pushed.Sent < m.Bytes() {
+			sent = fmt.Sprintf("sent %s of %s", size(pushed.Sent), sent)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "pushed index %v (%s) to %s\n", m.ID, sent, client.URL())
 		if !pushed.Remembered {
 			fmt.Fprintln(cmd.ErrOrStderr(), "note: this device has not made this state, so it does not count as seen; annotate a photo to remember it")
 		}

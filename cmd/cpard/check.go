@@ -71,7 +71,14 @@ func check(c *cobra.Command, b store.Backend, asJSON bool) error {
 	if err := print(c.OutOrStdout(), list, damaged); err != nil || damaged == 0 {
 		return err
 	}
-	return fmt.Errorf("%w: %s of %s; their owners must push them again", cpar.ErrCorrupt, indexes(damaged), indexes(len(list)))
+	return errDamaged(damaged, len(list))
+}
+
+func errDamaged(damaged, all int) error {
+	if all == 1 {
+		return fmt.Errorf("%w: the only index; its owner must push it again", cpar.ErrCorrupt)
+	}
+	return fmt.Errorf("%w: %d of %s; their owners must push them again", cpar.ErrCorrupt, damaged, indexes(all))
 }
 
 func printCheckedJSON(w io.Writer, list []store.Info, damaged int) error {

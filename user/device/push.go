@@ -30,6 +30,8 @@ type Pushed struct {
 	Manifest *cpar.Manifest
 	// Missing is how many bytes a dry run would have sent.
 	Missing uint64
+	// Sent is how many bytes were sent: what the cloud had not.
+	Sent uint64
 	// Origin is the id that survives compaction; zero where the state was not made here.
 	Origin cpar.IndexID
 	// Remembered: the state counts as seen. It does if this device has made it.
@@ -65,7 +67,12 @@ func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder strin
 		p.Manifest = m
 		return p, err
 	}
+	there := int64(-1) // before anything was sent
 	if p.Manifest, err = client.Push(ctx, folder, func(done, total int64) {
+		if there < 0 {
+			there = done
+		}
+		p.Sent = uint64(max(0, done-there))
 		opt.Progress.Report("push, kB", int(done/1000), int(total/1000))
 	}); err != nil {
 		return p, err

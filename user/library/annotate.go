@@ -43,6 +43,10 @@ type Options struct {
 	// without probabilities has only Most.
 	MinProbability float64
 	Most           int
+	// Suggest, if not nil, gives words to write into a photo besides its keywords, which it is
+	// told. Suggests names all that they depend on but the photo.
+	Suggest  func(path string, keywords []rank.Keyword) ([]string, error)
+	Suggests string
 	// Walk says how the index is asked. Its Most and MinProbability do not count.
 	Walk     device.Walk
 	Command  string // as the journal names the run
@@ -121,7 +125,7 @@ func annotate(ctx context.Context, l *Library, x *device.Index, list []photos.Ph
 			each(w.results[i])
 		}
 	}
-	if !o.DryRun {
+	if w.began {
 		w.sum.Run = w.run
 	}
 	return w.sum, err
@@ -169,7 +173,11 @@ func (w *walk) wanted(key string) string {
 	if w.o.Where == "" {
 		return ""
 	}
-	return shortDigest(key, w.o.Where, w.o.Style, w.o.MinProbability, w.o.Most)
+	parts := []any{key, w.o.Where, w.o.Style, w.o.MinProbability, w.o.Most}
+	if w.o.Suggest != nil {
+		parts = append(parts, w.o.Suggests)
+	}
+	return shortDigest(parts...)
 }
 
 func shortDigest(parts ...any) string {
@@ -191,7 +199,8 @@ type walk struct {
 	sum     Summary
 	failed  atomic.Int64 // photos that could not be read
 
-	run     string   // of the first intent on
+	run     string   // drawn for the first words
+	began   bool     // the log has the run: something was written
 	confirm []record // done, and not yet in the log
 }
 

@@ -49,7 +49,7 @@ func (w *walk) flush() error {
 	}
 	records := w.confirm
 	w.confirm = nil
-	if w.run != "" && !w.o.DryRun {
+	if w.began {
 		records = append(records, record{Ended: w.run})
 	}
 	return w.l.remember(records...)
@@ -93,9 +93,6 @@ func (w *walk) write(g group, records []record) error {
 			return err
 		}
 		w.run = id
-		if !w.o.DryRun {
-			records = append(records, record{Began: beginning(id, w.o.Command, w.o.KeepMtime)})
-		}
 	}
 	for len(todo) > 0 {
 		w.each(todo, w.plan)
@@ -105,6 +102,10 @@ func (w *walk) write(g group, records []record) error {
 				w.wrote(t)
 			}
 			break
+		}
+		if len(now) > 0 && !w.began { // a run that changes nothing is none
+			w.began = true
+			records = append(records, record{Began: beginning(w.run, w.o.Command, w.o.KeepMtime)})
 		}
 		for _, t := range now {
 			i := newIntent(w.run, t.edit)
@@ -133,12 +134,23 @@ func (w *walk) write(g group, records []record) error {
 	return w.l.remember(records...)
 }
 
-// words are those of a photo's keywords that are to be written: not what an earlier run
-// wrote and a person took away.
+// words are those of a photo's keywords, and of what is suggested besides, that are to be
+// written: not what an earlier run wrote and a person took away.
 func (w *walk) words(j *job) ([]string, error) {
 	var words []string
 	for _, k := range w.results[j.at].Keywords {
 		words = append(words, k.Word)
+	}
+	if w.o.Suggest != nil {
+		// Also of one whose reply was refused, which gets none: it must take no less time.
+		more, err := w.o.Suggest(j.path, w.results[j.at].Keywords)
+		if j.err != nil || w.results[j.at].Err != nil {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, unnamed(err)
+		}
+		words = append(words, more...)
 	}
 	w.l.mu.Lock()
 	before := w.l.mem.wroteTo(j.path, true)
