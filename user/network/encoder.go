@@ -10,6 +10,7 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/user/feature"
+	"cpar/user/network/known"
 	"cpar/user/network/prepare"
 	"cpar/user/picture"
 )
@@ -86,6 +87,9 @@ func preprocessing(e Embedder, config *prepare.Config) (p prepare.Preprocessing,
 	p, ok, err := e.Preprocessing()
 	if ok || err != nil {
 		return p, "the model's metadata", err
+	}
+	if m, ok := known.ByDigest(e.Digest()); ok && m.Size == height && m.Size == width {
+		return m.Preprocessing, "what is known of " + m.Name, nil
 	}
 	return p, "", hint.Add(fmt.Errorf("%w: the file does not say how to prepare pictures", cpar.ErrInput),
 		"put the preprocessor_config.json, preprocess_cfg.json, open_clip_config.json or config.json that came with it beside it, "+

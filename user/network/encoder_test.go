@@ -12,6 +12,7 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/onnxtest"
+	"cpar/user/network/known"
 	"cpar/user/network/prepare"
 )
 
@@ -100,6 +101,38 @@ func TestDigestIsPinned(t *testing.T) {
 	if got, want := fmt.Sprintf("%x", e.Digest()), "389b20698f3bbc6a3b97fadc0b26f7065fd285b8c8520bb6cda0626b58654ce2"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+}
+
+// TestKnownByDigest: what is said beside the model and in its metadata goes before.
+func TestKnownByDigest(t *testing.T) {
+	for _, m := range known.List() {
+		p, from, err := preprocessing(fakeKnown{digest: m.Digest, side: m.Size}, nil)
+		if err != nil || p != m.Preprocessing || !strings.Contains(from, m.Name) {
+			t.Errorf("%s: %+v, %s, %v", m.Name, p, from, err)
+		}
+		if _, _, err := preprocessing(fakeKnown{digest: m.Digest, side: 100}, nil); err == nil {
+			t.Errorf("%s: of another size", m.Name)
+		}
+	}
+	m := known.List()[0]
+	p, from, err := preprocessing(fakeKnown{digest: m.Digest, side: m.Size, ofItsOwn: true}, nil)
+	if err != nil || p == m.Preprocessing || from != "the model's metadata" {
+		t.Errorf("%+v, %s, %v", p, from, err)
+	}
+}
+
+// fakeKnown has a digest that is known.
+type fakeKnown struct {
+	Embedder
+	digest   [sha256.Size]byte
+	side     int
+	ofItsOwn bool
+}
+
+func (f fakeKnown) Size() (int, int)          { return f.side, f.side }
+func (f fakeKnown) Digest() [sha256.Size]byte { return f.digest }
+func (f fakeKnown) Preprocessing() (p prepare.Preprocessing, ok bool, err error) {
+	return p, f.ofItsOwn, nil
 }
 
 // TestOpenTakesTheSize of the configuration where the network leaves its own open, and

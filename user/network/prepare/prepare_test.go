@@ -81,6 +81,16 @@ func TestEncodingOfOldValues(t *testing.T) {
 			t.Errorf("%s: %s, want %s, %v", name, got, want, err)
 		}
 	}
+	for _, name := range Presets() { // and is itself a file
+		p, _ := Preset(name, 300)
+		data, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, string(data), 0, 0); got != p {
+			t.Errorf("%s: %+v", data, got)
+		}
+	}
 	p := read(t, `{"resize": "pad", "fill": [0, 1, 2], "interpolation": "bicubic", "preset": "imagenet", "offset": "floor"}`, 9, 9)
 	if got, err := json.Marshal(p); err != nil || !strings.HasSuffix(string(got), `"Resize":"pad","Shorter":0,"Interpolation":"bicubic","Offset":"floor","Fill":[0,1,2]}`) {
 		t.Errorf("%s, %v", got, err)

@@ -19,6 +19,7 @@ import (
 type sidecar struct {
 	Preset        string   `json:"preset"`
 	Size          size     `json:"size"` // side, or [width, height]
+	Width, Height int      // in its place, as Preprocessing is encoded
 	Mean          numbers  `json:"mean"`
 	Std           numbers  `json:"std"`
 	Scale         *float64 `json:"scale"`
@@ -44,6 +45,8 @@ func readSidecar(data []byte, height, width int) (Preprocessing, error) {
 		w, h = s.Size[0], s.Size[0]
 	case len(s.Size) == 2:
 		w, h = s.Size[0], s.Size[1]
+	case s.Width != 0 || s.Height != 0:
+		w, h = s.Width, s.Height
 	case height == 0:
 		w, h = usualSide, usualSide
 	}
