@@ -13,35 +13,17 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"log"
-	"os"
-	"path/filepath"
+	"maps"
+	"strings"
 
-	"github.com/mmcloughlin/avo/attr"
-	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/pass"
-	"github.com/mmcloughlin/avo/printer"
 	"github.com/mmcloughlin/avo/reg"
+
+	"cpar/internal/kernelgen"
 )
 
-func main() {
-	log.SetFlags(0)
-	log.SetPrefix("gen: ")
-	dir := flag.String("dir", ".", "folder of package f32")
-	flag.Parse()
-	files, err := generate()
-	if err != nil {
-		log.Fatal(err)
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(*dir, name), text, 0o644); err != nil {
-			log.Fatal(err)
-		}
-	}
-}
+func main() { kernelgen.Main(generate) }
 
 // A level is a width of registers and what follows from it.
 type level struct {
@@ -57,27 +39,14 @@ var levels = []level{{"AVX2", 8, 6, 4}, {"AVX512", 16, 12, 8}}
 func generate() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, l := range levels {
-		k := kernels{Context: build.NewContext(), level: l, constants: &constants{}}
-		k.ConstraintExpr("!purego")
+		k := kernels{Kernels: kernelgen.New(), level: l, constants: &constants{}}
 		k.all()
-		file, err := k.Result()
+		name := strings.ToLower(l.name)
+		written, err := k.Files("internal/f32/gen", "f32", name)
 		if err != nil {
-			return nil, fmt.Errorf("writing the kernels for %s: %w", l.name, err)
+			return nil, err
 		}
-		if err := pass.Compile.Execute(file); err != nil {
-			return nil, fmt.Errorf("compiling the kernels for %s: %w", l.name, err)
-		}
-		name := map[string]string{"AVX2": "avx2", "AVX512": "avx512"}[l.name]
-		cfg := printer.Config{Name: "internal/f32/gen", Pkg: "f32"}
-		for suffix, p := range map[string]printer.Printer{
-			"_amd64.s": printer.NewGoAsm(cfg), "_amd64.go": printer.NewStubs(cfg),
-		} {
-			text, err := p.Print(file)
-			if err != nil {
-				return nil, fmt.Errorf("printing %s%s: %w", name, suffix, err)
-			}
-			files[name+suffix] = bytes.TrimLeft(text, "\n")
-		}
+		maps.Copy(files, written)
 		files[name+"_tiles_amd64.go"] = tileTable(l)
 	}
 	return files, nil
@@ -110,9 +79,9 @@ func tileTable(l level) []byte {
 	return b.Bytes()
 }
 
-// kernels is the vocabulary of the kernels: avo's context, a level and a few idioms.
+// kernels are those of a level.
 type kernels struct {
-	*build.Context
+	kernelgen.Kernels
 	level
 	*constants
 }
@@ -136,14 +105,7 @@ func (k kernels) all() {
 	k.functions()
 }
 
-// begin opens a function without a frame; its pointers do not escape.
-func (k kernels) begin(name, signature, doc string) {
-	k.Function(name)
-	k.Attributes(attr.NOSPLIT)
-	k.Pragma("noescape")
-	k.SignatureExpr(signature)
-	k.Doc(name + " " + doc)
-}
+func (k kernels) begin(name, signature, doc string) { k.Begin(name, signature, name+" "+doc) }
 
 func (k kernels) end() {
 	k.VZEROUPPER()
@@ -178,54 +140,7 @@ func (k kernels) zeros(n int) []reg.VecVirtual {
 
 // number returns a parameter of type float32 in all lanes.
 func (k kernels) number(name string) reg.VecVirtual {
-	p, err := k.Param(name).Resolve()
-	if err != nil {
-		panic(err) // a bug of the generator
-	}
 	v := k.vec()
-	k.VBROADCASTSS(p.Addr, v)
+	k.VBROADCASTSS(k.Address(name), v)
 	return v
 }
-
-// params loads one-word parameters into registers.
-func (k kernels) params(names ...string) []reg.GPVirtual {
-	out := make([]reg.GPVirtual, len(names))
-	for i, name := range names {
-		out[i] = k.GP64()
-		k.Load(k.Param(name), out[i])
-	}
-	return out
-}
-
-// count emits a loop that runs body n times, counting n down to zero.
-func (k kernels) count(label string, n reg.GPVirtual, body func()) {
-	k.TESTQ(n, n)
-	k.JZ(operand.LabelRef(label + "_done"))
-	k.Label(label)
-	body()
-	k.DECQ(n)
-	k.JNZ(operand.LabelRef(label))
-	k.Label(label + "_done")
-}
-
-// part returns n>>shift in a new register, only its low bits if mask is not 0.
-func (k kernels) part(n reg.GPVirtual, mask, shift int) reg.GPVirtual {
-	out := k.GP64()
-	k.MOVQ(n, out)
-	if mask != 0 {
-		k.ANDQ(operand.U32(uint32(mask)), out)
-	}
-	if shift != 0 {
-		k.SHRQ(operand.Imm(uint64(shift)), out)
-	}
-	return out
-}
-
-func (k kernels) advance(bytes int, pointers ...reg.GPVirtual) {
-	for _, p := range pointers {
-		k.ADDQ(operand.U32(uint32(bytes)), p)
-	}
-}
-
-// at is the word or vector at p + off bytes.
-func at(p reg.Register, off int) operand.Mem { return operand.Mem{Base: p, Disp: off} }

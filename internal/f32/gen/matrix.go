@@ -5,6 +5,8 @@ import (
 
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "cpar/internal/kernelgen"
 )
 
 func (l level) tileName(rows, vectors int) string {
@@ -19,7 +21,7 @@ func (k kernels) tile(rows, vectors int) {
 	k.begin(k.tileName(rows, vectors), "func(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)", fmt.Sprintf(
 		"sets %d×%d values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step "+
 			"bytes apart; with step −1 there is one value for each row.", rows, vectors*k.lanes))
-	p := k.params("k", "a", "b", "from", "step")
+	p := k.Params("k", "a", "b", "from", "step")
 	n, a, b, from, step := p[0], p[1], p[2], p[3], p[4]
 	acc := make([][]reg.VecVirtual, rows)
 	for r := range acc {
@@ -31,7 +33,7 @@ func (k kernels) tile(rows, vectors int) {
 	k.JE(LabelRef("one_each"))
 	for r := range acc {
 		for v := range acc[r] {
-			k.VMOVUPS(at(from, v*k.bytes()), acc[r][v])
+			k.VMOVUPS(At(from, v*k.bytes()), acc[r][v])
 		}
 		if r < rows-1 {
 			k.ADDQ(step, from)
@@ -41,41 +43,41 @@ func (k kernels) tile(rows, vectors int) {
 	k.Label("one_each")
 	for r := range acc {
 		for v := range acc[r] {
-			k.VBROADCASTSS(at(from, 4*r), acc[r][v])
+			k.VBROADCASTSS(At(from, 4*r), acc[r][v])
 		}
 	}
 	k.Label("multiply")
 	step1 := func(i int) {
 		var y []reg.VecVirtual
 		for v := range vectors {
-			y = append(y, k.load(at(b, (i*vectors+v)*k.bytes())))
+			y = append(y, k.load(At(b, (i*vectors+v)*k.bytes())))
 		}
 		for r := range acc {
 			x := k.vec()
-			k.VBROADCASTSS(at(a, 4*(i*rows+r)), x)
+			k.VBROADCASTSS(At(a, 4*(i*rows+r)), x)
 			for v := range acc[r] {
 				k.VFMADD231PS(y[v], x, acc[r][v])
 			}
 		}
 	}
-	k.count("two", k.part(n, 0, 1), func() {
+	k.Count("two", k.Part(n, 0, 1), func() {
 		step1(0)
 		step1(1)
-		k.advance(8*rows, a)
-		k.advance(2*vectors*k.bytes(), b)
+		k.Advance(8*rows, a)
+		k.Advance(2*vectors*k.bytes(), b)
 	})
 	k.TESTQ(U32(1), n)
 	k.JZ(LabelRef("store"))
 	step1(0)
 	k.Label("store")
-	q := k.params("c", "ldc")
+	q := k.Params("c", "ldc")
 	lo, hi := k.number("lo"), k.number("hi")
 	for r := range acc {
 		for v, x := range acc[r] {
 			// The second source is what comes out if one of the two is not a number.
 			k.VMAXPS(x, lo, x)
 			k.VMINPS(x, hi, x)
-			k.VMOVUPS(x, at(q[0], v*k.bytes()))
+			k.VMOVUPS(x, At(q[0], v*k.bytes()))
 		}
 		if r < rows-1 {
 			k.ADDQ(q[1], q[0])
@@ -87,16 +89,16 @@ func (k kernels) tile(rows, vectors int) {
 func (k kernels) packRows(vectors int) {
 	k.begin(fmt.Sprintf("pack%d%s", vectors*k.lanes, k.name), "func(dst, src *float32, offsets *int, rows int)",
 		fmt.Sprintf("copies %d values from each src + offsets[i] to row i of dst.", vectors*k.lanes))
-	p := k.params("dst", "src", "offsets", "rows")
+	p := k.Params("dst", "src", "offsets", "rows")
 	dst, src, offsets, rows := p[0], p[1], p[2], p[3]
-	k.count("row", rows, func() {
+	k.Count("row", rows, func() {
 		i := k.GP64()
-		k.MOVQ(at(offsets, 0), i)
+		k.MOVQ(At(offsets, 0), i)
 		for v := range vectors {
-			k.VMOVUPS(k.load(Mem{Base: src, Index: i, Scale: 4, Disp: v * k.bytes()}), at(dst, v*k.bytes()))
+			k.VMOVUPS(k.load(Mem{Base: src, Index: i, Scale: 4, Disp: v * k.bytes()}), At(dst, v*k.bytes()))
 		}
-		k.advance(vectors*k.bytes(), dst)
-		k.advance(8, offsets)
+		k.Advance(vectors*k.bytes(), dst)
+		k.Advance(8, offsets)
 	})
 	k.end()
 }
@@ -106,34 +108,34 @@ func (k kernels) packRows(vectors int) {
 func (k kernels) taps() {
 	k.begin("taps"+k.name, "func(out, x *float32, offsets *int, weights *float32, taps, vectors int, bias, lo, hi float32)", fmt.Sprintf(
 		"sets out, of vectors·%d values, to bias + Σ weights[t]·x[offsets[t]:], within lo and hi.", k.lanes))
-	p := k.params("out", "x", "vectors")
+	p := k.Params("out", "x", "vectors")
 	out, x, n := p[0], p[1], p[2]
 	bias, lo, hi := k.number("bias"), k.number("lo"), k.number("hi")
 	block := func(label string, wide int) {
-		q := k.params("offsets", "weights", "taps")
+		q := k.Params("offsets", "weights", "taps")
 		acc := make([]reg.VecVirtual, wide)
 		for v := range acc {
 			acc[v] = k.vec()
 			k.VMOVUPS(bias, acc[v])
 		}
-		k.count(label, q[2], func() {
+		k.Count(label, q[2], func() {
 			i, w := k.GP64(), k.vec()
-			k.MOVQ(at(q[0], 0), i)
-			k.VBROADCASTSS(at(q[1], 0), w)
+			k.MOVQ(At(q[0], 0), i)
+			k.VBROADCASTSS(At(q[1], 0), w)
 			for v := range acc {
 				k.VFMADD231PS(Mem{Base: x, Index: i, Scale: 4, Disp: v * k.bytes()}, w, acc[v])
 			}
-			k.advance(8, q[0])
-			k.advance(4, q[1])
+			k.Advance(8, q[0])
+			k.Advance(4, q[1])
 		})
 		for v := range acc {
 			k.VMAXPS(acc[v], lo, acc[v])
 			k.VMINPS(acc[v], hi, acc[v])
-			k.VMOVUPS(acc[v], at(out, v*k.bytes()))
+			k.VMOVUPS(acc[v], At(out, v*k.bytes()))
 		}
-		k.advance(wide*k.bytes(), out, x)
+		k.Advance(wide*k.bytes(), out, x)
 	}
-	k.count("eight", k.part(n, 0, 3), func() { block("eight_taps", 8) })
+	k.Count("eight", k.Part(n, 0, 3), func() { block("eight_taps", 8) })
 	for _, wide := range []int{4, 2, 1} {
 		label := map[int]string{4: "four", 2: "two", 1: "one"}[wide]
 		k.TESTQ(U32(uint32(wide)), n)
@@ -157,7 +159,7 @@ func (k kernels) wide(rows int) {
 	width := wideVectors * k.lanes / 2
 	k.begin(k.wideName(rows), "func(k int, a, b, c *float64, ldc int)", fmt.Sprintf(
 		"adds aᵀ·b to %d×%d values at c, rows ldc bytes apart.", rows, width))
-	p := k.params("k", "a", "b", "c", "ldc")
+	p := k.Params("k", "a", "b", "c", "ldc")
 	n, a, b, c, ldc := p[0], p[1], p[2], p[3], p[4]
 	row := k.GP64()
 	k.MOVQ(c, row)
@@ -165,31 +167,31 @@ func (k kernels) wide(rows int) {
 	for r := range acc {
 		for v := range wideVectors {
 			acc[r] = append(acc[r], k.vec())
-			k.VMOVUPD(at(row, v*k.bytes()), acc[r][v])
+			k.VMOVUPD(At(row, v*k.bytes()), acc[r][v])
 		}
 		if r < rows-1 {
 			k.ADDQ(ldc, row)
 		}
 	}
-	k.count("one", n, func() {
+	k.Count("one", n, func() {
 		var y []reg.VecVirtual
 		for v := range wideVectors {
 			y = append(y, k.vec())
-			k.VMOVUPD(at(b, v*k.bytes()), y[v])
+			k.VMOVUPD(At(b, v*k.bytes()), y[v])
 		}
 		for r := range acc {
 			x := k.vec()
-			k.VBROADCASTSD(at(a, 8*r), x)
+			k.VBROADCASTSD(At(a, 8*r), x)
 			for v := range acc[r] {
 				k.VFMADD231PD(y[v], x, acc[r][v])
 			}
 		}
-		k.advance(8*rows, a)
-		k.advance(wideVectors*k.bytes(), b)
+		k.Advance(8*rows, a)
+		k.Advance(wideVectors*k.bytes(), b)
 	})
 	for r := range acc {
 		for v := range acc[r] {
-			k.VMOVUPD(acc[r][v], at(c, v*k.bytes()))
+			k.VMOVUPD(acc[r][v], At(c, v*k.bytes()))
 		}
 		if r < rows-1 {
 			k.ADDQ(ldc, c)

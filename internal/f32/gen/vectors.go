@@ -3,23 +3,25 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "cpar/internal/kernelgen"
 )
 
 func (k kernels) dot() {
 	k.begin("dot"+k.name, "func(x, y *float32, vectors int) float32", "is Dot of so many whole registers.")
-	p := k.params("x", "y", "vectors")
+	p := k.Params("x", "y", "vectors")
 	x, y, n := p[0], p[1], p[2]
 	acc := k.zeros(4)
-	step := func(i int) { k.VFMADD231PS(at(y, i*k.bytes()), k.load(at(x, i*k.bytes())), acc[i]) }
-	k.count("four", k.part(n, 0, 2), func() {
+	step := func(i int) { k.VFMADD231PS(At(y, i*k.bytes()), k.load(At(x, i*k.bytes())), acc[i]) }
+	k.Count("four", k.Part(n, 0, 2), func() {
 		for i := range acc {
 			step(i)
 		}
-		k.advance(4*k.bytes(), x, y)
+		k.Advance(4*k.bytes(), x, y)
 	})
-	k.count("one", k.part(n, 3, 0), func() {
+	k.Count("one", k.Part(n, 3, 0), func() {
 		step(0)
-		k.advance(k.bytes(), x, y)
+		k.Advance(k.bytes(), x, y)
 	})
 	k.VADDPS(acc[1], acc[0], acc[0])
 	k.VADDPS(acc[3], acc[2], acc[2])
@@ -41,23 +43,23 @@ func (k kernels) dot() {
 
 func (k kernels) axpy() {
 	k.begin("axpy"+k.name, "func(a float32, x, y *float32, vectors int)", "is Axpy of so many whole registers.")
-	p := k.params("x", "y", "vectors")
+	p := k.Params("x", "y", "vectors")
 	x, y, n := p[0], p[1], p[2]
 	a := k.number("a")
 	step := func(i int) {
-		sum := k.load(at(y, i*k.bytes()))
-		k.VFMADD231PS(at(x, i*k.bytes()), a, sum)
-		k.VMOVUPS(sum, at(y, i*k.bytes()))
+		sum := k.load(At(y, i*k.bytes()))
+		k.VFMADD231PS(At(x, i*k.bytes()), a, sum)
+		k.VMOVUPS(sum, At(y, i*k.bytes()))
 	}
-	k.count("four", k.part(n, 0, 2), func() {
+	k.Count("four", k.Part(n, 0, 2), func() {
 		for i := range 4 {
 			step(i)
 		}
-		k.advance(4*k.bytes(), x, y)
+		k.Advance(4*k.bytes(), x, y)
 	})
-	k.count("one", k.part(n, 3, 0), func() {
+	k.Count("one", k.Part(n, 3, 0), func() {
 		step(0)
-		k.advance(k.bytes(), x, y)
+		k.Advance(k.bytes(), x, y)
 	})
 	k.end()
 }
@@ -65,16 +67,16 @@ func (k kernels) axpy() {
 // widen adds float32 to float64, half a register at a time.
 func (k kernels) widen() {
 	k.begin("widen"+k.name, "func(sum *float64, x *float32, vectors int)", "is AddTo64 of so many whole registers.")
-	p := k.params("sum", "x", "vectors")
-	k.count("one", p[2], func() {
+	p := k.Params("sum", "x", "vectors")
+	k.Count("one", p[2], func() {
 		for half := range 2 {
 			wide := k.vec()
-			k.VCVTPS2PD(at(p[1], half*k.bytes()/2), wide)
-			k.VADDPD(at(p[0], half*k.bytes()), wide, wide)
-			k.VMOVUPD(wide, at(p[0], half*k.bytes()))
+			k.VCVTPS2PD(At(p[1], half*k.bytes()/2), wide)
+			k.VADDPD(At(p[0], half*k.bytes()), wide, wide)
+			k.VMOVUPD(wide, At(p[0], half*k.bytes()))
 		}
-		k.advance(2*k.bytes(), p[0])
-		k.advance(k.bytes(), p[1])
+		k.Advance(2*k.bytes(), p[0])
+		k.Advance(k.bytes(), p[1])
 	})
 	k.end()
 }
@@ -106,31 +108,27 @@ func (k kernels) choose(mask reg.Register, yes, no reg.VecVirtual) reg.VecVirtua
 // centre makes half a register at a time, with differences in float64.
 func (k kernels) centre() {
 	k.begin("centre"+k.name, "func(out, x *float32, mean *float64, scale float64, vectors int)", "is Centre of so many whole registers.")
-	p := k.params("out", "x", "mean", "vectors")
-	factor, err := k.Param("scale").Resolve()
-	if err != nil {
-		panic(err) // a bug of the generator
-	}
+	p := k.Params("out", "x", "mean", "vectors")
 	scale := k.vec()
-	k.VBROADCASTSD(factor.Addr, scale)
-	k.count("one", p[3], func() {
+	k.VBROADCASTSD(k.Address("scale"), scale)
+	k.Count("one", p[3], func() {
 		for half := range 2 {
 			wide := k.vec()
-			k.VCVTPS2PD(at(p[1], half*k.bytes()/2), wide)
-			k.VSUBPD(at(p[2], half*k.bytes()), wide, wide)
+			k.VCVTPS2PD(At(p[1], half*k.bytes()/2), wide)
+			k.VSUBPD(At(p[2], half*k.bytes()), wide, wide)
 			k.VMULPD(scale, wide, wide)
 			if k.lanes == 16 {
 				narrow := k.YMM()
 				k.VCVTPD2PS(wide, narrow)
-				k.VMOVUPS(narrow, at(p[0], half*k.bytes()/2))
+				k.VMOVUPS(narrow, At(p[0], half*k.bytes()/2))
 			} else {
 				narrow := k.XMM()
 				k.VCVTPD2PSY(wide, narrow)
-				k.VMOVUPS(narrow, at(p[0], half*k.bytes()/2))
+				k.VMOVUPS(narrow, At(p[0], half*k.bytes()/2))
 			}
 		}
-		k.advance(2*k.bytes(), p[2])
-		k.advance(k.bytes(), p[0], p[1])
+		k.Advance(2*k.bytes(), p[2])
+		k.Advance(k.bytes(), p[0], p[1])
 	})
 	k.end()
 }

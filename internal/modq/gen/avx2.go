@@ -3,6 +3,8 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "cpar/internal/kernelgen"
 )
 
 // The kernels for AVX2, which multiplies only half words. Modulo 2⁶⁴
@@ -68,33 +70,33 @@ func (k kernels) product2(label string, a, b, n reg.GPVirtual, ahead func(off in
 		moving = append(moving, next)
 	}
 	acc := k.wides(2)
-	k.count(label+"_16", k.part(n, 0, 4), func() {
+	k.Count(label+"_16", k.Part(n, 0, 4), func() {
 		for i := range 4 {
 			if ahead != nil && i%2 == 0 {
 				ahead(32 * i)
 			}
-			k.fma(acc[i%2], k.load2(at(a, 32*i)), k.load2(at(b, 32*i)))
+			k.fma(acc[i%2], k.load2(At(a, 32*i)), k.load2(At(b, 32*i)))
 		}
-		k.advance(128, moving...)
+		k.Advance(128, moving...)
 	})
-	k.count(label+"_4", k.part(n, 15, 2), func() {
+	k.Count(label+"_4", k.Part(n, 15, 2), func() {
 		if ahead != nil {
 			ahead(0)
 		}
-		k.fma(acc[0], k.load2(at(a, 0)), k.load2(at(b, 0)))
-		k.advance(32, moving...)
+		k.fma(acc[0], k.load2(At(a, 0)), k.load2(At(b, 0)))
+		k.Advance(32, moving...)
 	})
 	k.VPADDQ(acc[1].lo, acc[0].lo, acc[0].lo)
 	k.VPADDQ(acc[1].hi, acc[0].hi, acc[0].hi)
 	k.close(acc[0])
 	sum := k.GP64()
 	k.VMOVQ(k.foldY(acc[0].lo), sum)
-	k.count(label+"_1", k.part(n, 3, 0), func() {
+	k.Count(label+"_1", k.Part(n, 3, 0), func() {
 		word := k.GP64()
-		k.MOVQ(at(a, 0), word)
-		k.IMULQ(at(b, 0), word)
+		k.MOVQ(At(a, 0), word)
+		k.IMULQ(At(b, 0), word)
 		k.ADDQ(word, sum)
-		k.advance(8, a, b)
+		k.Advance(8, a, b)
 	})
 	return sum
 }
@@ -103,80 +105,80 @@ func (k kernels) product2(label string, a, b, n reg.GPVirtual, ahead func(off in
 const sumAhead, rowsAhead = 4096, 4096
 
 func (k kernels) dot2() {
-	k.begin("dotAVX2", "func(a, b *uint64, n int) uint64", "dotAVX2 is Dot of n words.")
-	p := k.params("a", "b", "n")
+	k.Begin("dotAVX2", "func(a, b *uint64, n int) uint64", "dotAVX2 is Dot of n words.")
+	p := k.Params("a", "b", "n")
 	k.Store(k.product2("dot", p[0], p[1], p[2], nil, nil), k.ReturnIndex(0))
 	k.VZEROUPPER()
 	k.RET()
 }
 
 func (k kernels) axpy2() {
-	k.begin("axpyAVX2", "func(alpha uint64, x, y *uint64, n int)", "axpyAVX2 is Axpy of n words.")
-	p := k.params("alpha", "x", "y", "n")
+	k.Begin("axpyAVX2", "func(alpha uint64, x, y *uint64, n int)", "axpyAVX2 is Axpy of n words.")
+	p := k.Params("alpha", "x", "y", "n")
 	alpha, x, y, n := p[0], p[1], p[2], p[3]
 	a, ah := k.YMM(), k.YMM()
 	k.VMOVQ(alpha, a.AsX())
 	k.VPBROADCASTQ(a.AsX(), a)
 	k.VPSRLQ(Imm(32), a, ah)
 	step := func(off int) {
-		low, high, lowHigh := k.load2(at(x, off)), k.YMM(), k.YMM()
+		low, high, lowHigh := k.load2(At(x, off)), k.YMM(), k.YMM()
 		k.VPSRLQ(Imm(32), low, high)
 		k.VPMULUDQ(a, high, high)
 		k.VPMULUDQ(ah, low, lowHigh)
 		k.VPMULUDQ(a, low, low)
 		k.VPADDQ(lowHigh, high, high)
 		k.VPSLLQ(Imm(32), high, high)
-		k.VPADDQ(at(y, off), low, low)
+		k.VPADDQ(At(y, off), low, low)
 		k.VPADDQ(high, low, low)
-		k.VMOVDQU(low, at(y, off))
+		k.VMOVDQU(low, At(y, off))
 	}
-	k.count("axpy_16", k.part(n, 0, 4), func() {
+	k.Count("axpy_16", k.Part(n, 0, 4), func() {
 		for i := range 4 {
 			step(32 * i)
 		}
-		k.advance(128, x, y)
+		k.Advance(128, x, y)
 	})
-	k.count("axpy_4", k.part(n, 15, 2), func() {
+	k.Count("axpy_4", k.Part(n, 15, 2), func() {
 		step(0)
-		k.advance(32, x, y)
+		k.Advance(32, x, y)
 	})
 	k.VZEROUPPER()
-	k.count("axpy_1", k.part(n, 3, 0), func() {
+	k.Count("axpy_1", k.Part(n, 3, 0), func() {
 		word := k.GP64()
-		k.MOVQ(at(x, 0), word)
+		k.MOVQ(At(x, 0), word)
 		k.IMULQ(alpha, word)
-		k.ADDQ(word, at(y, 0))
-		k.advance(8, x, y)
+		k.ADDQ(word, At(y, 0))
+		k.Advance(8, x, y)
 	})
 	k.RET()
 }
 
 func (k kernels) sum2() {
-	k.begin("sumAVX2", "func(x *uint64, n int) uint64", "sumAVX2 is Sum of n words.")
-	p := k.params("x", "n")
+	k.Begin("sumAVX2", "func(x *uint64, n int) uint64", "sumAVX2 is Sum of n words.")
+	p := k.Params("x", "n")
 	x, n := p[0], p[1]
 	acc := make([]reg.VecVirtual, 8)
 	for i := range acc {
 		acc[i] = k.YMM()
 		k.VPXOR(acc[i], acc[i], acc[i])
 	}
-	k.count("sum_32", k.part(n, 0, 5), func() {
+	k.Count("sum_32", k.Part(n, 0, 5), func() {
 		for i := range acc {
 			if i%2 == 0 {
-				k.PREFETCHT0(at(x, 32*i+sumAhead))
+				k.PREFETCHT0(At(x, 32*i+sumAhead))
 			}
-			k.VPADDQ(at(x, 32*i), acc[i], acc[i])
+			k.VPADDQ(At(x, 32*i), acc[i], acc[i])
 		}
-		k.advance(256, x)
+		k.Advance(256, x)
 	})
 	for i := 1; i < len(acc); i++ {
 		k.VPADDQ(acc[i], acc[0], acc[0])
 	}
 	sum := k.GP64()
 	k.VMOVQ(k.foldY(acc[0]), sum)
-	k.count("sum_1", k.part(n, 31, 0), func() {
-		k.ADDQ(at(x, 0), sum)
-		k.advance(8, x)
+	k.Count("sum_1", k.Part(n, 31, 0), func() {
+		k.ADDQ(At(x, 0), sum)
+		k.Advance(8, x)
 	})
 	k.Store(sum, k.ReturnIndex(0))
 	k.VZEROUPPER()
@@ -184,46 +186,46 @@ func (k kernels) sum2() {
 }
 
 func (k kernels) rows2() {
-	k.begin("rowsAVX2", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
+	k.Begin("rowsAVX2", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
 		"rowsAVX2 is Rows for rows of n words. It prefetches across the ends of rows.")
-	p := k.params("dst", "rows", "matrix", "n")
+	p := k.Params("dst", "rows", "matrix", "n")
 	dst, rows, a, n := p[0], p[1], p[2], p[3]
-	k.count("row", rows, func() {
-		sum := k.product2("rows", a, k.params("x")[0], n, func(off int) { k.PREFETCHT0(at(a, off+rowsAhead)) }, nil)
-		k.MOVQ(sum, at(dst, 0))
-		k.advance(8, dst)
+	k.Count("row", rows, func() {
+		sum := k.product2("rows", a, k.Params("x")[0], n, func(off int) { k.PREFETCHT0(At(a, off+rowsAhead)) }, nil)
+		k.MOVQ(sum, At(dst, 0))
+		k.Advance(8, dst)
 	})
 	k.VZEROUPPER()
 	k.RET()
 }
 
 func (k kernels) gather2() {
-	k.begin("gatherAVX2", "func(dst, matrix *uint64, index *uint32, rows int, x *uint64, n int)",
+	k.Begin("gatherAVX2", "func(dst, matrix *uint64, index *uint32, rows int, x *uint64, n int)",
 		"gatherAVX2 is Gather for rows of n words. While it multiplies a row it prefetches the next.")
 	k.gather(func(a, x, n, ahead reg.GPVirtual, dst Mem) {
-		sum := k.product2("gather", a, x, n, func(off int) { k.PREFETCHT0(at(ahead, off)) }, ahead)
+		sum := k.product2("gather", a, x, n, func(off int) { k.PREFETCHT0(At(ahead, off)) }, ahead)
 		k.MOVQ(sum, dst)
 	})
 }
 
 func (k kernels) lanes2() {
-	k.begin("lanesAVX2", "func(sum *[8]uint64, row, x *uint64, n int)", "lanesAVX2 is DotLanes of n words.")
-	p := k.params("sum", "row", "x", "n")
+	k.Begin("lanesAVX2", "func(sum *[8]uint64, row, x *uint64, n int)", "lanesAVX2 is DotLanes of n words.")
+	p := k.Params("sum", "row", "x", "n")
 	sum, row, x, n := p[0], p[1], p[2], p[3]
 	acc := k.wides(2)
-	k.count("lanes_1", n, func() {
+	k.Count("lanes_1", n, func() {
 		for i := range acc {
 			word := k.YMM()
-			k.VPBROADCASTQ(at(row, 0), word)
-			k.fma(acc[i], word, k.load2(at(x, 32*i)))
+			k.VPBROADCASTQ(At(row, 0), word)
+			k.fma(acc[i], word, k.load2(At(x, 32*i)))
 		}
-		k.advance(8, row)
-		k.advance(64, x)
+		k.Advance(8, row)
+		k.Advance(64, x)
 	})
 	for i := range acc {
 		k.close(acc[i])
-		k.VPADDQ(at(sum, 32*i), acc[i].lo, acc[i].lo)
-		k.VMOVDQU(acc[i].lo, at(sum, 32*i))
+		k.VPADDQ(At(sum, 32*i), acc[i].lo, acc[i].lo)
+		k.VMOVDQU(acc[i].lo, At(sum, 32*i))
 	}
 	k.VZEROUPPER()
 	k.RET()
@@ -231,50 +233,50 @@ func (k kernels) lanes2() {
 
 // tile2 is tile512 for eight vectors, two rows at a time because there are only sixteen registers.
 func (k kernels) tile2() {
-	k.begin("tile8AVX2", "func(dst *[4][8]uint64, r0, r1, r2, r3, x0 *uint64, n int, p0 *[8]uint64, ahead uintptr)",
+	k.Begin("tile8AVX2", "func(dst *[4][8]uint64, r0, r1, r2, r3, x0 *uint64, n int, p0 *[8]uint64, ahead uintptr)",
 		"tile8AVX2 is Tile for 8 vectors.")
 	for half, names := range [][]string{{"r0", "r1"}, {"r2", "r3"}} {
 		label := "tile8_" + names[0]
-		r, p := k.params(names...), k.params("x0", "n", "ahead")
+		r, p := k.Params(names...), k.Params("x0", "n", "ahead")
 		x, n, ahead := p[0], p[1], p[2]
 		acc := k.wides(4) // acc[2*q+g]
 		own := []reg.GPVirtual{k.GP64(), k.GP64()}
 		for q := range own {
 			k.XORQ(own[q], own[q])
 		}
-		k.count(label, k.part(n, 0, 1), func() {
+		k.Count(label, k.Part(n, 0, 1), func() {
 			if half == 0 {
-				k.PREFETCHT1(at(ahead, 0))
-				k.advance(64, ahead)
+				k.PREFETCHT1(At(ahead, 0))
+				k.Advance(64, ahead)
 			}
 			for q := range r {
 				for g := range 2 {
 					a, b := k.YMM(), k.YMM()
-					k.VPBROADCASTQ(at(r[q], 0), a)
-					k.VPBROADCASTQ(at(r[q], 8), b)
-					k.VPADDQ(at(x, 64+32*g), a, a)
-					k.VPADDQ(at(x, 32*g), b, b)
+					k.VPBROADCASTQ(At(r[q], 0), a)
+					k.VPBROADCASTQ(At(r[q], 8), b)
+					k.VPADDQ(At(x, 64+32*g), a, a)
+					k.VPADDQ(At(x, 32*g), b, b)
 					k.fma(acc[2*q+g], a, b)
 				}
 				pair := k.GP64()
-				k.MOVQ(at(r[q], 0), pair)
-				k.IMULQ(at(r[q], 8), pair)
+				k.MOVQ(At(r[q], 0), pair)
+				k.IMULQ(At(r[q], 8), pair)
 				k.ADDQ(pair, own[q])
 			}
-			k.advance(16, r...)
-			k.advance(128, x)
+			k.Advance(16, r...)
+			k.Advance(128, x)
 		})
 		k.TESTQ(U32(1), n)
 		k.JZ(LabelRef(label + "_even"))
 		for q := range r {
 			for g := range 2 {
 				a := k.YMM()
-				k.VPBROADCASTQ(at(r[q], 0), a)
-				k.fma(acc[2*q+g], a, k.load2(at(x, 32*g)))
+				k.VPBROADCASTQ(At(r[q], 0), a)
+				k.fma(acc[2*q+g], a, k.load2(At(x, 32*g)))
 			}
 		}
 		k.Label(label + "_even")
-		ptr := k.params("dst", "p0")
+		ptr := k.Params("dst", "p0")
 		for q := range r {
 			mine := k.YMM()
 			k.VMOVQ(own[q], mine.AsX())
@@ -283,8 +285,8 @@ func (k kernels) tile2() {
 				w := acc[2*q+g]
 				k.close(w)
 				k.VPSUBQ(mine, w.lo, w.lo)
-				k.VPSUBQ(at(ptr[1], 32*g), w.lo, w.lo)
-				k.VMOVDQU(w.lo, at(ptr[0], 64*(2*half+q)+32*g))
+				k.VPSUBQ(At(ptr[1], 32*g), w.lo, w.lo)
+				k.VMOVDQU(w.lo, At(ptr[0], 64*(2*half+q)+32*g))
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "cpar/internal/kernelgen"
 )
 
 // The kernels for AVX-512. VPMULLQ multiplies eight words modulo 2⁶⁴ in three operations,
@@ -35,7 +37,7 @@ func (k kernels) zeros(n int) []reg.VecVirtual {
 
 // tailMask returns a mask of the n%8 lowest lanes.
 func (k kernels) tailMask(n reg.GPVirtual) reg.Register {
-	mask, tail, one := k.K(), k.part(n, 7, 0), k.GP64()
+	mask, tail, one := k.K(), k.Part(n, 7, 0), k.GP64()
 	k.MOVQ(U32(1), one)
 	k.SHLXQ(tail, one, one)
 	k.DECQ(one)
@@ -73,38 +75,38 @@ func (k kernels) product512(label string, acc []reg.VecVirtual, a, b, n reg.GPVi
 	if next != nil {
 		moving = append(moving, next)
 	}
-	k.count(label+"_32", k.part(n, 0, 5), func() {
+	k.Count(label+"_32", k.Part(n, 0, 5), func() {
 		for i := range acc {
 			z := k.ZMM()
 			if ahead != nil {
 				ahead(64 * i)
 			}
-			k.VMOVDQU64(at(b, 64*i), z)
-			k.VPMULLQ(at(a, 64*i), z, z)
+			k.VMOVDQU64(At(b, 64*i), z)
+			k.VPMULLQ(At(a, 64*i), z, z)
 			k.VPADDQ(z, acc[i], acc[i])
 		}
-		k.advance(256, moving...)
+		k.Advance(256, moving...)
 	})
-	k.count(label+"_8", k.part(n, 31, 3), func() {
+	k.Count(label+"_8", k.Part(n, 31, 3), func() {
 		z := k.ZMM()
 		if ahead != nil {
 			ahead(0)
 		}
-		k.VMOVDQU64(at(b, 0), z)
-		k.VPMULLQ(at(a, 0), z, z)
+		k.VMOVDQU64(At(b, 0), z)
+		k.VPMULLQ(At(a, 0), z, z)
 		k.VPADDQ(z, acc[0], acc[0])
-		k.advance(64, moving...)
+		k.Advance(64, moving...)
 	})
 	x, y := k.ZMM(), k.ZMM()
-	k.VMOVDQU64_Z(at(a, 0), mask, x)
-	k.VMOVDQU64_Z(at(b, 0), mask, y)
+	k.VMOVDQU64_Z(At(a, 0), mask, x)
+	k.VMOVDQU64_Z(At(b, 0), mask, y)
 	k.VPMULLQ(y, x, x)
 	k.VPADDQ(x, acc[1], acc[1])
 }
 
 func (k kernels) dot512() {
-	k.begin("dotAVX512", "func(a, b *uint64, n int) uint64", "dotAVX512 is Dot of n words.")
-	p := k.params("a", "b", "n")
+	k.Begin("dotAVX512", "func(a, b *uint64, n int) uint64", "dotAVX512 is Dot of n words.")
+	p := k.Params("a", "b", "n")
 	acc := k.zeros(4)
 	k.product512("dot", acc, p[0], p[1], p[2], k.tailMask(p[2]), nil, nil)
 	sum := k.GP64()
@@ -115,34 +117,34 @@ func (k kernels) dot512() {
 }
 
 func (k kernels) axpy512() {
-	k.begin("axpyAVX512", "func(alpha uint64, x, y *uint64, n int)", "axpyAVX512 is Axpy of n words.")
+	k.Begin("axpyAVX512", "func(alpha uint64, x, y *uint64, n int)", "axpyAVX512 is Axpy of n words.")
 	alpha := k.ZMM()
-	k.VPBROADCASTQ(k.params("alpha")[0], alpha)
-	p := k.params("x", "y", "n")
+	k.VPBROADCASTQ(k.Params("alpha")[0], alpha)
+	p := k.Params("x", "y", "n")
 	x, y, n := p[0], p[1], p[2]
 	mask := k.tailMask(n)
 	step := func(off int) {
 		z := k.ZMM()
-		k.VPMULLQ(at(x, off), alpha, z)
-		k.VPADDQ(at(y, off), z, z)
-		k.VMOVDQU64(z, at(y, off))
+		k.VPMULLQ(At(x, off), alpha, z)
+		k.VPADDQ(At(y, off), z, z)
+		k.VMOVDQU64(z, At(y, off))
 	}
-	k.count("axpy_32", k.part(n, 0, 5), func() {
+	k.Count("axpy_32", k.Part(n, 0, 5), func() {
 		for i := range 4 {
 			step(64 * i)
 		}
-		k.advance(256, x, y)
+		k.Advance(256, x, y)
 	})
-	k.count("axpy_8", k.part(n, 31, 3), func() {
+	k.Count("axpy_8", k.Part(n, 31, 3), func() {
 		step(0)
-		k.advance(64, x, y)
+		k.Advance(64, x, y)
 	})
 	zx, zy := k.ZMM(), k.ZMM()
-	k.VMOVDQU64_Z(at(x, 0), mask, zx)
-	k.VMOVDQU64_Z(at(y, 0), mask, zy)
+	k.VMOVDQU64_Z(At(x, 0), mask, zx)
+	k.VMOVDQU64_Z(At(y, 0), mask, zy)
 	k.VPMULLQ(zx, alpha, zx)
 	k.VPADDQ(zx, zy, zy)
-	k.VMOVDQU64(zy, mask, at(y, 0))
+	k.VMOVDQU64(zy, mask, At(y, 0))
 	k.VZEROUPPER()
 	k.RET()
 }
@@ -150,39 +152,39 @@ func (k kernels) axpy512() {
 // axpyRows512 reads and writes y once for four rows. It prefetches as much of the next
 // data as it reads.
 func (k kernels) axpyRows512() {
-	k.begin("axpyRowsAVX512", "func(alpha *[4]uint64, r0, r1, r2, r3, y *uint64, n int, ahead uintptr)",
+	k.Begin("axpyRowsAVX512", "func(alpha *[4]uint64, r0, r1, r2, r3, y *uint64, n int, ahead uintptr)",
 		"axpyRowsAVX512 is AxpyRows of n words.")
-	from := k.params("alpha")[0]
+	from := k.Params("alpha")[0]
 	alpha := make([]reg.VecVirtual, 4)
 	for q := range alpha {
 		alpha[q] = k.ZMM()
-		k.VPBROADCASTQ(at(from, 8*q), alpha[q])
+		k.VPBROADCASTQ(At(from, 8*q), alpha[q])
 	}
-	r := k.params("r0", "r1", "r2", "r3")
-	p := k.params("y", "n", "ahead")
+	r := k.Params("r0", "r1", "r2", "r3")
+	p := k.Params("y", "n", "ahead")
 	y, n, ahead := p[0], p[1], p[2]
-	k.count("axpy_rows", k.part(n, 0, 3), func() {
+	k.Count("axpy_rows", k.Part(n, 0, 3), func() {
 		sum := k.ZMM()
-		k.VMOVDQU64(at(y, 0), sum)
+		k.VMOVDQU64(At(y, 0), sum)
 		for q := range r {
 			z := k.ZMM()
-			k.PREFETCHT1(at(ahead, 64*q))
-			k.VPMULLQ(at(r[q], 0), alpha[q], z)
+			k.PREFETCHT1(At(ahead, 64*q))
+			k.VPMULLQ(At(r[q], 0), alpha[q], z)
 			k.VPADDQ(z, sum, sum)
 		}
-		k.VMOVDQU64(sum, at(y, 0))
-		k.advance(64, append(r, y)...)
-		k.advance(256, ahead)
+		k.VMOVDQU64(sum, At(y, 0))
+		k.Advance(64, append(r, y)...)
+		k.Advance(256, ahead)
 	})
 	mask, sum := k.tailMask(n), k.ZMM()
-	k.VMOVDQU64_Z(at(y, 0), mask, sum)
+	k.VMOVDQU64_Z(At(y, 0), mask, sum)
 	for q := range r {
 		z := k.ZMM()
-		k.VMOVDQU64_Z(at(r[q], 0), mask, z)
+		k.VMOVDQU64_Z(At(r[q], 0), mask, z)
 		k.VPMULLQ(alpha[q], z, z)
 		k.VPADDQ(z, sum, sum)
 	}
-	k.VMOVDQU64(sum, mask, at(y, 0))
+	k.VMOVDQU64(sum, mask, At(y, 0))
 	k.VZEROUPPER()
 	k.RET()
 }
@@ -192,29 +194,29 @@ func (k kernels) axpyRows512() {
 const streams, page = 8, 4096
 
 func (k kernels) sum512() {
-	k.begin("sumAVX512", "func(x *uint64, n int) uint64", "sumAVX512 is Sum of n words, eight pages side by side.")
-	p := k.params("x", "n")
+	k.Begin("sumAVX512", "func(x *uint64, n int) uint64", "sumAVX512 is Sum of n words, eight pages side by side.")
+	p := k.Params("x", "n")
 	x, n := p[0], p[1]
 	mask := k.tailMask(n)
 	acc := k.zeros(2 * streams)
-	k.count("pages", k.part(n, 0, 12), func() { // 2¹² words are eight pages
+	k.Count("pages", k.Part(n, 0, 12), func() { // 2¹² words are eight pages
 		lines := k.GP64()
 		k.MOVQ(U32(page/128), lines)
-		k.count("line", lines, func() {
+		k.Count("line", lines, func() {
 			for s := range streams {
-				k.VPADDQ(at(x, page*s), acc[s], acc[s])
-				k.VPADDQ(at(x, page*s+64), acc[streams+s], acc[streams+s])
+				k.VPADDQ(At(x, page*s), acc[s], acc[s])
+				k.VPADDQ(At(x, page*s+64), acc[streams+s], acc[streams+s])
 			}
-			k.advance(128, x)
+			k.Advance(128, x)
 		})
-		k.advance((streams-1)*page, x)
+		k.Advance((streams-1)*page, x)
 	})
-	k.count("sum_8", k.part(n, streams*page/8-1, 3), func() {
-		k.VPADDQ(at(x, 0), acc[0], acc[0])
-		k.advance(64, x)
+	k.Count("sum_8", k.Part(n, streams*page/8-1, 3), func() {
+		k.VPADDQ(At(x, 0), acc[0], acc[0])
+		k.Advance(64, x)
 	})
 	z, sum := k.ZMM(), k.GP64()
-	k.VMOVDQU64_Z(at(x, 0), mask, z)
+	k.VMOVDQU64_Z(At(x, 0), mask, z)
 	k.VPADDQ(z, acc[1], acc[1])
 	k.VMOVQ(k.fold(acc), sum)
 	k.Store(sum, k.ReturnIndex(0))
@@ -228,28 +230,28 @@ func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, m
 	ahead func(p reg.GPVirtual, off int) Mem, out func(q int) Mem) {
 	step := func(off int, acc []reg.VecVirtual) {
 		z := k.ZMM()
-		k.VMOVDQU64(at(x, off), z)
+		k.VMOVDQU64(At(x, off), z)
 		for q := range r {
 			y := k.ZMM()
 			k.PREFETCHT1(ahead(r[q], off))
-			k.VPMULLQ(at(r[q], off), z, y)
+			k.VPMULLQ(At(r[q], off), z, y)
 			k.VPADDQ(y, acc[q], acc[q])
 		}
 	}
-	k.count(label+"_16", k.part(n, 0, 4), func() {
+	k.Count(label+"_16", k.Part(n, 0, 4), func() {
 		step(0, acc[:4])
 		step(64, acc[4:])
-		k.advance(128, append(r, x)...)
+		k.Advance(128, append(r, x)...)
 	})
-	k.count(label+"_8", k.part(n, 15, 3), func() {
+	k.Count(label+"_8", k.Part(n, 15, 3), func() {
 		step(0, acc[:4])
-		k.advance(64, append(r, x)...)
+		k.Advance(64, append(r, x)...)
 	})
 	z := k.ZMM()
-	k.VMOVDQU64_Z(at(x, 0), mask, z)
+	k.VMOVDQU64_Z(At(x, 0), mask, z)
 	for q := range r {
 		y := k.ZMM()
-		k.VMOVDQU64_Z(at(r[q], 0), mask, y)
+		k.VMOVDQU64_Z(At(r[q], 0), mask, y)
 		k.VPMULLQ(z, y, y)
 		k.VPADDQ(y, acc[q], acc[q])
 		k.VMOVQ(k.fold([]reg.VecVirtual{acc[q], acc[4+q]}), out(q))
@@ -259,9 +261,9 @@ func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, m
 // rows512 takes four rows at once: the memory system sees four streams, and x is loaded
 // once for all. Each row prefetches the one four rows further on.
 func (k kernels) rows512() {
-	k.begin("rowsAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
+	k.Begin("rowsAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
 		"rowsAVX512 is Rows for rows of n words, four at once. It prefetches the next four.")
-	p := k.params("dst", "rows", "matrix", "n")
+	p := k.Params("dst", "rows", "matrix", "n")
 	dst, rows, a, n := p[0], p[1], p[2], p[3]
 	mask := k.tailMask(n)
 	stride, ahead := k.GP64(), k.GP64()
@@ -269,24 +271,24 @@ func (k kernels) rows512() {
 	k.SHLQ(Imm(3), stride)
 	k.MOVQ(stride, ahead)
 	k.SHLQ(Imm(2), ahead)
-	k.count("four", k.part(rows, 0, 2), func() {
-		x, acc := k.params("x")[0], k.zeros(8)
+	k.Count("four", k.Part(rows, 0, 2), func() {
+		x, acc := k.Params("x")[0], k.zeros(8)
 		r := []reg.GPVirtual{a, k.GP64(), k.GP64(), k.GP64()}
 		for q := 1; q < len(r); q++ {
 			k.LEAQ(Mem{Base: r[q-1], Index: stride, Scale: 1}, r[q])
 		}
 		k.fourRows("four", r, x, n, mask, acc, func(p reg.GPVirtual, off int) Mem {
 			return Mem{Base: p, Index: ahead, Scale: 1, Disp: off}
-		}, func(q int) Mem { return at(dst, 8*q) })
-		k.LEAQ(Mem{Base: r[3], Index: k.part(n, 7, 0), Scale: 8}, a)
-		k.advance(32, dst)
+		}, func(q int) Mem { return At(dst, 8*q) })
+		k.LEAQ(Mem{Base: r[3], Index: k.Part(n, 7, 0), Scale: 8}, a)
+		k.Advance(32, dst)
 	})
-	k.count("row", k.part(rows, 3, 0), func() {
-		x, acc := k.params("x")[0], k.zeros(4)
+	k.Count("row", k.Part(rows, 3, 0), func() {
+		x, acc := k.Params("x")[0], k.zeros(4)
 		k.product512("rows", acc, a, x, n, mask, nil, nil)
-		k.LEAQ(Mem{Base: a, Index: k.part(n, 7, 0), Scale: 8}, a)
-		k.VMOVQ(k.fold(acc), at(dst, 0))
-		k.advance(8, dst)
+		k.LEAQ(Mem{Base: a, Index: k.Part(n, 7, 0), Scale: 8}, a)
+		k.VMOVQ(k.fold(acc), At(dst, 0))
+		k.Advance(8, dst)
 	})
 	k.VZEROUPPER()
 	k.RET()
@@ -298,9 +300,9 @@ const quartersAhead = 8192
 // quarters512 is for short rows, where four consecutive rows do not look like separate
 // streams to the memory system: it takes one row from each quarter of the matrix.
 func (k kernels) quarters512() {
-	k.begin("quartersAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
+	k.Begin("quartersAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
 		"quartersAVX512 is Rows for 4·rows rows of n words, one from each quarter at once.")
-	p := k.params("dst", "rows", "matrix", "n")
+	p := k.Params("dst", "rows", "matrix", "n")
 	dst, rows, a, n := p[0], p[1], p[2], p[3]
 	mask := k.tailMask(n)
 	gap := k.GP64()
@@ -313,59 +315,59 @@ func (k kernels) quarters512() {
 		k.LEAQ(Mem{Base: r[q-1], Index: gap, Scale: 1}, r[q])
 		k.LEAQ(Mem{Base: to[q-1], Index: rows, Scale: 8}, to[q])
 	}
-	k.count("quarter", rows, func() {
-		x, acc := k.params("x")[0], k.zeros(8)
-		k.fourRows("quarter", r, x, n, mask, acc, func(p reg.GPVirtual, off int) Mem { return at(p, off+quartersAhead) },
-			func(q int) Mem { return at(to[q], 0) })
-		tail := k.part(n, 7, 0)
+	k.Count("quarter", rows, func() {
+		x, acc := k.Params("x")[0], k.zeros(8)
+		k.fourRows("quarter", r, x, n, mask, acc, func(p reg.GPVirtual, off int) Mem { return At(p, off+quartersAhead) },
+			func(q int) Mem { return At(to[q], 0) })
+		tail := k.Part(n, 7, 0)
 		for q := range r {
 			k.LEAQ(Mem{Base: r[q], Index: tail, Scale: 8}, r[q])
 		}
-		k.advance(8, to...)
+		k.Advance(8, to...)
 	})
 	k.VZEROUPPER()
 	k.RET()
 }
 
 func (k kernels) gather512() {
-	k.begin("gatherAVX512", "func(dst, matrix *uint64, index *uint32, rows int, x *uint64, n int)",
+	k.Begin("gatherAVX512", "func(dst, matrix *uint64, index *uint32, rows int, x *uint64, n int)",
 		"gatherAVX512 is Gather for rows of n words. While it multiplies a row it prefetches the next.")
-	mask := k.tailMask(k.params("n")[0])
+	mask := k.tailMask(k.Params("n")[0])
 	k.gather(func(a, x, n, ahead reg.GPVirtual, dst Mem) {
 		acc := k.zeros(4)
-		k.product512("gather", acc, a, x, n, mask, func(off int) { k.PREFETCHT0(at(ahead, off)) }, ahead)
+		k.product512("gather", acc, a, x, n, mask, func(off int) { k.PREFETCHT0(At(ahead, off)) }, ahead)
 		k.VMOVQ(k.fold(acc), dst)
 	})
 }
 
 func (k kernels) lanes512() {
-	k.begin("lanesAVX512", "func(sum *[8]uint64, row, x *uint64, n int)", "lanesAVX512 is DotLanes of n words.")
-	p := k.params("sum", "row", "x", "n")
+	k.Begin("lanesAVX512", "func(sum *[8]uint64, row, x *uint64, n int)", "lanesAVX512 is DotLanes of n words.")
+	p := k.Params("sum", "row", "x", "n")
 	sum, row, x, n := p[0], p[1], p[2], p[3]
 	acc := k.zeros(4)
-	k.VMOVDQU64(at(sum, 0), acc[0])
+	k.VMOVDQU64(At(sum, 0), acc[0])
 	step := func(i int) {
 		z := k.ZMM()
-		k.VMOVDQU64(at(x, 64*i), z)
-		k.VPMULLQ_BCST(at(row, 8*i), z, z)
+		k.VMOVDQU64(At(x, 64*i), z)
+		k.VPMULLQ_BCST(At(row, 8*i), z, z)
 		k.VPADDQ(z, acc[i], acc[i])
 	}
-	k.count("lanes_4", k.part(n, 0, 2), func() {
+	k.Count("lanes_4", k.Part(n, 0, 2), func() {
 		for i := range 4 {
 			step(i)
 		}
-		k.advance(32, row)
-		k.advance(256, x)
+		k.Advance(32, row)
+		k.Advance(256, x)
 	})
-	k.count("lanes_1", k.part(n, 3, 0), func() {
+	k.Count("lanes_1", k.Part(n, 3, 0), func() {
 		step(0)
-		k.advance(8, row)
-		k.advance(64, x)
+		k.Advance(8, row)
+		k.Advance(64, x)
 	})
 	k.VPADDQ(acc[3], acc[2], acc[2])
 	k.VPADDQ(acc[1], acc[0], acc[0])
 	k.VPADDQ(acc[2], acc[0], acc[0])
-	k.VMOVDQU64(acc[0], at(sum, 0))
+	k.VMOVDQU64(acc[0], At(sum, 0))
 	k.VZEROUPPER()
 	k.RET()
 }
@@ -378,11 +380,11 @@ func (k kernels) tile512(name string, groups int) {
 	if groups == 2 {
 		dstOf, vectors, pairsOf = "[2][4][8]uint64", "x0, x1", "p0, p1"
 	}
-	k.begin(name, fmt.Sprintf("func(dst *%s, r0, r1, r2, r3, %s *uint64, n int, %s *[8]uint64, ahead uintptr)", dstOf, vectors, pairsOf),
+	k.Begin(name, fmt.Sprintf("func(dst *%s, r0, r1, r2, r3, %s *uint64, n int, %s *[8]uint64, ahead uintptr)", dstOf, vectors, pairsOf),
 		fmt.Sprintf("%s is Tile for %d vectors.", name, 8*groups))
-	r := k.params("r0", "r1", "r2", "r3")
-	x := k.params([]string{"x0", "x1"}[:groups]...)
-	p := k.params("n", "ahead")
+	r := k.Params("r0", "r1", "r2", "r3")
+	x := k.Params([]string{"x0", "x1"}[:groups]...)
+	p := k.Params("n", "ahead")
 	n, ahead := p[0], p[1]
 	acc := k.zeros(len(r) * groups) // acc[q*groups+g]
 	own := make([]reg.GPVirtual, len(r))
@@ -390,53 +392,53 @@ func (k kernels) tile512(name string, groups int) {
 		own[q] = k.GP64()
 		k.XORQ(own[q], own[q])
 	}
-	k.count(name, k.part(n, 0, 1), func() {
-		k.PREFETCHT1(at(ahead, 0))
+	k.Count(name, k.Part(n, 0, 1), func() {
+		k.PREFETCHT1(At(ahead, 0))
 		even, odd := make([]reg.VecVirtual, groups), make([]reg.VecVirtual, groups)
 		for g := range x {
 			even[g], odd[g] = k.ZMM(), k.ZMM()
-			k.VMOVDQU64(at(x[g], 0), even[g])
-			k.VMOVDQU64(at(x[g], 64), odd[g])
+			k.VMOVDQU64(At(x[g], 0), even[g])
+			k.VMOVDQU64(At(x[g], 64), odd[g])
 		}
 		for q := range r {
 			for g := range x {
 				a, b := k.ZMM(), k.ZMM()
-				k.VPADDQ_BCST(at(r[q], 0), odd[g], a)
-				k.VPADDQ_BCST(at(r[q], 8), even[g], b)
+				k.VPADDQ_BCST(At(r[q], 0), odd[g], a)
+				k.VPADDQ_BCST(At(r[q], 8), even[g], b)
 				k.VPMULLQ(a, b, a)
 				k.VPADDQ(a, acc[q*groups+g], acc[q*groups+g])
 			}
 			// The row's own pairs use the scalar multiplier, which is idle.
 			pair := k.GP64()
-			k.MOVQ(at(r[q], 0), pair)
-			k.IMULQ(at(r[q], 8), pair)
+			k.MOVQ(At(r[q], 0), pair)
+			k.IMULQ(At(r[q], 8), pair)
 			k.ADDQ(pair, own[q])
 		}
-		k.advance(16, r...)
-		k.advance(128, x...)
-		k.advance(64, ahead)
+		k.Advance(16, r...)
+		k.Advance(128, x...)
+		k.Advance(64, ahead)
 	})
 	k.TESTQ(U32(1), n)
 	k.JZ(LabelRef(name + "_even"))
 	for q := range r {
 		for g := range x {
 			z := k.ZMM()
-			k.VMOVDQU64(at(x[g], 0), z)
-			k.VPMULLQ_BCST(at(r[q], 0), z, z)
+			k.VMOVDQU64(At(x[g], 0), z)
+			k.VPMULLQ_BCST(At(r[q], 0), z, z)
 			k.VPADDQ(z, acc[q*groups+g], acc[q*groups+g])
 		}
 	}
 	k.Label(name + "_even")
-	dst := k.params("dst")[0]
-	pairs := k.params([]string{"p0", "p1"}[:groups]...)
+	dst := k.Params("dst")[0]
+	pairs := k.Params([]string{"p0", "p1"}[:groups]...)
 	for q := range r {
 		mine := k.ZMM()
 		k.VPBROADCASTQ(own[q], mine)
 		for g := range x {
 			z := acc[q*groups+g]
 			k.VPSUBQ(mine, z, z)
-			k.VPSUBQ(at(pairs[g], 0), z, z)
-			k.VMOVDQU64(z, at(dst, 256*g+64*q))
+			k.VPSUBQ(At(pairs[g], 0), z, z)
+			k.VMOVDQU64(z, At(dst, 256*g+64*q))
 		}
 	}
 	k.VZEROUPPER()

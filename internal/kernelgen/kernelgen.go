@@ -1,0 +1,156 @@
+// Package kernelgen is what the generators of assembly kernels have in common: a few idioms
+// over avo, and how their files are written and held to what is in the repository.
+//
+//	a context of kernels ─▶ NAME_amd64.s and NAME_amd64.go, its declarations
+//
+// Only generators import it, which run before a build.
+package kernelgen
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Kernels is avo's context and a few idioms.
+type Kernels struct{ *build.Context }
+
+// New begins a file that build tag purego leaves out.
+func New() Kernels {
+	k := Kernels{build.NewContext()}
+	k.ConstraintExpr("!purego")
+	return k
+}
+
+// Files compiles the kernels and returns the text of their two files. generator is the
+// folder of the command that writes them.
+func (k Kernels) Files(generator, pkg, name string) (map[string][]byte, error) {
+	file, err := k.Result()
+	if err != nil {
+		return nil, fmt.Errorf("writing the kernels for %s: %w", name, err)
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return nil, fmt.Errorf("compiling the kernels for %s: %w", name, err)
+	}
+	files := map[string][]byte{}
+	cfg := printer.Config{Name: generator, Pkg: pkg}
+	for suffix, p := range map[string]printer.Printer{
+		"_amd64.s": printer.NewGoAsm(cfg), "_amd64.go": printer.NewStubs(cfg),
+	} {
+		text, err := p.Print(file)
+		if err != nil {
+			return nil, fmt.Errorf("printing %s%s: %w", name, suffix, err)
+		}
+		files[name+suffix] = bytes.TrimLeft(text, "\n")
+	}
+	return files, nil
+}
+
+// Main is the command: it writes the files into the folder that -dir names.
+func Main(generate func() (map[string][]byte, error)) {
+	log.SetFlags(0)
+	log.SetPrefix("gen: ")
+	dir := flag.String("dir", ".", "folder of the package")
+	flag.Parse()
+	files, err := generate()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(*dir, name), text, 0o644); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// Differences are the files of a folder that are not what is generated, and assembly that
+// nothing generates.
+func Differences(dir string, files map[string][]byte) (out []string) {
+	for name, want := range files {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, want) {
+			out = append(out, name+" is not what is generated: run go generate")
+		}
+	}
+	there, err := filepath.Glob(filepath.Join(dir, "*.s"))
+	if err != nil {
+		return append(out, err.Error())
+	}
+	for _, file := range there {
+		if files[filepath.Base(file)] == nil {
+			out = append(out, file+" is not generated")
+		}
+	}
+	return out
+}
+
+// Begin opens a function without a frame; its pointers do not escape.
+func (k Kernels) Begin(name, signature, doc string) {
+	k.Function(name)
+	k.Attributes(attr.NOSPLIT)
+	k.Pragma("noescape")
+	k.SignatureExpr(signature)
+	k.Doc(doc)
+}
+
+// Params loads one-word parameters into registers.
+func (k Kernels) Params(names ...string) []reg.GPVirtual {
+	out := make([]reg.GPVirtual, len(names))
+	for i, name := range names {
+		out[i] = k.GP64()
+		k.Load(k.Param(name), out[i])
+	}
+	return out
+}
+
+// Address is where a parameter lies.
+func (k Kernels) Address(name string) operand.Mem {
+	p, err := k.Param(name).Resolve()
+	if err != nil {
+		panic(err) // a bug of the generator
+	}
+	return p.Addr
+}
+
+// Count emits a loop that runs body n times, counting n down to zero.
+func (k Kernels) Count(label string, n reg.GPVirtual, body func()) {
+	k.TESTQ(n, n)
+	k.JZ(operand.LabelRef(label + "_done"))
+	k.Label(label)
+	body()
+	k.DECQ(n)
+	k.JNZ(operand.LabelRef(label))
+	k.Label(label + "_done")
+}
+
+// Part returns n>>shift in a new register, only its low bits if mask is not 0.
+func (k Kernels) Part(n reg.GPVirtual, mask, shift int) reg.GPVirtual {
+	out := k.GP64()
+	k.MOVQ(n, out)
+	if mask != 0 {
+		k.ANDQ(operand.U32(uint32(mask)), out)
+	}
+	if shift != 0 {
+		k.SHRQ(operand.Imm(uint64(shift)), out)
+	}
+	return out
+}
+
+// Advance moves pointers on.
+func (k Kernels) Advance(bytes int, pointers ...reg.GPVirtual) {
+	for _, p := range pointers {
+		k.ADDQ(operand.U32(uint32(bytes)), p)
+	}
+}
+
+// At is the word or vector at p + off bytes.
+func At(p reg.Register, off int) operand.Mem { return operand.Mem{Base: p, Disp: off} }
