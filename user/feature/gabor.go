@@ -3,6 +3,8 @@ package feature
 import (
 	"math"
 	"sync"
+
+	"cpar/internal/fourier"
 )
 
 const (
@@ -156,14 +158,8 @@ func reflect101(i int) int {
 func (s *gaborSpace) filter(spectrum []float64) {
 	const n = fftSide
 	for u := 0; u < n; u += fftLanes {
-		x := s.fft.x
-		for v := range n {
-			image, factors := s.image[v*n+u:][:fftLanes], spectrum[v*n+u:][:fftLanes]
-			lanes := x[fftLanes*v:][:fftLanes]
-			lanes[0], lanes[1] = scaled(image[0], factors[0]), scaled(image[1], factors[1])
-			lanes[2], lanes[3] = scaled(image[2], factors[2]), scaled(image[3], factors[3])
-		}
-		out := s.fft.run()[fftLanes*gaborReach:]
+		fourier.ScaleLanes(s.fft.Input(), s.image[u:], spectrum[u:], n)
+		out := s.fft.Run()[fftLanes*gaborReach:]
 		for y := range gaborSide {
 			copy(s.rows[y*n+u:][:fftLanes], out[fftLanes*y:][:fftLanes])
 		}

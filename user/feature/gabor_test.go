@@ -7,28 +7,6 @@ import (
 	"testing"
 )
 
-func TestFFTAgainstSum(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	f := newFFT()
-	in := make([]complex128, len(f.x))
-	for i := range in {
-		in[i] = complex(rng.NormFloat64(), rng.NormFloat64())
-	}
-	copy(f.x, in)
-	out := f.run()
-	for lane := range fftLanes {
-		for k := range fftSide {
-			var sum complex128
-			for j := range fftSide {
-				sum += in[j*fftLanes+lane] * cmplx.Rect(1, 2*math.Pi*float64(j*k%fftSide)/fftSide)
-			}
-			if got := out[k*fftLanes+lane]; cmplx.Abs(sum-got) > 1e-11 {
-				t.Fatalf("lane %d, element %d: %v, want %v", lane, k, got, sum)
-			}
-		}
-	}
-}
-
 // directGabor is filter2D by definition: a sum over the window, with the borders reflected.
 func directGabor(grey []float64, wavelength float64, orientation int, y, x int) complex128 {
 	half := gaborHalf(wavelength)

@@ -1,0 +1,86 @@
+// Package fourier transforms several short sequences at once.
+//
+//	n values of each of 4 lanes, complex128 ─▶ FFT.Run ─▶ Σ x[j]·e^{+2πi·jk/n}, 4 lanes of n
+//
+// It uses decimation in time in Stockham's form: each pass goes from one buffer to the
+// other, and nothing is permuted. (C. Van Loan, "Computational Frameworks for the Fast
+// Fourier Transform", 1992, section 1.7.) The lanes lie side by side, so that each twiddle
+// factor is loaded once for all of them, the columns of a matrix need no transposition, and
+// a register of AVX2 holds two of them.
+//
+// plain.go defines the passes; package gen writes them for AVX2, with products fused to
+// their sums, so that the two agree to rounding. Build tag purego leaves assembly out.
+package fourier
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+)
+
+// Lanes is the number of sequences that run side by side.
+const Lanes = 4
+
+// An FFT is a transform of a fixed length and its buffers. It must not be used concurrently.
+type FFT struct {
+	passes []pass
+	x, y   []complex128
+}
+
+// A pass combines results of the passes before it.
+type pass struct {
+	radix, done, stride int          // earlier radices multiply to done; inputs are a stride apart
+	twiddles            []complex128 // radix−1 for each of done
+}
+
+// New returns the transform whose length is the product of the radices, each 3 or 4.
+func New(radices ...int) *FFT {
+	n := 1
+	for _, radix := range radices {
+		if radix != 3 && radix != 4 {
+			panic(fmt.Sprintf("fourier: a radix of %d", radix))
+		}
+		n *= radix
+	}
+	f := &FFT{x: make([]complex128, n*Lanes), y: make([]complex128, n*Lanes)}
+	done := 1
+	for _, radix := range radices {
+		p := pass{radix: radix, done: done, stride: n / (done * radix) * Lanes}
+		for k := range done {
+			for q := 1; q < radix; q++ {
+				p.twiddles = append(p.twiddles, cmplx.Rect(1, 2*math.Pi*float64(k*q)/float64(done*radix)))
+			}
+		}
+		f.passes = append(f.passes, p)
+		done *= radix
+	}
+	return f
+}
+
+// Input returns the buffer to fill before Run: element j of lane l at index j·Lanes + l.
+func (f *FFT) Input() []complex128 { return f.x }
+
+// Run transforms what is in Input and returns the result, laid out as that is. It is
+// overwritten by what is written to the next Input.
+func (f *FFT) Run() []complex128 {
+	for i := range f.passes {
+		if p := &f.passes[i]; p.radix == 4 {
+			pass4(p, f.x, f.y)
+		} else {
+			pass3(p, f.x, f.y)
+		}
+		f.x, f.y = f.y, f.x
+	}
+	return f.x
+}
+
+// ScaleLanes writes the first Lanes values of each row of src to dst, row after row, each
+// times its value of by; rows of src and by are ld values apart.
+func ScaleLanes(dst, src []complex128, by []float64, ld int) {
+	rows := len(dst) / Lanes
+	if rows == 0 {
+		return
+	}
+	last := (rows-1)*ld + Lanes
+	scaleLanes(dst[:rows*Lanes], src[:last], by[:last], ld)
+}
