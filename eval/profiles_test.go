@@ -248,7 +248,7 @@ func (f fakeNetwork) Embed(image []float32) ([]float32, error) {
 	}
 	return out, nil
 }
-func (f fakeNetwork) Embedding() (string, int)    { return "rows", 8 }
+func (f fakeNetwork) Choice() network.Choice      { return network.Choice{Name: "rows", Size: 8} }
 func (f fakeNetwork) Size() (int, int)            { return 8, 8 }
 func (f fakeNetwork) Digest() [32]byte            { return [32]byte{f.digest} }
 func (f fakeNetwork) Runtime() string             { return "fake" }

@@ -174,7 +174,7 @@ func TestHold(t *testing.T) {
 // fakeNetwork is a model that takes two by two pixels.
 type fakeNetwork struct{ network.Embedder }
 
-func (fakeNetwork) Embedding() (string, int)  { return "a tensor", 3 }
+func (fakeNetwork) Choice() network.Choice    { return network.Choice{Name: "a tensor", Size: 3} }
 func (fakeNetwork) Size() (int, int)          { return 2, 2 }
 func (fakeNetwork) Digest() [sha256.Size]byte { return [sha256.Size]byte{1} }
 

@@ -2,35 +2,40 @@ package network
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"os"
 
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/user/network/onnx"
 	"cpar/user/network/onnxruntime"
-	"cpar/user/network/prepare"
 )
 
-// The runtimes that LoadWith accepts.
+// The runtimes.
 const (
-	Auto        = "auto"        // ONNX Runtime if installed, for files that plain Go accepts; else plain Go
+	Auto        = "auto"        // what CPAR_RUNTIME says; else ONNX Runtime if its library was named, else plain Go
 	Go          = "go"          // plain Go
-	ONNXRuntime = "onnxruntime" // ONNX Runtime, or an error
+	ONNXRuntime = "onnxruntime" // ONNX Runtime
 )
+
+// Variable is the environment variable that names the runtime where the caller does not.
+const Variable = "CPAR_RUNTIME"
 
 // An Embedder is a network ready to run in either runtime. It is safe for concurrent use;
 // each image takes one core.
 type Embedder interface {
 	// Embed computes the embedding of one image, 3·H·W values in the order channel, row,
-	// column. The caller owns the result.
+	// column, whatever the order that the network takes. The caller owns the result.
 	Embed(image []float32) ([]float32, error)
-	// Embedding returns the name and length of what Embed returns.
-	Embedding() (name string, dim int)
+	// Choice says which tensor that is.
+	Choice() Choice
 	// Size returns the height and width of the image.
 	Size() (height, width int)
-	// Digest returns the SHA-256 of the model file.
+	// Digest identifies the model file and those that it names.
 	Digest() [sha256.Size]byte
 	// Metadata returns a copy of the file's metadata.
 	Metadata() map[string]string
-	// Preprocessing returns the preprocessing stored in the metadata, if there is any.
-	Preprocessing() (p prepare.Preprocessing, ok bool, err error)
 	// Runtime returns Go or ONNXRuntime.
 	Runtime() string
 	// Close frees the network. It waits for running calls; whether later ones fail
@@ -43,60 +48,68 @@ var (
 	_ Embedder = (*Session)(nil)
 )
 
-// OpenWith reads a model file. See LoadWith.
-func OpenWith(runtime, path string, options Options) (e Embedder, fallback, err error) {
-	data, err := readFile(path, options.Limits)
-	if err != nil {
-		return nil, nil, err
-	}
-	e, fallback, err = LoadWith(runtime, data, options)
-	if err != nil {
-		return nil, fallback, fmt.Errorf("%s: %w", path, err)
-	}
-	return e, fallback, nil
+// OpenWith opens a model file, and those beside it that it names, to run in the requested
+// runtime: Auto, Go or ONNXRuntime. Errors wrap cpar.ErrInput.
+func OpenWith(runtime, path string, options Options) (e Embedder, err error) {
+	err = opened(path, OpenOptions{Options: options, Runtime: runtime}, func(s *source, runtime string) (err error) {
+		e, err = s.start(runtime, options, options.Side)
+		return err
+	})
+	return e, err
 }
 
 // LoadWith reads an ONNX file's bytes, which it does not keep, to run in the requested
-// runtime: Auto, Go or ONNXRuntime. Errors wrap cpar.ErrInput.
-//
-// With Auto, plain Go first reads the file with all its shapes and sizes, and whatever it
-// refuses is refused: ONNX Runtime is C++ code that a damaged file can crash (package
-// onnxruntime). fallback then says why ONNX Runtime does not run the file. It is nil if
-// it does; onnxruntime.ErrNotFound if it is not installed, which is no cause for concern;
-// else a fault of the library, or its objection to the file. With other runtimes fallback
-// is nil.
-func LoadWith(runtime string, data []byte, options Options) (e Embedder, fallback, err error) {
-	var m *Model
-	switch runtime {
-	case Go, Auto:
-		if m, err = Load(data, options); err != nil {
-			return nil, nil, err // not a nil *Model, which would be an Embedder
-		}
-		if runtime == Go {
-			return m, nil, nil
-		}
-	case ONNXRuntime:
-	default:
-		return nil, nil, errLoading(fmt.Errorf("no runtime %.40q; there are %s, %s and %s", runtime, Auto, Go, ONNXRuntime))
+// runtime. The file must not name others. Errors wrap cpar.ErrInput.
+func LoadWith(runtime string, data []byte, options Options) (Embedder, error) {
+	e, err := load(runtime, data, options)
+	if err != nil {
+		return nil, errLoading(err)
 	}
-	s, err := loadSession(data, options)
-	switch {
-	case err == nil:
-		return s, nil, nil
-	case runtime == ONNXRuntime:
-		return nil, nil, errLoading(err)
-	}
-	return m, err, nil
+	return e, nil
 }
 
-func loadSession(data []byte, options Options) (*Session, error) {
-	o, err := readOutline(data, options)
+func load(runtime string, data []byte, options Options) (Embedder, error) {
+	runtime, err := resolve(runtime, options.Library)
 	if err != nil {
 		return nil, err
 	}
-	library, err := onnxruntime.Open(options.Library)
+	s, err := read(data, runtime, options, nil)
 	if err != nil {
 		return nil, err
 	}
-	return newSession(library, o, data, options)
+	s.digest = sha256.Sum256(data)
+	return s.start(runtime, options, options.Side)
+}
+
+// resolve says which runtime Auto is. ONNX Runtime is never taken because it happens to be
+// installed: it is C++ in the process that holds the key, and that is for its owner to
+// choose.
+func resolve(runtime, library string) (string, error) {
+	if runtime == Auto || runtime == "" {
+		if named := os.Getenv(Variable); named != "" {
+			runtime = named
+		}
+	}
+	switch runtime {
+	case Go, ONNXRuntime:
+		return runtime, nil
+	case Auto, "":
+		if library != "" || os.Getenv(onnxruntime.Variable) != "" {
+			return ONNXRuntime, nil
+		}
+		return Go, nil
+	}
+	return "", fmt.Errorf("no runtime %.40q; there are %s, %s and %s", runtime, Auto, Go, ONNXRuntime)
+}
+
+// errLoading wraps what went wrong. Of what plain Go does not support, ONNX Runtime may be
+// able to run more.
+func errLoading(err error) error {
+	if unsupported := (*onnx.UnsupportedError)(nil); errors.As(err, &unsupported) {
+		err = hint.Add(err, "ONNX Runtime may be able to run it. It is C++ in this process; if you trust the file, install it, or name its library in %s, and ask for the runtime %s", onnxruntime.Variable, ONNXRuntime)
+	}
+	if errors.Is(err, cpar.ErrInput) { // such as those of package onnxruntime
+		return fmt.Errorf("loading network: %w", err)
+	}
+	return fmt.Errorf("loading network: %w: %w", cpar.ErrInput, err)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"cpar/internal/hint"
 	"cpar/user/feature"
 	"cpar/user/network/known"
+	"cpar/user/network/onnx"
 	"cpar/user/network/prepare"
 	"cpar/user/picture"
 )
@@ -20,44 +22,82 @@ import (
 type Encoder struct {
 	embedder      Embedder
 	preprocessing prepare.Preprocessing
-	prepared      string
+	from          string // where the preprocessing was found
 	digest        [sha256.Size]byte
 }
 
-// OpenOptions say how to open a model file. The zero value works for a file with its own
-// preprocessing.
+// OpenOptions say how to open a model file. The zero value works for a file that comes
+// with its preprocessing.
 type OpenOptions struct {
 	Options
 	// Runtime is Auto (or ""), Go or ONNXRuntime.
 	Runtime string
-	// Preprocessing names a preset or a configuration file of any kind (package prepare).
-	// If empty, prepare.Find looks beside the model; else the model's metadata decide.
+	// Preprocessing names a preset or a configuration file. If empty, it is looked for as
+	// prepare.Find says, in the model's metadata, and by its digest.
 	Preprocessing string
 }
 
-// Open opens a model file and finds its preprocessing. Errors wrap cpar.ErrInput.
+// Open opens a model file, and those beside it that it names, finds its preprocessing, and
+// tries it on two made pictures. Errors wrap cpar.ErrInput.
 func Open(path string, opt OpenOptions) (*Encoder, error) {
-	config, err := prepare.Find(path, opt.Preprocessing)
-	if err != nil {
-		return nil, fmt.Errorf("opening network %s: %w", path, err)
-	}
-	if opt.Side == 0 {
-		opt.Side = config.Side()
-	}
-	e, _, err := OpenWith(cmp.Or(opt.Runtime, Auto), path, opt.Options)
+	var e *Encoder
+	err := opened(path, opt, func(s *source, runtime string) error {
+		how, err := s.preparation(path, opt)
+		if err != nil {
+			return err
+		}
+		embedder, err := s.start(runtime, opt.Options, cmp.Or(opt.Side, how.side()))
+		if err != nil {
+			return err
+		}
+		height, width := embedder.Size()
+		p, from, err := how.of(height, width)
+		if err == nil {
+			e, err = NewEncoder(embedder, p)
+		}
+		if err == nil {
+			e.from = from
+			err = e.try()
+		}
+		if err != nil {
+			_ = embedder.Close()
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	p, from, err := preprocessing(e, config)
-	if err != nil {
-		e.Close()
-		return nil, fmt.Errorf("opening network %s: %w", path, err)
-	}
-	n, err := NewEncoder(e, p)
+	return e, nil
+}
+
+// opened calls use with a model file that has been read. Nothing may point into the file
+// afterwards.
+func opened(path string, opt OpenOptions, use func(s *source, runtime string) error) error {
+	runtime, err := resolve(opt.Runtime, opt.Library)
 	if err == nil {
-		n.prepared = from
+		err = reading(path, opt.Limits, func(f *onnx.File) error {
+			s, err := read(f.Data, runtime, opt.Options, f.External)
+			if err != nil {
+				return err
+			}
+			s.digest = f.Digest()
+			return use(s, runtime)
+		})
 	}
-	return n, err
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, errLoading(err))
+	}
+	return nil
+}
+
+// reading calls use with a file in memory.
+func reading(path string, limits Limits, use func(*onnx.File) error) error {
+	f, err := onnx.Open(path, limits)
+	if err != nil {
+		return err
+	}
+	err = onnx.Guard(func() error { return use(f) })
+	return errors.Join(err, f.Close())
 }
 
 // NewEncoder returns an encoder for an open model.
@@ -70,42 +110,79 @@ func NewEncoder(e Embedder, p prepare.Preprocessing) (*Encoder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing pictures: %w: %w", cpar.ErrInput, err)
 	}
-	name, _ := e.Embedding()
-	model := e.Digest()
+	choice, model := e.Choice(), e.Digest()
 	h := sha256.New()
-	fmt.Fprintf(h, "cpar/v1/network %x %q %s", model, name, how)
+	fmt.Fprintf(h, "cpar/v1/network %x %q %s", model, choice.Name, how)
+	if choice.Pool != "" {
+		fmt.Fprintf(h, " pooled %q", choice.Pool)
+	}
 	return &Encoder{embedder: e, preprocessing: p, digest: [sha256.Size]byte(h.Sum(nil))}, nil
 }
 
-// preprocessing is, in this order, what the configuration says, what the file's metadata
-// say, or what is known of its digest.
-func preprocessing(e Embedder, config *prepare.Config) (p prepare.Preprocessing, from string, err error) {
-	height, width := e.Size()
-	if config != nil {
-		return config.For(height, width)
+// A preparation says how pictures are prepared for a model, which may depend on their
+// size.
+type preparation struct {
+	config   *prepare.Config
+	metadata map[string]string
+	digest   [sha256.Size]byte
+}
+
+// preparation looks for it: beside the model, in its metadata, or by its digest.
+func (s *source) preparation(path string, opt OpenOptions) (preparation, error) {
+	config, err := prepare.Find(path, opt.Preprocessing)
+	return preparation{config, s.metadata, s.digest}, err
+}
+
+// side returns the size of pictures for a model that leaves it open; 0 if nothing says it.
+func (p preparation) side() int {
+	if p.config != nil {
+		return p.config.Side()
 	}
-	p, ok, err := e.Preprocessing()
+	if m, ok := known.ByDigest(p.digest); ok {
+		return m.Size
+	}
+	return 0
+}
+
+// of is, in this order, what the configuration says, what the file's metadata say, or what
+// is known of its digest.
+func (p preparation) of(height, width int) (_ prepare.Preprocessing, from string, err error) {
+	if p.config != nil {
+		return p.config.For(height, width)
+	}
+	own, ok, err := prepare.FromMetadata(p.metadata, height, width)
 	if ok || err != nil {
-		return p, "the model's metadata", err
+		return own, "the model's metadata", err
 	}
-	if m, ok := known.ByDigest(e.Digest()); ok && m.Size == height && m.Size == width {
+	if m, ok := known.ByDigest(p.digest); ok && m.Size == height && m.Size == width {
 		return m.Preprocessing, "what is known of " + m.Name, nil
 	}
-	return p, "", hint.Add(fmt.Errorf("%w: the file does not say how to prepare pictures", cpar.ErrInput),
+	return own, "", hint.Add(fmt.Errorf("%w: the file does not say how to prepare pictures", cpar.ErrInput),
 		"put the preprocessor_config.json, preprocess_cfg.json, open_clip_config.json or config.json that came with it beside it, "+
 			"or pass --preprocessing with such a file or a preset (%s); the README shows a file of your own", strings.Join(prepare.Presets(), ", "))
 }
 
-// Digest identifies the model file, the embedding tensor and the preprocessing. It does
-// not include the runtime: runtimes agree within 10⁻⁴.
+// Digest identifies the model file, the embedding tensor with its pooling, and the
+// preprocessing. It does not include the runtime: runtimes agree within 10⁻⁴.
 func (n *Encoder) Digest() [sha256.Size]byte { return n.digest }
 
-// Runtime names the runtime of the network.
+// Choice returns which tensor is the embedding, and why.
+func (n *Encoder) Choice() Choice { return n.embedder.Choice() }
+
+// Preprocessing returns how pictures are prepared, and where that was found.
+func (n *Encoder) Preprocessing() (p prepare.Preprocessing, from string) {
+	return n.preprocessing, n.from
+}
+
+// Runtime names the runtime of the network: Go or ONNXRuntime.
 func (n *Encoder) Runtime() string { return n.embedder.Runtime() }
 
-// Preprocessing returns how pictures are prepared, and says where that is from.
-func (n *Encoder) Preprocessing() (p prepare.Preprocessing, from string) {
-	return n.preprocessing, n.prepared
+// RuntimeName names the runtime for people, with the release and file of a library.
+func (n *Encoder) RuntimeName() string {
+	if s, ok := n.embedder.(*Session); ok {
+		return s.Library()
+	}
+	return "plain Go"
 }
 
 func (n *Encoder) String() string { return fmt.Sprintf("network %x", n.digest[:8]) }
@@ -118,5 +195,8 @@ func (n *Encoder) Embed(p *picture.Picture) ([]float32, error) {
 	}
 	return n.embedder.Embed(image)
 }
+
+// Close frees the network.
+func (n *Encoder) Close() error { return n.embedder.Close() }
 
 var _ feature.Network = (*Encoder)(nil)

@@ -20,10 +20,11 @@ import (
 type fakeModel struct {
 	Embedder
 	tensor string
+	pool   string
 	file   byte
 }
 
-func (f fakeModel) Embedding() (string, int)  { return f.tensor, 3 }
+func (f fakeModel) Choice() Choice            { return Choice{Name: f.tensor, Size: 3, Pool: f.pool} }
 func (f fakeModel) Size() (int, int)          { return 2, 2 }
 func (f fakeModel) Digest() [sha256.Size]byte { return [sha256.Size]byte{f.file} }
 
@@ -66,24 +67,24 @@ func TestDigestNamesTheNetwork(t *testing.T) {
 
 // TestMetadata: preprocessing from the file itself, (v − mean) / scale.
 func TestMetadata(t *testing.T) {
-	load := func(f *onnxtest.File) *Model {
-		m, err := Load(f.Bytes(), Options{})
+	read := func(f *onnxtest.File) (prepare.Preprocessing, bool, error) {
+		m, err := loadGo(f.Bytes(), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return m
+		return prepare.FromMetadata(m.Metadata(), 6, 6)
 	}
-	p, ok, err := load(smallFile()).Preprocessing()
+	p, ok, err := read(smallFile())
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	if x, err := p.Tensor(make([]byte, 3*6*6), 6, 6); err != nil || x[0] != -1 {
 		t.Errorf("%v, %v", x, err)
 	}
-	if _, ok, err := load(smallFileWithoutMetadata()).Preprocessing(); ok || err != nil {
+	if _, ok, err := read(smallFileWithoutMetadata()); ok || err != nil {
 		t.Error(ok, err)
 	}
-	if _, _, err := load(smallFile().Meta("input_mean", "a, b, c")).Preprocessing(); !errors.Is(err, cpar.ErrInput) {
+	if _, _, err := read(smallFile().Meta("input_mean", "a, b, c")); !errors.Is(err, cpar.ErrInput) {
 		t.Error(err)
 	}
 }
@@ -106,33 +107,20 @@ func TestDigestIsPinned(t *testing.T) {
 // TestKnownByDigest: what is said beside the model and in its metadata goes before.
 func TestKnownByDigest(t *testing.T) {
 	for _, m := range known.List() {
-		p, from, err := preprocessing(fakeKnown{digest: m.Digest, side: m.Size}, nil)
-		if err != nil || p != m.Preprocessing || !strings.Contains(from, m.Name) {
+		how := preparation{digest: m.Digest}
+		p, from, err := how.of(m.Size, m.Size)
+		if err != nil || p != m.Preprocessing || !strings.Contains(from, m.Name) || how.side() != m.Size {
 			t.Errorf("%s: %+v, %s, %v", m.Name, p, from, err)
 		}
-		if _, _, err := preprocessing(fakeKnown{digest: m.Digest, side: 100}, nil); err == nil {
+		if _, _, err := how.of(100, 100); err == nil {
 			t.Errorf("%s: of another size", m.Name)
 		}
 	}
 	m := known.List()[0]
-	p, from, err := preprocessing(fakeKnown{digest: m.Digest, side: m.Size, ofItsOwn: true}, nil)
+	p, from, err := preparation{digest: m.Digest, metadata: map[string]string{"input_mean": "1"}}.of(m.Size, m.Size)
 	if err != nil || p == m.Preprocessing || from != "the model's metadata" {
 		t.Errorf("%+v, %s, %v", p, from, err)
 	}
-}
-
-// fakeKnown has a digest that is known.
-type fakeKnown struct {
-	Embedder
-	digest   [sha256.Size]byte
-	side     int
-	ofItsOwn bool
-}
-
-func (f fakeKnown) Size() (int, int)          { return f.side, f.side }
-func (f fakeKnown) Digest() [sha256.Size]byte { return f.digest }
-func (f fakeKnown) Preprocessing() (p prepare.Preprocessing, ok bool, err error) {
-	return p, f.ofItsOwn, nil
 }
 
 // TestOpenTakesTheSize of the configuration where the network leaves its own open, and
@@ -146,9 +134,9 @@ func TestOpenTakesTheSize(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("m.onnx", string(onnxtest.New(11, -1, -1).Floats("dense", make([]float32, 6), 3, 2).Ints("to", 1, -1).
+	write("m.onnx", string(onnxtest.New(11, -1, -1).Floats("dense", make([]float32, 6), 3, 2).Floats("bias", make([]float32, 2), 2).Ints("to", 1, -1).
 		Node("GlobalAveragePool", []string{"image"}, "g", nil).Node("Reshape", []string{"g", "to"}, "f", nil).
-		Node("Gemm", []string{"f", "dense"}, "y", nil).Output("y", 1, 2).Bytes()))
+		Node("Gemm", []string{"f", "dense", "bias"}, "y", nil).Output("y", 1, 2).Bytes()))
 	open := func(side int, named string) (*Encoder, error) {
 		return Open(model, OpenOptions{Runtime: Go, Preprocessing: named, Options: Options{Side: side}})
 	}

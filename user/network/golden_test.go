@@ -12,13 +12,13 @@ import (
 
 const mobileNet = "models/mobilenet_v2_1.0_224.onnx"
 
-func loadMobileNet(t testing.TB) *Model {
+func loadMobileNet(t testing.TB, embedding string) *Model {
 	t.Helper()
 	data, err := os.ReadFile(oracle.Path(t, mobileNet))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Load(data, Options{})
+	m, err := loadGo(data, Options{Embedding: embedding})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,16 +39,16 @@ func goldenImage() []float32 {
 // TestGolden compares the interpreter with values on which OpenCV, ONNX Runtime and numpy
 // agree (shared/models/README.md).
 func TestGolden(t *testing.T) {
-	m := loadMobileNet(t)
+	m := loadMobileNet(t, "")
 	digest := m.Digest()
 	if got := hex.EncodeToString(digest[:]); got != "af63805416544051a3af3179117e022e50a60c01bffe331a1c8913191b8405c7" {
 		t.Fatalf("digest %s", got)
 	}
-	outputs, err := m.Run(goldenImage())
-	if err != nil {
-		t.Fatal(err)
+	embedding, err1 := m.Embed(goldenImage())
+	logits, err2 := loadMobileNet(t, "logits").Embed(goldenImage())
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
 	}
-	embedding, logits := outputs["embedding"], outputs["logits"]
 	if len(embedding) != 1280 || len(logits) != 1001 {
 		t.Fatalf("embedding of %d, logits of %d", len(embedding), len(logits))
 	}
@@ -90,17 +90,16 @@ func checkGolden(t *testing.T, embedding []float32) {
 	within(t, "norm", math.Sqrt(squares), 31.1347, 1e-4)
 }
 
-// TestEmbedIsRun: Embed, the shorter way, gives the same bits as Run, also from several
-// goroutines at once.
-func TestEmbedIsRun(t *testing.T) {
-	m := loadMobileNet(t)
+// TestEmbedConcurrent: several goroutines at once get the same bits.
+func TestEmbedConcurrent(t *testing.T) {
+	m := loadMobileNet(t, "")
 	image := goldenImage()
-	outputs, err := m.Run(image)
+	want, err := m.Embed(image)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if name, dim := m.Embedding(); name != "embedding" || dim != 1280 {
-		t.Fatalf("embedding %q of %d", name, dim)
+	if c := m.Choice(); c.Name != "embedding" || c.Size != 1280 || c.Pool != "" {
+		t.Fatalf("embedding %v", c)
 	}
 	var wg sync.WaitGroup
 	for range 3 {
@@ -111,8 +110,8 @@ func TestEmbedIsRun(t *testing.T) {
 				return
 			}
 			for i, v := range embedding {
-				if v != outputs["embedding"][i] {
-					t.Errorf("value %d is %g, and %g from Run", i, v, outputs["embedding"][i])
+				if v != want[i] {
+					t.Errorf("value %d is %g, and was %g", i, v, want[i])
 					return
 				}
 			}
@@ -143,7 +142,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if _, err := Load(data, Options{}); err != nil {
+		if _, err := loadGo(data, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

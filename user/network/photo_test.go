@@ -16,22 +16,19 @@ import (
 // TestPhotos goes all the way from JPEG files to class names: swapped colours, wrong rows
 // or values out of range would not find tigers.
 func TestPhotos(t *testing.T) {
-	m := loadMobileNet(t)
-	p, ok, err := m.Preprocessing()
-	if err != nil || !ok {
-		t.Fatal(ok, err)
-	}
+	m := loadMobileNet(t, "logits")
+	p := ofMetadata(t, m)
 	labels := strings.Split(m.Metadata()["labels"], "\n")
 	photos, right := 0, 0
 	for name, image := range photosOf(t, p, "tiger", 12) {
 		photos++
-		outputs, err := m.Run(image)
+		logits, err := m.Embed(image)
 		if err != nil {
 			t.Fatal(err)
 		}
 		best := 0
-		for i, v := range outputs["logits"] {
-			if v > outputs["logits"][best] {
+		for i, v := range logits {
+			if v > logits[best] {
 				best = i
 			}
 		}

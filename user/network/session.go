@@ -2,104 +2,123 @@ package network
 
 import (
 	"fmt"
+	"slices"
 
 	"cpar"
 	"cpar/user/network/onnx"
 	"cpar/user/network/onnxruntime"
 )
 
-// An outline describes a file that ONNX Runtime is to run.
-type outline struct {
-	fileInfo
-	shape     []int // of the image
-	embedding string
-	isOutput  bool // whether the embedding is already an output of the graph
-}
-
-func readOutline(data []byte, options Options) (*outline, error) {
-	if err := options.check(); err != nil {
-		return nil, err
-	}
-	file, err := onnx.ReadOutline(data, options.Limits, nil)
-	if err != nil {
-		return nil, err
-	}
-	input, shape, err := findImage(file.Graph, options.Side)
-	if err != nil {
-		return nil, err
-	}
-	nodes, err := sorted(file.Graph)
-	if err != nil {
-		return nil, err
-	}
-	name, err := chooseEmbedding(options.Embedding, input, nodes, file.Graph)
-	if err != nil {
-		return nil, err
-	}
-	o := &outline{fileInfo: newInfo(data, file, input, shape), shape: shape, embedding: name}
-	for _, out := range file.Graph.Outputs {
-		o.isOutput = o.isOutput || out.Name == name
-	}
-	return o, nil
-}
-
 // A Session is a network ready to run in ONNX Runtime.
 type Session struct {
 	fileInfo
 	session *onnxruntime.Session
 	library *onnxruntime.Library
-	name    string // name of the embedding
-	dim     int
 }
 
-func newSession(library *onnxruntime.Library, o *outline, data []byte, options Options) (*Session, error) {
-	if !o.isOutput {
-		data = onnx.WithOutput(data, o.embedding)
-	}
-	shape := make([]int64, len(o.shape))
-	for i, d := range o.shape {
-		shape[i] = int64(d)
-	}
-	session, err := library.Load(data, o.input, shape, o.embedding)
+// startSession loads what the embedding needs into ONNX Runtime. Shapes that the file does
+// not declare come from a run on an image of zeros, of a session that is made for it.
+func startSession(s *source, options Options) (_ *Session, err error) {
+	library, err := onnxruntime.Open(options.Library)
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{fileInfo: o.fileInfo, session: session, library: library, name: o.embedding}
-	// The length may depend on open sizes and unknown operators: run it once on an image of zeros.
-	embedding, err := session.Run(make([]float32, 3*s.height*s.width))
-	if s.dim = len(embedding); err == nil && (s.dim == 0 || s.dim > options.Limits.OrDefault().Elements) {
-		err = fmt.Errorf("its embedding %.80q has %d elements; 1 to %d are accepted", s.name, s.dim, options.Limits.OrDefault().Elements)
+	t := &tensors{source: s, library: library}
+	defer func() {
+		if err != nil {
+			t.close()
+		}
+	}()
+	if err := s.choose(s.chooser(t.shape), options); err != nil {
+		return nil, err
+	}
+	// Whatever the file declares, the embedding is what comes out.
+	shape, err := t.measured(s.choice.Name)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(shape, s.choice.Shape) {
+		return nil, fmt.Errorf("its tensor %.80q has shape %s where the file says %s", s.choice.Name, times(shape), times(s.choice.Shape))
+	}
+	return &Session{s.fileInfo, t.session, library}, nil
+}
+
+// tensors finds the shapes of a graph's tensors with the help of ONNX Runtime. It keeps the
+// last session, which is nearly always the one that is needed.
+type tensors struct {
+	*source
+	library *onnxruntime.Library
+	session *onnxruntime.Session
+	name    string // that session's output
+	known   map[string][]int
+}
+
+func (t *tensors) close() {
+	if t.session != nil {
+		_ = t.session.Close()
+		t.session = nil
+	}
+}
+
+func (t *tensors) shape(name string) ([]int, error) {
+	if dims := t.declared(name); dims != nil && !slices.Contains(dims, -1) {
+		return dims, nil
+	}
+	return t.measured(name)
+}
+
+// measured runs the part of the graph that makes a tensor.
+func (t *tensors) measured(name string) ([]int, error) {
+	if shape := t.known[name]; shape != nil && (t.name == name || name != t.choice.Name) {
+		return shape, nil
+	}
+	t.close()
+	model, err := onnx.Extract(t.model, t.nodes, onnx.ValueInfo{Name: t.input.name, Type: t.input.elements, Dims: t.input.shape()}, name)
+	if err != nil {
+		return nil, err
+	}
+	input := onnxruntime.Input{Name: t.input.name, Element: int32(t.input.elements)}
+	for _, d := range t.input.shape() {
+		input.Shape = append(input.Shape, int64(d))
+	}
+	if t.session, err = t.library.Load(model, input, name); err != nil {
+		return nil, err
+	}
+	_, shape, err := t.session.Run(make([]float32, 3*t.input.height*t.input.width))
+	if err == nil && slices.Contains(shape, 0) {
+		err = fmt.Errorf("its tensor %.80q is empty, of shape %s", name, times(shape))
 	}
 	if err != nil {
-		session.Close()
 		return nil, fmt.Errorf("trying it on an image of zeros: %w", err)
 	}
-	return s, nil
+	if t.known == nil {
+		t.known = map[string][]int{}
+	}
+	t.name, t.known[name] = name, shape
+	return shape, nil
 }
 
 // Embed computes the embedding of one image (see Embedder).
 func (s *Session) Embed(image []float32) ([]float32, error) {
-	if err := s.checkImage(image); err != nil {
-		return nil, err
+	err := s.input.check(image)
+	var embedding []float32
+	if err == nil {
+		embedding, _, err = s.session.Run(s.input.arranged(image))
 	}
-	embedding, err := s.session.Run(image)
-	switch {
-	case err != nil:
-	case len(embedding) != s.dim:
-		err = fmt.Errorf("%w: the embedding has %d values, before it had %d", cpar.ErrInput, len(embedding), s.dim)
-	case !finite(embedding):
-		err = fmt.Errorf("%w: %w", cpar.ErrInput, errNotFinite)
-	default:
-		return embedding, nil
+	if err == nil {
+		embedding, err = s.finish(embedding)
 	}
-	return nil, fmt.Errorf("running network: %w", err)
+	if err != nil {
+		return nil, fmt.Errorf("running network: %w: %w", cpar.ErrInput, err)
+	}
+	return embedding, nil
 }
-
-// Embedding returns the name and length of what Embed returns.
-func (s *Session) Embedding() (name string, dim int) { return s.name, s.dim }
 
 // Runtime returns ONNXRuntime.
 func (s *Session) Runtime() string { return ONNXRuntime }
+
+// Library names the release and the file of ONNX Runtime.
+func (s *Session) Library() string { return s.library.String() }
 
 // String names the model by its digest, and the library.
 func (s *Session) String() string { return s.fileInfo.String() + " in " + s.library.String() }

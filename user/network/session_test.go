@@ -51,9 +51,9 @@ func openWith(t testing.TB, runtime, path string) Embedder {
 	if runtime != Go {
 		options = withLibrary(t)
 	}
-	e, fallback, err := OpenWith(runtime, path, options)
-	if err != nil || fallback != nil || e.Runtime() != runtime {
-		t.Fatal(e, fallback, err)
+	e, err := OpenWith(runtime, path, options)
+	if err != nil || e.Runtime() != runtime {
+		t.Fatal(e, err)
 	}
 	t.Cleanup(func() { e.Close() })
 	return e
@@ -63,7 +63,7 @@ func openWith(t testing.TB, runtime, path string) Embedder {
 func session(t *testing.T, f *onnxtest.File, options Options) *Session {
 	t.Helper()
 	options.Library = library.Path(t)
-	e, _, err := LoadWith(ONNXRuntime, f.Bytes(), options)
+	e, err := LoadWith(ONNXRuntime, f.Bytes(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,15 +96,15 @@ func TestRuntimes(t *testing.T) {
 	if got := hex.EncodeToString(digest[:]); got != "af63805416544051a3af3179117e022e50a60c01bffe331a1c8913191b8405c7" {
 		t.Errorf("digest %s", got)
 	}
-	if name, dim := inORT.Embedding(); name != "embedding" || dim != 1280 {
-		t.Errorf("embedding %q of %d", name, dim)
+	if c := inORT.Choice(); c.Name != "embedding" || c.Size != 1280 {
+		t.Errorf("embedding %v", c)
 	}
 	if h, w := inORT.Size(); h != 224 || w != 224 {
 		t.Errorf("size %d×%d", h, w)
 	}
-	p, ok, err := inORT.Preprocessing()
-	if q, _, _ := inGo.Preprocessing(); err != nil || !ok || p != q {
-		t.Errorf("%v, %v, %v, want %v", p, ok, err, q)
+	p := ofMetadata(t, inORT)
+	if q := ofMetadata(t, inGo); p != q {
+		t.Errorf("%v, want %v", p, q)
 	}
 	if got := fmt.Sprint(inORT); !strings.HasPrefix(got, "network af63805416544051 in ONNX Runtime 1.") {
 		t.Errorf("it says it is %s", got)
@@ -145,7 +145,7 @@ func TestSameEmbedding(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	base := func() *onnxtest.File {
 		return onnxtest.New(13, 6, 6).Floats("w", randomFloats(rng, 4*27), 4, 3, 3, 3).
-			Floats("lo", []float32{0}).Floats("hi", []float32{6}).Floats("dense", randomFloats(rng, 8), 4, 2).
+			Floats("lo", []float32{0}).Floats("hi", []float32{6}).Floats("dense", randomFloats(rng, 8), 4, 2).Floats("bias", randomFloats(rng, 2), 2).
 			Node("Conv", []string{"image", "w"}, "c", nil).
 			Node("Clip", []string{"c", "lo", "hi"}, "r", nil).
 			Node("GlobalAveragePool", []string{"r"}, "g", nil).
@@ -158,20 +158,21 @@ func TestSameEmbedding(t *testing.T) {
 		want  string
 		dim   int
 	}{
-		{"what the classifier sees", base().Node("Gemm", []string{"f", "dense"}, "y", nil).Output("y", 1, 2), "", "f", 4},
+		{"what the classifier sees", base().Node("Gemm", []string{"f", "dense", "bias"}, "y", nil).Output("y", 1, 2), "", "f", 4},
 		{"of the last classifier", base().Floats("more", randomFloats(rng, 4), 2, 2).Node("MatMul", []string{"f", "dense"}, "z", nil).
-			Node("MatMul", []string{"z", "more"}, "y", nil).Output("y"), "", "z", 2},
-		{"an output of that name", base().Node("Identity", []string{"g"}, "embedding", nil).Node("Gemm", []string{"f", "dense"}, "y", nil).
+			Node("MatMul", []string{"z", "more"}, "m", nil).Node("Softmax", []string{"m"}, "y", nil).Output("y"), "", "z", 2},
+		{"a layer without bias", base().Node("MatMul", []string{"f", "dense"}, "y", nil).Output("y"), "", "y", 2},
+		{"an output of that name", base().Node("Identity", []string{"g"}, "embedding", nil).Node("Gemm", []string{"f", "dense", "bias"}, "y", nil).
 			Output("y").Output("embedding"), "", "embedding", 4},
-		{"a tensor of that name", base().Node("Relu", []string{"g"}, "embedding", nil).Node("Gemm", []string{"f", "dense"}, "y", nil).Output("y"), "", "embedding", 4},
+		{"a tensor of that name", base().Node("Relu", []string{"g"}, "embedding", nil).Node("Gemm", []string{"f", "dense", "bias"}, "y", nil).Output("y"), "", "embedding", 4},
 		{"the only output", base().Output("f"), "", "f", 4},
-		{"an output by name", base().Node("Gemm", []string{"f", "dense"}, "y", nil).Output("y"), "y", "y", 2},
-		{"a tensor by name", base().Node("Gemm", []string{"f", "dense"}, "y", nil).Output("y"), "r", "r", 4 * 16},
-		{"one that is clipped", base().Node("Gemm", []string{"f", "dense"}, "y", nil).Output("y"), "c", "c", 4 * 16},
+		{"an output by name", base().Node("Gemm", []string{"f", "dense", "bias"}, "y", nil).Output("y"), "y", "y", 2},
+		{"a tensor by name", base().Node("Gemm", []string{"f", "dense", "bias"}, "y", nil).Output("y"), "r", "r", 4},
+		{"one that is clipped", base().Node("Gemm", []string{"f", "dense", "bias"}, "y", nil).Output("y"), "c", "c", 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			options := Options{Embedding: c.asked}
-			m, err := Load(c.f.Bytes(), options)
+			m, err := loadGo(c.f.Bytes(), options)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,8 +185,8 @@ func TestSameEmbedding(t *testing.T) {
 			}
 			alike(t, c.name, b, a)
 			for _, e := range []Embedder{m, s} {
-				if name, dim := e.Embedding(); name != c.want || dim != c.dim || len(a) != dim {
-					t.Errorf("%s: %q of %d, want %q of %d", e.Runtime(), name, dim, c.want, c.dim)
+				if got := e.Choice(); got.Name != c.want || got.Size != c.dim || len(a) != c.dim {
+					t.Errorf("%s: %v, want %q of %d", e.Runtime(), got, c.want, c.dim)
 				}
 			}
 		})
@@ -195,19 +196,20 @@ func TestSameEmbedding(t *testing.T) {
 // TestOtherOperators: ONNX Runtime runs what plain Go refuses by name.
 func TestOtherOperators(t *testing.T) {
 	for op, want := range map[string]func(float64) float64{
-		"Erf": math.Erf, "Softplus": func(x float64) float64 { return math.Log1p(math.Exp(x)) },
+		"Celu":            func(x float64) float64 { return max(0, x) + min(0, math.Expm1(x)) },
+		"ThresholdedRelu": func(x float64) float64 { return map[bool]float64{true: x}[x > 1] },
 	} {
 		t.Run(op, func(t *testing.T) {
-			f := onnxtest.New(13, 2, 2).Node(op, []string{"image"}, "y", nil).Output("y", 1, 3, 2, 2)
-			_, err := Load(f.Bytes(), Options{})
+			f := onnxtest.New(13, 2, 2).Node(op, []string{"image"}, "z", nil).Node("Flatten", []string{"z"}, "y", nil).Output("y", 1, 12)
+			_, err := loadGo(f.Bytes(), Options{})
 			if err == nil || !strings.Contains(err.Error(), "("+op+")") || !strings.Contains(hint.Of(err), "ONNX Runtime may be able to run it") {
 				t.Fatalf("plain Go: %v (%s)", err, hint.Of(err))
 			}
 			image := []float32{-3, -2, -1, -0.5, 0, 0.1, 0.2, 0.5, 1, 2, 3, 4}
 			for _, runtime := range []string{ONNXRuntime} {
-				e, fallback, err := LoadWith(runtime, f.Bytes(), withLibrary(t))
-				if err != nil || fallback != nil {
-					t.Fatal(fallback, err)
+				e, err := LoadWith(runtime, f.Bytes(), withLibrary(t))
+				if err != nil {
+					t.Fatal(err)
 				}
 				defer e.Close()
 				got, err := e.Embed(image)
@@ -231,8 +233,8 @@ func TestSessionSizes(t *testing.T) {
 	if h, w := s.Size(); h != 5 || w != 5 {
 		t.Errorf("%d×%d", h, w)
 	}
-	if _, dim := s.Embedding(); dim != 75 {
-		t.Errorf("an embedding of %d", dim)
+	if c := s.Choice(); c.Size != 3 || c.Shape[3] != 5 {
+		t.Errorf("an embedding %v", c)
 	}
 }
 
@@ -241,16 +243,16 @@ func TestSessionRefusals(t *testing.T) {
 	options := withLibrary(t)
 	for why, f := range map[string]*onnxtest.File{
 		"No Op registered for Nonsense":       onnxtest.New(13, 2, 2).Node("Nonsense", []string{"image"}, "y", nil).Output("y"),
-		"not a tensor of float32":             onnxtest.New(13, 2, 2).Node("Shape", []string{"image"}, "s", nil).Node("Relu", []string{"image"}, "y", nil).Output("y"),
-		"has 0 elements":                      onnxtest.New(13, 2, 2).Ints("n", 0).Ints("o", 0).Ints("a", 1).Node("Slice", []string{"image", "n", "o", "a"}, "y", nil).Output("y"),
+		"not a tensor of float or":            onnxtest.New(13, 2, 2).Node("Shape", []string{"image"}, "s", nil).Node("Relu", []string{"image"}, "y", nil).Output("y"),
+		"is empty, of shape":                  onnxtest.New(13, 2, 2).Ints("n", 0).Ints("o", 0).Ints("a", 1).Node("Slice", []string{"image", "n", "o", "a"}, "y", nil).Output("y"),
 		"trying it on an image of zeros":      onnxtest.New(13, 2, 2).Ints("to", 5, 5).Node("Reshape", []string{"image", "to"}, "y", nil).Output("y"),
 		"making a session of ONNX Runtime 1.": onnxtest.New(99, 2, 2).Node("Relu", []string{"image"}, "y", nil).Output("y"),
 		"a tensor cannot be named":            onnxtest.New(13, 2, 2).Node("Relu", []string{"image"}, "y\x00", nil).Output("y\x00"),
 		"it has no output":                    onnxtest.New(13, 2, 2).Node("Relu", []string{"image"}, "y", nil),
 	} {
 		options.Embedding = map[bool]string{true: "s"}[strings.HasPrefix(why, "not a tensor")]
-		e, fallback, err := LoadWith(ONNXRuntime, f.Bytes(), options)
-		if e != nil || fallback != nil || !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), why) {
+		e, err := LoadWith(ONNXRuntime, f.Bytes(), options)
+		if e != nil || !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), why) {
 			t.Errorf("got %v, %v, want bad input and %q", e, err, why)
 		} else {
 			t.Log(err)
@@ -279,7 +281,7 @@ func TestSessionDamaged(t *testing.T) {
 	data := smallFile().Bytes()
 	try := func(data []byte) {
 		t.Helper()
-		e, _, err := LoadWith(ONNXRuntime, data, options)
+		e, err := LoadWith(ONNXRuntime, data, options)
 		if err != nil {
 			if !errors.Is(err, cpar.ErrInput) {
 				t.Errorf("not called bad input: %v", err)
@@ -288,16 +290,16 @@ func TestSessionDamaged(t *testing.T) {
 		}
 		h, w := e.Size()
 		embedding, err := e.Embed(make([]float32, 3*h*w))
-		if _, dim := e.Embedding(); err == nil && len(embedding) != dim {
-			t.Errorf("an embedding of %d values, not %d", len(embedding), dim)
+		if size := e.Choice().Size; err == nil && len(embedding) != size {
+			t.Errorf("an embedding of %d values, not %d", len(embedding), size)
 		}
 		e.Close()
 	}
 	for n := range data {
 		try(data[:n])
 		// The same, bypassing our own reading of the file.
-		if s, err := l.Load(data[:n], "image", []int64{1, 3, 6, 6}, "y"); err == nil {
-			_, _ = s.Run(make([]float32, 3*6*6))
+		if s, err := l.Load(data[:n], onnxruntime.Input{Name: "image", Element: 1, Shape: []int64{1, 3, 6, 6}}, "y"); err == nil {
+			_, _, _ = s.Run(make([]float32, 3*6*6))
 			s.Close()
 		}
 	}

@@ -134,7 +134,7 @@ func (g graph) open(t testing.TB, runtime, embedding string) (network.Embedder, 
 	if runtime != network.Go {
 		options.Library = library.Path(t)
 	}
-	e, _, err := network.OpenWith(runtime, filepath.Join(folder(t), g.File), options)
+	e, err := network.OpenWith(runtime, filepath.Join(folder(t), g.File), options)
 	if err == nil {
 		t.Cleanup(func() { e.Close() })
 	}
@@ -162,7 +162,7 @@ func (g graph) reference(t testing.TB, reference graph) network.Embedder {
 		t.Fatal(err)
 	}
 	options := network.Options{Embedding: reference.Embedding, Side: reference.Side, Library: library.Path(t)}
-	e, _, err := network.LoadWith(network.ONNXRuntime, data, options)
+	e, err := network.LoadWith(network.ONNXRuntime, data, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,8 @@ func TestNetworks(t *testing.T) {
 }
 
 func (g graph) check(t *testing.T, e network.Embedder, byFile map[string]graph) {
-	name, size := e.Embedding()
+	c := e.Choice()
+	name, size := c.Name, c.Size
 	if size != g.Size || g.Embedding != "" && g.Pool == "" && name != g.Embedding {
 		t.Errorf("its embedding is %s of %d values, not %s of %d", name, size, g.Embedding, g.Size)
 		return

@@ -66,7 +66,8 @@ func (g graph) row(t *testing.T, byFile map[string]graph) string {
 		t.Log(g.File, err)
 		return fmt.Sprintf("| %s%s | %d | no | | | | | |", g.Network, mark, g.Opset)
 	}
-	name, size := e.Embedding()
+	c := e.Choice()
+	name, size := c.Name, c.Size
 	inGo, inORT := g.times(t, e, byFile)
 	h := cmp.Or(byFile[g.Network+".fp16.onnx"].File, byFile[g.Network+".fp16-io32.onnx"].File)
 	half := ""

@@ -46,12 +46,12 @@ func TestTexts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := l.Load(data, "rows", []int64{int64(len(g.Inputs)), length}, g.Embedding)
+			s, err := l.Load(data, onnxruntime.Input{Name: "rows", Element: int32(onnx.Float), Shape: []int64{int64(len(g.Inputs)), length}}, g.Embedding)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			want, err := s.Run(rows)
+			want, _, err := s.Run(rows)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,6 +30,8 @@ const (
 	isTensor                       = 50
 	getTensorMutableData           = 51
 	getTensorElementType           = 60
+	getDimensionsCount             = 61
+	getDimensions                  = 62
 	getTensorShapeElementCount     = 64
 	getTensorTypeAndShape          = 65
 	createCPUMemoryInfo            = 69
@@ -49,7 +51,6 @@ const (
 	sequential      = 0 // ExecutionMode
 	arenaAllocator  = 1 // OrtAllocatorType
 	memoryDefault   = 0 // OrtMemType
-	elementFloat    = 1 // ONNXTensorElementDataType
 	maxMessageBytes = 1 << 12
 )
 

@@ -100,7 +100,7 @@ func TestDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape := []int64{1, 3, 2, 2}
+	input := Input{"image", elementFloat, []int64{1, 3, 2, 2}}
 	for name, data := range map[string][]byte{
 		"nothing": nil, "text": []byte("not a model"), "zeros": make([]byte, 1000),
 		"ones":               bytes.Repeat([]byte{0xff}, 1000),
@@ -111,9 +111,9 @@ func TestDamaged(t *testing.T) {
 		"messages, deep":     bytes.Repeat([]byte{0x3a, 0x7f}, 1000),
 		"an operator, alone": {0x08, 0x07, 0x3a, 0x08, 0x0a, 0x06, 0x12, 0x01, 'y', 0x22, 0x01, 'X', 0x42, 0x02, 0x10, 0x0d},
 	} {
-		if s, err := l.Load(data, "image", shape, "y"); err == nil {
+		if s, err := l.Load(data, input, "y"); err == nil {
 			// An empty graph is a valid session, but there is nothing to run.
-			if _, err = s.Run(make([]float32, 12)); err == nil {
+			if _, _, err = s.Run(make([]float32, 12)); err == nil {
 				t.Errorf("%s: accepted", name)
 			}
 			s.Close()
@@ -124,11 +124,38 @@ func TestDamaged(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "y\x00"} {
-		if _, err := l.Load([]byte{0x3a, 0x00}, "image", shape, name); err == nil || !strings.Contains(err.Error(), "cannot be named") {
+		if _, err := l.Load([]byte{0x3a, 0x00}, input, name); err == nil || !strings.Contains(err.Error(), "cannot be named") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if _, err := l.Load([]byte{0x3a, 0x00}, "image", []int64{1, 0}, "y"); err == nil {
+	if _, err := l.Load([]byte{0x3a, 0x00}, Input{"image", elementFloat, []int64{1, 0}}, "y"); err == nil {
 		t.Error("an empty input accepted")
+	}
+}
+
+// TestHalves: every float16 survives, and rounding is to the nearest, ties to even.
+func TestHalves(t *testing.T) {
+	for h := range 1 << 16 {
+		v := widened([]uint16{uint16(h)})[0]
+		if v != v {
+			if narrowed(v)&0x7fff != 0x7e00 {
+				t.Fatalf("%#x: a NaN becomes %#x", h, narrowed(v))
+			}
+			continue
+		}
+		if got := narrowed(v); got != uint16(h) {
+			t.Fatalf("%#x is %g and becomes %#x", h, v, got)
+		}
+		if h&0x7fff >= 0x7bff {
+			continue
+		}
+		next := widened([]uint16{uint16(h + 1)})[0]
+		even := uint16(h + h&1)
+		if got := narrowed((v + next) / 2); got != even {
+			t.Fatalf("between %#x and the next: %#x", h, got)
+		}
+	}
+	if narrowed(65519) != 0x7bff || narrowed(65520) != 0x7c00 || narrowed(-1e9) != 0xfc00 {
+		t.Error("large values")
 	}
 }

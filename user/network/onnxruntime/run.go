@@ -44,8 +44,9 @@ func (l *Library) load(data []byte) (uintptr, error) {
 
 func (l *Library) free(session uintptr) { l.release(releaseSession, session) }
 
-// run must be called with s.mu held and an input of the length given by its shape.
-func (s *Session) run(input []float32) ([]float32, error) {
+// run must be called with s.mu held and the bytes of an input of the length given by its
+// shape.
+func (s *Session) run(input []byte) ([]float32, []int, error) {
 	l := s.library
 	// The input tensor refers to our memory until it is released, and the names are read
 	// through addresses that the compiler does not see.
@@ -56,10 +57,10 @@ func (s *Session) run(input []float32) ([]float32, error) {
 	pinned.Pin(&s.output[0])
 
 	var in, out uintptr // OrtValue
-	err := l.call(createTensorWithDataAsOrtValue, l.cpu, uintptr(unsafe.Pointer(&input[0])), uintptr(4*len(input)),
-		uintptr(unsafe.Pointer(&s.shape[0])), uintptr(len(s.shape)), elementFloat, uintptr(unsafe.Pointer(&in)))
+	err := l.call(createTensorWithDataAsOrtValue, l.cpu, uintptr(unsafe.Pointer(&input[0])), uintptr(len(input)),
+		uintptr(unsafe.Pointer(&s.shape[0])), uintptr(len(s.shape)), uintptr(s.element), uintptr(unsafe.Pointer(&in)))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer l.release(releaseValue, in)
 
@@ -70,46 +71,68 @@ func (s *Session) run(input []float32) ([]float32, error) {
 		uintptr(unsafe.Pointer(&outputName)), 1, uintptr(unsafe.Pointer(&out)))
 	defer func() { l.release(releaseValue, out) }()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return l.floats(out)
 }
 
-// floats copies a tensor of float32.
-func (l *Library) floats(value uintptr) ([]float32, error) {
-	errKind := errors.New("its output is not a tensor of float32")
+// floats copies a tensor of float32 or float16, and its shape.
+func (l *Library) floats(value uintptr) ([]float32, []int, error) {
+	errKind := errors.New("its output is not a tensor of float or float16")
 	if value == 0 {
-		return nil, errKind
+		return nil, nil, errKind
 	}
 	var tensor int32
 	if err := l.call(isTensor, value, uintptr(unsafe.Pointer(&tensor))); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if tensor == 0 {
-		return nil, errKind
+		return nil, nil, errKind
 	}
 	var info uintptr // OrtTensorTypeAndShapeInfo
 	if err := l.call(getTensorTypeAndShape, value, uintptr(unsafe.Pointer(&info))); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer l.release(releaseTensorTypeAndShapeInfo, info)
 	var element int32
 	if err := l.call(getTensorElementType, info, uintptr(unsafe.Pointer(&element))); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if element != elementFloat {
-		return nil, fmt.Errorf("%w: its elements are of type %d", errKind, element)
+	if element != elementFloat && element != elementFloat16 {
+		return nil, nil, fmt.Errorf("%w: its elements are of type %d", errKind, element)
 	}
-	var n uintptr
-	if err := l.call(getTensorShapeElementCount, info, uintptr(unsafe.Pointer(&n))); err != nil {
-		return nil, err
-	}
-	if n == 0 {
-		return []float32{}, nil
+	shape, n, err := l.dimensions(info)
+	if err != nil || n == 0 {
+		return []float32{}, shape, err
 	}
 	var data unsafe.Pointer
 	if err := l.call(getTensorMutableData, value, uintptr(unsafe.Pointer(&data))); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return slices.Clone(unsafe.Slice((*float32)(data), n)), nil
+	if element == elementFloat16 {
+		return widened(unsafe.Slice((*uint16)(data), n)), shape, nil
+	}
+	return slices.Clone(unsafe.Slice((*float32)(data), n)), shape, nil
+}
+
+// dimensions returns a shape and its number of elements.
+func (l *Library) dimensions(info uintptr) (shape []int, n uintptr, err error) {
+	var rank uintptr
+	if err := l.call(getDimensionsCount, info, uintptr(unsafe.Pointer(&rank))); err != nil {
+		return nil, 0, err
+	}
+	const maxRank = 16
+	if rank > maxRank {
+		return nil, 0, fmt.Errorf("its output has %d dimensions", rank)
+	}
+	var dims [maxRank]int64
+	if err := l.call(getDimensions, info, uintptr(unsafe.Pointer(&dims[0])), rank); err != nil {
+		return nil, 0, err
+	}
+	shape = make([]int, rank)
+	for i := range shape {
+		shape[i] = int(dims[i])
+	}
+	err = l.call(getTensorShapeElementCount, info, uintptr(unsafe.Pointer(&n)))
+	return shape, n, err
 }

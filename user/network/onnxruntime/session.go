@@ -11,12 +11,27 @@ import (
 	"cpar"
 )
 
-// A Session is a model ready to run, from one input tensor to one output tensor, both
-// float32. It is safe for concurrent use; each run takes one core.
+// The types of elements that are passed, as ONNX numbers them.
+const (
+	elementFloat   = 1
+	elementUint8   = 2
+	elementFloat16 = 10
+)
+
+// An Input says what a model takes.
+type Input struct {
+	Name    string
+	Element int32 // type: float32, uint8 or float16, by ONNX's number
+	Shape   []int64
+}
+
+// A Session is a model ready to run, from one input tensor to one output tensor. It is
+// safe for concurrent use; each run takes one core.
 type Session struct {
 	library *Library
 	input   []byte // name, ending in 0
 	output  []byte
+	element int32   // type of the input
 	shape   []int64 // shape of the input
 	cleanup runtime.Cleanup
 
@@ -24,65 +39,69 @@ type Session struct {
 	handle uintptr      // OrtSession; 0 once it is closed
 }
 
-// Load creates a session from an ONNX file's bytes, which it does not keep. input and
-// output name tensors of the graph; shape is that of the input, fixed here if the file
+// Load creates a session from an ONNX file's bytes, which it does not keep. The input and
+// the output name tensors of the graph; the shape of the input is fixed here if the file
 // leaves it open. The caller must ensure that data names no other file: ONNX Runtime
 // would read it. Errors wrap cpar.ErrInput.
-func (l *Library) Load(data []byte, input string, shape []int64, output string) (*Session, error) {
-	handle, err := l.newSession(data, input, shape, output)
+func (l *Library) Load(data []byte, input Input, output string) (*Session, error) {
+	handle, err := l.newSession(data, input, output)
 	if err != nil {
 		return nil, fmt.Errorf("making a session of ONNX Runtime %s: %w: %w", l.version, cpar.ErrInput, err)
 	}
 	s := &Session{
-		library: l, handle: handle, shape: slices.Clone(shape),
-		input: append([]byte(input), 0), output: append([]byte(output), 0),
+		library: l, handle: handle, element: input.Element, shape: slices.Clone(input.Shape),
+		input: append([]byte(input.Name), 0), output: append([]byte(output), 0),
 	}
 	// For a session dropped without Close.
 	s.cleanup = runtime.AddCleanup(s, l.free, handle)
 	return s, nil
 }
 
-func (l *Library) newSession(data []byte, input string, shape []int64, output string) (uintptr, error) {
+func (l *Library) newSession(data []byte, input Input, output string) (uintptr, error) {
 	if len(data) == 0 {
 		return 0, errors.New("the file is empty")
 	}
-	for _, name := range []string{input, output} {
+	if input.Element != elementFloat && input.Element != elementUint8 && input.Element != elementFloat16 {
+		return 0, fmt.Errorf("an input of type %d", input.Element)
+	}
+	for _, name := range []string{input.Name, output} {
 		if name == "" || strings.ContainsRune(name, 0) {
 			return 0, fmt.Errorf("a tensor cannot be named %.80q", name)
 		}
 	}
-	for _, n := range shape {
+	for _, n := range input.Shape {
 		if n < 1 {
-			return 0, fmt.Errorf("an input of shape %v", shape)
+			return 0, fmt.Errorf("an input of shape %v", input.Shape)
 		}
 	}
 	return l.load(data)
 }
 
-// Run computes the output for an input, in row-major order. The caller owns the result,
-// whatever its length. Errors wrap cpar.ErrInput.
-func (s *Session) Run(input []float32) ([]float32, error) {
+// Run computes the output for an input, in row-major order, and its shape. Values are
+// rounded to the type that the input has; an output of float16 is widened. The caller owns
+// the results, whatever their length. Errors wrap cpar.ErrInput.
+func (s *Session) Run(input []float32) (output []float32, shape []int, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	output, err := s.checked(input)
+	output, shape, err = s.checked(input)
 	if err != nil {
-		return nil, fmt.Errorf("running ONNX Runtime %s: %w: %w", s.library.version, cpar.ErrInput, err)
+		return nil, nil, fmt.Errorf("running ONNX Runtime %s: %w: %w", s.library.version, cpar.ErrInput, err)
 	}
-	return output, nil
+	return output, shape, nil
 }
 
-func (s *Session) checked(input []float32) ([]float32, error) {
+func (s *Session) checked(input []float32) ([]float32, []int, error) {
 	if s.handle == 0 {
-		return nil, errors.New("the session is closed")
+		return nil, nil, errors.New("the session is closed")
 	}
 	n := int64(1)
 	for _, d := range s.shape {
 		n *= d
 	}
 	if int64(len(input)) != n {
-		return nil, fmt.Errorf("an input of %d values, its shape is %v", len(input), s.shape)
+		return nil, nil, fmt.Errorf("an input of %d values, its shape is %v", len(input), s.shape)
 	}
-	return s.run(input)
+	return s.run(packed(input, s.element))
 }
 
 // Close frees the session when running calls have ended. Later calls of Run fail. Closing
