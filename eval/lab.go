@@ -27,9 +27,10 @@ type Lab struct {
 	// Data is the folder of the collection, Cache a folder that keeps features.
 	Data, Cache string
 	// Model is the file of an image network, "" for none; the images of the corpus then
-	// have its embeddings. Preprocessing and Runtime are as in network.OpenOptions.
-	Model, Preprocessing, Runtime string
-	Progress                      user.Progress
+	// have its embeddings. How says how it is read.
+	Model    string
+	How      network.OpenOptions
+	Progress user.Progress
 	// Draw is the order of the images to index: 0 is the collection's own.
 	Draw int
 
@@ -88,7 +89,7 @@ func hashFile(h hash.Hash, path string) error {
 // Network returns the image network of Model, nil if there is none.
 func (l *Lab) Network() (*network.Encoder, error) {
 	if l.network == nil && l.Model != "" {
-		n, err := network.Open(l.Model, network.OpenOptions{Runtime: l.Runtime, Preprocessing: l.Preprocessing})
+		n, err := network.Open(l.Model, l.How)
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,7 @@ import (
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
+	networkflags "cpar/user/network/flags"
 )
 
 // mostDraws bounds what takes a minute each.
@@ -28,8 +29,8 @@ type flags struct {
 	n, most, few     int
 	draw, draws      int
 	asJSON, anyBuild bool
-	// Of an image network.
-	model, preprocessing, runtime string
+	model            string
+	network          networkflags.Flags
 }
 
 func (f *flags) add(c *cobra.Command, out string) {
@@ -69,8 +70,7 @@ func (f *flags) addShow(c *cobra.Command) {
 // addModel adds flags for measurements of profile network.
 func (f *flags) addModel(c *cobra.Command) {
 	c.Flags().StringVar(&f.model, "model", "", "`file` of an image network (ONNX) for profile network; without it that profile is left out")
-	c.Flags().StringVar(&f.preprocessing, "preprocessing", "", "preprocessing of pictures for it: a preset, or a sidecar `file`")
-	c.Flags().StringVar(&f.runtime, "runtime", "auto", "runtime for it: auto, go or onnxruntime")
+	f.network.Add(c.Flags())
 }
 
 // plan makes the plan of a run; the caller closes its lab.
@@ -92,12 +92,15 @@ func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
 	if c := cmd.Flags().Lookup("draws"); c != nil && (f.draws < 1 || f.draws > mostDraws) {
 		return nil, fmt.Errorf("%w: --draws %d; 1 to %d are possible", cpar.ErrInput, f.draws, mostDraws)
 	}
+	if err := f.network.Check(); err != nil {
+		return nil, err
+	}
 	identity, err := eval.Identity()
 	if err != nil {
 		return nil, err
 	}
 	lab := &eval.Lab{Data: f.data, Cache: f.cache, Progress: bar.On(cmd.ErrOrStderr()),
-		Model: f.model, Preprocessing: f.preprocessing, Runtime: f.runtime, Draw: f.draw}
+		Model: f.model, How: f.network.Options(), Draw: f.draw}
 	if _, err := lab.Network(); err != nil { // fail early, not after minutes
 		return nil, err
 	}

@@ -106,17 +106,26 @@ func NewEncoder(e Embedder, p prepare.Preprocessing) (*Encoder, error) {
 	if p.Width != width || p.Height != height {
 		return nil, fmt.Errorf("preparing pictures: %w: %d×%d pixels for a network of %d×%d", cpar.ErrInput, p.Width, p.Height, width, height)
 	}
+	choice := e.Choice()
+	digest, err := digestOf(e.Digest(), choice.Name, choice.Pool, p)
+	if err != nil {
+		return nil, err
+	}
+	return &Encoder{embedder: e, preprocessing: p, digest: digest}, nil
+}
+
+// digestOf is the digest of an encoder. Indexes keep it: it must not change.
+func digestOf(model [sha256.Size]byte, name, pool string, p prepare.Preprocessing) (digest [sha256.Size]byte, err error) {
 	how, err := json.Marshal(p) // fields in order: a single encoding
 	if err != nil {
-		return nil, fmt.Errorf("preparing pictures: %w: %w", cpar.ErrInput, err)
+		return digest, fmt.Errorf("preparing pictures: %w: %w", cpar.ErrInput, err)
 	}
-	choice, model := e.Choice(), e.Digest()
 	h := sha256.New()
-	fmt.Fprintf(h, "cpar/v1/network %x %q %s", model, choice.Name, how)
-	if choice.Pool != "" {
-		fmt.Fprintf(h, " pooled %q", choice.Pool)
+	fmt.Fprintf(h, "cpar/v1/network %x %q %s", model, name, how)
+	if pool != "" {
+		fmt.Fprintf(h, " pooled %q", pool)
 	}
-	return &Encoder{embedder: e, preprocessing: p, digest: [sha256.Size]byte(h.Sum(nil))}, nil
+	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
 // A preparation says how pictures are prepared for a model, which may depend on their
@@ -159,7 +168,7 @@ func (p preparation) of(height, width int) (_ prepare.Preprocessing, from string
 	}
 	return own, "", hint.Add(fmt.Errorf("%w: the file does not say how to prepare pictures", cpar.ErrInput),
 		"put the preprocessor_config.json, preprocess_cfg.json, open_clip_config.json or config.json that came with it beside it, "+
-			"or pass --preprocessing with such a file or a preset (%s); the README shows a file of your own", strings.Join(prepare.Presets(), ", "))
+			"or pass --preprocessing with such a file or a preset (%s); docs/preprocessing.md shows a file of your own", strings.Join(prepare.Presets(), ", "))
 }
 
 // Digest identifies the model file, the embedding tensor with its pooling, and the

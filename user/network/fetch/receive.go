@@ -183,16 +183,19 @@ func (t *transfer) write(ctx context.Context, r *http.Response, start, total int
 
 // broken is the error of a transfer that ended too early. What came is kept.
 func (t *transfer) broken(ctx context.Context, err error) error {
-	const kept = "what came is kept; the same command goes on where this one ended"
+	kept := "what came is kept; the same command goes on where this one ended"
+	if _, err := os.Lstat(t.part); err != nil {
+		kept = "nothing came that could be kept; try again later"
+	}
 	switch {
 	case errors.Is(context.Cause(ctx), errSlow):
-		return hint.Add(faultf("%s brought next to nothing in %v", t.host(), t.Patience), kept)
+		return hint.Add(faultf("%s brought next to nothing in %v", t.host(), t.Patience), "%s", kept)
 	case ctx.Err() != nil:
 		return stopped(t.part)
 	case errors.Is(err, errElsewhere):
 		return err
 	}
-	return hint.Add(faultf("%s: %s", t.host(), untrusted.Text(withoutAddress(err).Error())), kept)
+	return hint.Add(faultf("%s: %s", t.host(), untrusted.Text(withoutAddress(err).Error())), "%s", kept)
 }
 
 // least is how many bytes must come within Patience.

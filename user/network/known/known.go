@@ -44,12 +44,15 @@ type Model struct {
 	Preprocessing prepare.Preprocessing
 }
 
-// Zoo is where the files of github.com/onnx/models went in 2025. It was not tried.
-const Zoo = "https://huggingface.co/onnxmodelzoo"
+// Zoo is where the files of github.com/onnx/models went in 2025, under their paths there. It was
+// not tried.
+const Zoo = "https://huggingface.co/onnxmodelzoo/legacy_models"
 
-// Address is where the file should be: the zoo keeps each network under its own name.
-// Whatever comes from there is held against the digest.
-func (m Model) Address() string { return Zoo + "/" + m.Name + "/resolve/main/" + m.File }
+// Address is where the file should be. Whatever comes from there is held against the digest.
+func (m Model) Address() string {
+	_, path, _ := strings.Cut(m.Source, ":")
+	return Zoo + "/resolve/main/" + path
+}
 
 //go:embed known.csv
 var table []byte

@@ -50,7 +50,7 @@ func TestTwelve(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", m.Name, m, p)
 		}
 	}
-	if a := list[0].Address(); a != "https://huggingface.co/onnxmodelzoo/mobilenetv2-10/resolve/main/mobilenetv2-10.onnx" {
+	if a := list[0].Address(); a != "https://huggingface.co/onnxmodelzoo/legacy_models/resolve/main/validated/vision/classification/mobilenet/model/mobilenetv2-10.onnx" {
 		t.Error(a)
 	}
 }

@@ -1,0 +1,106 @@
+// Package flags lets people say on a command line how an image network is read.
+//
+//	--embedding, --pool, --side, --preprocessing, --runtime, --limit-… ─▶ Flags ─▶ network.OpenOptions
+package flags
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"cpar/internal/exitcode"
+	"cpar/internal/settings"
+	"cpar/user/network"
+	"cpar/user/network/prepare"
+)
+
+// Flags say how a network is read. The zero value says nothing.
+type Flags struct {
+	Preprocessing, Runtime string
+	Embedding, Pool        string
+	Side                   int
+	Limits                 network.Limits
+	Billions               int64 // of multiply-adds a photo, for Limits.Work
+}
+
+// Runtimes are what --runtime takes, the default first, and Pools what --pool does.
+var (
+	Runtimes = []string{network.Go, network.ONNXRuntime, network.Auto}
+	Pools    = []string{network.PoolClass, network.PoolMean}
+)
+
+// usualWork is the default of --limit-work.
+var usualWork = network.DefaultLimits.Work / 1e9
+
+// Names are the flags.
+func Names() []string {
+	return []string{"preprocessing", "runtime", "embedding", "pool", "side", "limit-file", "limit-memory", "limit-work"}
+}
+
+// Add adds the flags to a command.
+func (f *Flags) Add(to *pflag.FlagSet) {
+	d := network.DefaultLimits
+	to.StringVar(&f.Preprocessing, "preprocessing", "", "how pictures are prepared for the network: "+strings.Join(prepare.Presets(), ", ")+" or a `file`; by default what lies beside the network, what it says itself, or what its digest says")
+	to.StringVar(&f.Runtime, "runtime", Runtimes[0], "what runs the network: go, onnxruntime (C++ in this process: for files that you trust), or auto: ONNX Runtime if CPAR_ONNXRUNTIME names its library")
+	to.StringVar(&f.Embedding, "embedding", "", "the tensor of the network, by `name`, that photos are compared by (default: chosen, and said)")
+	to.StringVar(&f.Pool, "pool", "", "what is taken of a grid of tokens: class (the first token) or mean (default: chosen, and said)")
+	to.IntVar(&f.Side, "side", 0, "height and width of the network's pictures where it leaves them open, in `pixels` (default: as its configuration says)")
+	to.Var(settings.Size(&f.Limits.FileBytes, fmt.Sprint(d.FileBytes)), "limit-file", "the largest file that is read as a network, like 2GB")
+	to.Var(settings.Size(&f.Limits.Memory, fmt.Sprint(d.Memory)), "limit-memory", "memory that a network may take: for its weights, and as much again for each photo that is looked at")
+	to.Int64Var(&f.Billions, "limit-work", usualWork, "how many `billion` multiply-adds a network may need for a photo")
+}
+
+// Check refuses what can be known to be wrong without the network.
+func (f *Flags) Check() error {
+	switch {
+	case f.Runtime != "" && !slices.Contains(Runtimes, f.Runtime):
+		return exitcode.UsageError(fmt.Errorf("--runtime %q; there are %s", f.Runtime, strings.Join(Runtimes, ", ")))
+	case f.Pool != "" && !slices.Contains(Pools, f.Pool):
+		return exitcode.UsageError(fmt.Errorf("--pool %q; there are %s", f.Pool, strings.Join(Pools, ", ")))
+	case f.Side < 0:
+		return exitcode.UsageError(fmt.Errorf("--side %d; sides are pixels", f.Side))
+	case f.Billions < 0 || f.Billions > 1e9:
+		return exitcode.UsageError(fmt.Errorf("--limit-work %d; it is a number of billions", f.Billions))
+	}
+	return nil
+}
+
+// Options are what the flags ask for.
+func (f *Flags) Options() network.OpenOptions {
+	o := network.OpenOptions{Runtime: f.Runtime, Preprocessing: f.Preprocessing}
+	o.Embedding, o.Pool, o.Side, o.Limits = f.Embedding, f.Pool, f.Side, f.Limits
+	if f.Billions != usualWork { // which is rounded
+		o.Limits.Work = f.Billions * 1e9
+	}
+	return o
+}
+
+// Again are the flags as they were given, for a command to type next. Words are quoted as
+// the shell wants it.
+func (f *Flags) Again(quote func(string) string) string {
+	var again strings.Builder
+	add := func(flag, value string) {
+		if value != "" {
+			again.WriteString(" --" + flag + " " + quote(value))
+		}
+	}
+	number := func(flag string, n, usual int64) {
+		if n != 0 && n != usual {
+			add(flag, fmt.Sprint(n))
+		}
+	}
+	d := network.DefaultLimits
+	add("preprocessing", f.Preprocessing)
+	add("embedding", f.Embedding)
+	add("pool", f.Pool)
+	number("side", int64(f.Side), 0)
+	if f.Runtime != Runtimes[0] {
+		add("runtime", f.Runtime)
+	}
+	number("limit-file", f.Limits.FileBytes, d.FileBytes)
+	number("limit-memory", f.Limits.Memory, d.Memory)
+	number("limit-work", f.Billions, usualWork)
+	return again.String()
+}

@@ -1,0 +1,87 @@
+package network
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"slices"
+
+	"cpar/user/network/prepare"
+)
+
+// usualSides are sizes of pictures that networks are trained on.
+var usualSides = []int{224, 256, 336, 384, 288, 240, 299, 320, 378, 392, 416, 448, 512, 518, 192, 196, 160, 128, 112}
+
+// mostTried bounds the search of Recall: half a second.
+const mostTried = 2_000_000
+
+var errRecalled = errors.New("found")
+
+// Recall finds with which options a model file has a digest (Encoder.Digest), if it can have
+// it: which preprocessing of those that have a name or lie beside it, which tensor, pooling
+// and size. Who built an index with other options can be told so, although the index knows
+// the digest alone. Nothing is run.
+func Recall(path string, want [sha256.Size]byte, opt OpenOptions) (with OpenOptions, ok bool) {
+	opt.Runtime = Go
+	err := opened(path, opt, func(s *source, _ string) error {
+		names := s.ofImage(opt.Embedding)
+		tried := 0
+		for _, named := range slices.Compact(append([]string{opt.Preprocessing, ""}, prepare.Presets()...)) {
+			o := opt
+			o.Preprocessing = named
+			how, err := s.preparation(path, o)
+			if err != nil {
+				continue
+			}
+			side := cmp.Or(opt.Side, how.side())
+			for _, size := range s.sizes(side) {
+				p, _, err := how.of(size[0], size[1])
+				if err != nil {
+					continue
+				}
+				for _, name := range names {
+					for _, pool := range []string{"", PoolClass, PoolMean} {
+						if tried++; tried > mostTried {
+							return nil
+						}
+						if digest, err := digestOf(s.digest, name, pool, p); err == nil && digest == want {
+							with = o
+							with.Embedding, with.Pool = name, pool
+							if s.input.isOpen() && size[0] != side {
+								with.Side = size[0]
+							}
+							return errRecalled
+						}
+					}
+				}
+			}
+		}
+		return nil
+	})
+	return with, errors.Is(err, errRecalled)
+}
+
+// ofImage are the names of the tensors that may be an embedding, the outputs first.
+func (s *source) ofImage(first string) []string {
+	names := []string{first, usualEmbedding}
+	for _, o := range s.model.Graph.Outputs {
+		names = append(names, o.Name)
+	}
+	for _, n := range slices.Backward(s.nodes) {
+		names = append(names, n.Out...)
+	}
+	return names
+}
+
+// sizes are the heights and widths that pictures may have had.
+func (s *source) sizes(side int) (all [][2]int) {
+	if !s.input.isOpen() {
+		return [][2]int{{s.input.height, s.input.width}}
+	}
+	for _, n := range append([]int{side}, usualSides...) {
+		if n > 0 {
+			all = append(all, [2]int{n, n})
+		}
+	}
+	return all
+}
