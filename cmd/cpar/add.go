@@ -22,6 +22,7 @@ type addFlags struct {
 	model                      modelFlags
 	strict, removeMissing, yes bool
 	people                     bool
+	tell                       io.Writer // of the network; nil for nowhere
 }
 
 func addCommand() *cobra.Command {
@@ -65,11 +66,12 @@ or capia is made anew with build instead.`,
 }
 
 func (f *addFlags) run(cmd *cobra.Command, folder string) error {
-	for _, check := range []func() error{f.check, f.model.check, f.cache.check} {
+	for _, check := range []func() error{f.check, f.model.Check, f.cache.check} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
+	f.tell = unlessJSON(cmd, f.asJSON)
 	collection, err := dataset.Open(cmd.Context(), folder, dataset.Options{Strict: f.strict, Machine: f.keys.machine(), IncludePeople: f.people, Progress: bar.On(cmd.ErrOrStderr())})
 	if err != nil {
 		return err
@@ -126,7 +128,7 @@ func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Colle
 	opt := user.SyncOptions{UpdateOptions: user.UpdateOptions{DryRun: f.dryRun, Progress: tell}, RemoveMissing: f.removeMissing, Most: f.yes}
 	opt.Features = func(ctx context.Context, owner *user.Owner, photos []int) (out []*feature.Vectors, err error) {
 		// A network is wanted only now that there is something to look at.
-		if reading.Network, err = f.model.forOwner(owner); err != nil {
+		if reading.Network, err = f.model.forOwner(owner, f.tell); err != nil {
 			return nil, err
 		}
 		fresh := make([]dataset.Item, len(photos))

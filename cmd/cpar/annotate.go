@@ -44,6 +44,7 @@ type annotateFlags struct {
 	again        bool
 	asJSON       bool
 	options      library.Options // what parse makes of them
+	tell         io.Writer       // of the network; nil for nowhere
 }
 
 // What is told and written where nothing else is asked for: what is more likely right
@@ -164,6 +165,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	report := bar.On(cmd.ErrOrStderr())
+	f.tell = unlessJSON(cmd, f.asJSON)
 	opening.Ready, opening.Progress = f.ready, report
 	x, err := this.Open(cmd.Context(), client, key, opening)
 	if err != nil {
@@ -307,7 +309,7 @@ func (f *annotateFlags) parse(cmd *cobra.Command) error {
 	if err := f.cache.check(); err != nil {
 		return err
 	}
-	if err := f.model.check(); err != nil {
+	if err := f.model.Check(); err != nil {
 		return err
 	}
 	return f.search.parse()
@@ -337,7 +339,7 @@ func (f *annotateFlags) ready(o *user.Owner) error {
 		return hint.Add(fmt.Errorf("writing keywords: %w: weights do not say which keywords are likely right", cpar.ErrInput),
 			"build the index with --ranker calibrated, or say how many keywords each photo shall get, as --most 3")
 	}
-	_, err := f.model.forOwner(o)
+	_, err := f.model.forOwner(o, f.tell)
 	return err
 }
 

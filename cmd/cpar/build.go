@@ -52,6 +52,8 @@ type built struct {
 	Dimensions int    `json:"dimensions,omitempty"`
 	Neighbours int    `json:"neighbours,omitempty"`
 	Network    string `json:"network,omitempty"`
+	// Encoder says what is taken of the network, and how.
+	Encoder *usedNetwork `json:"encoder,omitempty"`
 	// Validation is what cross-validation said, Tuning why profile auto chose.
 	Validation *rank.Validation `json:"validation,omitempty"`
 	Tuning     *tune.Tuning     `json:"tuning,omitempty"`
@@ -115,7 +117,7 @@ shows it.`,
   profile learned, ranker calibrated, 96 dimensions
   note: scheme sealed hides photos, keywords, requests and all distances from the cloud…
 
-  $ cpar build photos/ --model mobilenet.onnx --out family.index     (finds about twice as much)`,
+  $ cpar build photos/ --model mobilenetv2-12.onnx --out family.index     (finds more; see cpar model)`,
 		Args: oneArg("the folder of a collection"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
@@ -187,25 +189,25 @@ func (f *buildFlags) plan() (o tune.Plan, err error) {
 	if err := o.Check(); err != nil {
 		return o, err
 	}
-	return o, f.model.check()
+	return o, f.model.Check()
 }
 
 // readOptions say how the photos are read. An image network is opened before the long
-// work, also for a dry run, where nothing will be computed with it.
+// work, also for a dry run, where nothing will be computed with it. w gets notes, nil for none.
 func (f *buildFlags) readOptions(w io.Writer, o tune.Plan, tell user.Progress) (opt user.ReadOptions, err error) {
 	opt.Strict, opt.Progress = f.strict, tell
 	if o.Profile == profile.Network || (o.TryProfiles || o.Suited) && f.model.path != "" {
-		network, err := f.model.open()
+		network, err := f.model.open(w)
 		if err != nil {
 			return opt, err
 		}
 		if !f.dryRun {
 			opt.Network = network
 		}
-	} else if f.model.path != "" && !f.asJSON {
+	} else if f.model.path != "" && w != nil {
 		f.model.unused(w, f.profile, "; pass --profile network to use it")
 	}
-	if f.model.path == "" && (o.TryProfiles || o.Suited) && !f.asJSON {
+	if f.model.path == "" && (o.TryProfiles || o.Suited) && w != nil {
 		f.model.worthIt(w)
 	}
 	return opt, nil
@@ -240,7 +242,7 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 		return err
 	}
 	o.Progress = bar.On(cmd.ErrOrStderr())
-	reading, err := f.readOptions(cmd.ErrOrStderr(), o, o.Progress)
+	reading, err := f.readOptions(unlessJSON(cmd, f.asJSON), o, o.Progress)
 	if err != nil {
 		return err
 	}
@@ -275,6 +277,9 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	return output(cmd, f.asJSON, result, func() {
 		tellCollection(cmd, collection)
 		result.print(cmd)
+		if result.Encoder != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: annotate and add want the same network, named in the same way:%s\n", f.model.again())
+		}
 		if !f.dryRun {
 			nextPush(cmd, f.out)
 		}
@@ -338,7 +343,7 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 	r.Dimensions, r.Neighbours, r.Validation = b.Profile().Dimensions(), b.Ranker().Neighbours(), b.Validation
 	r.Tuning, r.Choice = decided.Tuning, decided.Choice
 	if digest, ok := b.Profile().Network(); ok {
-		r.Network = fmt.Sprintf("%x", digest)
+		r.Network, r.Encoder = fmt.Sprintf("%x", digest), describe(f.model.opened)
 	}
 	return r, nil
 }

@@ -9,6 +9,8 @@ import (
 	"cpar"
 	"cpar/user"
 	"cpar/user/device"
+	"cpar/user/network/flags"
+	"cpar/user/network/known"
 	"cpar/user/network/prepare"
 	"cpar/user/profile"
 	"cpar/user/rank"
@@ -28,8 +30,9 @@ var (
 		"split":         func() []string { return names(user.SplitPCA, user.SplitOriginal) },
 		"place":         func() []string { return names(cpar.PlaceLeaf, cpar.PlaceNode) },
 		"order":         func() []string { return names(user.OrderRank, user.OrderOPE) },
-		"runtime":       func() []string { return runtimes },
+		"runtime":       func() []string { return flags.Runtimes },
 		"preprocessing": prepare.Presets,
+		"pool":          func() []string { return flags.Pools },
 		"pca":           func() []string { return []string{"8", "16", "32", "64", "128"} },
 		"write":         func() []string { return []string{"sidecar", "embedded", "csv"} },
 		"sidecar-style": func() []string { return []string{"append", "adobe", "follow-existing"} },
@@ -95,6 +98,18 @@ func complete(c *cobra.Command) {
 	case "cpar key allow":
 		c.ValidArgsFunction = func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 			return beginning(begun, append(schemeNames(), "none")), cobra.ShellCompDirectiveNoFileComp
+		}
+	case "cpar model get":
+		c.ValidArgsFunction = func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			var all []string
+			for _, m := range known.List() {
+				all = append(all, m.Name)
+			}
+			return beginning(begun, all), cobra.ShellCompDirectiveNoFileComp
+		}
+	case "cpar model check":
+		c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"onnx"}, cobra.ShellCompDirectiveFilterFileExt
 		}
 	case "cpar key slot remove":
 		c.ValidArgsFunction = slotsOfKey

@@ -19,7 +19,7 @@ cloud beside the token, that cloud alone is shown it.
 ` + table.Text(),
 		Example: `  $ cat ~/.config/cpar/config.toml
   cloud = "http://127.0.0.1:8080"
-  model = "~/models/mobilenet.onnx"
+  model = "~/models/mobilenetv2-12.onnx"
   $ cpar config
   cloud  http://127.0.0.1:8080  (file)`,
 		Args: noArgs,

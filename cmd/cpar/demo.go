@@ -13,6 +13,7 @@ import (
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
 	"cpar/user/feature"
+	"cpar/user/network/flags"
 )
 
 func demoCommand() *cobra.Command {
@@ -42,7 +43,7 @@ as the third. The rest is shown with the one that finds most. With a thousand ph
 that takes one to two minutes.`,
 		Example: `  $ cpar demo
   $ cpar demo --data photos/ --out photos.html
-  $ cpar demo --data photos/ --model mobilenet.onnx
+  $ cpar demo --data photos/ --model mobilenetv2-12.onnx
   $ cpar demo --keep demo/ && cpar inspect demo/paper`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,14 +54,14 @@ that takes one to two minutes.`,
 				return fmt.Errorf("%w: --photos %d; 1 is the least", cpar.ErrInput, o.Photos)
 			}
 			if o.Data == "" {
-				for _, name := range []string{"model", "photos", "preprocessing", "runtime"} {
+				for _, name := range append(flags.Names(), "model", "photos") {
 					if cmd.Flags().Changed(name) {
 						return hint.Add(exitcode.UsageError(fmt.Errorf("--%s goes with a collection of photos, and none was named", name)), "pass --data FOLDER")
 					}
 				}
 				model.path = "" // $CPAR_MODEL is for photos
 			}
-			if err := model.check(); err != nil {
+			if err := model.Check(); err != nil {
 				return err
 			}
 			out := cmd.OutOrStdout()
@@ -81,7 +82,7 @@ that takes one to two minutes.`,
 			}
 			if model.path != "" {
 				var err error
-				if o.Network, err = model.open(); err != nil {
+				if o.Network, err = model.open(unlessJSON(cmd, asJSON)); err != nil {
 					return err
 				}
 			}

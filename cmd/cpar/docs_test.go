@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -71,6 +72,36 @@ needs ` + "`https://`" + `. In ` + "`vision-serve`" + `, whose own key is in ` +
 		fmt.Fprintf(&b, "| %d | %s | %s |\n", c.Code, c.Name, c.Says)
 	}
 	return b.String()
+}
+
+// TestTypedCommands: what the pages have people type is a command with such flags and so many
+// arguments.
+func TestTypedCommands(t *testing.T) {
+	typed := regexp.MustCompile(`(?m)^    cpar (.+?)(?: {2,}.*| #.*)?$`)
+	for _, page := range []string{"../../README.md", "../../docs/ENCODERS.md"} {
+		b, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := typed.FindAllSubmatch(b, -1)
+		if len(found) < 3 {
+			t.Errorf("%s: only %d commands", page, len(found))
+		}
+		for _, m := range found {
+			line := string(m[1])
+			root := newRoot()
+			c, rest, err := root.Find(strings.Fields(line))
+			if err == nil {
+				err = c.ParseFlags(rest)
+			}
+			if err == nil {
+				err = c.ValidateArgs(c.Flags().Args())
+			}
+			if err != nil || c == root {
+				t.Errorf("%s: cpar %s: %v", page, line, err)
+			}
+		}
+	}
 }
 
 // TestCommandsPage: the page says what the code does.

@@ -67,11 +67,12 @@ func (d *doctor) run(ctx context.Context) {
 	d.checkFolder("state", this.State, stateWants)
 	d.checkFolder("cache", this.Cache, cacheWants)
 	if d.model.path == "" {
-		d.findings.Warn("network", "pass --model FILE, or set it in the configuration file (cpar config)", "no image network was named; with one about twice as much is found")
-	} else if _, err := d.model.open(); err != nil {
+		d.findings.Warn("network", "cpar model list names some; pass --model FILE, or set it in the configuration file (cpar config)", "no image network was named; with one more is found")
+	} else if n, err := d.model.open(nil); err != nil {
 		d.findings.Fail("network", "name another file with --model", err)
 	} else {
-		d.findings.OK("network", "%s", untrusted.Text(d.model.path))
+		u := describe(n)
+		d.findings.OK("network", "%s: %s, run by %s", untrusted.Text(d.model.path), u.Embedding, untrusted.Text(u.Runtime))
 	}
 }
 

@@ -43,7 +43,7 @@ What you get so hides photos, keywords, requests and distances from the cloud (s
 sealed). Photos can be added and removed later (cpar add, cpar remove).
 
 What suits your photos best, from colours and textures to an image network of your
-choice: cpar tune photos/
+choice: cpar model list, and cpar tune photos/
 
 Without photos of your own: cpar demo
 
@@ -53,6 +53,7 @@ Without photos of your own: cpar demo
 func commands() []*cobra.Command {
 	return []*cobra.Command{
 		initCommand(),
+		modelCommand(),
 		tuneCommand(),
 		buildCommand(),
 		pushCommand(),

@@ -15,6 +15,14 @@ import (
 	"cpar/user/dataset"
 )
 
+// unlessJSON is where notes go, nil with --json.
+func unlessJSON(cmd *cobra.Command, asJSON bool) io.Writer {
+	if asJSON {
+		return nil
+	}
+	return cmd.ErrOrStderr()
+}
+
 // next tells a person what to do next, on standard error.
 func next(cmd *cobra.Command, format string, args ...any) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", args...)

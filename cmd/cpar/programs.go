@@ -39,7 +39,7 @@ func (f *askFlags) check() error {
 	if err := f.cache.check(); err != nil {
 		return err
 	}
-	return f.model.check()
+	return f.model.Check()
 }
 
 // index opens the key and the index.
@@ -64,7 +64,7 @@ func (f *askFlags) index(cmd *cobra.Command) (*user.Key, *device.Device, *device
 		if err := o.CheckRanking(f.ranking); err != nil {
 			return err
 		}
-		_, err := f.model.forOwner(o)
+		_, err := f.model.forOwner(o, cmd.ErrOrStderr())
 		return err
 	}
 	x, err := this.Open(cmd.Context(), client, key, opening)

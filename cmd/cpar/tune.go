@@ -27,6 +27,8 @@ type tuneFlags struct {
 // tuned is what tune prints.
 type tuned struct {
 	*tune.Tuning
+	// Encoder says what is taken of the image network, and how.
+	Encoder    *usedNetwork      `json:"encoder,omitempty"`
 	Duplicates []user.CopyOf     `json:"duplicates"`
 	Skipped    []user.Skipped    `json:"skipped"`
 	Warnings   []dataset.Warning `json:"warnings"`
@@ -52,10 +54,11 @@ For each profile and ranker it prints, with 5 keywords a photo:
                  like yours
 
 and recommends the best harmonic mean of P and R; of profiles that differ by no more
-than chance, the cheapest. Profile network is tried if an image network is named (--model). What
+than chance, the cheapest. Profile network is tried if an image network is named (--model; cpar
+model list has some). What
 is learnt from keywords is always tried on other photos than it was learnt from. At
 most 4000 photos are asked; it takes minutes for a few thousand.`,
-		Example: `  $ cpar tune photos/ --model mobilenet.onnx
+		Example: `  $ cpar tune photos/ --model mobilenetv2-12.onnx
   $ cpar build photos/ --profile auto --out family.index      (tune, and build what it recommends)`,
 		Args: oneArg("the folder of a collection"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
@@ -69,14 +72,14 @@ most 4000 photos are asked; it takes minutes for a few thousand.`,
 }
 
 func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
-	if err := f.model.check(); err != nil {
+	if err := f.model.Check(); err != nil {
 		return err
 	}
 	opt := user.ReadOptions{}
 	opt.Progress = bar.On(cmd.ErrOrStderr())
 	var err error
 	if f.model.path != "" {
-		if opt.Network, err = f.model.open(); err != nil {
+		if opt.Network, err = f.model.open(unlessJSON(cmd, f.asJSON)); err != nil {
 			return err
 		}
 	}
@@ -97,6 +100,9 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 		return err
 	}
 	r := &tuned{Tuning: t, Duplicates: duplicates, Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...)}
+	if f.model.opened != nil {
+		r.Encoder = describe(f.model.opened)
+	}
 	return output(cmd, f.asJSON, r, func() {
 		tellCollection(cmd, collection)
 		printSkipped(cmd, r.Skipped)

@@ -1,17 +1,28 @@
 package main
 
-import "testing"
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"testing"
 
-// TestModelAgain: the command that tune and others print names the network as it was named to them.
-func TestModelAgain(t *testing.T) {
-	for want, m := range map[string]modelFlags{
-		" --model net.onnx":                                     {path: "net.onnx"},
-		" --model 'my net.onnx'":                                {path: "my net.onnx", runtime: runtimes[0]},
-		" --model n --runtime go":                               {path: "n", runtime: "go"},
-		" --model n --preprocessing clip --runtime onnxruntime": {path: "n", preprocessing: "clip", runtime: "onnxruntime"},
-	} {
-		if got := m.again(); got != want {
-			t.Errorf("%q, want %q", got, want)
+	"cpar/user/profile"
+)
+
+// TestWorthIt: what a network is said to be good for is what was measured.
+func TestWorthIt(t *testing.T) {
+	page, err := os.ReadFile("../../docs/results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rankers := map[profile.Kind]string{profile.Paper: "the paper's W_t", profile.Learned: "calibrated", profile.Network: "calibrated"}
+	for kind, want := range found {
+		row := regexp.MustCompile("(?m)^\\| `" + kind.String() + "`, " + rankers[kind] + " \\| `sealed` \\|.*\\| ([0-9.]+) \\([^|]*\\) \\|$").FindSubmatch(page)
+		var measured float64
+		if row == nil {
+			t.Errorf("docs/results.md has no row of profile %v", kind)
+		} else if _, err := fmt.Sscan(string(row[1]), &measured); err != nil || fmt.Sprintf("%.1f", measured) != fmt.Sprintf("%.1f", want) {
+			t.Errorf("profile %v finds %s, it is said to find %g", kind, row[1], want)
 		}
 	}
 }

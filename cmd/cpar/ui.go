@@ -102,7 +102,7 @@ func (f *uiFlags) check(folders []string) error {
 	if err := f.cache.check(); err != nil {
 		return err
 	}
-	return f.model.check()
+	return f.model.Check()
 }
 
 func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
@@ -129,7 +129,7 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 	}
 	opening.Progress = bar.On(cmd.ErrOrStderr())
 	opening.Ready = func(o *user.Owner) error {
-		_, err := f.model.forOwner(o)
+		_, err := f.model.forOwner(o, cmd.ErrOrStderr())
 		return err
 	}
 	x, err := this.Open(cmd.Context(), client, key, opening)

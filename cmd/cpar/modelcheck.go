@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cpar/internal/figures"
+	"cpar/internal/untrusted"
+	"cpar/user/network"
+	"cpar/user/network/fetch"
+	"cpar/user/network/onnxruntime"
+	"cpar/user/network/prepare"
+	"cpar/user/picture"
+)
+
+// A network is timed by the median of so many runs, but for no longer than this.
+const (
+	timedRuns = 9
+	timedFor  = 15 * time.Second
+)
+
+// checkedModel is what model check prints.
+type checkedModel struct {
+	Embedding     checkedEmbedding       `json:"embedding"`
+	Preprocessing *prepare.Preprocessing `json:"preprocessing"`
+	Missing       []string               `json:"missing"`
+	MS            checkedMS              `json:"ms"`
+
+	used    usedNetwork
+	native  checkedRuntime // plain Go
+	library checkedRuntime // ONNX Runtime
+	absent  error          // why there is no ONNX Runtime
+	cosine  float64        // of both runtimes' embeddings
+}
+
+var errNotAsked = errors.New("not asked for: --runtime onnxruntime, or name its library in " + onnxruntime.Variable)
+
+type checkedEmbedding struct {
+	Name   string `json:"name"`
+	Size   int    `json:"size"`
+	Reason string `json:"reason"`
+}
+
+// checkedMS is what a picture takes on one core, nil where a runtime cannot run the network.
+type checkedMS struct {
+	Go          *float64 `json:"go"`
+	ONNXRuntime *float64 `json:"onnxruntime"`
+}
+
+// checkedRuntime is a network in one of the runtimes.
+type checkedRuntime struct {
+	encoder   *network.Encoder // nil where it cannot be run
+	err       error            // why
+	name      string
+	embedding []float32
+	took      []float64 // ms of each run
+}
+
+func modelCheckCommand() *cobra.Command {
+	var model modelFlags
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "check FILE",
+		Short: "say what is taken of an image network, what it lacks, and how fast it is here",
+		Long: `check opens an image network as build and annotate would, and says:
+
+  embedding      the tensor that photos are compared by, its shape, and why that one; --embedding,
+                 --pool and --side choose otherwise, for all commands
+  preprocessing  how its pictures are prepared, and where that is said: by --preprocessing, by a file
+                 beside it (its own name with .json, preprocessor_config.json,
+                 preprocess_cfg.json, open_clip_config.json, config.json), by its own metadata,
+                 or by its digest
+  operators      those that plain Go does not have, all of them
+  speed          milliseconds a picture on one core, the median of several runs, in plain Go and,
+                 if you ask for it (--runtime onnxruntime) or name its library in
+                 CPAR_ONNXRUNTIME, in ONNX Runtime, and how far the two agree
+
+The exit code is 3 if neither runtime can use it. ONNX Runtime is C++ in the process: try it
+with files that you trust.`,
+		Example: `  $ cpar model check clip/visual.onnx
+  embedding: image_embeds, 512 values of a tensor of 1×512 (the output of that name)
+  pictures: 224×224, the centre of a shorter side of 224, bicubic (preprocess_cfg.json)
+  plain Go: 96 ms a picture on one core`,
+		Args: oneArg("an ONNX file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := model.Check(); err != nil {
+				return err
+			}
+			model.path = args[0]
+			r, err := model.inspect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := output(cmd, asJSON, r, func() { r.print(cmd.OutOrStdout()) }); err != nil {
+				return err
+			}
+			if err := r.err(model.Runtime); err != nil {
+				return fmt.Errorf("checking %s: %w", untrusted.Text(model.path), err)
+			}
+			if !asJSON {
+				next(cmd, "cpar build PHOTOS%s --out FOLDER.index", model.again())
+			}
+			return nil
+		},
+	}
+	model.Add(c.Flags())
+	jsonFlag(c, &asJSON)
+	return c
+}
+
+// inspect finds out all that check prints.
+func (m *modelFlags) inspect(ctx context.Context) (*checkedModel, error) {
+	if err := fetch.CheckName(m.path); err != nil {
+		return nil, err
+	}
+	if err := fetch.CheckFile(m.path); err != nil {
+		return nil, fmt.Errorf("checking %s: %w", untrusted.Text(m.path), err)
+	}
+	report, err := network.Inspect(m.path, m.Options())
+	if err != nil {
+		return nil, err
+	}
+	r := &checkedModel{Missing: report.Missing, native: checkedRuntime{err: report.Refused}, used: usedNetwork{Embedding: tensorOf(report.Embedding), From: report.From}}
+	if report.Refused == nil {
+		r.native.open(m, network.Go)
+	}
+	// ONNX Runtime is C++, which a file can be made to harm: only who asks for it, or names its
+	// library, gets it.
+	r.library.err = errNotAsked
+	if m.Runtime != network.Go || os.Getenv(onnxruntime.Variable) != "" {
+		if _, r.absent = onnxruntime.Open(""); r.absent != nil {
+			r.library.err = r.absent
+		} else {
+			r.library.open(m, network.ONNXRuntime)
+		}
+	}
+	defer r.native.close()
+	defer r.library.close()
+	how := report.Preprocessing
+	for _, x := range []*checkedRuntime{&r.native, &r.library} {
+		if x.encoder != nil {
+			r.used = *describe(x.encoder)
+			how = r.used.Preprocessing
+			break
+		}
+	}
+	if r.used.From != "" {
+		r.Preprocessing, r.used.Preprocessing = &how, how
+	}
+	r.Embedding = checkedEmbedding{r.used.Embedding.Name, r.used.Embedding.Size, r.used.Embedding.Reason}
+	return r, r.time(ctx, how)
+}
+
+func (x *checkedRuntime) open(m *modelFlags, runtime string) {
+	o := m.Options()
+	o.Runtime = runtime
+	if x.encoder, x.err = network.Open(m.path, o); x.err == nil {
+		x.name = x.encoder.RuntimeName()
+	}
+}
+
+func (x *checkedRuntime) close() {
+	if x.encoder != nil {
+		_ = x.encoder.Close()
+	}
+}
+
+// time runs the network in turns, so that whatever else the machine does slows both runtimes.
+func (r *checkedModel) time(ctx context.Context, how prepare.Preprocessing) error {
+	p := madePicture(max(how.Width, how.Shorter), max(how.Height, how.Shorter))
+	begun := time.Now()
+	for i := 0; i < timedRuns && (i < 2 || time.Since(begun) < timedFor); i++ {
+		for _, x := range []*checkedRuntime{&r.native, &r.library} {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := x.run(p, i > 0); err != nil { // the first is to warm up
+				return err
+			}
+		}
+	}
+	r.MS.Go, r.MS.ONNXRuntime = r.native.ms(), r.library.ms()
+	if r.native.encoder != nil && r.library.encoder != nil {
+		r.cosine = cosine(r.native.embedding, r.library.embedding)
+	}
+	return nil
+}
+
+func (x *checkedRuntime) run(p *picture.Picture, count bool) (err error) {
+	if x.encoder == nil {
+		return nil
+	}
+	begun := time.Now()
+	x.embedding, err = x.encoder.Embed(p)
+	if count {
+		x.took = append(x.took, time.Since(begun).Seconds()*1000)
+	}
+	return err
+}
+
+func (x *checkedRuntime) ms() *float64 {
+	if len(x.took) == 0 {
+		return nil
+	}
+	median := figures.Round(figures.Median(x.took), 2)
+	return &median
+}
+
+// madePicture is a picture of a size that needs next to no resizing, so that the network is
+// timed.
+func madePicture(width, height int) *picture.Picture {
+	p := &picture.Picture{Width: width, Height: height, RGB: make([]byte, 3*width*height)}
+	for i := range p.RGB {
+		x, y, c := i/3%width, i/3/width, i%3
+		p.RGB[i] = byte((x*(3+c) ^ y*(5-c)) + x*y/64)
+	}
+	return p
+}
+
+func cosine(a, b []float32) float64 {
+	var ab, aa, bb float64
+	for i := range a {
+		x, y := float64(a[i]), float64(b[i])
+		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
+	}
+	return ab / math.Sqrt(aa*bb)
+}
+
+// err is why the network cannot be used, nil if it can. A library that is broken is not passed over.
+func (r *checkedModel) err(runtime string) error {
+	switch {
+	case runtime == network.ONNXRuntime:
+		return r.library.err
+	case r.absent != nil && !errors.Is(r.absent, onnxruntime.ErrNotFound):
+		return r.absent
+	case r.native.encoder != nil || r.library.encoder != nil:
+		return nil
+	}
+	return r.native.err
+}
+
+func (r *checkedModel) print(out io.Writer) {
+	fmt.Fprintf(out, "embedding: %s\n", r.used.Embedding)
+	if r.used.From == "" {
+		fmt.Fprintln(out, "pictures: nothing says how they are prepared")
+	} else {
+		fmt.Fprintf(out, "pictures: %s (%s)\n", wants(r.used.Preprocessing), untrusted.Text(r.used.From))
+	}
+	if len(r.Missing) > 0 {
+		fmt.Fprintf(out, "operators that plain Go does not have: %s\n", untrusted.Text(strings.Join(r.Missing, ", ")))
+	}
+	r.native.print(out, "plain Go")
+	if errors.Is(r.library.err, errNotAsked) {
+		fmt.Fprintf(out, "ONNX Runtime: %v\n", errNotAsked)
+	} else {
+		r.library.print(out, "ONNX Runtime")
+	}
+	if r.cosine != 0 {
+		fmt.Fprintf(out, "their embeddings of one picture: cosine %.7f\n", r.cosine)
+	}
+}
+
+func (x *checkedRuntime) print(out io.Writer, name string) {
+	if x.encoder == nil {
+		fmt.Fprintf(out, "%s: cannot run it: %s\n", name, untrusted.Text(x.err.Error()))
+		return
+	}
+	fmt.Fprintf(out, "%s: %s ms a picture on one core\n", x.name, figures.Digits(*x.ms()))
+}

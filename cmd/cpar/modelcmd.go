@@ -1,0 +1,109 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"cpar/user/network/known"
+	"cpar/user/network/prepare"
+)
+
+func modelCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "model",
+		Short: "find, fetch and check an image network, which finds most",
+		Args:  noArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(modelListCommand(), modelGetCommand(), modelCheckCommand())
+	return c
+}
+
+// listedModel is a network of cpar model list.
+type listedModel struct {
+	Name    string `json:"name"`
+	File    string `json:"file"`
+	Address string `json:"address"`
+	Source  string `json:"source"`
+	SHA256  string `json:"sha256"`
+	Bytes   int64  `json:"bytes"`
+	Size    int    `json:"size"`
+	Layout  string `json:"layout"`
+	// Preprocessing is what it wants, in the form of a file for --preprocessing.
+	Preprocessing prepare.Preprocessing `json:"preprocessing"`
+	Licence       string                `json:"licence"`
+}
+
+func listed(m known.Model) listedModel {
+	layout := "NCHW"
+	if m.NHWC {
+		layout = "NHWC"
+	}
+	return listedModel{Name: m.Name, File: m.File, Address: m.Address(), Source: m.Source, SHA256: fmt.Sprintf("%x", m.Digest), Bytes: m.Bytes,
+		Size: m.Size, Layout: layout, Preprocessing: m.Preprocessing, Licence: m.Licence}
+}
+
+func modelListCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "list the networks that are known by their digest",
+		Long: `list has the public image networks that cpar knows by their SHA-256: how large they are,
+how they want their pictures prepared, which is then done without being told, what their
+licence is, and where they are to be had. All are classifiers of the ONNX model zoo, trained on
+ImageNet; the smallest is enough to find about twice as much as without. The zoo has moved:
+the addresses are those of its copy, and were not tried when this program was made.
+Whatever comes from there is held against the digest (cpar model get).
+
+What serves better, and is not in the list since nobody vouches for one file of theirs, are
+the encoders that photo programs use: CLIP, SigLIP, DINOv2. Bring one in ONNX form with the
+configuration file that comes with it, and look at it: cpar model check FILE`,
+		Example: `  $ cpar model list
+  $ cpar model get mobilenetv2-12`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all := []listedModel{}
+			for _, m := range known.List() {
+				all = append(all, listed(m))
+			}
+			return output(cmd, asJSON, all, func() { printModels(cmd.OutOrStdout(), all) })
+		},
+	}
+	jsonFlag(c, &asJSON)
+	return c
+}
+
+func printModels(out io.Writer, all []listedModel) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "name\tsize\tpictures\tlicence")
+	for _, m := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.Name, size(uint64(m.Bytes)), wants(m.Preprocessing), cmp.Or(m.Licence, "see its source"))
+	}
+	w.Flush()
+	fmt.Fprintf(out, "\nFrom the ONNX model zoo (github.com/onnx/models), whose files are now at\n%s\n", known.Zoo)
+}
+
+// wants is a preprocessing in a few words.
+func wants(p prepare.Preprocessing) string {
+	what := []string{fmt.Sprintf("%d×%d", p.Width, p.Height)}
+	switch {
+	case p.Resize == prepare.ResizeCrop:
+		what = append(what, fmt.Sprintf("the centre of a shorter side of %d", p.Shorter))
+	case p.Resize == prepare.ResizePad:
+		what = append(what, "the whole picture with a border")
+	case p.Shorter != 0:
+		what = append(what, fmt.Sprintf("the centre of the whole picture as %d×%[1]d", p.Shorter))
+	default:
+		what = append(what, "the whole picture")
+	}
+	what = append(what, cmp.Or(string(p.Interpolation), "bilinear"))
+	if p.Color != prepare.RGB {
+		what = append(what, string(p.Color))
+	}
+	return strings.Join(what, ", ")
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/internal/exitcode"
+	"cpar/internal/hint"
+	"cpar/internal/progress/bar"
+	"cpar/internal/settings"
+	"cpar/internal/untrusted"
+	"cpar/user/network"
+	"cpar/user/network/fetch"
+	"cpar/user/network/known"
+	"cpar/user/network/onnx"
+)
+
+type modelGetFlags struct {
+	from, sha256, out string
+	most              int64
+	dryRun, asJSON    bool
+}
+
+// fetched is what model get prints.
+type fetched struct {
+	Name    string `json:"name"`
+	File    string `json:"file"`
+	Address string `json:"address"`
+	SHA256  string `json:"sha256"`
+	Bytes   int64  `json:"bytes,omitempty"`
+	Resumed int64  `json:"resumed"`
+	Licence string `json:"licence,omitempty"`
+	Already bool   `json:"already"`
+	DryRun  bool   `json:"dry_run"`
+
+	digest [sha256.Size]byte
+	known  bool
+}
+
+func modelGetCommand() *cobra.Command {
+	var f modelGetFlags
+	c := &cobra.Command{
+		Use:   "get NAME",
+		Short: "fetch an image network, and check that it is the right one",
+		Long: `get fetches a network that cpar model list names, or any other whose address and
+SHA-256 you give, over HTTPS. What comes lies in FILE.part until it is whole and its digest
+is right; only then the file has its name. Where a transfer was cut, or stopped with ^C, the
+same command goes on there. A file with a wrong digest is removed. Only files in ONNX form are
+taken: those of PyTorch (.pt, .pth, .bin) hold programs, which opening them would run.
+
+--from names another address: of the file, or of a folder that holds it under its own name.
+For a network that is not in the list, --sha256 says which file is meant; ask for it where you
+trust, not where the file comes from.
+
+A network has a licence of its own, which get names if it is known. The file that says how
+pictures are prepared (preprocess_cfg.json, preprocessor_config.json) is not fetched: put it
+beside the network.`,
+		Example: `  $ cpar model get mobilenetv2-12
+  mobilenetv2-12.onnx (14 MB), licence Apache-2.0
+  next: cpar model check mobilenetv2-12.onnx
+
+  $ cpar model get clip --from https://example.org/clip/visual.onnx --sha256 9f86d0…`,
+		Args: oneArg("the name of a network"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	c.Flags().StringVar(&f.from, "from", "", "`address` to fetch it from: the file's, or that of a folder which has it")
+	c.Flags().StringVar(&f.sha256, "sha256", "", "the file's SHA-256, in `hex`; needed for a network that is not in the list")
+	c.Flags().StringVar(&f.out, "out", "", "`file` that it becomes (default: NAME.onnx in this folder)")
+	c.Flags().Var(settings.Size(&f.most, fmt.Sprint(network.DefaultLimits.FileBytes)), "limit-file", "the longest file that is taken, where its length is not known, like 2GB")
+	dryRunFlag(c, &f.dryRun)
+	jsonFlag(c, &f.asJSON)
+	return c
+}
+
+func (f *modelGetFlags) run(cmd *cobra.Command, name string) error {
+	r, err := f.wanted(name)
+	if err != nil {
+		return err
+	}
+	o := fetch.Options{Address: r.Address, Into: r.File, Digest: r.digest, Most: f.most, Check: readable, Progress: bar.On(cmd.ErrOrStderr())}
+	if r.known {
+		o.Bytes = r.Bytes
+	}
+	if r.DryRun = f.dryRun; f.dryRun {
+		if info, err := os.Stat(fetch.Part(r.File)); err == nil {
+			r.Resumed = info.Size()
+		}
+		return output(cmd, f.asJSON, r, func() { r.would(cmd) })
+	}
+	done, err := fetch.Get(cmd.Context(), o)
+	if err != nil {
+		return err
+	}
+	r.Bytes, r.Resumed, r.Already = done.Bytes, done.Resumed, done.Already
+	return output(cmd, f.asJSON, r, func() { r.print(cmd) })
+}
+
+// readable refuses a file that is no network. Its operators and what it names beside it are
+// for check.
+func readable(path string) error {
+	limits := network.Limits{FileBytes: math.MaxInt64} // its digest was known
+	f, err := onnx.Open(path, limits)
+	if err != nil {
+		return fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	}
+	defer f.Close()
+	elsewhere := false
+	err = onnx.Guard(func() error {
+		_, err := onnx.ReadOutline(f.Data, limits, func(string) ([]byte, error) {
+			elsewhere = true
+			return nil, errors.New("its data are beside it")
+		})
+		return err
+	})
+	if err != nil && !elsewhere {
+		return fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	}
+	return nil
+}
+
+// wanted is what the flags ask for.
+func (f *modelGetFlags) wanted(name string) (*fetched, error) {
+	m, isKnown := find(name)
+	r := &fetched{Name: name, known: isKnown, File: name}
+	if isKnown {
+		r.Name, r.File, r.Address, r.digest, r.Bytes, r.Licence = m.Name, m.File, m.Address(), m.Digest, m.Bytes, m.Licence
+	} else {
+		if f.from == "" {
+			return nil, hint.Add(exitcode.UsageError(fmt.Errorf("no network %s is known", untrusted.Text(name))), "the known ones are in: cpar model list; any other needs --from and --sha256")
+		}
+		if err := fetch.CheckName(name); err != nil {
+			return nil, err
+		}
+		if name != path.Base(name) || strings.ContainsAny(name, `/\:`) || name == "." || name == ".." {
+			return nil, exitcode.UsageError(fmt.Errorf("a network cannot be called %s", untrusted.Text(name)))
+		}
+		if filepath.Ext(name) != ".onnx" {
+			r.File += ".onnx"
+		}
+	}
+	if err := f.digest(r); err != nil {
+		return nil, err
+	}
+	if f.from != "" {
+		r.Address = f.from
+		u, err := fetch.CheckAddress(f.from)
+		if err != nil {
+			return nil, err
+		}
+		if path.Ext(u.Path) != ".onnx" { // a folder's
+			r.Address = u.JoinPath(r.File).String()
+		}
+	}
+	if f.out != "" {
+		r.File = f.out
+		if info, err := os.Stat(f.out); err == nil && info.IsDir() {
+			return nil, hint.Add(exitcode.UsageError(fmt.Errorf("--out %s is a folder", untrusted.Text(f.out))), "name the file in it")
+		}
+	}
+	r.SHA256 = fmt.Sprintf("%x", r.digest)
+	return r, fetch.CheckName(r.File)
+}
+
+// digest holds --sha256 against what is known.
+func (f *modelGetFlags) digest(r *fetched) error {
+	if f.sha256 == "" {
+		if r.known {
+			return nil
+		}
+		return hint.Add(usageOf("without its SHA-256 nobody can tell whether it is the right file"), "pass --sha256 with 64 hexadecimal digits, from where you trust")
+	}
+	b, err := hex.DecodeString(strings.TrimPrefix(f.sha256, "sha256:"))
+	if err != nil || len(b) != sha256.Size {
+		return exitcode.UsageError(fmt.Errorf("--sha256 %s; it has 64 hexadecimal digits", untrusted.Text(f.sha256)))
+	}
+	given := [sha256.Size]byte(b)
+	if r.known && given != r.digest {
+		return hint.Add(exitcode.UsageError(fmt.Errorf("%s is known, and has the SHA-256 %x", r.Name, r.digest)), "leave --sha256 out, or give the network another name")
+	}
+	r.digest = given
+	return nil
+}
+
+// find finds a known network by its name or that of its file.
+func find(name string) (known.Model, bool) {
+	for _, m := range known.List() {
+		if name == m.Name || name == m.File {
+			return m, true
+		}
+	}
+	return known.Model{}, false
+}
+
+func (r *fetched) licence() string {
+	switch {
+	case r.Licence != "":
+		return ", licence " + r.Licence
+	case r.known:
+		return ", licence: see its source"
+	}
+	return ""
+}
+
+func (r *fetched) would(cmd *cobra.Command) {
+	rest := ""
+	if r.Resumed > 0 {
+		rest = fmt.Sprintf(", of which %s are here", size(uint64(r.Resumed)))
+	}
+	length := ""
+	if r.Bytes > 0 {
+		length = " (" + size(uint64(r.Bytes)) + ")"
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "would fetch %s%s%s from %s%s; nothing was fetched\n", untrusted.Text(r.File), length, r.licence(), untrusted.Text(r.Address), rest)
+}
+
+func (r *fetched) print(cmd *cobra.Command) {
+	if r.Already {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is there already, and is the right file (%s)%s\n", untrusted.Text(r.File), size(uint64(r.Bytes)), r.licence())
+	} else {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s (%s)%s\n", untrusted.Text(r.File), size(uint64(r.Bytes)), r.licence())
+	}
+	if r.Resumed > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s were here from an earlier transfer\n", size(uint64(r.Resumed)))
+	}
+	next(cmd, "cpar model check %s", shellWord(r.File))
+}
