@@ -38,6 +38,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"cpar"
 	"cpar/internal/hint"
@@ -159,9 +161,23 @@ func (s *source) start(runtime string, options Options, side int) (Embedder, err
 		e, err = startSession(s, options)
 	}
 	if err != nil {
-		return nil, err // not a nil *Model, which would be an Embedder
+		return nil, s.advise(err) // not a nil *Model, which would be an Embedder
 	}
 	return e, nil
+}
+
+// advise says of a network of 8-bit integers what runs it.
+func (s *source) advise(err error) error {
+	unsupported := (*onnx.UnsupportedError)(nil)
+	if !errors.As(err, &unsupported) || !slices.ContainsFunc(s.nodes, func(n *onnx.Node) bool { return isQuantised(n.Op) }) {
+		return err
+	}
+	return hint.Add(err, "it is a network of 8-bit integers, which ONNX Runtime runs (C++ in this process; ask for the runtime %s if you trust the file); or take the one in single or half precision", ONNXRuntime)
+}
+
+// isQuantised reports whether an operator computes with 8-bit integers.
+func isQuantised(op string) bool {
+	return strings.Contains(op, "QuantizeLinear") || strings.Contains(op, "QLinear") || strings.HasSuffix(op, "Integer")
 }
 
 // chooser returns what determines the embedding. shape tells the shapes of tensors that
