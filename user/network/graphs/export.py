@@ -10,6 +10,7 @@ same for people."""
 import fnmatch
 import json
 import os
+import subprocess
 import sys
 import time
 
@@ -28,6 +29,8 @@ from common import export, image, settle  # noqa: E402
 
 FOLDER, FULL = sys.argv[1], "--full" in sys.argv
 PATTERN = next((a for a in sys.argv[2:] if not a.startswith("-")), "*")
+SHARD = next((int(a[8:]) for a in sys.argv if a.startswith("--shard=")), None)  # of SHARDS processes
+SHARDS, asked = 2, 0
 BATCH = {0: "batch"}
 SIDES = {0: "batch", 2: "height", 3: "width"}
 index = []
@@ -35,6 +38,13 @@ index = []
 
 def wide(small, full):
     return full if FULL else small
+
+
+def wanted(name):
+    """Whether this process makes a network: they take turns."""
+    global asked
+    asked += 1
+    return fnmatch.fnmatch(name, PATTERN) and (SHARD is None or asked % SHARDS == SHARD)
 
 
 def producer(m, name):
@@ -58,10 +68,10 @@ def write(name, m, form, **entry):
 
 
 def network(name, model, size, embedding=None, side=224, opset=17, outputs=("output",), dynamic=None, forms=("fp16",),
-            gain=1.0, exact=False, folding=True, settled=False, input_name="image", fused=True, **more):
+            gain=1.0, exact=False, folding=True, settled=False, input_name="image", fused=True, always=False, **more):
     """Exports a network and its other forms. embedding: the right tensor; by default what the
     classifier reads. exact: the file is of the original size."""
-    if not fnmatch.fnmatch(name, PATTERN):
+    if not always and not wanted(name):
         return
     start = time.time()
     x = image(side)
@@ -74,7 +84,7 @@ def network(name, model, size, embedding=None, side=224, opset=17, outputs=("out
     entry = dict(input=input_name, side=side, type="float", layout="NCHW", embedding=before(m) if embedding is None else embedding, size=size,
                  reference=name + ".onnx", full=bool(exact or FULL), refused="", **more)
     write(name, m, "", **entry)
-    for form in forms:
+    for form in ("fp16",) if FULL and forms else forms:
         other(name, m, form, entry)
     print("%-24s %5.1f s" % (name, time.time() - start), flush=True)
 
@@ -104,7 +114,7 @@ def torchvision():
     network("mobilenet_v3", lambda: tv.mobilenet_v3_large(), 1280, opset=16, dynamic=BATCH, exact=True)
     network("regnet_y", lambda: tv.regnet_y_400mf(), 440, opset=15, exact=True, forms=("fp16", "fp16-io32", "opset20"))
     network("mnasnet", lambda: tv.mnasnet1_0(), 1280, opset=17, dynamic=SIDES, exact=True)
-    network("squeezenet", lambda: tv.squeezenet1_1(), 0, "", opset=13, gain=1.4, exact=True, forms=("fp16", "external"))
+    network("squeezenet", lambda: tv.squeezenet1_1(), 512, "", opset=13, gain=1.4, exact=True, forms=("fp16", "external"))
     network("shufflenet_v2", lambda: tv.shufflenet_v2_x1_0(), 1024, opset=12, dynamic=BATCH, exact=True)
     network("vgg16", vgg16, wide(512, 4096), opset=13, gain=1.4)
     network("resnet18-unfused", lambda: tv.resnet18(), 512, opset=17, dynamic=BATCH, fused=False, forms=("fp16", "dynamo18"))
@@ -165,7 +175,7 @@ def clips():
 def pairs():
     """Models with both halves, and the text halves alone."""
     for name, make in (("clip_openai_pair", openai_pair), ("clip_hf_pair", hf_pair)):
-        if fnmatch.fnmatch(name, PATTERN):
+        if wanted(name):
             make(name)
     texts()
 
@@ -188,7 +198,7 @@ class Normalised(torch.nn.Module):
 def pair(name, model, visual, args, names, outputs, axes, opset, embedding, picture):
     settle(model)
     half = Normalised(visual(model))
-    network(name + "-visual", lambda: half, 64, "output", opset=opset, settled=True, forms=())
+    network(name + "-visual", lambda: half, 64, "output", opset=opset, settled=True, forms=(), always=True)
     half_visual = convert.changes(onnx.load(os.path.join(FOLDER, name + "-visual.onnx")))
     entry = dict(input=picture, side=224, type="float", layout="NCHW", embedding=embedding, size=64,
                  reference=name + "-visual.onnx", full=False, refused="")
@@ -221,7 +231,7 @@ def texts():
 
 
 def text(name, kind, opset, args, names, out, dynamic):
-    if not fnmatch.fnmatch(name, PATTERN):
+    if not wanted(name):
         return
     model = settle(kind(1000, 77, 64, 2, 4, 64))
     axes = {n: {0: "batch", 1: "length"} if kind is clip.HFText else {0: "batch"} for n in names} if dynamic else {}
@@ -266,10 +276,10 @@ def newest():
     """Opsets 20 to 23 are held against the decomposition of their operators in opset 17."""
     for opset in (20, 21, 23):
         name = "newest%d" % opset
-        if not fnmatch.fnmatch(name, PATTERN):
+        if not wanted(name):
             continue
         x = image(112)
-        network(name + "-plain", lambda: vit.Newest(False, opset), 96, "output", side=112, opset=17, forms=())
+        network(name + "-plain", lambda: vit.Newest(False, opset), 96, "output", side=112, opset=17, forms=(), always=True)
         m = export(settle(vit.Newest(True, opset), x), (x,), 17, ("image",), ("output",))
         entry = dict(input="image", side=112, type="float", layout="NCHW", embedding="output", size=96,
                      reference=name + "-plain.onnx", full=False, refused="")
@@ -286,7 +296,7 @@ def borders():
     network("caffe2", lambda: cn.Caffe2(torch.nn.Sequential(cn.TimmEfficientNet().stem, cn.conv(16, 320, 3, 8))), 320, opset=11)
     base = "timm_efficientnet-headless"
     for name, nhwc, kind in (("nhwc", True, "float"), ("uint8", False, "uint8"), ("uint8-nhwc", True, "uint8")):
-        if not fnmatch.fnmatch(base, PATTERN):
+        if not wanted(base):
             continue
         model = cn.Pixels(settle(cn.TimmEfficientNet(), image(224)), nhwc, kind == "uint8").eval()
         x = torch.zeros((1, 224, 224, 3) if nhwc else (1, 3, 224, 224), dtype=torch.uint8 if kind == "uint8" else torch.float32)
@@ -304,7 +314,7 @@ def rest():
     network("rotary", others.Rotary, 64, "output", side=112, opset=17, dynamic=BATCH, forms=("fp16", "opset18", "dynamo20"))
     for name, m, layout, embedding, size in (("keras", others.keras(), "NHWC", "global_average_pooling2d", 64),
                                              ("caffe", others.caffe(), "NCHW", "", 48)):
-        if fnmatch.fnmatch(name, PATTERN):
+        if wanted(name):
             entry = dict(input="data", side=224, type="float", layout=layout, embedding=embedding, size=size, reference=name + ".onnx",
                          full=False, refused="")
             write(name, m, "", **entry)
@@ -324,16 +334,39 @@ def people():
 def main():
     os.makedirs(FOLDER, exist_ok=True)
     torch.set_num_threads(1)  # more of them wait for each other
-    for part in (torchvision, clips, transformers, borders, rest):
-        part()
+    if PATTERN == "*" and SHARD is None:
+        index[:] = shards()
+    else:
+        for part in (torchvision, clips, transformers, borders, rest):
+            part()
+    if SHARD is not None:
+        return put("index.%d.json" % SHARD, json.dumps(index))
     if PATTERN != "*":  # the rest stays as it is
         with open(os.path.join(FOLDER, "index.json")) as f:
             new = {e["file"] for e in index}
             index[:0] = [e for e in json.load(f) if e["file"] not in new]
-    for file, text in (("index.json", json.dumps(index, indent=1)), ("INDEX.md", people())):
-        with open(os.path.join(FOLDER, file + ".part"), "w") as f:
-            f.write(text)
-        os.replace(os.path.join(FOLDER, file + ".part"), os.path.join(FOLDER, file))
+    put("INDEX.md", people())
+    put("index.json", json.dumps(index, indent=1))
+
+
+def put(file, text):
+    path = os.path.join(FOLDER, file)
+    with open(path + ".part", "w") as f:
+        f.write(text)
+    os.replace(path + ".part", path)
+
+
+def shards():
+    """Divides the work among processes, and joins what they list."""
+    processes = [subprocess.Popen([sys.executable] + sys.argv + ["--shard=%d" % i]) for i in range(SHARDS)]
+    if any([p.wait() for p in processes]):
+        sys.exit("a network could not be exported")
+    entries = []
+    for i in range(SHARDS):
+        with open(os.path.join(FOLDER, "index.%d.json" % i)) as f:
+            entries += json.load(f)
+        os.remove(os.path.join(FOLDER, "index.%d.json" % i))
+    return sorted(entries, key=lambda e: e["network"])
 
 
 main()
