@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -11,15 +10,21 @@ import (
 // has reports whether the i-th input is given.
 func (c *call) has(i int) bool { return i < len(c.in) && c.in[i] != nil }
 
-// any returns the i-th input, which must be a tensor with elements.
-func (c *call) any(i int) (*value, error) {
+// given returns the i-th input, which may be of any kind, and empty.
+func (c *call) given(i int) (*value, error) {
 	if !c.has(i) {
 		return nil, fmt.Errorf("input %d is missing", i)
 	}
-	if count(c.in[i].shape) == 0 {
+	return c.in[i], nil
+}
+
+// any returns the i-th input, which must be a tensor with elements.
+func (c *call) any(i int) (*value, error) {
+	v, err := c.given(i)
+	if err == nil && count(v.shape) == 0 {
 		return nil, fmt.Errorf("input %d is empty", i)
 	}
-	return c.in[i], nil
+	return v, err
 }
 
 // input returns the i-th input, which must be a tensor of floats.
@@ -28,6 +33,14 @@ func (c *call) input(i int) (*value, error) {
 		return nil, fmt.Errorf("input %d holds %s", i, c.in[i].kind)
 	}
 	return c.any(i)
+}
+
+// inputs checks how many inputs there are.
+func (c *call) inputs(from, to int) error {
+	if len(c.in) < from || len(c.in) > to {
+		return fmt.Errorf("it has %d inputs", len(c.in))
+	}
+	return nil
 }
 
 // images returns input 0, which must have shape 1×C×H×W.
@@ -78,7 +91,7 @@ func (c *call) scalar(i int, otherwise float32) (float32, error) {
 	return data[0], nil
 }
 
-// constantInts returns the i-th input, a constant list of integers.
+// constantInts returns the i-th input, a constant integer or list of them.
 func (c *call) constantInts(i int) ([]int64, error) {
 	if !c.has(i) || !c.in[i].constant() || c.in[i].kind != ints || len(c.in[i].shape) > 1 || count(c.in[i].shape) > maxList {
 		return nil, onnx.Unsupported("input %d is not a constant list of integers, which is not supported", i)
@@ -218,7 +231,8 @@ func (c *call) intsAttribute(name string, otherwise []int, n, lo, hi int) ([]int
 	return list, nil
 }
 
-// axisAttribute returns an axis of a tensor with the given rank; negative ones count from the end.
+// axisAttribute returns an axis of a tensor with the given rank, or the one after the last;
+// negative ones count from the end.
 func (c *call) axisAttribute(otherwise, rank int) (int, error) {
 	a, err := c.intAttribute("axis", int64(otherwise))
 	if err == nil && (a < int64(-rank) || a > int64(rank)) {
@@ -233,41 +247,113 @@ func (c *call) axisAttribute(otherwise, rank int) (int, error) {
 // emit adds a step that computes the node's first output, of floats. work is its number of
 // multiply-adds.
 func (c *call) emit(s *step, shape []int, work int64) error {
-	return c.emitTo(c.node.Out[0], floats, s, shape, work)
+	return c.give(c.step(floats, s, shape, work))
 }
 
-// emitTo does the same for any output; if all inputs are constants it is computed here.
-func (c *call) emitTo(name string, k kind, s *step, shape []int, work int64) error {
-	if len(shape) > maxRank {
-		return onnx.Unsupported("its output has shape %v; up to %d dimensions are supported", shape, maxRank)
+// give makes a tensor the node's first output.
+func (c *call) give(v *value, err error) error {
+	if err == nil {
+		c.values[c.node.Out[0]] = v
 	}
-	n, err := onnx.Volume(shape, c.limits.Elements)
+	return err
+}
+
+// step adds a step and returns what it computes; if all inputs are constants it is
+// computed here.
+func (c *call) step(k kind, s *step, shape []int, work int64) (*value, error) {
+	n, err := c.check(shape)
 	if err != nil {
-		return limitError("%w", err)
-	}
-	if n == 0 {
-		return errors.New("its output is empty")
+		return nil, err
 	}
 	// Every step costs at least a pass over its output.
 	if s.work = work + int64(n); s.work < 0 || s.work > c.limits.Work {
-		return limitError("it takes more than the %d multiply-adds accepted", c.limits.Work)
+		return nil, limitError("it takes more than the %d multiply-adds accepted", c.limits.Work)
 	}
 	s.label = c.node.Label()
-	s.out = &value{name: name, kind: k, shape: slices.Clone(shape), made: s}
-	c.values[name] = s.out
+	if s.op == "" {
+		s.op = c.node.Op
+	}
+	s.out = &value{name: c.node.Out[0], kind: k, shape: slices.Clone(shape), made: s}
+	if n == 0 { // nothing to compute
+		s.out.made = nil
+		return s.out, nil
+	}
 	if !slices.ContainsFunc(s.in, func(v *value) bool { return !v.constant() }) {
-		return c.fold(s)
+		return s.out, c.fold(s)
 	}
 	c.steps = append(c.steps, s)
-	return nil
+	return s.out, nil
 }
 
-// constant makes the node's first output a constant of integers or booleans.
-func (c *call) constant(k kind, shape []int, data []int64) error {
-	if err := c.allocate(8 * int64(len(data))); err != nil {
-		return err
+// check checks a shape and returns its number of elements.
+func (c *call) check(shape []int) (int, error) {
+	if len(shape) > maxRank {
+		return 0, onnx.Unsupported("a tensor has shape %v; up to %d dimensions are supported", shape, maxRank)
 	}
-	name := c.node.Out[0]
-	c.values[name] = &value{name: name, kind: k, shape: shape, ints: data}
-	return nil
+	n, err := onnx.Volume(shape, c.limits.Elements)
+	if err != nil {
+		return 0, limitError("%w", err)
+	}
+	return n, nil
+}
+
+// shapeOf checks a list of integers that is to become a shape.
+func (c *call) shapeOf(list []int64) ([]int, error) {
+	shape := make([]int, len(list))
+	for i, d := range list {
+		if d < 0 || d > int64(c.limits.Elements) {
+			return nil, fmt.Errorf("a shape of %v", list)
+		}
+		shape[i] = int(d)
+	}
+	_, err := c.check(shape)
+	return shape, err
+}
+
+// constantOf returns a new constant of integers or booleans.
+func (c *call) constantOf(k kind, shape []int, data []int64) (*value, error) {
+	if err := c.allocate(8 * int64(len(data))); err != nil {
+		return nil, err
+	}
+	return &value{name: c.node.Out[0], kind: k, shape: shape, ints: data}, nil
+}
+
+// axis returns an axis of a tensor of that rank; negative ones count from the end.
+func axis(a int64, rank int) (int, error) {
+	if a < int64(-rank) || a >= int64(rank) {
+		return 0, fmt.Errorf("axis %d of a tensor of %d dimensions", a, rank)
+	}
+	if a < 0 {
+		a += int64(rank)
+	}
+	return int(a), nil
+}
+
+// axes reads a list of axes, which is an attribute before an opset and then the i-th
+// input, and returns them in order; given is false where there is none, or an empty one.
+func (c *call) axes(name string, since int64, i, rank int) (list []int, given bool, err error) {
+	var raw []int64
+	if c.opset < since {
+		a, err := c.attribute(name, onnx.KindInts)
+		if err != nil || a == nil {
+			return nil, false, err
+		}
+		raw = a.Ints
+	} else if c.has(i) {
+		if raw, err = c.constantInts(i); err != nil {
+			return nil, false, err
+		}
+	}
+	for _, a := range raw {
+		k, err := axis(a, rank)
+		if err != nil {
+			return nil, false, err
+		}
+		if slices.Contains(list, k) {
+			return nil, false, fmt.Errorf("axis %d is named twice", a)
+		}
+		list = append(list, k)
+	}
+	slices.Sort(list)
+	return list, len(list) > 0, nil
 }

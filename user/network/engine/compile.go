@@ -33,7 +33,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"cpar/user/network/onnx"
 )
@@ -93,36 +92,49 @@ type kernel func(out []float32, in [][]float32, scratch []float32)
 // A step is one operator, ready to run.
 type step struct {
 	label   string // of the node, for errors
+	op      string
 	in      []*value
 	out     *value
 	run     kernel
 	inPlace bool // whether out may overwrite in[0]
 	scratch int  // number of float32
 	work    int64
-	// exact computes the same for constants of integers and booleans; nil if there are
+	// exact computes the same for constants of integers and booleans; nil if there can be
 	// none, or if run is exact for whatever float32 can hold.
-	exact func(out []int64, in [][]int64)
+	exact func(out []int64, in [][]int64) error
 	// check refuses inputs for which run is not defined; nil if there are none.
 	check func(in [][]float32) error
 	// pack prepares constants that are not in the list in, once nothing more can be fused
 	// with the step; nil if there are none.
 	pack func() error
 	// What may be fused with other steps, else nil; see fuse.go.
-	conv   *conv
-	affine *affine
-	bounds *bounds
+	conv    *conv
+	affine  *affine
+	bounds  *bounds
+	linear  *linear
+	product *product
 }
 
 // A builder turns a graph into steps.
 type builder struct {
-	limits onnx.Limits
+	*state
 	opset  int64
+	outer  *builder // of the graph around this one
 	values map[string]*value
 	failed map[string]error // tensors that cannot be computed, and why
-	steps  []*step
-	inputs []*value
-	bytes  int64 // of constants in memory
-	work   int64 // of folding
+	sorted []*onnx.Node
+}
+
+// A state belongs to a whole model.
+type state struct {
+	limits    onnx.Limits
+	functions map[string]*onnx.Function // by domain and name
+	steps     []*step
+	inputs    []*value
+	bytes     int64 // of constants in memory
+	work      int64 // of folding
+	depth     int   // of graphs within graphs
+	entered   int   // nodes of those
 }
 
 // A call is one node during compilation.
@@ -140,32 +152,21 @@ func limitError(format string, args ...any) error { return errLimit{fmt.Errorf(f
 
 // Compile prepares a model. It reads the data of m until it returns, and keeps none of them.
 func Compile(m *onnx.Model, o Options) (*Program, error) {
-	b := &builder{limits: o.Limits.OrDefault(), opset: m.Opset, values: map[string]*value{}, failed: map[string]error{}}
+	b := &builder{state: &state{limits: o.Limits.OrDefault(), functions: functionsOf(m)}, opset: m.Opset, values: map[string]*value{}}
 	if b.opset < minOpset || b.opset > maxOpset {
 		return nil, onnx.Unsupported("opset %d is not supported (%d to %d are); export the model for another", b.opset, minOpset, maxOpset)
 	}
-	if len(m.Functions) > 0 {
-		return nil, onnx.Unsupported("it defines functions of its own, which are not supported; export it without them")
-	}
+	constant := map[string]bool{}
 	for _, t := range m.Graph.Constants {
-		if b.values[t.Name] != nil || t.Name == "" {
-			return nil, fmt.Errorf("initializer %.80q has no name of its own", t.Name)
-		}
-		b.values[t.Name] = constantOf(t.Name, t)
+		constant[t.Name] = true
 	}
-	if err := b.readInputs(m.Graph.Inputs, o.Inputs); err != nil {
+	if err := b.readInputs(m.Graph.Inputs, constant, o.Inputs); err != nil {
 		return nil, err
 	}
-	nodes, err := onnx.Sort(m.Graph.Nodes, func(name string) bool { return b.values[name] != nil })
-	if err != nil {
+	if err := b.graph(m.Graph.Nodes, m.Graph.Constants); err != nil {
 		return nil, err
 	}
-	for _, n := range nodes {
-		if err := b.node(n); err != nil {
-			return nil, err
-		}
-	}
-	wanted, err := b.wanted(o, nodes, m.Graph.Outputs)
+	wanted, err := b.wanted(o, b.sorted, m.Graph.Outputs)
 	if err != nil {
 		return nil, err
 	}
@@ -184,13 +185,13 @@ func constantOf(name string, t *onnx.Tensor) *value {
 }
 
 // readInputs makes values of the inputs that are not constants.
-func (b *builder) readInputs(inputs []onnx.ValueInfo, shapes map[string][]int) error {
+func (b *builder) readInputs(inputs []onnx.ValueInfo, constant map[string]bool, shapes map[string][]int) error {
 	for _, in := range inputs {
-		if v := b.values[in.Name]; v != nil {
-			if v.input > 0 {
-				return fmt.Errorf("it has two inputs %.80q", in.Name)
-			}
+		if constant[in.Name] {
 			continue // before IR 4, constants were also listed as inputs
+		}
+		if b.values[in.Name] != nil {
+			return fmt.Errorf("it has two inputs %.80q", in.Name)
 		}
 		v := &value{name: in.Name, shape: slices.Clone(in.Dims), input: len(b.inputs) + 1}
 		switch {
@@ -259,11 +260,11 @@ type errUpstream struct{ error }
 func (b *builder) call(n *onnx.Node) (*call, error) {
 	c := &call{builder: b, node: n, attributes: map[string]*onnx.Attribute{}}
 	for _, name := range n.In {
-		v := b.values[name]
+		v, err := b.lookup(name)
+		if err != nil {
+			return nil, errUpstream{err}
+		}
 		if v == nil && name != "" {
-			if err := b.failed[name]; err != nil {
-				return nil, errUpstream{err}
-			}
 			// Every named input exists after the sort, unless its node did not produce it:
 			// the mask of Dropout, say.
 			return nil, onnx.Unsupported("its input %.80q is an output that is not supported", name)
@@ -284,7 +285,9 @@ func (b *builder) call(n *onnx.Node) (*call, error) {
 
 func (c *call) compile() error {
 	compile := operators[c.node.Op]
-	if compile == nil || !c.node.Standard() {
+	if f := c.functions[functionKey(c.node.Domain, c.node.Op)]; f != nil {
+		compile = func(c *call) error { return c.compileFunction(f) }
+	} else if compile == nil || !c.node.Standard() {
 		return onnx.Unsupported("this operator is not supported by the built-in runtime")
 	}
 	if err := compile(c); err != nil {
@@ -300,7 +303,7 @@ func (c *call) compile() error {
 func (b *builder) wanted(o Options, nodes []*onnx.Node, outputs []onnx.ValueInfo) (map[string]*value, error) {
 	wanted := map[string]*value{}
 	add := func(names []string) error {
-		if err := missingError(nodes, names); err != nil {
+		if err := b.missingError(nodes, names); err != nil {
 			return err
 		}
 		for _, name := range names {
@@ -351,11 +354,8 @@ func (b *builder) wanted(o Options, nodes []*onnx.Node, outputs []onnx.ValueInfo
 
 // find returns a tensor by name, or why it cannot be computed.
 func (b *builder) find(name string) (*value, error) {
-	if v := b.values[name]; v != nil {
-		return v, nil
-	}
-	if err := b.failed[name]; err != nil {
-		return nil, err
+	if v, err := b.lookup(name); v != nil || err != nil {
+		return v, err
 	}
 	return nil, fmt.Errorf("its output %.80q is made by nothing", name)
 }
@@ -366,60 +366,4 @@ func (b *builder) shape(name string) ([]int, bool) {
 		return nil, false
 	}
 	return slices.Clone(v.shape), true
-}
-
-// Missing are operators of a model that Compile does not know, each with its number of
-// nodes, as "Name" or "domain.Name".
-func Missing(m *onnx.Model) map[string]int {
-	missing := map[string]int{}
-	for _, n := range m.Graph.Nodes {
-		if name := missingName(n); name != "" {
-			missing[name]++
-		}
-	}
-	return missing
-}
-
-func missingName(n *onnx.Node) string {
-	switch {
-	case !n.Standard():
-		return n.Domain + "." + n.Op
-	case operators[n.Op] == nil:
-		return n.Op
-	}
-	return ""
-}
-
-// missingError names all missing operators that the wanted tensors need; nodes are sorted.
-func missingError(nodes []*onnx.Node, wanted []string) error {
-	need, missing := map[string]bool{}, map[string]int{}
-	for _, name := range wanted {
-		need[name] = true
-	}
-	var first *onnx.Node
-	for _, n := range slices.Backward(nodes) {
-		if !slices.ContainsFunc(n.Out, func(name string) bool { return need[name] }) {
-			continue
-		}
-		for _, name := range n.In {
-			need[name] = name != ""
-		}
-		if name := missingName(n); name != "" {
-			missing[name]++
-			first = n
-		}
-	}
-	switch len(missing) {
-	case 0:
-		return nil
-	case 1:
-		if missing[missingName(first)] == 1 {
-			return fmt.Errorf("%s: %w", first.Label(), onnx.Unsupported("this operator is not supported by the built-in runtime"))
-		}
-	}
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		list = append(list, fmt.Sprintf("%.80s (%d)", name, missing[name]))
-	}
-	return onnx.Unsupported("operators that are not supported by the built-in runtime, with their numbers of nodes: %s", strings.Join(list, ", "))
 }

@@ -1,38 +1,282 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 
+	"cpar/internal/f32"
 	"cpar/user/network/onnx"
 )
+
+// A unary operator without attributes, for floats and, where it has a meaning, for
+// integers, exactly.
+type unary struct {
+	run   func(out, in []float32)
+	exact func(int64) int64
+	truth bool // the result is boolean
+}
+
+func one(f func(float32) float32) func(out, in []float32) {
+	return func(out, in []float32) {
+		for i, v := range in {
+			out[i] = f(v)
+		}
+	}
+}
+
+// wide is one by way of float64.
+func wide(f func(float64) float64) func(out, in []float32) {
+	return one(func(v float32) float32 { return float32(f(float64(v))) })
+}
+
+var unaries = map[string]unary{
+	"Neg": {run: one(func(v float32) float32 { return -v }), exact: func(v int64) int64 { return -v }},
+	"Abs": {run: one(func(v float32) float32 { return max(v, -v) }), exact: func(v int64) int64 { return max(v, -v) }},
+	"Sign": {run: one(func(v float32) float32 { return truth(v > 0) - truth(v < 0) }), exact: func(v int64) int64 {
+		return min(max(v, -1), 1)
+	}},
+	"Reciprocal": {run: one(func(v float32) float32 { return 1 / v })},
+	"Sqrt":       {run: wide(math.Sqrt)},
+	"Exp":        {run: f32.Exp},
+	"Log":        {run: wide(math.Log)},
+	"Floor":      {run: wide(math.Floor)},
+	"Ceil":       {run: wide(math.Ceil)},
+	"Round":      {run: wide(math.RoundToEven)},
+	"Sin":        {run: wide(math.Sin)},
+	"Cos":        {run: wide(math.Cos)},
+	"Erf":        {run: f32.Erf},
+	"Tanh":       {run: f32.Tanh},
+	"Sigmoid":    {run: f32.Sigmoid},
+	"Softplus":   {run: wide(softplus)},
+	"Softsign":   {run: one(func(v float32) float32 { return v / (1 + max(v, -v)) })},
+	"HardSwish":  {run: one(func(v float32) float32 { return v * max(0, min(1, v/6+0.5)) })},
+	"Mish":       {run: wide(func(v float64) float64 { return v * math.Tanh(softplus(v)) })},
+	"IsNaN":      {run: one(func(v float32) float32 { return truth(v != v) }), truth: true},
+}
+
+func softplus(v float64) float64 { return max(v, 0) + math.Log1p(math.Exp(-math.Abs(v))) }
+
+func compileUnary(c *call) error {
+	if err := c.inputs(1, 1); err != nil {
+		return err
+	}
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	return c.give(c.unary(unaries[c.node.Op], x))
+}
+
+func (c *call) unary(u unary, x *value) (*value, error) {
+	result := x.kind
+	if x.kind == bools || x.kind == ints && u.exact == nil {
+		return nil, fmt.Errorf("input 0 holds %s", x.kind)
+	}
+	if u.truth {
+		result = bools
+	}
+	s := &step{in: []*value{x}, inPlace: true}
+	s.run = func(out []float32, in [][]float32, _ []float32) { u.run(out, in[0]) }
+	if u.exact != nil {
+		s.exact = func(out []int64, in [][]int64) error {
+			for i, v := range in[0] {
+				out[i] = u.exact(v)
+			}
+			return nil
+		}
+	}
+	return c.step(result, s, x.shape, 0)
+}
+
+// elementwise is a unary operator of floats.
+func (c *call) elementwise(f func(float32) float32) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	return c.give(c.unary(unary{run: one(f)}, x))
+}
+
+// factors reads attributes of floats with their defaults.
+func (c *call) factors(names []string, defaults ...float32) ([]float32, error) {
+	for i, name := range names {
+		v, err := c.floatAttribute(name, defaults[i])
+		if err != nil {
+			return nil, err
+		}
+		defaults[i] = v
+	}
+	return defaults, nil
+}
+
+// shaped are activation functions with up to two attributes, of which the first is alpha.
+var shaped = map[string]struct {
+	other    string // name of the second attribute
+	defaults []float32
+	f        func(v, alpha, other float64) float64
+}{
+	"LeakyRelu":       {"", []float32{0.01}, func(v, a, _ float64) float64 { return max(v, 0) + a*min(v, 0) }},
+	"Elu":             {"", []float32{1}, func(v, a, _ float64) float64 { return max(v, 0) + a*math.Expm1(min(v, 0)) }},
+	"Celu":            {"", []float32{1}, func(v, a, _ float64) float64 { return max(v, 0) + min(0, a*math.Expm1(v/a)) }},
+	"ThresholdedRelu": {"", []float32{1}, func(v, a, _ float64) float64 { return v * float64(truth(v > a)) }},
+	"Swish":           {"", []float32{1}, func(v, a, _ float64) float64 { return v / (1 + math.Exp(-a*v)) }},
+	"HardSigmoid":     {"beta", []float32{0.2, 0.5}, func(v, a, b float64) float64 { return max(0, min(1, a*v+b)) }},
+	"Selu": {"gamma", []float32{1.67326319217681884765625, 1.05070102214813232421875},
+		func(v, a, g float64) float64 { return g * (max(v, 0) + a*math.Expm1(min(v, 0))) }},
+	"Shrink": {"lambd", []float32{0, 0.5}, func(v, bias, l float64) float64 {
+		switch {
+		case v < -l:
+			return v + bias
+		case v > l:
+			return v - bias
+		}
+		return 0
+	}},
+}
+
+func compileShaped(c *call) error {
+	s := shaped[c.node.Op]
+	names := []string{"alpha", s.other}[:len(s.defaults)]
+	if c.node.Op == "Shrink" {
+		names[0] = "bias"
+	}
+	of, err := c.factors(names, append([]float32(nil), s.defaults...)...)
+	if err != nil {
+		return err
+	}
+	of = append(of, 0)
+	if c.node.Op == "LeakyRelu" { // not by way of float64: it is frequent
+		return c.elementwise(func(v float32) float32 { return max(v, 0) + of[0]*min(v, 0) })
+	}
+	return c.elementwise(func(v float32) float32 { return float32(s.f(float64(v), float64(of[0]), float64(of[1]))) })
+}
+
+// compileGelu: v·Φ(v), or its approximation by tanh.
+func compileGelu(c *call) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	how, err := c.stringAttribute("approximate", "none")
+	if err != nil {
+		return err
+	}
+	switch how {
+	case "none":
+		return c.give(c.unary(unary{run: f32.Gelu}, x))
+	case "tanh":
+		return c.give(c.unary(unary{run: geluTanh}, x))
+	}
+	return onnx.Unsupported("the approximation %.20q is not supported", how)
+}
+
+// geluTanh is v/2·(1 + tanh(√(2/π)·(v + 0.044715·v³))).
+func geluTanh(out, in []float32) {
+	const root = 0.7978845608028654
+	var own [256]float32
+	for len(in) > 0 {
+		n := min(len(in), len(own))
+		for i, v := range in[:n] {
+			own[i] = root * (v + 0.044715*v*v*v)
+		}
+		f32.Tanh(own[:n], own[:n])
+		for i, v := range in[:n] {
+			out[i] = 0.5 * v * (1 + own[i])
+		}
+		in, out = in[n:], out[n:]
+	}
+}
+
+func compileNot(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	if x.kind != bools {
+		return fmt.Errorf("input 0 holds %s", x.kind)
+	}
+	s := &step{in: []*value{x}, inPlace: true}
+	s.run = func(out []float32, in [][]float32, _ []float32) {
+		for i, v := range in[0] {
+			out[i] = 1 - v
+		}
+	}
+	s.exact = func(out []int64, in [][]int64) error {
+		for i, v := range in[0] {
+			out[i] = 1 - v
+		}
+		return nil
+	}
+	return c.give(c.step(bools, s, x.shape, 0))
+}
+
+func compileIsInf(c *call) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	var want [2]int64
+	for i, name := range []string{"detect_negative", "detect_positive"} {
+		if want[i], err = c.intAttribute(name, 1); err != nil {
+			return err
+		}
+	}
+	return c.give(c.unary(unary{truth: true, run: one(func(v float32) float32 {
+		f := float64(v)
+		return truth(want[0] != 0 && math.IsInf(f, -1) || want[1] != 0 && math.IsInf(f, 1))
+	})}, x))
+}
 
 // compileClip bounds its input. The bounds are attributes up to opset 10 and inputs from
 // 11. A file with bounds in the wrong place is refused, because readers that overlook
 // them compute values without bounds.
 func compileClip(c *call) error {
 	lowest, highest := float32(-math.MaxFloat32), float32(math.MaxFloat32)
-	var lo, hi float32
-	var err error
 	if c.opset < 11 {
 		if len(c.in) > 1 {
 			return fmt.Errorf("its bounds are inputs, which opset %d does not know", c.opset)
 		}
-		if lo, err = c.floatAttribute("min", lowest); err == nil {
-			hi, err = c.floatAttribute("max", highest)
+		lo, err := c.floatAttribute("min", lowest)
+		if err != nil {
+			return err
 		}
-	} else {
-		if lo, err = c.scalar(1, lowest); err == nil {
-			hi, err = c.scalar(2, highest)
+		hi, err := c.floatAttribute("max", highest)
+		if err != nil {
+			return err
 		}
+		return c.clip(lo, hi)
 	}
+	x, err := c.given(0)
 	if err != nil {
 		return err
 	}
-	return c.clip(lo, hi)
+	if x.kind == floats && c.isNumber(1) && c.isNumber(2) {
+		lo, err := c.scalar(1, lowest)
+		if err != nil {
+			return err
+		}
+		hi, err := c.scalar(2, highest)
+		if err != nil {
+			return err
+		}
+		return c.clip(lo, hi)
+	}
+	for i, op := range []string{"", "Max", "Min"} {
+		if i == 0 || !c.has(i) {
+			continue
+		}
+		if count(c.in[i].shape) != 1 {
+			return fmt.Errorf("input %d is not a number", i)
+		}
+		if x, err = c.binary(op, x, c.in[i]); err != nil {
+			return err
+		}
+	}
+	return c.give(x, nil)
 }
+
+// isNumber reports whether the i-th input is a constant, or is left out.
+func (c *call) isNumber(i int) bool { return !c.has(i) || c.in[i].constant() }
 
 func compileRelu(c *call) error { return c.clip(0, float32(math.Inf(1))) }
 
@@ -46,203 +290,8 @@ func (c *call) clip(lo, hi float32) error {
 	}
 	s := &step{in: []*value{x}, inPlace: true, bounds: &bounds{lo, hi}}
 	s.run = func(out []float32, in [][]float32, _ []float32) {
-		copy(out, in[0])
+		copyKernel(out, in, nil)
 		clamp(out, lo, hi)
 	}
 	return c.emit(s, x.shape, 0)
-}
-
-func (c *call) elementwise(f func(float32) float32) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
-	s := &step{in: []*value{x}, inPlace: true}
-	s.run = func(out []float32, in [][]float32, _ []float32) {
-		for i, v := range in[0] {
-			out[i] = f(v)
-		}
-	}
-	return c.emit(s, x.shape, 0)
-}
-
-func compileLeakyRelu(c *call) error {
-	alpha, err := c.floatAttribute("alpha", 0.01)
-	if err != nil {
-		return err
-	}
-	return c.elementwise(func(v float32) float32 {
-		if v < 0 {
-			return alpha * v
-		}
-		return v
-	})
-}
-
-func compileSigmoid(c *call) error {
-	return c.elementwise(func(v float32) float32 { return float32(1 / (1 + math.Exp(-float64(v)))) })
-}
-
-func compileTanh(c *call) error {
-	return c.elementwise(func(v float32) float32 { return float32(math.Tanh(float64(v))) })
-}
-
-func compileHardSigmoid(c *call) error {
-	alpha, err := c.floatAttribute("alpha", 0.2)
-	if err != nil {
-		return err
-	}
-	beta, err := c.floatAttribute("beta", 0.5)
-	if err != nil {
-		return err
-	}
-	return c.elementwise(func(v float32) float32 { return max(0, min(1, alpha*v+beta)) })
-}
-
-func compileHardSwish(c *call) error {
-	return c.elementwise(func(v float32) float32 { return v * max(0, min(1, v/6+0.5)) })
-}
-
-// compileSoftmax supports only the last axis, for which the operator's two definitions
-// (up to opset 12, from 13) agree.
-func compileSoftmax(c *call) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
-	otherwise := -1
-	if c.opset < 13 {
-		otherwise = 1
-	}
-	axis, err := c.axisAttribute(otherwise, len(x.shape))
-	if err != nil {
-		return err
-	}
-	if len(x.shape) == 0 || axis != len(x.shape)-1 {
-		return onnx.Unsupported("axis %d of a tensor of %d dimensions is not supported, the last one is", axis, len(x.shape))
-	}
-	n := x.shape[axis]
-	s := &step{in: []*value{x}, inPlace: true}
-	s.run = func(out []float32, in [][]float32, _ []float32) {
-		for at := 0; at < len(out); at += n {
-			softmax(out[at:][:n], in[0][at:][:n])
-		}
-	}
-	return c.emit(s, x.shape, 0)
-}
-
-func softmax(out, in []float32) {
-	top, sum := in[0], 0.0
-	for _, v := range in {
-		top = max(top, v)
-	}
-	for i, v := range in {
-		e := math.Exp(float64(v - top))
-		out[i] = float32(e)
-		sum += e
-	}
-	for i := range out {
-		out[i] = float32(float64(out[i]) / sum)
-	}
-}
-
-// compileBinary implements Add, Sub, Mul and Div with numpy's broadcasting.
-func compileBinary(c *call) error {
-	if len(c.in) != 2 {
-		return fmt.Errorf("it has %d inputs", len(c.in))
-	}
-	a, err := c.input(0)
-	if err != nil {
-		return err
-	}
-	b, err := c.input(1)
-	if err != nil {
-		return err
-	}
-	shape, aSteps, bSteps, err := broadcast(a.shape, b.shape)
-	if err != nil {
-		return err
-	}
-	n := 1 // length of the innermost axis
-	if len(shape) > 0 {
-		n = shape[len(shape)-1]
-	}
-	row := map[string]func(out, a, b []float32, da, db int){
-		"Add": func(out, a, b []float32, da, db int) {
-			for i := range out {
-				out[i] = a[i*da] + b[i*db]
-			}
-		},
-		"Sub": func(out, a, b []float32, da, db int) {
-			for i := range out {
-				out[i] = a[i*da] - b[i*db]
-			}
-		},
-		"Mul": func(out, a, b []float32, da, db int) {
-			for i := range out {
-				out[i] = a[i*da] * b[i*db]
-			}
-		},
-		"Div": func(out, a, b []float32, da, db int) {
-			for i := range out {
-				out[i] = a[i*da] / b[i*db]
-			}
-		},
-	}[c.node.Op]
-	// In place only over an input that is read once.
-	s := &step{in: []*value{a, b}, inPlace: slices.Equal(a.shape, shape)}
-	if slices.Equal(a.shape, b.shape) {
-		s.run = func(out []float32, in [][]float32, _ []float32) { row(out, in[0], in[1], 1, 1) }
-		return c.emit(s, shape, 0)
-	}
-	s.run = func(out []float32, in [][]float32, _ []float32) {
-		index := make([]int, len(shape))
-		atA, atB, last := 0, 0, len(shape)-1
-		for at := 0; at < len(out); at += n {
-			row(out[at:][:n], in[0][atA:], in[1][atB:], aSteps[last], bSteps[last])
-			// Count up like an odometer, without the innermost axis.
-			for k := last - 1; k >= 0; k-- {
-				index[k]++
-				atA, atB = atA+aSteps[k], atB+bSteps[k]
-				if index[k] < shape[k] {
-					break
-				}
-				atA, atB = atA-shape[k]*aSteps[k], atB-shape[k]*bSteps[k]
-				index[k] = 0
-			}
-		}
-	}
-	return c.emit(s, shape, 0)
-}
-
-// broadcast returns the common shape, and the distance in each tensor between neighbours
-// along each axis: 0 if it is repeated.
-func broadcast(a, b []int) (shape, aSteps, bSteps []int, err error) {
-	rank := max(len(a), len(b))
-	shape, aSteps, bSteps = make([]int, rank), make([]int, rank), make([]int, rank)
-	aNext, bNext := 1, 1
-	for k := rank - 1; k >= 0; k-- {
-		at := func(s []int) int {
-			if i := k - rank + len(s); i >= 0 {
-				return s[i]
-			}
-			return 1
-		}
-		da, db := at(a), at(b)
-		if da != db && da != 1 && db != 1 {
-			return nil, nil, nil, fmt.Errorf("tensors of shapes %v and %v do not fit", a, b)
-		}
-		shape[k] = max(da, db)
-		if da == 0 || db == 0 {
-			return nil, nil, nil, errors.New("an empty tensor")
-		}
-		if da > 1 {
-			aSteps[k] = aNext
-		}
-		if db > 1 {
-			bSteps[k] = bNext
-		}
-		aNext, bNext = aNext*da, bNext*db
-	}
-	return shape, aSteps, bSteps, nil
 }

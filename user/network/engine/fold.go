@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // fold computes a step whose inputs are all constants, and makes its output one. Each is
 // counted: its memory with that of all constants, its work with that of all folding, so
@@ -12,7 +15,7 @@ func (b *builder) fold(s *step) error {
 	v := s.out
 	v.made = nil
 	n := count(v.shape)
-	if v.kind != floats && s.exact != nil {
+	if v.kind != floats && s.exact != nil && !slices.ContainsFunc(s.in, func(x *value) bool { return x.kind == floats }) {
 		in := make([][]int64, len(s.in))
 		for i, x := range s.in {
 			data, err := b.intsOf(x)
@@ -25,8 +28,7 @@ func (b *builder) fold(s *step) error {
 			return err
 		}
 		v.ints = make([]int64, n)
-		s.exact(v.ints, in)
-		return nil
+		return s.exact(v.ints, in)
 	}
 	in := make([][]float32, len(s.in))
 	for i, x := range s.in {

@@ -3,145 +3,167 @@ package engine
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"cpar/user/network/onnx"
 )
 
-func compileGlobalAverage(c *call) error {
-	x, err := c.images()
-	if err != nil {
-		return err
-	}
-	return c.average(x, []int{1, x.shape[1], 1, 1})
+// A pool takes the largest value, the mean or the length of each window of a plane.
+type pool struct {
+	window
+	planes       int
+	op           string
+	p            int64 // of LpPool
+	countPadding bool  // as nought in a mean
 }
 
-// compileReduceMean takes the mean over rows and columns: another form of
-// GlobalAveragePool. The axes are an attribute up to opset 17, then an input.
-func compileReduceMean(c *call) error {
-	x, err := c.images()
-	if err != nil {
-		return err
-	}
-	keep, err := c.intAttribute("keepdims", 1)
-	if err != nil {
-		return err
-	}
-	axes, err := c.intsAttribute("axes", nil, -1, -4, 3)
-	if err != nil {
-		return err
-	}
-	if c.opset >= 18 {
-		list, err := c.constantInts(1)
-		if err != nil {
-			return err
-		}
-		for _, a := range list {
-			axes = append(axes, int(max(-5, min(a, 4))))
-		}
-		if _, err := c.intAttribute("noop_with_empty_axes", 0); err != nil {
-			return err
-		}
-	}
-	for i, a := range axes {
-		if a < 0 {
-			axes[i] += 4
-		}
-	}
-	slices.Sort(axes)
-	if !slices.Equal(axes, []int{2, 3}) {
-		return onnx.Unsupported("axes %v are not supported, rows and columns (2, 3) are", axes)
-	}
-	if keep == 0 {
-		return c.average(x, []int{1, x.shape[1]})
-	}
-	return c.average(x, []int{1, x.shape[1], 1, 1})
-}
-
-func (c *call) average(x *value, shape []int) error {
-	n := x.shape[2] * x.shape[3]
-	s := &step{in: []*value{x}}
-	s.run = func(out []float32, in [][]float32, _ []float32) {
-		for ch := range out {
-			var sum float64
-			for _, v := range in[0][ch*n:][:n] {
-				sum += float64(v)
-			}
-			out[ch] = float32(sum / float64(n))
-		}
-	}
-	return c.emit(s, shape, int64(count(x.shape)))
-}
-
+// compilePool implements AveragePool, MaxPool and LpPool.
 func compilePool(c *call) error {
-	x, err := c.images()
+	x, err := c.input(0)
 	if err != nil {
 		return err
+	}
+	rank := len(x.shape)
+	if rank != 3 && rank != 4 {
+		return fmt.Errorf("its input has shape %v; N×C×H×W or N×C×W is needed", x.shape)
 	}
 	if len(c.node.Out) > 1 && c.node.Out[1] != "" {
 		return onnx.Unsupported("its second output is not supported")
 	}
-	w, err := c.window(x, 0, 0)
-	if err != nil {
+	v := &pool{planes: x.shape[0] * x.shape[1], op: c.node.Op, p: 2}
+	if v.window, err = c.window(x, 0, 0); err != nil {
 		return err
-	}
-	if w.dh != 1 || w.dw != 1 {
-		return onnx.Unsupported("dilations are not supported")
 	}
 	ceil, err := c.intAttribute("ceil_mode", 0)
 	if err != nil {
 		return err
 	}
-	// Writers set it needlessly; it is refused only if it would add a window.
-	if ceil != 0 && ((w.inH+w.top+w.bottom-w.kh)%w.sh != 0 || (w.inW+w.left+w.right-w.kw)%w.sw != 0) {
-		return onnx.Unsupported("ceil_mode is not supported")
+	if ceil != 0 {
+		v.outH = ceiled(v.inH, v.top, v.bottom, v.high(), v.sh)
+		v.outW = ceiled(v.inW, v.left, v.right, v.wide(), v.sw)
 	}
-	if w.top >= w.kh || w.bottom >= w.kh || w.left >= w.kw || w.right >= w.kw {
+	if v.top >= v.high() || v.bottom >= v.high() || v.left >= v.wide() || v.right >= v.wide() {
 		return fmt.Errorf("padding as large as the kernel leaves windows without a pixel")
 	}
-	isMax := c.node.Op == "MaxPool"
-	countPadding := int64(0)
-	if isMax {
+	counting := int64(0)
+	switch v.op {
+	case "MaxPool":
 		_, err = c.intAttribute("storage_order", 0) // concerns only the second output
-	} else {
-		countPadding, err = c.intAttribute("count_include_pad", 0)
+	case "AveragePool":
+		counting, err = c.intAttribute("count_include_pad", 0)
+	default:
+		if v.p, err = c.intAttribute("p", 2); err == nil && v.p != 1 && v.p != 2 {
+			err = onnx.Unsupported("p = %d is not supported", v.p)
+		}
 	}
 	if err != nil {
 		return err
 	}
+	v.countPadding = counting != 0
+	shape := []int{x.shape[0], x.shape[1], v.outH, v.outW}
+	if rank == 3 {
+		shape = []int{x.shape[0], x.shape[1], v.outW}
+	}
 	s := &step{in: []*value{x}}
-	s.run = func(out []float32, in [][]float32, _ []float32) {
-		size := w.inH * w.inW
-		for ch := range x.shape[1] {
-			plane := in[0][ch*size:][:size]
-			to := out[ch*w.pixels():][:w.pixels()]
-			for i := range to {
-				to[i] = w.pool(plane, i/w.outW, i%w.outW, isMax, countPadding != 0)
+	s.run = func(out []float32, in [][]float32, _ []float32) { v.run(out, in[0]) }
+	return c.emit(s, shape, int64(v.planes)*int64(v.pixels())*int64(v.kh*v.kw))
+}
+
+// ceiled returns how many windows there are if the last one may reach beyond the padding;
+// it must begin before the padding at the end.
+func ceiled(n, before, after, span, stride int) int {
+	windows := ceilDiv(n+before+after-span, stride) + 1
+	if (windows-1)*stride >= n+before {
+		windows--
+	}
+	return windows
+}
+
+func (v *pool) run(out, in []float32) {
+	for range v.planes {
+		for oy := range v.outH {
+			v.row(out[oy*v.outW:][:v.outW], in, oy)
+		}
+		in, out = in[v.inH*v.inW:], out[v.pixels():]
+	}
+}
+
+// row pools one row of a plane, tap by tap.
+func (v *pool) row(out, plane []float32, oy int) {
+	start := float32(0)
+	if v.op == "MaxPool" {
+		start = float32(math.Inf(-1))
+	}
+	fill(out, start)
+	for dy := range v.kh {
+		y := oy*v.sh - v.top + dy*v.dh
+		if y < 0 || y >= v.inH {
+			continue
+		}
+		from := plane[y*v.inW:][:v.inW]
+		for dx := range v.kw {
+			shift := dx*v.dw - v.left
+			first, end := inside(shift, v.sw, v.inW, v.outW)
+			v.tap(out[first:end], from[min(first*v.sw+shift, v.inW):])
+		}
+	}
+	switch v.op {
+	case "AveragePool":
+		rows := v.pixelsIn(oy, v.sh, v.kh, v.dh, v.top, v.bottom, v.inH)
+		for ox := range out {
+			out[ox] /= float32(rows * v.pixelsIn(ox, v.sw, v.kw, v.dw, v.left, v.right, v.inW))
+		}
+	case "LpPool":
+		if v.p == 2 {
+			for i, sum := range out {
+				out[i] = float32(math.Sqrt(float64(sum)))
 			}
 		}
 	}
-	return c.emit(s, []int{1, x.shape[1], w.outH, w.outW}, int64(x.shape[1])*int64(w.pixels())*int64(w.kh*w.kw))
 }
 
-// pool returns the largest or the mean value of one window; padding does not count unless
-// requested.
-func (w *window) pool(plane []float32, oy, ox int, isMax, countPadding bool) float32 {
-	y0, x0 := oy*w.sh-w.top, ox*w.sw-w.left
-	top, sum := float32(math.Inf(-1)), float32(0)
-	yFrom, yTo := max(0, y0), min(w.inH, y0+w.kh)
-	xFrom, xTo := max(0, x0), min(w.inW, x0+w.kw)
-	for y := yFrom; y < yTo; y++ {
-		for _, v := range plane[y*w.inW+xFrom : y*w.inW+xTo] {
-			top = max(top, v)
-			sum += v
+// inside returns the windows whose tap is inside a row: 0 ≤ i·stride + shift < n.
+func inside(shift, stride, n, windows int) (first, end int) {
+	first = max(0, ceilDiv(-shift, stride))
+	end = min(windows, ceilDiv(max(0, n-shift), stride))
+	return min(first, windows), max(min(first, windows), end)
+}
+
+func (v *pool) tap(out, from []float32) {
+	x := 0
+	switch {
+	case v.op == "MaxPool":
+		for i := range out {
+			out[i] = max(out[i], from[x])
+			x += v.sw
+		}
+	case v.op == "AveragePool":
+		for i := range out {
+			out[i] += from[x]
+			x += v.sw
+		}
+	case v.p == 1:
+		for i := range out {
+			out[i] += max(from[x], -from[x])
+			x += v.sw
+		}
+	default:
+		for i := range out {
+			out[i] += from[x] * from[x]
+			x += v.sw
 		}
 	}
-	if isMax {
-		return top
+}
+
+// pixelsIn returns how many taps of a window count along one side.
+func (v *pool) pixelsIn(at, stride, kernel, distance, before, after, n int) (many int) {
+	lo, hi := 0, n
+	if v.countPadding {
+		lo, hi = -before, n+after
 	}
-	n := (yTo - yFrom) * (xTo - xFrom)
-	if countPadding {
-		n = w.kh * w.kw
+	for k := range kernel {
+		if p := at*stride - before + k*distance; p >= lo && p < hi {
+			many++
+		}
 	}
-	return sum / float32(n)
+	return many
 }
