@@ -14,9 +14,6 @@ func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512
 // active is the level in use. Tests try every level that this processor has.
 var active = best()
 
-// Kernels names the kernels in use, for reports of timings: "plain Go", "AVX2" or "AVX-512".
-func Kernels() string { return active.String() }
-
 // A tiling is how a level cuts and packs matrices.
 type tiling struct {
 	rows  int // of a tile, at most

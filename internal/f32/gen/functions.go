@@ -6,8 +6,6 @@ import (
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
-
-	. "cpar/internal/kernelgen"
 )
 
 // constants is a table in the file of kernels, each value in all lanes.
@@ -68,7 +66,7 @@ func (k kernels) function(name string, f func(x reg.VecVirtual) reg.VecVirtual) 
 	k.begin(name+k.name, "func(out, in *float32, vectors int)", "is the function for so many whole registers.")
 	p := k.Params("out", "in", "vectors")
 	k.Count("one", p[2], func() {
-		k.VMOVUPS(f(k.load(At(p[1], 0))), At(p[0], 0))
+		k.VMOVUPS(f(k.load(at(p[1], 0))), at(p[0], 0))
 		k.Advance(k.bytes(), p[0], p[1])
 	})
 	k.end()

@@ -25,6 +25,8 @@ import (
 
 func main() { kernelgen.Main(generate) }
 
+var at = kernelgen.At
+
 // A level is a width of registers and what follows from it.
 type level struct {
 	name  string

@@ -5,8 +5,6 @@ import (
 
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
-
-	. "cpar/internal/kernelgen"
 )
 
 func (l level) tileName(rows, vectors int) string {
@@ -33,7 +31,7 @@ func (k kernels) tile(rows, vectors int) {
 	k.JE(LabelRef("one_each"))
 	for r := range acc {
 		for v := range acc[r] {
-			k.VMOVUPS(At(from, v*k.bytes()), acc[r][v])
+			k.VMOVUPS(at(from, v*k.bytes()), acc[r][v])
 		}
 		if r < rows-1 {
 			k.ADDQ(step, from)
@@ -43,18 +41,18 @@ func (k kernels) tile(rows, vectors int) {
 	k.Label("one_each")
 	for r := range acc {
 		for v := range acc[r] {
-			k.VBROADCASTSS(At(from, 4*r), acc[r][v])
+			k.VBROADCASTSS(at(from, 4*r), acc[r][v])
 		}
 	}
 	k.Label("multiply")
 	step1 := func(i int) {
 		var y []reg.VecVirtual
 		for v := range vectors {
-			y = append(y, k.load(At(b, (i*vectors+v)*k.bytes())))
+			y = append(y, k.load(at(b, (i*vectors+v)*k.bytes())))
 		}
 		for r := range acc {
 			x := k.vec()
-			k.VBROADCASTSS(At(a, 4*(i*rows+r)), x)
+			k.VBROADCASTSS(at(a, 4*(i*rows+r)), x)
 			for v := range acc[r] {
 				k.VFMADD231PS(y[v], x, acc[r][v])
 			}
@@ -77,7 +75,7 @@ func (k kernels) tile(rows, vectors int) {
 			// The second source is what comes out if one of the two is not a number.
 			k.VMAXPS(x, lo, x)
 			k.VMINPS(x, hi, x)
-			k.VMOVUPS(x, At(q[0], v*k.bytes()))
+			k.VMOVUPS(x, at(q[0], v*k.bytes()))
 		}
 		if r < rows-1 {
 			k.ADDQ(q[1], q[0])
@@ -93,9 +91,9 @@ func (k kernels) packRows(vectors int) {
 	dst, src, offsets, rows := p[0], p[1], p[2], p[3]
 	k.Count("row", rows, func() {
 		i := k.GP64()
-		k.MOVQ(At(offsets, 0), i)
+		k.MOVQ(at(offsets, 0), i)
 		for v := range vectors {
-			k.VMOVUPS(k.load(Mem{Base: src, Index: i, Scale: 4, Disp: v * k.bytes()}), At(dst, v*k.bytes()))
+			k.VMOVUPS(k.load(Mem{Base: src, Index: i, Scale: 4, Disp: v * k.bytes()}), at(dst, v*k.bytes()))
 		}
 		k.Advance(vectors*k.bytes(), dst)
 		k.Advance(8, offsets)
@@ -120,8 +118,8 @@ func (k kernels) taps() {
 		}
 		k.Count(label, q[2], func() {
 			i, w := k.GP64(), k.vec()
-			k.MOVQ(At(q[0], 0), i)
-			k.VBROADCASTSS(At(q[1], 0), w)
+			k.MOVQ(at(q[0], 0), i)
+			k.VBROADCASTSS(at(q[1], 0), w)
 			for v := range acc {
 				k.VFMADD231PS(Mem{Base: x, Index: i, Scale: 4, Disp: v * k.bytes()}, w, acc[v])
 			}
@@ -131,7 +129,7 @@ func (k kernels) taps() {
 		for v := range acc {
 			k.VMAXPS(acc[v], lo, acc[v])
 			k.VMINPS(acc[v], hi, acc[v])
-			k.VMOVUPS(acc[v], At(out, v*k.bytes()))
+			k.VMOVUPS(acc[v], at(out, v*k.bytes()))
 		}
 		k.Advance(wide*k.bytes(), out, x)
 	}
@@ -167,7 +165,7 @@ func (k kernels) wide(rows int) {
 	for r := range acc {
 		for v := range wideVectors {
 			acc[r] = append(acc[r], k.vec())
-			k.VMOVUPD(At(row, v*k.bytes()), acc[r][v])
+			k.VMOVUPD(at(row, v*k.bytes()), acc[r][v])
 		}
 		if r < rows-1 {
 			k.ADDQ(ldc, row)
@@ -177,11 +175,11 @@ func (k kernels) wide(rows int) {
 		var y []reg.VecVirtual
 		for v := range wideVectors {
 			y = append(y, k.vec())
-			k.VMOVUPD(At(b, v*k.bytes()), y[v])
+			k.VMOVUPD(at(b, v*k.bytes()), y[v])
 		}
 		for r := range acc {
 			x := k.vec()
-			k.VBROADCASTSD(At(a, 8*r), x)
+			k.VBROADCASTSD(at(a, 8*r), x)
 			for v := range acc[r] {
 				k.VFMADD231PD(y[v], x, acc[r][v])
 			}
@@ -191,7 +189,7 @@ func (k kernels) wide(rows int) {
 	})
 	for r := range acc {
 		for v := range acc[r] {
-			k.VMOVUPD(acc[r][v], At(c, v*k.bytes()))
+			k.VMOVUPD(acc[r][v], at(c, v*k.bytes()))
 		}
 		if r < rows-1 {
 			k.ADDQ(ldc, c)

@@ -3,8 +3,6 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
-
-	. "cpar/internal/kernelgen"
 )
 
 func (k kernels) dot() {
@@ -12,7 +10,7 @@ func (k kernels) dot() {
 	p := k.Params("x", "y", "vectors")
 	x, y, n := p[0], p[1], p[2]
 	acc := k.zeros(4)
-	step := func(i int) { k.VFMADD231PS(At(y, i*k.bytes()), k.load(At(x, i*k.bytes())), acc[i]) }
+	step := func(i int) { k.VFMADD231PS(at(y, i*k.bytes()), k.load(at(x, i*k.bytes())), acc[i]) }
 	k.Count("four", k.Part(n, 0, 2), func() {
 		for i := range acc {
 			step(i)
@@ -47,9 +45,9 @@ func (k kernels) axpy() {
 	x, y, n := p[0], p[1], p[2]
 	a := k.number("a")
 	step := func(i int) {
-		sum := k.load(At(y, i*k.bytes()))
-		k.VFMADD231PS(At(x, i*k.bytes()), a, sum)
-		k.VMOVUPS(sum, At(y, i*k.bytes()))
+		sum := k.load(at(y, i*k.bytes()))
+		k.VFMADD231PS(at(x, i*k.bytes()), a, sum)
+		k.VMOVUPS(sum, at(y, i*k.bytes()))
 	}
 	k.Count("four", k.Part(n, 0, 2), func() {
 		for i := range 4 {
@@ -71,9 +69,9 @@ func (k kernels) widen() {
 	k.Count("one", p[2], func() {
 		for half := range 2 {
 			wide := k.vec()
-			k.VCVTPS2PD(At(p[1], half*k.bytes()/2), wide)
-			k.VADDPD(At(p[0], half*k.bytes()), wide, wide)
-			k.VMOVUPD(wide, At(p[0], half*k.bytes()))
+			k.VCVTPS2PD(at(p[1], half*k.bytes()/2), wide)
+			k.VADDPD(at(p[0], half*k.bytes()), wide, wide)
+			k.VMOVUPD(wide, at(p[0], half*k.bytes()))
 		}
 		k.Advance(2*k.bytes(), p[0])
 		k.Advance(k.bytes(), p[1])
@@ -114,17 +112,17 @@ func (k kernels) centre() {
 	k.Count("one", p[3], func() {
 		for half := range 2 {
 			wide := k.vec()
-			k.VCVTPS2PD(At(p[1], half*k.bytes()/2), wide)
-			k.VSUBPD(At(p[2], half*k.bytes()), wide, wide)
+			k.VCVTPS2PD(at(p[1], half*k.bytes()/2), wide)
+			k.VSUBPD(at(p[2], half*k.bytes()), wide, wide)
 			k.VMULPD(scale, wide, wide)
 			if k.lanes == 16 {
 				narrow := k.YMM()
 				k.VCVTPD2PS(wide, narrow)
-				k.VMOVUPS(narrow, At(p[0], half*k.bytes()/2))
+				k.VMOVUPS(narrow, at(p[0], half*k.bytes()/2))
 			} else {
 				narrow := k.XMM()
 				k.VCVTPD2PSY(wide, narrow)
-				k.VMOVUPS(narrow, At(p[0], half*k.bytes()/2))
+				k.VMOVUPS(narrow, at(p[0], half*k.bytes()/2))
 			}
 		}
 		k.Advance(2*k.bytes(), p[2])

@@ -13,21 +13,23 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
-	. "cpar/internal/kernelgen"
+	"cpar/internal/kernelgen"
 )
 
-func main() { Main(generate) }
+func main() { kernelgen.Main(generate) }
+
+var at = kernelgen.At
 
 // generate returns the text of each file by name.
 func generate() (map[string][]byte, error) {
-	k := kernels{New()}
+	k := kernels{kernelgen.New()}
 	k.pass4()
 	k.pass3()
 	k.scale()
 	return k.Files("internal/fourier/gen", "fourier", "avx2")
 }
 
-type kernels struct{ Kernels }
+type kernels struct{ kernelgen.Kernels }
 
 // size is that of a complex value.
 const size = 16
@@ -44,8 +46,8 @@ type factor struct{ re, im reg.VecVirtual }
 func (k kernels) factors(n int, p reg.GPVirtual) (out []factor) {
 	for i := range n {
 		f := factor{k.YMM(), k.YMM()}
-		k.VBROADCASTSD(At(p, size*i), f.re)
-		k.VBROADCASTSD(At(p, size*i+8), f.im)
+		k.VBROADCASTSD(at(p, size*i), f.re)
+		k.VBROADCASTSD(at(p, size*i+8), f.im)
 		out = append(out, f)
 	}
 	k.Advance(n*size, p)
@@ -183,12 +185,12 @@ func (k kernels) scale() {
 	k.SHLQ(Imm(4), values)
 	k.SHLQ(Imm(3), ld)
 	k.Count("row", rows, func() {
-		f := k.load(At(by, 0))
+		f := k.load(at(by, 0))
 		for half, both := range []uint64{0x50, 0xfa} {
 			w := k.YMM()
 			k.VPERMPD(Imm(both), f, w)
-			k.VMULPD(At(src, 32*half), w, w)
-			k.VMOVUPD(w, At(dst, 32*half))
+			k.VMULPD(at(src, 32*half), w, w)
+			k.VMOVUPD(w, at(dst, 32*half))
 		}
 		k.Advance(64, dst)
 		k.ADDQ(values, src)

@@ -3,8 +3,6 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
-
-	. "cpar/internal/kernelgen"
 )
 
 // The kernels for AVX2, which multiplies only half words. Modulo 2⁶⁴
@@ -75,7 +73,7 @@ func (k kernels) product2(label string, a, b, n reg.GPVirtual, ahead func(off in
 			if ahead != nil && i%2 == 0 {
 				ahead(32 * i)
 			}
-			k.fma(acc[i%2], k.load2(At(a, 32*i)), k.load2(At(b, 32*i)))
+			k.fma(acc[i%2], k.load2(at(a, 32*i)), k.load2(at(b, 32*i)))
 		}
 		k.Advance(128, moving...)
 	})
@@ -83,7 +81,7 @@ func (k kernels) product2(label string, a, b, n reg.GPVirtual, ahead func(off in
 		if ahead != nil {
 			ahead(0)
 		}
-		k.fma(acc[0], k.load2(At(a, 0)), k.load2(At(b, 0)))
+		k.fma(acc[0], k.load2(at(a, 0)), k.load2(at(b, 0)))
 		k.Advance(32, moving...)
 	})
 	k.VPADDQ(acc[1].lo, acc[0].lo, acc[0].lo)
@@ -93,8 +91,8 @@ func (k kernels) product2(label string, a, b, n reg.GPVirtual, ahead func(off in
 	k.VMOVQ(k.foldY(acc[0].lo), sum)
 	k.Count(label+"_1", k.Part(n, 3, 0), func() {
 		word := k.GP64()
-		k.MOVQ(At(a, 0), word)
-		k.IMULQ(At(b, 0), word)
+		k.MOVQ(at(a, 0), word)
+		k.IMULQ(at(b, 0), word)
 		k.ADDQ(word, sum)
 		k.Advance(8, a, b)
 	})
@@ -121,16 +119,16 @@ func (k kernels) axpy2() {
 	k.VPBROADCASTQ(a.AsX(), a)
 	k.VPSRLQ(Imm(32), a, ah)
 	step := func(off int) {
-		low, high, lowHigh := k.load2(At(x, off)), k.YMM(), k.YMM()
+		low, high, lowHigh := k.load2(at(x, off)), k.YMM(), k.YMM()
 		k.VPSRLQ(Imm(32), low, high)
 		k.VPMULUDQ(a, high, high)
 		k.VPMULUDQ(ah, low, lowHigh)
 		k.VPMULUDQ(a, low, low)
 		k.VPADDQ(lowHigh, high, high)
 		k.VPSLLQ(Imm(32), high, high)
-		k.VPADDQ(At(y, off), low, low)
+		k.VPADDQ(at(y, off), low, low)
 		k.VPADDQ(high, low, low)
-		k.VMOVDQU(low, At(y, off))
+		k.VMOVDQU(low, at(y, off))
 	}
 	k.Count("axpy_16", k.Part(n, 0, 4), func() {
 		for i := range 4 {
@@ -145,9 +143,9 @@ func (k kernels) axpy2() {
 	k.VZEROUPPER()
 	k.Count("axpy_1", k.Part(n, 3, 0), func() {
 		word := k.GP64()
-		k.MOVQ(At(x, 0), word)
+		k.MOVQ(at(x, 0), word)
 		k.IMULQ(alpha, word)
-		k.ADDQ(word, At(y, 0))
+		k.ADDQ(word, at(y, 0))
 		k.Advance(8, x, y)
 	})
 	k.RET()
@@ -165,9 +163,9 @@ func (k kernels) sum2() {
 	k.Count("sum_32", k.Part(n, 0, 5), func() {
 		for i := range acc {
 			if i%2 == 0 {
-				k.PREFETCHT0(At(x, 32*i+sumAhead))
+				k.PREFETCHT0(at(x, 32*i+sumAhead))
 			}
-			k.VPADDQ(At(x, 32*i), acc[i], acc[i])
+			k.VPADDQ(at(x, 32*i), acc[i], acc[i])
 		}
 		k.Advance(256, x)
 	})
@@ -177,7 +175,7 @@ func (k kernels) sum2() {
 	sum := k.GP64()
 	k.VMOVQ(k.foldY(acc[0]), sum)
 	k.Count("sum_1", k.Part(n, 31, 0), func() {
-		k.ADDQ(At(x, 0), sum)
+		k.ADDQ(at(x, 0), sum)
 		k.Advance(8, x)
 	})
 	k.Store(sum, k.ReturnIndex(0))
@@ -191,8 +189,8 @@ func (k kernels) rows2() {
 	p := k.Params("dst", "rows", "matrix", "n")
 	dst, rows, a, n := p[0], p[1], p[2], p[3]
 	k.Count("row", rows, func() {
-		sum := k.product2("rows", a, k.Params("x")[0], n, func(off int) { k.PREFETCHT0(At(a, off+rowsAhead)) }, nil)
-		k.MOVQ(sum, At(dst, 0))
+		sum := k.product2("rows", a, k.Params("x")[0], n, func(off int) { k.PREFETCHT0(at(a, off+rowsAhead)) }, nil)
+		k.MOVQ(sum, at(dst, 0))
 		k.Advance(8, dst)
 	})
 	k.VZEROUPPER()
@@ -203,7 +201,7 @@ func (k kernels) gather2() {
 	k.Begin("gatherAVX2", "func(dst, matrix *uint64, index *uint32, rows int, x *uint64, n int)",
 		"gatherAVX2 is Gather for rows of n words. While it multiplies a row it prefetches the next.")
 	k.gather(func(a, x, n, ahead reg.GPVirtual, dst Mem) {
-		sum := k.product2("gather", a, x, n, func(off int) { k.PREFETCHT0(At(ahead, off)) }, ahead)
+		sum := k.product2("gather", a, x, n, func(off int) { k.PREFETCHT0(at(ahead, off)) }, ahead)
 		k.MOVQ(sum, dst)
 	})
 }
@@ -216,16 +214,16 @@ func (k kernels) lanes2() {
 	k.Count("lanes_1", n, func() {
 		for i := range acc {
 			word := k.YMM()
-			k.VPBROADCASTQ(At(row, 0), word)
-			k.fma(acc[i], word, k.load2(At(x, 32*i)))
+			k.VPBROADCASTQ(at(row, 0), word)
+			k.fma(acc[i], word, k.load2(at(x, 32*i)))
 		}
 		k.Advance(8, row)
 		k.Advance(64, x)
 	})
 	for i := range acc {
 		k.close(acc[i])
-		k.VPADDQ(At(sum, 32*i), acc[i].lo, acc[i].lo)
-		k.VMOVDQU(acc[i].lo, At(sum, 32*i))
+		k.VPADDQ(at(sum, 32*i), acc[i].lo, acc[i].lo)
+		k.VMOVDQU(acc[i].lo, at(sum, 32*i))
 	}
 	k.VZEROUPPER()
 	k.RET()
@@ -246,21 +244,21 @@ func (k kernels) tile2() {
 		}
 		k.Count(label, k.Part(n, 0, 1), func() {
 			if half == 0 {
-				k.PREFETCHT1(At(ahead, 0))
+				k.PREFETCHT1(at(ahead, 0))
 				k.Advance(64, ahead)
 			}
 			for q := range r {
 				for g := range 2 {
 					a, b := k.YMM(), k.YMM()
-					k.VPBROADCASTQ(At(r[q], 0), a)
-					k.VPBROADCASTQ(At(r[q], 8), b)
-					k.VPADDQ(At(x, 64+32*g), a, a)
-					k.VPADDQ(At(x, 32*g), b, b)
+					k.VPBROADCASTQ(at(r[q], 0), a)
+					k.VPBROADCASTQ(at(r[q], 8), b)
+					k.VPADDQ(at(x, 64+32*g), a, a)
+					k.VPADDQ(at(x, 32*g), b, b)
 					k.fma(acc[2*q+g], a, b)
 				}
 				pair := k.GP64()
-				k.MOVQ(At(r[q], 0), pair)
-				k.IMULQ(At(r[q], 8), pair)
+				k.MOVQ(at(r[q], 0), pair)
+				k.IMULQ(at(r[q], 8), pair)
 				k.ADDQ(pair, own[q])
 			}
 			k.Advance(16, r...)
@@ -271,8 +269,8 @@ func (k kernels) tile2() {
 		for q := range r {
 			for g := range 2 {
 				a := k.YMM()
-				k.VPBROADCASTQ(At(r[q], 0), a)
-				k.fma(acc[2*q+g], a, k.load2(At(x, 32*g)))
+				k.VPBROADCASTQ(at(r[q], 0), a)
+				k.fma(acc[2*q+g], a, k.load2(at(x, 32*g)))
 			}
 		}
 		k.Label(label + "_even")
@@ -285,8 +283,8 @@ func (k kernels) tile2() {
 				w := acc[2*q+g]
 				k.close(w)
 				k.VPSUBQ(mine, w.lo, w.lo)
-				k.VPSUBQ(At(ptr[1], 32*g), w.lo, w.lo)
-				k.VMOVDQU(w.lo, At(ptr[0], 64*(2*half+q)+32*g))
+				k.VPSUBQ(at(ptr[1], 32*g), w.lo, w.lo)
+				k.VMOVDQU(w.lo, at(ptr[0], 64*(2*half+q)+32*g))
 			}
 		}
 	}

@@ -5,8 +5,6 @@ import (
 
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
-
-	. "cpar/internal/kernelgen"
 )
 
 // The kernels for AVX-512. VPMULLQ multiplies eight words modulo 2⁶⁴ in three operations,
@@ -81,8 +79,8 @@ func (k kernels) product512(label string, acc []reg.VecVirtual, a, b, n reg.GPVi
 			if ahead != nil {
 				ahead(64 * i)
 			}
-			k.VMOVDQU64(At(b, 64*i), z)
-			k.VPMULLQ(At(a, 64*i), z, z)
+			k.VMOVDQU64(at(b, 64*i), z)
+			k.VPMULLQ(at(a, 64*i), z, z)
 			k.VPADDQ(z, acc[i], acc[i])
 		}
 		k.Advance(256, moving...)
@@ -92,14 +90,14 @@ func (k kernels) product512(label string, acc []reg.VecVirtual, a, b, n reg.GPVi
 		if ahead != nil {
 			ahead(0)
 		}
-		k.VMOVDQU64(At(b, 0), z)
-		k.VPMULLQ(At(a, 0), z, z)
+		k.VMOVDQU64(at(b, 0), z)
+		k.VPMULLQ(at(a, 0), z, z)
 		k.VPADDQ(z, acc[0], acc[0])
 		k.Advance(64, moving...)
 	})
 	x, y := k.ZMM(), k.ZMM()
-	k.VMOVDQU64_Z(At(a, 0), mask, x)
-	k.VMOVDQU64_Z(At(b, 0), mask, y)
+	k.VMOVDQU64_Z(at(a, 0), mask, x)
+	k.VMOVDQU64_Z(at(b, 0), mask, y)
 	k.VPMULLQ(y, x, x)
 	k.VPADDQ(x, acc[1], acc[1])
 }
@@ -125,9 +123,9 @@ func (k kernels) axpy512() {
 	mask := k.tailMask(n)
 	step := func(off int) {
 		z := k.ZMM()
-		k.VPMULLQ(At(x, off), alpha, z)
-		k.VPADDQ(At(y, off), z, z)
-		k.VMOVDQU64(z, At(y, off))
+		k.VPMULLQ(at(x, off), alpha, z)
+		k.VPADDQ(at(y, off), z, z)
+		k.VMOVDQU64(z, at(y, off))
 	}
 	k.Count("axpy_32", k.Part(n, 0, 5), func() {
 		for i := range 4 {
@@ -140,11 +138,11 @@ func (k kernels) axpy512() {
 		k.Advance(64, x, y)
 	})
 	zx, zy := k.ZMM(), k.ZMM()
-	k.VMOVDQU64_Z(At(x, 0), mask, zx)
-	k.VMOVDQU64_Z(At(y, 0), mask, zy)
+	k.VMOVDQU64_Z(at(x, 0), mask, zx)
+	k.VMOVDQU64_Z(at(y, 0), mask, zy)
 	k.VPMULLQ(zx, alpha, zx)
 	k.VPADDQ(zx, zy, zy)
-	k.VMOVDQU64(zy, mask, At(y, 0))
+	k.VMOVDQU64(zy, mask, at(y, 0))
 	k.VZEROUPPER()
 	k.RET()
 }
@@ -158,33 +156,33 @@ func (k kernels) axpyRows512() {
 	alpha := make([]reg.VecVirtual, 4)
 	for q := range alpha {
 		alpha[q] = k.ZMM()
-		k.VPBROADCASTQ(At(from, 8*q), alpha[q])
+		k.VPBROADCASTQ(at(from, 8*q), alpha[q])
 	}
 	r := k.Params("r0", "r1", "r2", "r3")
 	p := k.Params("y", "n", "ahead")
 	y, n, ahead := p[0], p[1], p[2]
 	k.Count("axpy_rows", k.Part(n, 0, 3), func() {
 		sum := k.ZMM()
-		k.VMOVDQU64(At(y, 0), sum)
+		k.VMOVDQU64(at(y, 0), sum)
 		for q := range r {
 			z := k.ZMM()
-			k.PREFETCHT1(At(ahead, 64*q))
-			k.VPMULLQ(At(r[q], 0), alpha[q], z)
+			k.PREFETCHT1(at(ahead, 64*q))
+			k.VPMULLQ(at(r[q], 0), alpha[q], z)
 			k.VPADDQ(z, sum, sum)
 		}
-		k.VMOVDQU64(sum, At(y, 0))
+		k.VMOVDQU64(sum, at(y, 0))
 		k.Advance(64, append(r, y)...)
 		k.Advance(256, ahead)
 	})
 	mask, sum := k.tailMask(n), k.ZMM()
-	k.VMOVDQU64_Z(At(y, 0), mask, sum)
+	k.VMOVDQU64_Z(at(y, 0), mask, sum)
 	for q := range r {
 		z := k.ZMM()
-		k.VMOVDQU64_Z(At(r[q], 0), mask, z)
+		k.VMOVDQU64_Z(at(r[q], 0), mask, z)
 		k.VPMULLQ(alpha[q], z, z)
 		k.VPADDQ(z, sum, sum)
 	}
-	k.VMOVDQU64(sum, mask, At(y, 0))
+	k.VMOVDQU64(sum, mask, at(y, 0))
 	k.VZEROUPPER()
 	k.RET()
 }
@@ -204,19 +202,19 @@ func (k kernels) sum512() {
 		k.MOVQ(U32(page/128), lines)
 		k.Count("line", lines, func() {
 			for s := range streams {
-				k.VPADDQ(At(x, page*s), acc[s], acc[s])
-				k.VPADDQ(At(x, page*s+64), acc[streams+s], acc[streams+s])
+				k.VPADDQ(at(x, page*s), acc[s], acc[s])
+				k.VPADDQ(at(x, page*s+64), acc[streams+s], acc[streams+s])
 			}
 			k.Advance(128, x)
 		})
 		k.Advance((streams-1)*page, x)
 	})
 	k.Count("sum_8", k.Part(n, streams*page/8-1, 3), func() {
-		k.VPADDQ(At(x, 0), acc[0], acc[0])
+		k.VPADDQ(at(x, 0), acc[0], acc[0])
 		k.Advance(64, x)
 	})
 	z, sum := k.ZMM(), k.GP64()
-	k.VMOVDQU64_Z(At(x, 0), mask, z)
+	k.VMOVDQU64_Z(at(x, 0), mask, z)
 	k.VPADDQ(z, acc[1], acc[1])
 	k.VMOVQ(k.fold(acc), sum)
 	k.Store(sum, k.ReturnIndex(0))
@@ -230,11 +228,11 @@ func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, m
 	ahead func(p reg.GPVirtual, off int) Mem, out func(q int) Mem) {
 	step := func(off int, acc []reg.VecVirtual) {
 		z := k.ZMM()
-		k.VMOVDQU64(At(x, off), z)
+		k.VMOVDQU64(at(x, off), z)
 		for q := range r {
 			y := k.ZMM()
 			k.PREFETCHT1(ahead(r[q], off))
-			k.VPMULLQ(At(r[q], off), z, y)
+			k.VPMULLQ(at(r[q], off), z, y)
 			k.VPADDQ(y, acc[q], acc[q])
 		}
 	}
@@ -248,10 +246,10 @@ func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, m
 		k.Advance(64, append(r, x)...)
 	})
 	z := k.ZMM()
-	k.VMOVDQU64_Z(At(x, 0), mask, z)
+	k.VMOVDQU64_Z(at(x, 0), mask, z)
 	for q := range r {
 		y := k.ZMM()
-		k.VMOVDQU64_Z(At(r[q], 0), mask, y)
+		k.VMOVDQU64_Z(at(r[q], 0), mask, y)
 		k.VPMULLQ(z, y, y)
 		k.VPADDQ(y, acc[q], acc[q])
 		k.VMOVQ(k.fold([]reg.VecVirtual{acc[q], acc[4+q]}), out(q))
@@ -279,7 +277,7 @@ func (k kernels) rows512() {
 		}
 		k.fourRows("four", r, x, n, mask, acc, func(p reg.GPVirtual, off int) Mem {
 			return Mem{Base: p, Index: ahead, Scale: 1, Disp: off}
-		}, func(q int) Mem { return At(dst, 8*q) })
+		}, func(q int) Mem { return at(dst, 8*q) })
 		k.LEAQ(Mem{Base: r[3], Index: k.Part(n, 7, 0), Scale: 8}, a)
 		k.Advance(32, dst)
 	})
@@ -287,7 +285,7 @@ func (k kernels) rows512() {
 		x, acc := k.Params("x")[0], k.zeros(4)
 		k.product512("rows", acc, a, x, n, mask, nil, nil)
 		k.LEAQ(Mem{Base: a, Index: k.Part(n, 7, 0), Scale: 8}, a)
-		k.VMOVQ(k.fold(acc), At(dst, 0))
+		k.VMOVQ(k.fold(acc), at(dst, 0))
 		k.Advance(8, dst)
 	})
 	k.VZEROUPPER()
@@ -317,8 +315,8 @@ func (k kernels) quarters512() {
 	}
 	k.Count("quarter", rows, func() {
 		x, acc := k.Params("x")[0], k.zeros(8)
-		k.fourRows("quarter", r, x, n, mask, acc, func(p reg.GPVirtual, off int) Mem { return At(p, off+quartersAhead) },
-			func(q int) Mem { return At(to[q], 0) })
+		k.fourRows("quarter", r, x, n, mask, acc, func(p reg.GPVirtual, off int) Mem { return at(p, off+quartersAhead) },
+			func(q int) Mem { return at(to[q], 0) })
 		tail := k.Part(n, 7, 0)
 		for q := range r {
 			k.LEAQ(Mem{Base: r[q], Index: tail, Scale: 8}, r[q])
@@ -335,7 +333,7 @@ func (k kernels) gather512() {
 	mask := k.tailMask(k.Params("n")[0])
 	k.gather(func(a, x, n, ahead reg.GPVirtual, dst Mem) {
 		acc := k.zeros(4)
-		k.product512("gather", acc, a, x, n, mask, func(off int) { k.PREFETCHT0(At(ahead, off)) }, ahead)
+		k.product512("gather", acc, a, x, n, mask, func(off int) { k.PREFETCHT0(at(ahead, off)) }, ahead)
 		k.VMOVQ(k.fold(acc), dst)
 	})
 }
@@ -345,11 +343,11 @@ func (k kernels) lanes512() {
 	p := k.Params("sum", "row", "x", "n")
 	sum, row, x, n := p[0], p[1], p[2], p[3]
 	acc := k.zeros(4)
-	k.VMOVDQU64(At(sum, 0), acc[0])
+	k.VMOVDQU64(at(sum, 0), acc[0])
 	step := func(i int) {
 		z := k.ZMM()
-		k.VMOVDQU64(At(x, 64*i), z)
-		k.VPMULLQ_BCST(At(row, 8*i), z, z)
+		k.VMOVDQU64(at(x, 64*i), z)
+		k.VPMULLQ_BCST(at(row, 8*i), z, z)
 		k.VPADDQ(z, acc[i], acc[i])
 	}
 	k.Count("lanes_4", k.Part(n, 0, 2), func() {
@@ -367,7 +365,7 @@ func (k kernels) lanes512() {
 	k.VPADDQ(acc[3], acc[2], acc[2])
 	k.VPADDQ(acc[1], acc[0], acc[0])
 	k.VPADDQ(acc[2], acc[0], acc[0])
-	k.VMOVDQU64(acc[0], At(sum, 0))
+	k.VMOVDQU64(acc[0], at(sum, 0))
 	k.VZEROUPPER()
 	k.RET()
 }
@@ -393,25 +391,25 @@ func (k kernels) tile512(name string, groups int) {
 		k.XORQ(own[q], own[q])
 	}
 	k.Count(name, k.Part(n, 0, 1), func() {
-		k.PREFETCHT1(At(ahead, 0))
+		k.PREFETCHT1(at(ahead, 0))
 		even, odd := make([]reg.VecVirtual, groups), make([]reg.VecVirtual, groups)
 		for g := range x {
 			even[g], odd[g] = k.ZMM(), k.ZMM()
-			k.VMOVDQU64(At(x[g], 0), even[g])
-			k.VMOVDQU64(At(x[g], 64), odd[g])
+			k.VMOVDQU64(at(x[g], 0), even[g])
+			k.VMOVDQU64(at(x[g], 64), odd[g])
 		}
 		for q := range r {
 			for g := range x {
 				a, b := k.ZMM(), k.ZMM()
-				k.VPADDQ_BCST(At(r[q], 0), odd[g], a)
-				k.VPADDQ_BCST(At(r[q], 8), even[g], b)
+				k.VPADDQ_BCST(at(r[q], 0), odd[g], a)
+				k.VPADDQ_BCST(at(r[q], 8), even[g], b)
 				k.VPMULLQ(a, b, a)
 				k.VPADDQ(a, acc[q*groups+g], acc[q*groups+g])
 			}
 			// The row's own pairs use the scalar multiplier, which is idle.
 			pair := k.GP64()
-			k.MOVQ(At(r[q], 0), pair)
-			k.IMULQ(At(r[q], 8), pair)
+			k.MOVQ(at(r[q], 0), pair)
+			k.IMULQ(at(r[q], 8), pair)
 			k.ADDQ(pair, own[q])
 		}
 		k.Advance(16, r...)
@@ -423,8 +421,8 @@ func (k kernels) tile512(name string, groups int) {
 	for q := range r {
 		for g := range x {
 			z := k.ZMM()
-			k.VMOVDQU64(At(x[g], 0), z)
-			k.VPMULLQ_BCST(At(r[q], 0), z, z)
+			k.VMOVDQU64(at(x[g], 0), z)
+			k.VPMULLQ_BCST(at(r[q], 0), z, z)
 			k.VPADDQ(z, acc[q*groups+g], acc[q*groups+g])
 		}
 	}
@@ -437,8 +435,8 @@ func (k kernels) tile512(name string, groups int) {
 		for g := range x {
 			z := acc[q*groups+g]
 			k.VPSUBQ(mine, z, z)
-			k.VPSUBQ(At(pairs[g], 0), z, z)
-			k.VMOVDQU64(z, At(dst, 256*g+64*q))
+			k.VPSUBQ(at(pairs[g], 0), z, z)
+			k.VMOVDQU64(z, at(dst, 256*g+64*q))
 		}
 	}
 	k.VZEROUPPER()

@@ -19,6 +19,8 @@ import (
 
 func main() { kernelgen.Main(generate) }
 
+var at = kernelgen.At
+
 // generate returns the text of each file by name.
 func generate() (map[string][]byte, error) {
 	files := map[string][]byte{}
@@ -54,16 +56,16 @@ func (k kernels) gather(product func(a, x, n, ahead reg.GPVirtual, dst operand.M
 	}
 	k.TESTQ(rows, rows)
 	k.JZ(operand.LabelRef("gather_end"))
-	next := row(kernelgen.At(index, 0))
+	next := row(at(index, 0))
 	k.Label("gather_row")
 	a, ahead := k.GP64(), k.GP64()
 	k.MOVQ(next, a)
 	k.CMPQ(rows, operand.Imm(1))
 	k.JE(operand.LabelRef("gather_last"))
-	k.MOVQ(row(kernelgen.At(index, 4)), next)
+	k.MOVQ(row(at(index, 4)), next)
 	k.Label("gather_last")
 	k.MOVQ(next, ahead)
-	product(a, k.Params("x")[0], n, ahead, kernelgen.At(dst, 0))
+	product(a, k.Params("x")[0], n, ahead, at(dst, 0))
 	k.Advance(8, dst)
 	k.Advance(4, index)
 	k.DECQ(rows)
