@@ -99,9 +99,10 @@ allow.
 --profile says what is compared of a photo. network: what an image network sees
 (--model), in a few directions that are learnt from your keywords. learned: colours
 and textures, in directions learnt likewise. paper: colours and textures as they are.
-Without it, network is taken if --model names one, else learned if a hundred photos
-have keywords, else paper; auto takes what cpar tune recommends. Profiles learned and
-network rank keywords by probability, and paper does with --ranker calibrated.
+Without it, network is taken if --model names one (cpar model list has some), else
+learned if a hundred photos have keywords, else paper; auto takes what cpar tune
+recommends. Profiles learned and network rank keywords by probability, and paper does
+with --ranker calibrated.
 
 Photos that cannot be used are named, counted and left out; --strict stops at
 the first. Of photos that show the same one counts, with the keywords of all. A photo

@@ -21,6 +21,7 @@ import (
 	"cpar/cloud/listen"
 	"cpar/internal/exitcode"
 	"cpar/internal/immichtest"
+	"cpar/user/network/onnxruntime"
 )
 
 // The programs of the stories: cpar as it is, and a cloud as cpard is.
@@ -104,8 +105,15 @@ func TestStories(t *testing.T) {
 				e.Setenv(v, filepath.Join(e.WorkDir, "home"))
 			}
 			e.Setenv("TMPDIR", filepath.Join(e.WorkDir, "temp"))
+			e.Setenv("ORT", os.Getenv(onnxruntime.Variable))
 			e.Values["cloud"], e.Values["vision"], e.Values["immich"] = new(process), new(process), new(*immichtest.Server)
 			return os.MkdirAll(filepath.Join(e.WorkDir, "temp"), 0o700)
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "ort" { // whether a story has ONNX Runtime, at $ORT
+				return false, fmt.Errorf("no condition %s", cond)
+			}
+			return os.Getenv(onnxruntime.Variable) != "", nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "token": giveToken, "certs": certs, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,

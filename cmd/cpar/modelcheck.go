@@ -106,6 +106,9 @@ with files that you trust.`,
 				return fmt.Errorf("checking %s: %w", untrusted.Text(model.path), err)
 			}
 			if !asJSON {
+				if r.native.encoder == nil {
+					model.Runtime = network.ONNXRuntime
+				}
 				next(cmd, "cpar build PHOTOS%s --out FOLDER.index", model.again())
 			}
 			return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
@@ -24,5 +25,13 @@ func TestWorthIt(t *testing.T) {
 		} else if _, err := fmt.Sscan(string(row[1]), &measured); err != nil || fmt.Sprintf("%.1f", measured) != fmt.Sprintf("%.1f", want) {
 			t.Errorf("profile %v finds %s, it is said to find %g", kind, row[1], want)
 		}
+	}
+}
+
+// TestCheckedJSON: what model check prints has these fields and no others.
+func TestCheckedJSON(t *testing.T) {
+	const want = `{"embedding":{"name":"","size":0,"reason":""},"preprocessing":null,"missing":[],"ms":{"go":null,"onnxruntime":null}}`
+	if got, err := json.Marshal(&checkedModel{Missing: []string{}}); err != nil || string(got) != want {
+		t.Errorf("%s, %v", got, err)
 	}
 }
