@@ -35,6 +35,7 @@ type annotateFlags struct {
 	cache        cacheFlags
 	search       searchFlags
 	write        writeFlags
+	words        wordsFlags
 	ranker       string
 	ranking      user.Ranking
 	most         int
@@ -89,6 +90,14 @@ W_t: of ten neighbours that all have the keyword the sum is near 9; to have such
 written, say how many with --most. Names of people are suggested only if the index was
 built with them.
 
+Words that your collection does not have come from an image network of the CLIP kind
+whose text half is at hand (--model and --text-model): everyday words, or those of
+--words, by how near they lie to the photo. They are found at home when all is asked, and
+shown on a line of their own with a score, which is a share among all words and no
+probability: it says which words are nearest, not whether they fit. --words-write has
+--write take them, too. The first run with a text half reads all words, which takes a
+minute or more; the cache keeps them.
+
 An index of scheme sealed returns a number for every photo, which only the key
 reads; keywords and what reads the numbers are fetched once and kept in the cache
 folder, encrypted. One of scheme local is fetched whole, once, and searched here:
@@ -125,6 +134,7 @@ that it was built with (--model).`,
 	f.write.add(c)
 	f.search.add(c)
 	f.model.add(c)
+	f.words.add(c)
 	c.Flags().IntVar(&f.most, "most", mostKeywords, "keywords for each photo, at most; of weights 10 are printed unless you say how many")
 	c.Flags().IntVar(&f.most, "keywords", mostKeywords, "the same as --most")
 	_ = c.Flags().MarkHidden("keywords")
@@ -166,6 +176,11 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	report := bar.On(cmd.ErrOrStderr())
 	f.tell = unlessJSON(cmd, f.asJSON)
+	if f.words.shown(cmd, f) {
+		if err := f.words.open(cmd, &f.model, opening.Cache, f.tell, report); err != nil {
+			return err
+		}
+	}
 	opening.Ready, opening.Progress = f.ready, report
 	x, err := this.Open(cmd.Context(), client, key, opening)
 	if err != nil {
@@ -178,6 +193,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if f.saveRequests != "" {
 		o.Walk.Sending = func(i int, q *cpar.Request) error { return saveRequest(f.saveRequests, i, q) }
 	}
+	f.words.suggest(&o)
 	p := &annotatePrinter{cmd: cmd, f: f, o: o, guesses: likelihoods(x, f.ranking)}
 	work := library.Ask
 	if f.write.to != "" {
@@ -190,6 +206,9 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	sum, broken := work(cmd.Context(), x, list, o, p.take)
 	if !x.Scheme().CloudSearches() && broken == nil && !f.asJSON {
 		fmt.Fprintln(cmd.ErrOrStderr(), "note: searched on this machine, bytes_sent 0")
+	}
+	if err := p.lookForWords(report); broken == nil {
+		broken = err
 	}
 	// What is done is paid for, whatever came afterwards.
 	if err := p.end(sum, broken); err != nil {
@@ -262,7 +281,7 @@ func (f *annotateFlags) notes(cmd *cobra.Command, x *device.Index) {
 	if !user.Hides(x.Scheme()) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: scheme %v shows the cloud distances and which photos are near; sealed shows neither (SECURITY.md)\n", x.Scheme())
 	}
-	if _, needed := x.Profile().Network(); !needed && cmd.Flags().Changed("model") {
+	if _, needed := x.Profile().Network(); !needed && cmd.Flags().Changed("model") && f.words.photos == nil {
 		f.model.unused(cmd.ErrOrStderr(), x.Profile().Kind().String(), "")
 	}
 	if note := f.search.note(x.Manifest); note != "" {
@@ -310,6 +329,9 @@ func (f *annotateFlags) parse(cmd *cobra.Command) error {
 		return err
 	}
 	if err := f.model.Check(); err != nil {
+		return err
+	}
+	if err := f.words.parse(f.model.path, f.write.to != ""); err != nil {
 		return err
 	}
 	return f.search.parse()

@@ -1,16 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"cpar/internal/progress"
 	"cpar/internal/untrusted"
 	"cpar/user/library"
 	"cpar/user/rank"
+	"cpar/user/words"
 )
 
 // annotated is what annotate prints of one photo as JSON.
@@ -18,6 +22,7 @@ type annotated struct {
 	Photo    string         `json:"photo"`
 	Also     []string       `json:"also,omitempty"`
 	Keywords []rank.Keyword `json:"keywords,omitempty"`
+	Words    []words.Score  `json:"words,omitempty"`
 	Error    string         `json:"error,omitempty"`
 	Warning  string         `json:"warning,omitempty"`
 	Sent     int            `json:"bytes_sent"`
@@ -56,6 +61,7 @@ type annotatePrinter struct {
 	o       library.Options
 	guesses bool // keywords have probabilities
 	all     []library.Result
+	words   []photoWords // of all, where they were asked for
 	failed  int
 	first   error
 	beside  int
@@ -74,6 +80,34 @@ func (p *annotatePrinter) take(r library.Result) {
 	}
 }
 
+// lookForWords finds the words of photos, when all of them have been asked about.
+func (p *annotatePrinter) lookForWords(report progress.Func) (err error) {
+	p.words, err = p.f.words.of(p.cmd, p.all, report)
+	for i, w := range p.words {
+		if w.err != nil {
+			p.failed++
+			p.first = worse(p.first, fmt.Errorf("%s: %w", untrusted.Text(p.all[i].Path), w.err))
+		}
+	}
+	return err
+}
+
+// wordsOf are the words of a photo.
+func (p *annotatePrinter) wordsOf(i int) photoWords {
+	if i < len(p.words) {
+		return p.words[i]
+	}
+	return photoWords{}
+}
+
+// written are the words that belong into a file, nil where they are only shown.
+func (p *annotatePrinter) written() []photoWords {
+	if !p.f.words.write {
+		return nil
+	}
+	return p.words
+}
+
 func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 	out := p.cmd.OutOrStdout()
 	if p.f.asJSON {
@@ -81,18 +115,21 @@ func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 		enc.SetEscapeHTML(false)
 		for i := range p.all {
 			a := annotatedOf(&p.all[i])
-			a.DryRun = p.o.DryRun
+			w := p.wordsOf(i)
+			if a.DryRun, a.Words = p.o.DryRun, w.words; w.err != nil && a.Error == "" {
+				a.Error = w.err.Error()
+			}
 			if err := enc.Encode(a); err != nil {
 				return err
 			}
 		}
 	} else {
 		for i := range p.all {
-			p.print(&p.all[i])
+			p.print(&p.all[i], p.wordsOf(i))
 		}
 	}
 	if p.f.write.to == toCSV && !p.o.DryRun && broken == nil {
-		n, err := writeCSV(p.f.write.out, p.all)
+		n, err := writeCSV(p.f.write.out, p.all, p.written())
 		if err != nil {
 			return err
 		}
@@ -105,16 +142,16 @@ func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 }
 
 // print prints a photo, those of which nothing is to be said only with --verbose.
-func (p *annotatePrinter) print(r *library.Result) {
+func (p *annotatePrinter) print(r *library.Result, w photoWords) {
 	if r.CutShort && r.Err == nil {
 		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: warning: %s\n", untrusted.Text(r.Path), cutShort)
 	}
 	out, written := p.cmd.OutOrStdout(), p.f.write.to != ""
 	switch {
-	case r.Err != nil:
-		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: %v\n", untrusted.Text(r.Path), r.Err)
+	case r.Err != nil || w.err != nil:
+		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: %v\n", untrusted.Text(r.Path), cmp.Or(r.Err, w.err))
 	case p.o.DryRun && len(r.Files) > 0:
-		p.diff(r)
+		p.diff(r, w)
 	case written && !verbose(p.cmd):
 	default:
 		fmt.Fprintln(out, untrusted.Text(r.Path))
@@ -122,11 +159,12 @@ func (p *annotatePrinter) print(r *library.Result) {
 		if len(r.Keywords) == 0 {
 			fmt.Fprintln(out, "  nothing that is more likely right than wrong")
 		}
+		w.print(p.cmd)
 	}
 }
 
 // diff shows what would come into the files of a photo.
-func (p *annotatePrinter) diff(r *library.Result) {
+func (p *annotatePrinter) diff(r *library.Result, w photoWords) {
 	for _, file := range r.Files {
 		if dir, err := filepath.Abs(filepath.Dir(r.Path)); err == nil && filepath.Dir(file) == dir {
 			file = filepath.Join(filepath.Dir(r.Path), filepath.Base(file)) // as the photo was named
@@ -134,14 +172,19 @@ func (p *annotatePrinter) diff(r *library.Result) {
 		fmt.Fprintln(p.cmd.OutOrStdout(), untrusted.Text(file))
 	}
 	var new []rank.Keyword
-	for _, k := range r.Keywords {
-		for _, w := range r.Added {
-			if w == k.Word {
-				new = append(new, k)
-			}
+	offered := slices.Clone(r.Keywords)
+	for _, s := range w.words {
+		offered = append(offered, rank.Keyword{Word: s.Word, Weight: s.Score})
+	}
+	for _, k := range offered {
+		if slices.Contains(r.Added, k.Word) {
+			new = append(new, k)
 		}
 	}
 	printKeywords(p.cmd, new, "+ ")
+	if !p.f.words.write {
+		w.print(p.cmd)
+	}
 }
 
 func printKeywords(cmd *cobra.Command, words []rank.Keyword, mark string) {

@@ -21,6 +21,7 @@ import (
 	"cpar/internal/untrusted"
 	"cpar/user/library"
 	"cpar/user/metadata"
+	"cpar/user/words"
 )
 
 // placeFlags say where keywords are written to photos, how, and which photos are passed over.
@@ -110,8 +111,9 @@ func (f *writeFlags) checkOut() error {
 }
 
 // writeCSV writes the photos that have keywords in the form of a manifest.csv: paths below
-// the file's folder are relative to it. It returns how many photos that are.
-func writeCSV(file string, all []library.Result) (n int, err error) {
+// the file's folder are relative to it. Words that were found besides come after a photo's
+// keywords, and have no probabilities. It returns how many photos that are.
+func writeCSV(file string, all []library.Result, more []photoWords) (n int, err error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	_ = w.Write(csvHeader) // into memory
@@ -119,8 +121,12 @@ func writeCSV(file string, all []library.Result) (n int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("writing %s: %w: %w", untrusted.Text(file), cpar.ErrInput, err)
 	}
-	for _, r := range all {
-		if len(r.Keywords) == 0 {
+	for i, r := range all {
+		var besides []words.Score
+		if i < len(more) {
+			besides = more[i].words
+		}
+		if len(r.Keywords)+len(besides) == 0 {
 			continue
 		}
 		n++
@@ -131,14 +137,17 @@ func writeCSV(file string, all []library.Result) (n int, err error) {
 		if rel, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(rel) {
 			path = rel
 		}
-		var words, sure []string
+		var list, sure []string
 		for _, k := range r.Keywords {
-			words = append(words, k.Word)
+			list = append(list, k.Word)
 			if k.Probability > 0 {
 				sure = append(sure, strconv.FormatFloat(k.Probability, 'f', 3, 64))
 			}
 		}
-		_ = w.Write([]string{filepath.ToSlash(path), strings.Join(words, ";"), strings.Join(sure, ";")})
+		for _, s := range besides {
+			list = append(list, s.Word)
+		}
+		_ = w.Write([]string{filepath.ToSlash(path), strings.Join(list, ";"), strings.Join(sure, ";")})
 	}
 	w.Flush()
 	return n, durable.WriteFile(file, b.Bytes(), 0o644)

@@ -66,6 +66,7 @@ func runCloud() int {
 //	model FILE SEED             make a tiny image network; another seed makes another
 //	files FOLDER [BYTES]        serve a folder's files at $FILES; the first answer breaks after so many bytes
 //	sumof NAME FILE             set $NAME to the SHA-256 of a file
+//	pair FOLDER                 make both halves of a network of the CLIP kind, and their tokenizer
 //	flip FILE [OFFSET]          change one bit, at the end or at an offset from it
 //	cut FILE N                  drop the last N bytes
 //	version FILE N              write another version into a header
@@ -118,7 +119,7 @@ func TestStories(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "token": giveToken, "certs": certs, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
 			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "fulldisk": fullDisk, "terminal": terminal, "json": jsonPath, "leaks": leaks,
-			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "interrupt": interrupt, "emptydir": emptyDir,
+			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "pair": writePair, "interrupt": interrupt, "emptydir": emptyDir,
 			"otherkey": otherKey, "byname": byName, "wordof": wordOf, "plant": plant, "page": page, "taken": taken,
 			"visionserve": visionServe, "visionstop": visionStop, "asphotoprism": asPhotoPrism,
 			"files": serveFiles, "sumof": sumOf,
@@ -133,7 +134,7 @@ func command(ts *testscript.TestScript, name string, args ...string) *exec.Cmd {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			cmd := exec.Command(path, args...)
 			cmd.Dir = ts.MkAbs(".")
-			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "CPAR_CLOUD_CA", "CPAR_TOKEN", "CPAR_TOKEN_FILE", "CPAR_MODEL", "CPAR_CONFIG", "CPAR_RUNTIME", "CPAR_ONNXRUNTIME", "CPAR_EMBEDDING", "CPAR_POOL", "CPAR_SIDE", "CPAR_PREPROCESSING", "CPAR_INDEX", "CPAR_CACHE", "CPAR_VISION_TOKEN", "CPAR_IMMICH", "CPAR_IMMICH_API_KEY", "STORY_KEYRING", "SYSTEMROOT", "LocalAppData", "AppData"} {
+			for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "PATH", "CPAR_KEY", "CPAR_CLOUD", "CPAR_CLOUD_CA", "CPAR_TOKEN", "CPAR_TOKEN_FILE", "CPAR_MODEL", "CPAR_TEXT_MODEL", "CPAR_CONFIG", "CPAR_RUNTIME", "CPAR_ONNXRUNTIME", "CPAR_EMBEDDING", "CPAR_POOL", "CPAR_SIDE", "CPAR_PREPROCESSING", "CPAR_INDEX", "CPAR_CACHE", "CPAR_VISION_TOKEN", "CPAR_IMMICH", "CPAR_IMMICH_API_KEY", "STORY_KEYRING", "SYSTEMROOT", "LocalAppData", "AppData"} {
 				if x := ts.Getenv(v); x != "" {
 					cmd.Env = append(cmd.Env, v+"="+x)
 				}

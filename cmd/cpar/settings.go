@@ -23,6 +23,7 @@ var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []se
 	{Name: "cloud-cert-key", What: "file with the key of that certificate", None: "none", Path: true},
 	{Name: "model", What: "image network, an ONNX file", None: "none", Path: true},
 	{Name: "preprocessing", What: "how pictures are prepared for the network: a preset or a file", None: "as the model says"},
+	{Name: "text-model", What: "text half of the image network, an ONNX file", None: "none", Path: true},
 	{Name: "runtime", What: "what runs the network: go, onnxruntime or auto", None: "go"},
 	{Name: "embedding", What: "the network's tensor that photos are compared by", None: "chosen, and said"},
 	{Name: "pool", What: "what is taken of a grid of tokens: class or mean", None: "chosen, and said"},

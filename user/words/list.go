@@ -26,7 +26,7 @@ func Everyday() []string {
 	return list
 }
 
-// What a list of words may have. A word's vector takes a tenth of a second to make, once.
+// What a list of words may have. A word's vector takes a quarter of a second to make, once.
 const (
 	maxWords     = 5000
 	maxWordRunes = 100

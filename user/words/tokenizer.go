@@ -43,22 +43,23 @@ type Tokenizer struct {
 // pieces cuts a text into tokens, without the special ones.
 type pieces interface{ encode(text string) []int64 }
 
-// Encode returns exactly length tokens: the text between its special tokens, then padding.
-// A text that does not fit is refused, since what is left of it would mean something else.
-func (t *Tokenizer) Encode(text string, length int) ([]int64, error) {
+// Encode returns exactly length tokens: the text between its special tokens, then padding;
+// used are those before the padding. A text that does not fit is refused, since what is left
+// of it would mean something else.
+func (t *Tokenizer) Encode(text string, length int) (out []int64, used int, err error) {
 	if len(text) > maxTextBytes {
-		return nil, fmt.Errorf("%w: a text of %d bytes; %d are accepted", cpar.ErrInput, len(text), maxTextBytes)
+		return nil, 0, fmt.Errorf("%w: a text of %d bytes; %d are accepted", cpar.ErrInput, len(text), maxTextBytes)
 	}
 	ids := t.pieces.encode(text)
-	if n := len(t.before) + len(ids) + len(t.after); n > length {
-		return nil, fmt.Errorf("%w: a text of %d tokens; the text half takes %d", cpar.ErrInput, n, length)
+	if used = len(t.before) + len(ids) + len(t.after); used > length {
+		return nil, 0, fmt.Errorf("%w: a text of %d tokens; the text half takes %d", cpar.ErrInput, used, length)
 	}
-	out := make([]int64, 0, length)
+	out = make([]int64, 0, length)
 	out = append(append(append(out, t.before...), ids...), t.after...)
 	for len(out) < length {
 		out = append(out, t.pad)
 	}
-	return out, nil
+	return out, used, nil
 }
 
 // Digest identifies the files.

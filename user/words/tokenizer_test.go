@@ -62,11 +62,11 @@ func TestCLIPTokens(t *testing.T) {
 func checkGolden(t *testing.T, name string, tok *Tokenizer) {
 	t.Helper()
 	for _, g := range golden {
-		got, err := tok.Encode(g.text, clipLength)
+		got, used, err := tok.Encode(g.text, clipLength)
 		want := slices.Concat([]int64{49406}, g.ids, []int64{49407})
 		want = append(want, make([]int64, clipLength-len(want))...)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: %q is %v, %v; want %v", name, g.text, got, err, want)
+		if err != nil || used != len(g.ids)+2 || !slices.Equal(got, want) {
+			t.Errorf("%s: %q is %v, %d used, %v; want %v", name, g.text, got, used, err, want)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestOpenAIMerges(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := int64(len(mergeLines(merges)))
-	ids, err := tok.Encode("!~a", clipLength)
+	ids, _, err := tok.Encode("!~a", clipLength)
 	// "!" is the first byte that prints; bytes that end words come after 256 others.
 	if err != nil || ids[0] != 512+n || ids[1] != 0 || ids[2] != 256+'~'-'!' || ids[3] != 256+'a'-'!' || ids[4] != 513+n {
 		t.Errorf("%v, %v with %d merges", ids[:6], err, n)
@@ -172,10 +172,10 @@ func TestMerges(t *testing.T) {
 	if got, want := tok.pieces.encode("aaaa"), bruteMerges(vocabulary, []string{"b c", "a b", "a a", "aa aa</w>", "a a</w>"}, "aaaa"); !slices.Equal(got, want) {
 		t.Errorf("aaaa is %v, by brute force %v", got, want)
 	}
-	if _, err := tok.Encode(strings.Repeat("abc ", 30), 20); !errors.Is(err, cpar.ErrInput) {
+	if _, _, err := tok.Encode(strings.Repeat("abc ", 30), 20); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("a text that does not fit: %v", err)
 	}
-	if _, err := tok.Encode(strings.Repeat("a", 2000), 4000); !errors.Is(err, cpar.ErrInput) {
+	if _, _, err := tok.Encode(strings.Repeat("a", 2000), 4000); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("a long text: %v", err)
 	}
 }
@@ -231,7 +231,7 @@ func TestUnigram(t *testing.T) {
 			t.Errorf("%q is %v, by brute force %v; want %v", text, got, brute, want)
 		}
 	}
-	ids, err := tok.Encode("a cat", tok.Length())
+	ids, _, err := tok.Encode("a cat", tok.Length())
 	if want := append([]int64{3, 6, 1}, slices.Repeat([]int64{1}, siglipLength-3)...); err != nil || !slices.Equal(ids, want) {
 		t.Errorf("%v, %v: the rest is padding, which SigLIP reads", ids, err)
 	}
@@ -410,7 +410,7 @@ func FuzzTokenizer(f *testing.F) {
 		}
 		for _, tok := range all {
 			n := min(tok.Length(), 80)
-			ids, err := tok.Encode(text, n)
+			ids, _, err := tok.Encode(text, n)
 			if err != nil {
 				if !errors.Is(err, cpar.ErrInput) {
 					t.Error(err)

@@ -15,7 +15,7 @@ import (
 // templates make prompts of a word: CLIP has learnt from captions, not from single words, and
 // the mean over several is steadier than each (section 3.1.4 of its paper). The second is for
 // what has no plural or is one.
-var templates = []string{"a photo of a {}.", "a photo of {}.", "{}"}
+var templates = []string{"a photo of a {}.", "a photo of {}."}
 
 // A Texter makes the embedding of a text.
 type Texter interface {

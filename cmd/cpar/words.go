@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/parallel"
+	"cpar/internal/progress"
+	"cpar/internal/untrusted"
+	"cpar/user/feature"
+	"cpar/user/library"
+	"cpar/user/rank"
+	"cpar/user/words"
+)
+
+// wordsFlags have annotate name words that the collection need not have, by the text half of
+// an image network of the CLIP kind.
+type wordsFlags struct {
+	model, tokenizer string
+	list, file       string
+	most             int
+	least            float64
+	write            bool
+
+	asked  []string // of list and file; nil for everyday words
+	photos *words.Photos
+}
+
+// What is told where nothing else is asked for: scores order words, and a share of a
+// twentieth among five hundred words is no accident.
+const (
+	mostWords = 5
+	leastWord = 0.05
+)
+
+func (f *wordsFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.model, "text-model", "", "text half of the image network, an ONNX `file`: names words that the collection need not have")
+	c.Flags().StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of the text half, a `file` or folder; by default what lies beside it")
+	c.Flags().StringVar(&f.list, "words", "", "`words` to look for by the text half, with commas between, instead of everyday ones")
+	c.Flags().StringVar(&f.file, "words-file", "", "`file` with words to look for, one a line")
+	c.Flags().IntVar(&f.most, "words-most", mostWords, "words of the text half for each photo, at most")
+	c.Flags().Float64Var(&f.least, "words-score", leastWord, "leave out words of a lower score, 0 to 1")
+	c.Flags().BoolVar(&f.write, "words-write", false, "with --write, write words of the text half, too; they are only shown else")
+}
+
+// shown is whether words are of any use: where keywords are written and not printed, they are
+// looked for only if they are to be written, too.
+func (f *wordsFlags) shown(cmd *cobra.Command, a *annotateFlags) bool {
+	if f.model == "" {
+		return false
+	}
+	if a.write.to == "" || f.write || a.asJSON || a.options.DryRun || verbose(cmd) {
+		return true
+	}
+	for _, name := range []string{"text-model", "words", "words-file"} {
+		if cmd.Flags().Changed(name) { // else it is a setting, which has nothing to do here
+			fmt.Fprintln(cmd.ErrOrStderr(), "note: words of the text half are not looked for: --words-write writes them, --verbose or --json shows them")
+			break
+		}
+	}
+	return false
+}
+
+// parse refuses what can be known to be wrong without any file but that of words.
+func (f *wordsFlags) parse(image string, written bool) error {
+	switch {
+	case f.model == "" && (f.list != "" || f.file != "" || f.write):
+		return hint.Add(usageOf("words are looked for by the text half of an image network, and none was named"), "pass --text-model FILE, which comes with a network of the CLIP kind")
+	case f.model == "":
+		return nil
+	case image == "":
+		return hint.Add(usageOf("--text-model without the image network that it is the text half of"), "pass --model FILE, too")
+	case f.write && !written:
+		return hint.Add(usageOf("--words-write without --write"), "add --write sidecar, or leave --words-write out")
+	case f.most < 1 || !(f.least >= 0 && f.least <= 1):
+		return usageOf(fmt.Sprintf("--words-most %d and --words-score %g; at least 1, and 0 to 1", f.most, f.least))
+	}
+	text := f.list
+	if f.file != "" {
+		b, err := os.ReadFile(f.file)
+		if err != nil {
+			return fmt.Errorf("reading words: %w: %w", cpar.ErrInput, err)
+		}
+		text += "\n" + strings.TrimPrefix(string(b), "\uFEFF")
+	}
+	var err error
+	if f.asked, err = words.ReadList(text); err != nil {
+		return err
+	}
+	if len(f.asked) == 0 && (f.list != "" || f.file != "") {
+		return usageOf("--words and --words-file name no word")
+	}
+	return nil
+}
+
+// open makes the vectors of words, before anything is asked of the cloud: what is wrong with
+// a text half is found out while nothing was sent, and its memory is free again then.
+func (f *wordsFlags) open(cmd *cobra.Command, m *modelFlags, cache *feature.Cache, notes io.Writer, report progress.Func) error {
+	if f.model == "" {
+		return nil
+	}
+	encoder, err := m.open(notes)
+	if err != nil {
+		return err
+	}
+	half, err := words.Open(f.model, f.tokenizer)
+	if err != nil {
+		return hint.Add(err, "--text-model takes the text half of --model in ONNX format, as text_model.onnx or textual/model.onnx")
+	}
+	defer half.Close()
+	f.photos, err = words.Prepare(cmd.Context(), words.Options{Encoder: encoder, Text: half, Asked: f.asked, Most: f.most, Least: f.least, Cache: cache, Progress: report})
+	if err == nil && f.photos.Doubtful && notes != nil {
+		fmt.Fprintf(notes, "note: of %d pictures of one colour the text half names %d rightly; unless it belongs to the image network, its words are chance\n", f.photos.Of, f.photos.Kin)
+	}
+	return err
+}
+
+// suggest has a library write words beside keywords.
+func (f *wordsFlags) suggest(o *library.Options) {
+	if f.photos == nil || !f.write {
+		return
+	}
+	o.Suggests = f.photos.String()
+	o.Suggest = func(path string, known []rank.Keyword) ([]string, error) {
+		found, err := f.photos.Words(path, textOf(known))
+		var list []string
+		for _, w := range found {
+			list = append(list, w.Word)
+		}
+		return list, err
+	}
+}
+
+func textOf(keywords []rank.Keyword) (list []string) {
+	for _, k := range keywords {
+		list = append(list, k.Word)
+	}
+	return list
+}
+
+// photoWords are the words of a photo, and what went wrong with them.
+type photoWords struct {
+	words []words.Score
+	err   error
+}
+
+// of finds the words of photos that have been asked about. Nothing that is sent can depend on
+// it: it is done when all is over.
+func (f *wordsFlags) of(cmd *cobra.Command, all []library.Result, report progress.Func) ([]photoWords, error) {
+	if f.photos == nil {
+		return nil, nil
+	}
+	out := make([]photoWords, len(all))
+	var done atomic.Int64
+	err := parallel.Until(cmd.Context(), len(all), func() func(int) {
+		return func(i int) {
+			// A reply that was refused says nothing of the photo.
+			if r := &all[i]; r.Err == nil || library.RefusedReply(r) {
+				out[i].words, out[i].err = f.photos.Words(r.Path, textOf(r.Keywords))
+			}
+			report.Report("words of photos", int(done.Add(1)), len(all))
+		}
+	})
+	return out, err
+}
+
+// print prints the words of a photo on one line.
+func (w photoWords) print(cmd *cobra.Command) {
+	if len(w.words) == 0 {
+		return
+	}
+	var parts []string
+	for _, s := range w.words {
+		parts = append(parts, fmt.Sprintf("%s %.2f", untrusted.Text(s.Word), s.Score))
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "  words: %s\n", strings.Join(parts, ", "))
+}
