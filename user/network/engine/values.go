@@ -3,27 +3,7 @@ package engine
 import (
 	"errors"
 	"math"
-
-	"cpar/internal/f32"
 )
-
-// dot returns the dot product of two vectors of the same length.
-func dot(x, y []float32) float32 { return f32.Dot(x, y) }
-
-// transpose writes from, rows×columns, to to, columns×rows, in strips: each line of to is
-// touched once per row of a strip.
-func transpose(to, from []float32, rows, columns int) {
-	const strip = 16
-	for i := 0; i < rows; i += strip {
-		end := min(i+strip, rows)
-		for j := range columns {
-			line := to[j*rows+i:][:end-i]
-			for k := range line {
-				line[k] = from[(i+k)*columns+j]
-			}
-		}
-	}
-}
 
 func fill(x []float32, v float32) {
 	for i := range x {
