@@ -177,6 +177,9 @@ func (c *chooser) byDefault() (name, reason string, err error) {
 	case len(others) > 1:
 		return "", "", c.advise(errors.New("several of its outputs may be the embedding"))
 	}
+	if c.skipped && len(c.outputs) == 1 {
+		return c.outputs[0].Name, "the only output", nil
+	}
 	if name, err := c.besideText(); name != "" || err != nil {
 		return name, "the image's side of the comparison with texts", err
 	}
@@ -186,6 +189,10 @@ func (c *chooser) byDefault() (name, reason string, err error) {
 // sortOutputs divides the outputs of the image into vectors, classes (their logits or
 // probabilities), and tokens or feature maps.
 func (c *chooser) sortOutputs() (vectors, classes, others []string, err error) {
+	const most = 256 // each may have to be computed to see its shape
+	if len(c.outputs) > most {
+		return nil, nil, nil, c.advise(fmt.Errorf("it has %d outputs; of up to %d one is chosen", len(c.outputs), most))
+	}
 	for _, o := range c.outputs {
 		if c.from[o.Name] != fromImage {
 			continue

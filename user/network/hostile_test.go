@@ -112,7 +112,7 @@ func tryFile(t *testing.T, data []byte) {
 	if errOutline != nil {
 		t.Fatalf("accepted, but not its outline: %v", errOutline)
 	}
-	if c := m.Choice(); o.choice.Name != "" && c.Name != o.choice.Name || fmt.Sprint(m.Size()) != fmt.Sprint(o.Size()) {
+	if c := m.Choice(); o.choice.Size > 0 && c.Name != o.choice.Name || fmt.Sprint(m.Size()) != fmt.Sprint(o.Size()) {
 		t.Fatalf("embedding %v of %v, %v of %v in the outline", c, m, o.choice, o)
 	}
 	h, w := m.Size()

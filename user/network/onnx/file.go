@@ -71,7 +71,7 @@ func (x *File) mapFile(f *os.File) (*mapped, error) {
 		return nil, errors.New("not a regular file")
 	}
 	if info.Size() > x.limits.FileBytes-x.bytes {
-		return nil, hint.Add(fmt.Errorf("a model of more than the %d bytes accepted", x.limits.FileBytes), "pass --limit-file if you trust it")
+		return nil, hint.Add(fmt.Errorf("a model of more than the %d bytes accepted", x.limits.FileBytes), "if you trust it, pass --limit-file")
 	}
 	// Reading for the digest instead of mapping shows a failing disk early, and does not
 	// make pages count as this process's that nobody needs.

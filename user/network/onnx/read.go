@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"cpar/internal/hint"
 )
 
 // The numbers in the switches below are the field numbers of onnx.proto.
@@ -406,7 +408,7 @@ func (d *decoder) count(t *Tensor, counts lists) error {
 
 func (d *decoder) checkBytes() error {
 	if d.bytes > d.limits.Memory {
-		return fmt.Errorf("the weights take more than the %d bytes accepted", d.limits.Memory)
+		return hint.Add(fmt.Errorf("the weights take more than the %d bytes accepted", d.limits.Memory), "if you trust the file, pass --limit-memory")
 	}
 	return nil
 }
