@@ -102,8 +102,9 @@ func (v *pool) row(out, plane []float32, oy int) {
 		from := plane[y*v.inW:][:v.inW]
 		for dx := range v.kw {
 			shift := dx*v.dw - v.left
-			first, end := inside(shift, v.sw, v.inW, v.outW)
-			v.tap(out[first:end], from[min(first*v.sw+shift, v.inW):])
+			if first, end := inside(shift, v.sw, v.inW, v.outW); first < end {
+				v.tap(out[first:end], from[first*v.sw+shift:])
+			}
 		}
 	}
 	switch v.op {
@@ -125,7 +126,7 @@ func (v *pool) row(out, plane []float32, oy int) {
 func inside(shift, stride, n, windows int) (first, end int) {
 	first = max(0, ceilDiv(-shift, stride))
 	end = min(windows, ceilDiv(max(0, n-shift), stride))
-	return min(first, windows), max(min(first, windows), end)
+	return first, end
 }
 
 func (v *pool) tap(out, from []float32) {

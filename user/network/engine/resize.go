@@ -256,7 +256,7 @@ func (r resizing) around(x float64, n int, scale float64) ([]tap, error) {
 	for p := first; p <= last; p++ {
 		w := weight(min(math.Abs(p-x)/stretch, reach))
 		at := int(min(max(p, 0), float64(n-1)))
-		if (r.outside || r.antialias) && float64(at) != p {
+		if r.outside && float64(at) != p {
 			continue
 		}
 		sum += w
