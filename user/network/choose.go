@@ -202,7 +202,7 @@ func (c *chooser) sortOutputs() (vectors, classes, others []string, err error) {
 			return nil, nil, nil, err
 		}
 		if shape == nil {
-			if goodName(o.Name) > goodName("last_hidden") {
+			if goodName(o.Name) > goodName("last_hidden_state") {
 				vectors = append(vectors, o.Name)
 			}
 			continue
@@ -242,6 +242,9 @@ func vector(shape []int) (size int, flat bool) {
 // goodNames are parts of the names of outputs, the best first.
 var goodNames = []string{"image_embed", "embed", "feat", "pooler", "pooled", "last_hidden"}
 
+// exactNames are the usual ones, which go before others with the same part.
+var exactNames = []string{"image_embeds", "image_embedding", "embedding", "embeddings", "features", "image_features", "pooler_output", "last_hidden_state"}
+
 // goodName ranks an output by its name; 0 stands for a name that says nothing.
 func goodName(name string) int {
 	name = strings.ToLower(name)
@@ -252,18 +255,26 @@ func goodName(name string) int {
 	}
 	for i, word := range goodNames {
 		if strings.Contains(name, word) {
-			return len(goodNames) - i
+			rank := 2 * (len(goodNames) - i)
+			if slices.Contains(exactNames, name) {
+				rank++
+			}
+			return rank
 		}
 	}
 	return 0
 }
 
-// best returns the output with the best name, the first of several; "" if no name is good.
+// best returns the output with the best name; "" if no name is good, or several are alike,
+// as those of a pyramid of feature maps.
 func best(names []string) string {
 	found, rank := "", 0
 	for _, name := range names {
-		if r := goodName(name); r > rank {
+		switch r := goodName(name); {
+		case r > rank:
 			found, rank = name, r
+		case r == rank:
+			found = ""
 		}
 	}
 	return found

@@ -163,6 +163,9 @@ image w > last_hidden_state: LayerNormalization 1x196x768`, "last_hidden_state"}
 image w > y: LayerNormalization 1x257x384`, "y"},
 	"DINOv2 with registers, tokens": {`
 image w > y: LayerNormalization 1x261x384`, "y"},
+	"embeddings of two kinds": {`
+image w > image_embeds_projected: Conv 1x512x1x1
+image w > image_embeds: Conv 1x768x1x1`, "image_embeds_projected image_embeds"},
 	"a feature map": {`
 image w > y: Conv 1x512x7x7`, "y"},
 	"a feature map, channels last": {`
@@ -211,6 +214,7 @@ func TestDefaultChoice(t *testing.T) {
 		"SigLIP, tokens":                {"last_hidden_state", PoolMean, 768, "mean of 196 tokens"},
 		"DINOv2, tokens":                {"y", PoolClass, 384, "class token, first of 257"},
 		"DINOv2 with registers, tokens": {"y", PoolClass, 384, "class token, first of 261"},
+		"embeddings of two kinds":       {"image_embeds", "", 768, "of that name"},
 		"a feature map":                 {"y", PoolMean, 512, "7×7"},
 		"a feature map, channels last":  {"y", PoolMean, 768, "7×7"},
 		"8-bit integers, dynamic":       {"f", "", 2048, "classifier of 1000"},
@@ -222,8 +226,8 @@ func TestDefaultChoice(t *testing.T) {
 			t.Errorf("%s: %v %q, %v; want %s, %d values, pooled by %q, %s", name, got, got.Pool, err, want.tensor, want.size, want.pool, want.why)
 		}
 	}
-	if len(drawings) != 26 {
-		t.Errorf("%d drawings, of which 26 have an embedding here", len(drawings))
+	if len(drawings) != 27 {
+		t.Errorf("%d drawings, of which 27 have an embedding here", len(drawings))
 	}
 }
 
@@ -237,6 +241,7 @@ func TestNoChoice(t *testing.T) {
 		"none of its outputs":                {drawing{"image w > y: MatMul 1x153600", "y"}, "", ""},
 		"none of its outputs shows":          {drawing{"image w > q: MatMul 1x12x50x64\nq > y: Softmax 1x12x50x50", "y"}, "", ""},
 		"several of its outputs":             {drawing{"image w > a: MatMul 1x512\nimage w > b: MatMul 1x512", "a b"}, "", ""},
+		"several of its outputs may":         {drawing{"image w > feature_0: Conv 1x64x56x56\nfeature_0 w > feature_1: Conv 1x512x7x7", "feature_0 feature_1"}, "", ""},
 		"looks like classes, and no layer":   {drawing{"image w > c: Conv 1x1000\nc w > y: Einsum 1x1000", "y"}, "", ""},
 		`no tensor "ghost"`:                  {drawings["ResNet-50"], "ghost", ""},
 		`no tensor "image"`:                  {drawings["ResNet-50"], "image", ""},
