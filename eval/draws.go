@@ -178,7 +178,7 @@ func drawProfile(ctx context.Context, c *Corpus, fit *profile.Fitted, searches [
 		return nil, err
 	}
 	defer s.Close()
-	r := &profileRun{owner: s.Builder, truth: Keywords(c.Test),
+	r := &profileRun{owner: s.Builder, truth: Keywords(c.Test), requests: s.Requests,
 		near: map[string][][]rank.Neighbour{}, dims: map[string]int{}}
 	if slices.Contains(searches, "plain") {
 		if r.near["plain"], err = s.plainNearest(ctx, r.most()); err != nil {

@@ -21,6 +21,8 @@ type profileRun struct {
 	owner *user.Builder
 	fit   float64 // seconds
 	truth [][]string
+	// requests are the vectors of the test images, with what their own features say.
+	requests []*vector.Vector
 	// near holds the nearest of every test image, by scheme. Their Record is the number
 	// of the image: record numbers differ between indexes.
 	near map[string][][]rank.Neighbour
@@ -53,7 +55,7 @@ func runProfile(ctx context.Context, c *Corpus, kind profile.Kind, progress user
 		return nil, err
 	}
 	defer s.Close()
-	r := &profileRun{owner: s.Builder, fit: round((s.whole - s.encryption).Seconds(), 1), truth: Keywords(c.Test),
+	r := &profileRun{owner: s.Builder, fit: round((s.whole - s.encryption).Seconds(), 1), truth: Keywords(c.Test), requests: s.Requests,
 		near: map[string][][]rank.Neighbour{}, found: map[cpar.Search][][]rank.Neighbour{}, dims: map[string]int{}}
 	if r.near["plain"], err = s.plainNearest(ctx, r.most()); err != nil {
 		return nil, err
@@ -192,6 +194,9 @@ func (r *profileRun) annotate(scheme string, ranker rank.Kind, k int, how user.R
 	out := make([][]rank.Keyword, len(r.truth))
 	for i, near := range r.near[scheme] {
 		var err error
+		if r.requests != nil { // else as if there were no guesses
+			how.Guess = r.requests[i].Guess
+		}
 		if out[i], err = r.owner.Rank(near[:min(k, len(near))], how); err != nil {
 			return nil, err
 		}

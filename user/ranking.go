@@ -22,6 +22,9 @@ type Ranking struct {
 	// MinProbability leaves out keywords that are less probable; a calibrated
 	// ranker only.
 	MinProbability float64
+	// Guess is what the photo's own features say (Owner.Vector); nil where nothing is
+	// known. A calibrated ranker of a learnt profile was calibrated with it.
+	Guess *rank.Guess
 }
 
 // Ranker is what the index ranks by where nothing else is asked for.
@@ -71,6 +74,6 @@ func (o *Owner) Rank(near []rank.Neighbour, r Ranking) ([]rank.Keyword, error) {
 	if err := o.CheckRanking(r); err != nil {
 		return nil, err
 	}
-	out := o.ranker(r).Rank(near, r.Most, r.Rare)
+	out := o.ranker(r).Rank(near, r.Guess, r.Most, r.Rare)
 	return slices.DeleteFunc(out, func(k rank.Keyword) bool { return k.Probability < r.MinProbability }), nil
 }

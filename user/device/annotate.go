@@ -180,6 +180,7 @@ type asking struct {
 	Annotated
 	in      *user.Owner   // the state that was asked
 	records uint32        // and how many records that has
+	guess   *rank.Guess   // of the photo's keywords, where the profile has one
 	request *cpar.Request // nil where nothing is asked
 	reply   *cpar.Reply
 }
@@ -201,6 +202,7 @@ func (x *Index) prepare(a *asking, photo Photo, params cpar.Params, number int, 
 		return err
 	}
 	lap(&a.Took.Vector)
+	a.guess = v.Guess
 	if a.Pending, a.request, err = x.RequestVector(v, params); err != nil {
 		return err
 	}
@@ -221,6 +223,7 @@ func (a *asking) read(ranking user.Ranking) (err error) {
 		a.Visited, a.Touched = a.reply.Visited, a.reply.Touched
 	}
 	if a.Near, err = a.Pending.Neighbours(a.reply); err == nil {
+		ranking.Guess = a.guess
 		a.Keywords, err = a.in.Rank(a.Near, ranking)
 	}
 	a.Took.Read = time.Since(begun)

@@ -94,7 +94,7 @@ func (s Space) check(rows [][]float32, keywords [][]string) ([]int, error) {
 // by the calibrated ranker with neighbours from the other folds, at distances learnt from
 // the other folds. The best trial has the greatest Quality.Merit. It first tries all
 // pairs of blocks and landmarks, with the middle ridge and the most dimensions, then all
-// pairs of ridge and dimensions for the best of these. Principal components and
+// pairs of ridge and dimensions for the best of these, then squared correlations. Principal components and
 // landmarks, which do not use keywords, come from all photos that the choice is made on.
 // The result depends only on the arguments. Choose stops within a trial when ctx
 // ends. Errors wrap cpar.ErrInput.
@@ -122,7 +122,7 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Sp
 	}
 	middle, most := space.Ridges[len(space.Ridges)/2], slices.Max(space.Dims)
 	steps := progress{tell: space.Base.Progress,
-		total: len(blocks) + 2*len(space.Skips)*len(space.Landmarks) + len(space.Ridges)*len(space.Dims) - 1}
+		total: len(blocks) + 2*len(space.Skips)*len(space.Landmarks) + len(space.Ridges)*len(space.Dims)}
 	base := space.Base
 	base.Skip = nil
 	r, err := reduce(ctx, rows, blocks, base, &steps)
@@ -131,8 +131,9 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Sp
 	}
 	best := &Choice{}
 	var v, bestV *validation
-	try := func(o Options, directions []blas64.General) error {
-		samples, err := v.samples(ctx, directions, o.Dim)
+	var bestS []solution
+	try := func(o Options, solutions []solution) error {
+		samples, err := v.samples(ctx, solutions, o.Dim)
 		if err != nil {
 			return err
 		}
@@ -144,7 +145,7 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Sp
 		best.Trials = append(best.Trials, trial)
 		// Of equals take the first: fewer parts, a smaller ridge, fewer dimensions.
 		if best.Ranker == nil || quality.Merit() > best.Quality.Merit() {
-			best.Trial, best.Ranker, best.Samples, bestV = trial, ranker, samples, v
+			best.Trial, best.Ranker, best.Samples, bestV, bestS = trial, ranker, samples, v, solutions
 		}
 		steps.step()
 		return nil
@@ -160,9 +161,9 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Sp
 				return nil, err
 			}
 			steps.step()
-			directions, err := v.directions(ctx, middle, most)
+			solutions, err := v.solutions(ctx, middle, most)
 			if err == nil {
-				err = try(base, directions)
+				err = try(base, solutions)
 			}
 			if err != nil {
 				return nil, err
@@ -171,7 +172,7 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Sp
 	}
 	base, v = best.Options, bestV
 	for _, base.Ridge = range space.Ridges {
-		directions, err := v.directions(ctx, base.Ridge, most)
+		solutions, err := v.solutions(ctx, base.Ridge, most)
 		if err != nil {
 			return nil, err
 		}
@@ -179,10 +180,19 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Sp
 			if base.Ridge == middle && base.Dim == most {
 				continue
 			}
-			if err := try(base, directions); err != nil {
+			if err := try(base, solutions); err != nil {
 				return nil, err
 			}
 		}
+	}
+	squared := make([]solution, len(bestS))
+	for fold, s := range bestS {
+		squared[fold] = s.squared()
+	}
+	base = best.Options
+	base.Square = true
+	if err := try(base, squared); err != nil {
+		return nil, err
 	}
 	return best, nil
 }
@@ -239,10 +249,10 @@ func (f *fitting) validation(ctx context.Context, words [][]string, space Space)
 	return v, nil
 }
 
-// directions returns the directions for every fold. A fold has none if the photos outside
+// solutions returns the solution of every fold. A fold has none if the photos outside
 // it cannot be told apart; its photos are not tested.
-func (v *validation) directions(ctx context.Context, ridge float64, dim int) ([]blas64.General, error) {
-	out := make([]blas64.General, len(v.rest))
+func (v *validation) solutions(ctx context.Context, ridge float64, dim int) ([]solution, error) {
+	out := make([]solution, len(v.rest))
 	var failed error
 	some := false
 	for fold, m := range v.rest {
@@ -269,10 +279,11 @@ func (v *validation) directions(ctx context.Context, ridge float64, dim int) ([]
 // fold is measured in two halves: with five folds each is a tenth of the photos, as large
 // as the usual test set. What a mean over words rewards depends on the number of test
 // photos.
-func (v *validation) samples(ctx context.Context, directions []blas64.General, dim int) ([]rank.Sample, error) {
+func (v *validation) samples(ctx context.Context, solutions []solution, dim int) ([]rank.Sample, error) {
 	var samples []rank.Sample
 	group := 0
-	for fold, w := range directions {
+	for fold, s := range solutions {
+		w := s.directions
 		if w.Cols == 0 {
 			continue
 		}
@@ -296,7 +307,11 @@ func (v *validation) samples(ctx context.Context, directions []blas64.General, d
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			samples = append(samples, v.neighbours(all, records, asked, fold, group)...)
+			some := v.neighbours(all, records, asked, fold, group)
+			for i, share := range m.guesses(rowsOf(v.f.x, asked), s.guess) {
+				some[i].Guess = &rank.Guess{Words: v.f.y.place, Share: share}
+			}
+			samples = append(samples, some...)
 			group++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -96,12 +97,7 @@ func (m *moments) zero() *moments {
 
 // covariances returns centred covariances, with keywords weighted by log(n/f).
 func (m *moments) covariances() (xx, xy, yy blas64.General) {
-	idf := make([]float64, len(m.sy))
-	for j, f := range m.sy {
-		if f > 0 { // 0 for words that only the rest has
-			idf[j] = math.Log(m.n / f)
-		}
-	}
+	idf := m.idf()
 	// transposed: b·aᵀ holds the sums of a·bᵀ.
 	cov := func(c blas64.General, transposed bool, a, b, wa, wb []float64) blas64.General {
 		out := matrix(len(a), len(b))
@@ -126,24 +122,32 @@ func (m *moments) covariances() (xx, xy, yy blas64.General) {
 	return cov(m.xx, false, m.sx, m.sx, nil, nil), cov(m.yx, true, m.sx, m.sy, nil, idf), cov(m.yy, false, m.sy, m.sy, idf, idf)
 }
 
-// correlate returns A^{-1/2} U S², q × dim or with as many columns as there are; see the
-// package comment. A^{-1/2} is the inverse of a Cholesky factor, which differs from the
-// symmetric root by a rotation that U undoes.
-func correlate(m *moments, ridge float64, dim int) (blas64.General, error) {
+// A solution is what moments say: the directions of vectors, and a regression of the
+// keywords themselves.
+type solution struct {
+	directions blas64.General // A^{-1/2} U S, q × dim or with as many columns as there are
+	correlated []float64      // S of every direction
+	guess      blas64.General // A⁻¹ Cxy without weights, q × v
+}
+
+// correlate solves the package comment's formulas. A^{-1/2} is the inverse of a Cholesky
+// factor, which differs from the symmetric root by a rotation that U undoes.
+func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
 	xx, t, yy := m.covariances()
 	lx, err := factor(xx, ridge)
 	if err != nil {
-		return t, fmt.Errorf("covariance of features: %w", err)
+		return s, fmt.Errorf("covariance of features: %w", err)
 	}
 	ly, err := factor(yy, ridge)
 	if err != nil {
-		return t, fmt.Errorf("covariance of keywords: %w", err)
+		return s, fmt.Errorf("covariance of keywords: %w", err)
 	}
 	blas64.Trsm(blas.Left, blas.NoTrans, 1, lx, t)
+	s.guess = m.regression(lx, t)
 	blas64.Trsm(blas.Right, blas.Trans, 1, ly, t) // T = Lx⁻¹ Cxy Ly⁻ᵀ
 
 	// T = U S Vᵀ from the smaller of TTᵀ and TᵀT. Squaring loses only correlations below
-	// 10⁻⁸, which have weight 10⁻¹⁶.
+	// 10⁻⁸, which have hardly a weight.
 	wide := t.Cols > t.Rows
 	side := min(t.Rows, t.Cols)
 	square := matrix(side, side)
@@ -154,7 +158,7 @@ func correlate(m *moments, ridge float64, dim int) (blas64.General, error) {
 	}
 	var e mat.EigenSym
 	if !e.Factorize(mat.NewSymDense(side, square.Data), true) {
-		return t, fmt.Errorf("%w: no canonical correlations", cpar.ErrInput)
+		return s, fmt.Errorf("%w: no canonical correlations", cpar.ErrInput)
 	}
 	values := e.Values(nil) // S², ascending
 	var all mat.Dense
@@ -172,10 +176,10 @@ func correlate(m *moments, ridge float64, dim int) (blas64.General, error) {
 		u = product(blas.NoTrans, t, top) // U·S
 	}
 	for k := range dim {
-		square := max(0, values[side-1-k])
-		weight := square // S²
+		weight := math.Sqrt(max(0, values[side-1-k])) // S
+		s.correlated = append(s.correlated, weight)
 		if !wide {
-			weight = math.Sqrt(square) // S² of U·S
+			weight = 1 // U·S has it
 		}
 		sign, largest := 1.0, 0.0
 		for i := range u.Rows {
@@ -188,23 +192,62 @@ func correlate(m *moments, ridge float64, dim int) (blas64.General, error) {
 		}
 	}
 	blas64.Trsm(blas.Left, blas.Trans, 1, lx, u)
-	return u, nil
+	s.directions = u
+	return s, nil
+}
+
+// squared returns the solution with directions A^{-1/2} U S².
+func (s solution) squared() solution {
+	s.directions = slice(s.directions, 0, s.directions.Rows)
+	s.directions.Data = slices.Clone(s.directions.Data)
+	for i := range s.directions.Rows {
+		for k, c := range s.correlated {
+			s.directions.Data[i*s.directions.Stride+k] *= c
+		}
+	}
+	return s
+}
+
+// regression returns A⁻¹ Cxy of Lx⁻¹ Cxy, whose keywords are weighted.
+func (m *moments) regression(lx blas64.Triangular, t blas64.General) blas64.General {
+	out := matrix(t.Rows, t.Cols)
+	idf := m.idf()
+	for i := range t.Rows {
+		for j, w := range idf {
+			if w > 0 { // else the word says nothing: it stays at its mean
+				out.Data[i*out.Stride+j] = t.Data[i*t.Stride+j] / w
+			}
+		}
+	}
+	blas64.Trsm(blas.Left, blas.Trans, 1, lx, out)
+	return out
+}
+
+// idf are the weights of the keywords, log(n/f).
+func (m *moments) idf() []float64 {
+	idf := make([]float64, len(m.sy))
+	for j, f := range m.sy {
+		if f > 0 { // 0 for words that only the rest has
+			idf[j] = math.Log(m.n / f)
+		}
+	}
+	return idf
 }
 
 // correlateUntil is correlate, but waits no longer than ctx lasts.
-func correlateUntil(ctx context.Context, m *moments, ridge float64, dim int) (blas64.General, error) {
+func correlateUntil(ctx context.Context, m *moments, ridge float64, dim int) (solution, error) {
 	type result struct {
-		w   blas64.General
+		s   solution
 		err error
 	}
 	var r result
 	if err := parallel.OrLeave(ctx, func() error {
-		r.w, r.err = correlate(m, ridge, dim)
+		r.s, r.err = correlate(m, ridge, dim)
 		return nil
 	}); err != nil {
-		return blas64.General{}, err
+		return solution{}, err
 	}
-	return r.w, r.err
+	return r.s, r.err
 }
 
 // factor returns the lower Cholesky factor of c with the ridge added.

@@ -13,22 +13,25 @@ import (
 // The encoding of a projection, in little-endian words:
 //
 //	 0  magic "cpar.lrn" (8 bytes)
-//	 8  version uint32 = 2
+//	 8  version uint32 = 3
 //	12  blocks uint32, 1 to 64
 //	16  landmarks m uint32, 0 to 2048
 //	20  dimensions d uint32, 1 to 512
 //	24  per block: length uint32; components c uint32, 0 if left out; and if
-//	    not, scale float32, width float32 (0 without landmarks), mean, length ×
-//	    float32, and the components, c × length
+//	    not, scale float32, width float32 (0 without landmarks), weight float32 (1
+//	    without landmarks), mean, length × float32, and the components, c × length
 //	 …  landmarks, m × p, p the components of all blocks
 //	 …  mean, q × float32, where q is m, or p without landmarks
 //	 …  directions, d × q
+//	 …  the regression of keywords: words uint32, 0 to 512; for each length uint32 and
+//	    bytes, all different; zeros to a multiple of 65,536 bytes, from the count on; mean,
+//	    512 × float32; its rows, 512 × q, of which those without a word are 0
 //
 // A matrix is a float32 scale for every row, then the int16 values of all rows; a value
 // stands for scale·value. A projection has one encoding, and nothing may follow it.
 const (
 	magic      = "cpar.lrn"
-	version    = 2
+	version    = 3
 	headerSize = 24
 	// mostFloat bounds every value of a decoded projection, so that no result overflows.
 	mostFloat = 1e30
@@ -51,12 +54,12 @@ func (p *Projection) AppendBinary(data []byte) ([]byte, error) {
 		data = binary.LittleEndian.AppendUint32(data, uint32(b.length))
 		data = binary.LittleEndian.AppendUint32(data, uint32(b.basis.rows))
 		if b.basis.rows > 0 {
-			data = appendFloats(data, []float32{b.scale, b.width})
+			data = appendFloats(data, []float32{b.scale, b.width, b.weight})
 			data = b.basis.append(appendFloats(data, b.mean))
 		}
 	}
 	data = p.landmarks.append(data)
-	return p.direction.append(appendFloats(data, p.mean)), nil
+	return p.guess.append(p.direction.append(appendFloats(data, p.mean))), nil
 }
 
 // MarshalBinary is AppendBinary to a new slice.
@@ -97,13 +100,13 @@ func decode(data []byte) (*Projection, error) {
 			return corrupt("block %d of %d values and %d components", i, b.length, rank)
 		}
 		if rank > 0 {
-			of := r.floats(2)
+			of := r.floats(3)
 			if b.mean, b.basis = r.floats(b.length), r.matrix(int(rank), b.length); r.err != nil {
 				return nil, fmt.Errorf("block %d: %w", i, r.err)
 			}
-			b.scale, b.width = of[0], of[1]
-			if !(b.scale > 0) || !(b.width >= 0) || math.Signbit(float64(b.width)) || landmarks == 0 && b.width != 0 {
-				return corrupt("block %d has scale %v and width %v", i, b.scale, b.width)
+			b.scale, b.width, b.weight = of[0], of[1], of[2]
+			if !(b.scale > 0) || !(b.width >= 0) || math.Signbit(float64(b.width)) || !(b.weight >= 1.0/maxWeight && b.weight <= maxWeight) || landmarks == 0 && (b.width != 0 || b.weight != 1) {
+				return corrupt("block %d has scale %v, width %v and weight %v", i, b.scale, b.width, b.weight)
 			}
 			components += int(rank)
 		}
@@ -122,6 +125,7 @@ func decode(data []byte) (*Projection, error) {
 	}
 	out.mean = r.floats(q)
 	out.direction = r.matrix(int(dim), q)
+	out.guess = r.guesser(q)
 	if r.err != nil {
 		return nil, r.err
 	}

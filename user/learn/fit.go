@@ -60,12 +60,15 @@ func fit(ctx context.Context, rows [][]float32, keywords [][]string, opt Options
 	if err != nil {
 		return nil, err
 	}
-	w, err := correlateUntil(ctx, m, opt.Ridge, opt.Dim)
+	s, err := correlateUntil(ctx, m, opt.Ridge, opt.Dim)
 	if err != nil {
 		return nil, err
 	}
 	steps.step()
-	return f.projection(w), nil
+	if opt.Square {
+		s = s.squared()
+	}
+	return f.projection(m, s), nil
 }
 
 // progress counts and reports steps.
@@ -115,6 +118,8 @@ func (o Options) bounds(blocks int) error {
 	switch {
 	case blocks > MaxBlocks, o.Skip != nil && len(o.Skip) != blocks:
 		return fmt.Errorf("%w: %d blocks, %d marks of those to leave out", cpar.ErrInput, blocks, len(o.Skip))
+	case o.Weights != nil && (len(o.Weights) != blocks || slices.ContainsFunc(o.Weights, func(w float32) bool { return !(w >= 1.0/maxWeight && w <= maxWeight) })):
+		return fmt.Errorf("%w: weights %v of %d blocks, want %d from 1/%d to %d", cpar.ErrInput, o.Weights, blocks, blocks, maxWeight, maxWeight)
 	case o.Dim < 1 || o.Dim > MaxDim:
 		return fmt.Errorf("%w: %d dimensions, want 1 to %d", cpar.ErrInput, o.Dim, MaxDim)
 	case !(o.Ridge >= 1e-6 && o.Ridge <= 1e6):
@@ -131,6 +136,7 @@ func (o Options) bounds(blocks int) error {
 type labels struct {
 	words int
 	of    [][]int
+	place map[string]int // the column of every word
 }
 
 // label assigns a column to each of the most frequent words.
@@ -158,7 +164,7 @@ func label(keywords [][]string) (labels, error) {
 	for j, w := range words {
 		column[w] = j
 	}
-	y := labels{len(words), make([][]int, len(keywords))}
+	y := labels{len(words), make([][]int, len(keywords)), column}
 	for i, list := range keywords {
 		for _, w := range list {
 			if j, ok := column[w]; ok && !slices.Contains(y.of[i], j) {
@@ -278,6 +284,7 @@ func (r *reduction) fitting(ctx context.Context, y labels, opt Options) (*fittin
 			f.p.blocks = append(f.p.blocks, block{length: b.length})
 			continue
 		}
+		b.weight = 1
 		f.p.blocks = append(f.p.blocks, b)
 		parts = append(parts, r.parts[k])
 		width += b.basis.rows
@@ -293,16 +300,16 @@ func (r *reduction) fitting(ctx context.Context, y labels, opt Options) (*fittin
 		}
 	}
 	if m := min(opt.Landmarks, r.n/2); m > 1 {
-		if err := f.lift(ctx, m, opt.Seed); err != nil {
+		if err := f.lift(ctx, m, opt); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
 }
 
-// projection completes the projection with the directions w in the space of x.
-func (f *fitting) projection(w blas64.General) *Projection {
-	p := f.p
+// projection completes the projection with a solution in the space of x.
+func (f *fitting) projection(m *moments, s solution) *Projection {
+	p, w := f.p, s.directions
 	mean := blas64.Vector{N: f.x.Cols, Inc: 1, Data: make([]float64, f.x.Cols)}
 	for i := range f.x.Rows {
 		for j, v := range f.x.Data[i*f.x.Stride : i*f.x.Stride+f.x.Cols] {
@@ -311,6 +318,7 @@ func (f *fitting) projection(w blas64.General) *Projection {
 	}
 	if p.landmarks.rows > 0 {
 		blas64.Trsm(blas.Left, blas.Trans, 1, f.factor, w)
+		blas64.Trsm(blas.Left, blas.Trans, 1, f.factor, s.guess)
 		blas64.Trmv(blas.NoTrans, f.factor, mean)
 	}
 	// Only the direction of the vector matters: one common scale keeps float32 from
@@ -328,6 +336,7 @@ func (f *fitting) projection(w blas64.General) *Projection {
 		}
 	}
 	p.direction = round16(t)
+	p.guess = newGuesser(f.y, m, s.guess)
 	for _, v := range mean.Data {
 		p.mean = append(p.mean, float32(v))
 	}

@@ -21,14 +21,19 @@ const jitter = 1e-6
 
 // lift replaces x by coordinates whose inner products are the similarities, as far as m
 // landmarks determine them.
-func (f *fitting) lift(ctx context.Context, m int, seed uint64) error {
-	picked := rand.New(rand.NewPCG(seed, 0x6c6561726e)).Perm(f.x.Rows)[:m] // "learn"
+func (f *fitting) lift(ctx context.Context, m int, opt Options) error {
+	picked := rand.New(rand.NewPCG(opt.Seed, 0x6c6561726e)).Perm(f.x.Rows)[:m] // "learn"
 	landmarks := round16(rowsOf(f.x, picked))
 	l := landmarks.dense() // as Apply will use them
 	if !f.widths(l) {
 		return nil // no distances between landmarks: stay linear
 	}
 	f.p.landmarks = landmarks
+	for b, w := range opt.Weights {
+		if f.p.blocks[b].basis.rows > 0 {
+			f.p.blocks[b].weight = w
+		}
+	}
 	k := f.kernel(l, l)
 	for i := range m {
 		k.Data[i*k.Stride+i] += jitter * float64(m)
@@ -95,19 +100,19 @@ func (f *fitting) widths(l blas64.General) bool {
 // kernel returns k(x, l) for every pair of rows of x and of l.
 func (f *fitting) kernel(x, l blas64.General) blas64.General {
 	out := matrix(x.Rows, l.Rows)
-	parts, at := 0, 0
+	total, at := float64(0), 0
 	for _, b := range f.p.blocks {
 		if b.basis.rows == 0 {
 			continue
 		}
 		d := distances(columns(x, at, b.basis.rows), columns(l, at, b.basis.rows))
 		for i, v := range d.Data {
-			out.Data[i] += math.Exp(-float64(b.width) * v)
+			out.Data[i] += float64(b.weight) * math.Exp(-float64(b.width)*v)
 		}
-		at, parts = at+b.basis.rows, parts+1
+		at, total = at+b.basis.rows, total+float64(b.weight)
 	}
 	for i := range out.Data {
-		out.Data[i] /= float64(parts)
+		out.Data[i] /= total
 	}
 	return out
 }

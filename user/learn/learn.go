@@ -3,7 +3,7 @@
 //
 //	Fit:    n rows of in float32, with keywords ─▶ Projection
 //	Choose: the same ─▶ Options by cross-validation, and a ranker for them
-//	Apply:  one row of in float32 ─▶ Dim float32 of length 1
+//	Apply:  one row of in float32 ─▶ Dim float32 of length 1; a guess of its keywords
 //
 // A row is made of blocks: the seven features of profile paper (Row, FeatureSpace) or the
 // output of a network (EmbeddingRow, EmbeddingSpace). Each block goes through a signed
@@ -17,8 +17,8 @@
 //
 //	A = Cxx + ρ·tr(Cxx)/p·I,  B = Cyy + ρ·tr(Cyy)/v·I,  A^{-1/2} Cxy B^{-1/2} = U S Vᵀ
 //
-// the projection is A^{-1/2} U S²: every direction is weighted by the square of its
-// regularised correlation. The vector is scaled to length 1, so that the squared
+// the projection is A^{-1/2} U S: every direction is weighted by its regularised
+// correlation, or by the square of that, whichever cross-validation finds better. The vector is scaled to length 1, so that the squared
 // Euclidean distance of two is 2 − 2·cosine, at most 4.
 //
 // # Landmarks
@@ -27,18 +27,26 @@
 // collection, and the projection is linear in these: kernel canonical correlation (as in
 // Ballan, Uricchio, Seidenari, Del Bimbo, "A cross-media model for automatic image
 // annotation", ICMR 2014) by Nyström's approximation (Williams, Seeger, "Using the
-// Nyström method to speed up kernel machines", NIPS 2000). The kernel is the mean over b
-// blocks of one kernel each,
+// Nyström method to speed up kernel machines", NIPS 2000). The kernel is the mean over the
+// blocks of one kernel each, with weights w that sum to 1,
 //
-//	k(x, l) = 1/b · Σ_i exp(−‖x_i − l_i‖²/(2·median_i))
+//	k(x, l) = Σ_i w_i·exp(−‖x_i − l_i‖²/(2·median_i))
 //
 // where median_i is the median of the squared distances among the landmarks. The
 // landmarks are derived from private photos and are kept like them; the vectors from
 // Apply have no more values than without.
 //
+// # Guesses
+//
+// The moments that give the directions also give the ridge regression of the keywords
+// themselves, A⁻¹ Cxy without the weights of words. It says of a photo what its own
+// features say, without neighbours: the direct way from features to words, which a vector
+// of Dim values is too short for and which costs nothing at the cloud. package rank adds it
+// to the neighbours' votes. It stays at home, as the photo does.
+//
 // # What is rounded
 //
-// Fit rounds the components, landmarks and directions to int16 with one scale per row, so
+// Fit rounds the components, landmarks, directions and regression to int16 with one scale per row, so
 // that an encoding is small and gives exactly the same vectors. Of more than 5,000
 // photos, 5,000 determine the principal components, and as many are used to choose the
 // options.
@@ -55,6 +63,7 @@ import (
 
 	"cpar"
 	"cpar/internal/parallel"
+	"cpar/user/rank"
 )
 
 // Bounds of options, here and in the encoding.
@@ -63,17 +72,23 @@ const (
 	MaxLandmarks  = 2048
 	MaxComponents = 512
 	MaxBlocks     = 64
+	maxWeight     = 16
 )
 
 // Options say what to fit. Zero values work for all fields but Dim and Ridge.
 type Options struct {
-	Dim        int     // directions to keep, 1 to MaxDim
-	Ridge      float64 // ρ, above 0
-	Blocks     []int   // lengths of the blocks of a row, in order; nil for one
-	Skip       []bool  // blocks to leave out; nil for none
-	Components int     // most principal components of a block; 0 for 128
-	Landmarks  int     // number of landmarks, at most n/2 are used; 0 for none
-	Seed       uint64  // starts the principal components and picks the photos; not secret
+	Dim    int     // directions to keep, 1 to MaxDim
+	Ridge  float64 // ρ, above 0
+	Blocks []int   // lengths of the blocks of a row, in order; nil for one
+	Skip   []bool  // blocks to leave out; nil for none
+	// Weights are those of the blocks' kernels, 1/16 to 16; nil for equal ones. They count
+	// with landmarks only.
+	Weights []float32
+	// Square weights a direction by the square of its correlation.
+	Square     bool
+	Components int    // most principal components of a block; 0 for 128
+	Landmarks  int    // number of landmarks, at most n/2 are used; 0 for none
+	Seed       uint64 // starts the principal components and picks the photos; not secret
 	// Progress, if set, is called after every step with the number of steps done of
 	// total, on the caller's goroutine.
 	Progress func(done, total int) `json:"-"`
@@ -85,6 +100,7 @@ type Projection struct {
 	landmarks matrix16  // m × p; empty without landmarks
 	mean      []float32 // q, mean of the input of direction
 	direction matrix16  // dim × q
+	guess     guesser
 }
 
 // block says how one block is reduced. A block left out has no basis.
@@ -92,6 +108,7 @@ type block struct {
 	length int
 	scale  float32
 	width  float32 // exp(−width·‖x − l‖²); 0 without landmarks
+	weight float32 // of its kernel among those of the other blocks; 1 without landmarks
 	mean   []float32
 	basis  matrix16 // components × length
 }
@@ -115,6 +132,24 @@ func (p *Projection) Landmarks() int { return p.landmarks.rows }
 // Apply projects one row. The result has length 1, or is all 0 if the row is at the
 // centre of the collection. Errors wrap cpar.ErrInput.
 func (p *Projection) Apply(row []float32) ([]float32, error) {
+	x, err := p.centred(row)
+	if err != nil {
+		return nil, err
+	}
+	return unit(p.direction.times(x)), nil
+}
+
+// ApplyGuessing is Apply, and what the row itself says of the keywords.
+func (p *Projection) ApplyGuessing(row []float32) ([]float32, *rank.Guess, error) {
+	x, err := p.centred(row)
+	if err != nil {
+		return nil, nil, err
+	}
+	return unit(p.direction.times(x)), p.guess.of(x), nil
+}
+
+// centred returns what directions and regression take of a row.
+func (p *Projection) centred(row []float32) ([]float64, error) {
 	if len(row) != p.In() {
 		return nil, fmt.Errorf("projecting features: %w: %d values, want %d", cpar.ErrInput, len(row), p.In())
 	}
@@ -130,7 +165,7 @@ func (p *Projection) Apply(row []float32) ([]float32, error) {
 	for i, m := range p.mean {
 		x[i] -= float64(m)
 	}
-	return unit(p.direction.times(x)), nil
+	return x, nil
 }
 
 // ApplyAll projects every row on all cores, with the same results as Apply.
@@ -177,7 +212,7 @@ func signedRoot(x []float32) []float32 {
 func (p *Projection) similarities(x []float64) []float64 {
 	out := make([]float64, p.landmarks.rows)
 	for i := range out {
-		at, scale, parts := p.landmarks.row(i), float64(p.landmarks.scale[i]), 0
+		at, scale, total := p.landmarks.row(i), float64(p.landmarks.scale[i]), float64(0)
 		x := x
 		for _, b := range p.blocks {
 			n := b.basis.rows
@@ -189,10 +224,10 @@ func (p *Projection) similarities(x []float64) []float64 {
 				d := x[j] - scale*float64(l)
 				square += d * d
 			}
-			out[i] += math.Exp(-float64(b.width) * square)
-			at, x, parts = at[n:], x[n:], parts+1
+			out[i] += float64(b.weight) * math.Exp(-float64(b.width)*square)
+			at, x, total = at[n:], x[n:], total+float64(b.weight)
 		}
-		out[i] /= float64(parts)
+		out[i] /= total
 	}
 	return out
 }

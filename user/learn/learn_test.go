@@ -97,8 +97,8 @@ func root(a *mat.SymDense) *mat.Dense {
 }
 
 // textbook is the package comment's formula step by step, with symmetric roots and a
-// singular value decomposition, on x (n × p) and y (n × v).
-func textbook(x, y [][]float64, ridge float64, dim int) *mat.Dense {
+// singular value decomposition, on x (n × p) and y (n × v); correlations to a power.
+func textbook(x, y [][]float64, ridge float64, dim int, power float64) *mat.Dense {
 	centre := func(rows [][]float64) *mat.Dense {
 		m := mat.NewDense(len(rows), len(rows[0]), nil)
 		for j := range rows[0] {
@@ -150,7 +150,7 @@ func textbook(x, y [][]float64, ridge float64, dim int) *mat.Dense {
 	top := mat.NewDense(rows, dim, nil)
 	for i := range rows {
 		for k := range dim {
-			top.Set(i, k, u.At(i, k)*s[k]*s[k])
+			top.Set(i, k, u.At(i, k)*math.Pow(s[k], power))
 		}
 	}
 	w.Product(cx, a, top) // the projected photos
@@ -164,6 +164,7 @@ func TestFitEqualsTextbook(t *testing.T) {
 		"landmarks":    {Dim: 3, Ridge: 0.2, Blocks: both, Landmarks: 5},  // fewer than words
 		"more of them": {Dim: 3, Ridge: 0.2, Blocks: both, Landmarks: 20}, // more
 		"without one":  {Dim: 3, Ridge: 0.5, Blocks: both, Skip: []bool{true, false}},
+		"squared":      {Dim: 3, Ridge: 0.2, Blocks: both, Square: true},
 	} {
 		p := mustFit(t, rows, keywords, opt)
 		f := prepare(t, rows, keywords, opt)
@@ -174,7 +175,11 @@ func TestFitEqualsTextbook(t *testing.T) {
 				y[i][w] = 1
 			}
 		}
-		want := textbook(toRows(f.x), y, opt.Ridge, opt.Dim)
+		power := 1.
+		if opt.Square {
+			power = 2
+		}
+		want := textbook(toRows(f.x), y, opt.Ridge, opt.Dim, power)
 		// The signs of directions are arbitrary: compare cosines between photos.
 		for i, row := range rows {
 			got, err := p.Apply(row)
@@ -257,7 +262,7 @@ func TestSameWhateverTheCores(t *testing.T) {
 	}
 	ra, _ := ca.Ranker.MarshalBinary()
 	for _, other := range []*Choice{cb, cc} {
-		if ro, _ := other.Ranker.MarshalBinary(); !bytes.Equal(ra, ro) || other.Quality != ca.Quality || len(other.Trials) != 5 {
+		if ro, _ := other.Ranker.MarshalBinary(); !bytes.Equal(ra, ro) || other.Quality != ca.Quality || len(other.Trials) != 6 {
 			t.Error("another number of cores gave another choice")
 		}
 	}
@@ -294,7 +299,7 @@ func TestSamplesAreFromOtherFolds(t *testing.T) {
 	space := Space{Folds: 5}.filled(len(rows))
 	f := prepare(t, rows, keywords, Options{Dim: 2, Ridge: 1, Blocks: both})
 	v := must(f.validation(t.Context(), keywords, space))
-	w, err := v.directions(context.Background(), 1, 3)
+	w, err := v.solutions(context.Background(), 1, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,6 +39,11 @@ func round16(m blas64.General) matrix16 {
 
 func (m matrix16) row(i int) []int16 { return m.data[i*m.cols : (i+1)*m.cols] }
 
+// first returns the first n rows of m without copying.
+func (m matrix16) first(n int) matrix16 {
+	return matrix16{n, m.cols, m.scale[:n], m.data[:n*m.cols]}
+}
+
 // dense returns m in float64.
 func (m matrix16) dense() blas64.General {
 	out := matrix(m.rows, m.cols)

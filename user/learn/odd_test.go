@@ -119,7 +119,7 @@ func TestKernelByHand(t *testing.T) {
 	rows, keywords := collection(40, 1, 12)
 	opt := Options{Dim: 2, Ridge: 1, Blocks: both}
 	linear := prepare(t, rows, keywords, opt)
-	opt.Landmarks = 9
+	opt.Landmarks, opt.Weights = 9, []float32{1, 3}
 	f := prepare(t, rows, keywords, opt)
 	picked := rand.New(rand.NewPCG(0, 0x6c6561726e)).Perm(40)[:9]
 	start := []int{0, f.p.blocks[0].basis.rows, f.p.blocks[0].basis.rows + f.p.blocks[1].basis.rows}
@@ -142,7 +142,7 @@ func TestKernelByHand(t *testing.T) {
 		slices.Sort(apart)
 		for i := range 9 {
 			for j := range 9 {
-				want.Data[i*9+j] += math.Exp(-square(i, j)/(2*apart[len(apart)/2])) / 2
+				want.Data[i*9+j] += float64(opt.Weights[b]) / 4 * math.Exp(-square(i, j)/(2*apart[len(apart)/2]))
 			}
 		}
 	}

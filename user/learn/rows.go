@@ -43,6 +43,8 @@ func EmbeddingSpace(dim int, colours bool) Space {
 	if colours {
 		s.Base.Blocks = append(s.Base.Blocks, feature.ColorDim, feature.ColorDim, feature.ColorDim)
 		s.Skips = [][]bool{nil, {false, true, true, true}}
+		// An embedding says more than a histogram.
+		s.Base.Weights = []float32{2, 1, 1, 1}
 	}
 	return s
 }

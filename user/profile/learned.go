@@ -132,14 +132,19 @@ func (p *ByLearning) Vector(photo *feature.Vectors) (*vector.Vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := p.projection.Apply(row)
+	x, guess, err := p.projection.ApplyGuessing(row)
 	if err != nil {
 		return nil, err
 	}
-	return vector.Embedded(x, p.dim)
+	v, err := vector.Embedded(x, p.dim)
+	if err != nil {
+		return nil, err
+	}
+	v.Guess = guess
+	return v, nil
 }
 
-// Vectors projects many.
+// Vectors projects many, without guesses.
 func (p *ByLearning) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {
 	rows, err := each(photos, p.row)
 	if err != nil {

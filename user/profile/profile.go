@@ -81,7 +81,8 @@ type Profile interface {
 	// Network is the digest of the image network whose embeddings it takes; ok is
 	// false where it takes none.
 	Network() (digest [32]byte, ok bool)
-	// Vector makes the vector of one photo, Vectors the same vectors for many at once.
+	// Vector makes the vector of one photo, with a guess of its keywords where the profile
+	// has one; Vectors the same vectors for many at once, without guesses.
 	Vector(photo *feature.Vectors) (*vector.Vector, error)
 	Vectors(photos []*feature.Vectors) ([]*vector.Vector, error)
 	// ForCollection is the profile with whatever depends on the vectors of one index.

@@ -65,6 +65,12 @@ func TestOneAndMany(t *testing.T) {
 		}
 		for i, photo := range photos {
 			one, err := again.Vector(photo)
+			if err == nil && (one.Guess != nil) != (kind != profile.Paper) {
+				t.Fatalf("%v: photo %d has guess %v", kind, i, one.Guess)
+			}
+			if one != nil {
+				one.Guess = nil // of one alone
+			}
 			if err != nil || !reflect.DeepEqual(one, many[i]) {
 				t.Fatalf("%v: photo %d has another vector alone: %v", kind, i, err)
 			}

@@ -15,7 +15,8 @@ import (
 type Sample struct {
 	Near  []Neighbour // at least as many as may vote; at most MostNeighbours are used
 	Truth []string
-	Fold  int // from 0; photos of one fold are measured together as one test
+	Guess *Guess // what the photo's own features say, learnt without it; nil for nothing
+	Fold  int    // from 0; photos of one fold are measured together as one test
 }
 
 // Quality is the result of a choice of parameters on the samples it was chosen by, as the
@@ -44,10 +45,14 @@ const MostNeighbours = 80
 // mostRarity bounds the exponent of loudness, here and in the encoding.
 const mostRarity = 2
 
+// usualOwn is the guess's share of a vote while neighbours, decay and rarity are chosen.
+const usualOwn = 0.5
+
 // What Calibrate chooses from.
 var (
 	neighbourChoices = []int{5, 10, 20, 40, MostNeighbours}
 	decayChoices     = []float64{0, 2, 4, 6, 8, 10, 12, 16}
+	ownChoices       = []float64{0, 0.2, 0.4, 0.5, 0.6, 0.8}
 	rarityChoices    = []float64{0, 0.25, 0.5, 0.7, 0.85, 1, 1.15, 1.3, 1.45, 1.6, 1.8, mostRarity}
 )
 
@@ -78,10 +83,13 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 		}
 	}
 	n := c.number(samples)
+	if n.guessed() {
+		c.own = usualOwn
+	}
 	// Every pair of neighbours and decay on its own core.
 	grid := make([][]Quality, len(ks)*len(decayChoices))
 	try := func(i int) {
-		voted := n.vote(ks[i/len(decayChoices)], decayChoices[i%len(decayChoices)])
+		voted := n.vote(ks[i/len(decayChoices)], decayChoices[i%len(decayChoices)], c.own)
 		loud := n.loudOutside(voted)
 		for _, rarity := range rarityChoices {
 			if ctx.Err() != nil {
@@ -109,7 +117,10 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	chosen := slices.IndexFunc(best, func(q Quality) bool { return q.Merit() >= nearlyBest*most })
 	quality := best[chosen]
 	c.neighbours, c.decay, c.rarity = ks[chosen], decayChoices[at[chosen][0]], rarityChoices[at[chosen][1]]
-	voted := n.vote(c.neighbours, c.decay)
+	if n.guessed() {
+		quality = c.chooseOwn(n, quality, keep)
+	}
+	voted := n.vote(c.neighbours, c.decay, c.own)
 	c.setLoudness(n, voted)
 	var x [][curveTerms]float64
 	var y []bool
@@ -137,12 +148,33 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	return c, quality, nil
 }
 
+// chooseOwn chooses the guess's share, and the rarity again, for the neighbours and the
+// decay that are chosen.
+func (c *Calibrated) chooseOwn(n *numbered, best Quality, keep int) Quality {
+	for _, own := range ownChoices {
+		voted := n.vote(c.neighbours, c.decay, own)
+		loud := n.loudOutside(voted)
+		for _, rarity := range rarityChoices {
+			if q := n.measure(voted, loud, rarity, keep); q.Merit() > best.Merit() {
+				best, c.own, c.rarity = q, own, rarity
+			}
+		}
+	}
+	return best
+}
+
+// guessed reports whether a sample has a guess.
+func (n *numbered) guessed() bool {
+	return slices.ContainsFunc(n.own, func(g []float32) bool { return g != nil })
+}
+
 // numbered holds the samples with words as numbers, so that a grid of a few hundred
 // parameters takes seconds.
 type numbered struct {
 	names []string
 	dis   [][]float64
-	words [][][]int // words of every sample's neighbours
+	words [][][]int   // words of every sample's neighbours
+	own   [][]float32 // guesses of these, in order of first occurrence
 	truth [][]int
 	folds [][]int   // the samples of every fold
 	share []float64 // of every word
@@ -193,6 +225,7 @@ func (c *Calibrated) number(samples []Sample) *numbered {
 		}
 		n.dis = append(n.dis, distances(near))
 		n.words = append(n.words, words)
+		n.own = append(n.own, n.guesses(s.Guess, words))
 		n.truth = append(n.truth, set(s.Truth))
 	}
 	return n
@@ -204,8 +237,9 @@ type voted struct {
 	vote float64
 }
 
-// vote counts the votes of the k nearest of every sample, in order of first occurrence.
-func (n *numbered) vote(k int, decay float64) [][]voted {
+// vote counts the votes of the k nearest of every sample, in order of first occurrence,
+// with a share own for the guess.
+func (n *numbered) vote(k int, decay, own float64) [][]voted {
 	out := make([][]voted, len(n.dis))
 	place := make([]int, len(n.share))
 	for s := range n.dis {
@@ -220,8 +254,11 @@ func (n *numbered) vote(k int, decay float64) [][]voted {
 				list[place[w]-1].vote += a
 			}
 		}
-		for _, v := range list {
+		for i, v := range list {
 			place[v.word] = 0
+			if n.own[s] != nil && n.own[s][i] != unguessed {
+				list[i].vote = blended(v.vote, float64(n.own[s][i]), own)
+			}
 		}
 		out[s] = list
 	}

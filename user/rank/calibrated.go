@@ -17,22 +17,25 @@ import (
 // a probability:
 //
 //	a_I = exp(−Decay·Dis_I/Dis_k) / Σ       over the k nearest; Σ a_I = 1
-//	v_t = Σ a_I over the neighbours that have t, 0 … 1
+//	v_t = (1 − Own)·Σ a_I over the neighbours that have t + Own·g_t, 0 … 1
 //	π_t = the share of the collection's photos that have t
-//	λ_t = √(mean of v_t² over the calibration photos): how loud t's votes are
+//	λ_t = ∛(mean of v_t³ over the calibration photos): how loud t's votes are
 //	Weight_t = v_t / λ_t^Rarity             the order of Keywords
 //	Probability_t = σ(c₀ + c₁·log v_t + c₂·v_t + c₃·v_t² + c₄·log π_t + c₅·log v_t·log π_t)
 //
 // corrected by a rising line (straighten.go). Only ratios of distances matter, so their
-// unit does not. λ_t grows with π_t, about as a power of it, and more if t's photos crowd
-// together in the space of vectors. Dividing by it favours rare and isolated words, which
-// precision and recall as means over words reward. The order of Weight is not that of the
+// unit does not. g_t is what the photo's own features say of t (Guess), where they say
+// anything: the neighbours alone vote for other words, and for all if there is no guess.
+// λ_t grows with π_t, about as a power of it, and more if t's photos crowd together in the
+// space of vectors. Dividing by it favours rare and isolated words, which precision and
+// recall as means over words reward. The order of Weight is not that of the
 // probabilities, which Probable uses: it returns the words that are most likely right. A
 // Calibrated is immutable and safe for concurrent use. It contains keyword counts of the
 // collection: it stays with the owner.
 type Calibrated struct {
 	neighbours int
 	decay      float64
+	own        float64 // the share of the photo's own Guess in a vote
 	rarity     float64
 	curve      [curveTerms]float64
 	line       []knot // corrects the curve; rising
@@ -56,11 +59,11 @@ const curveTerms = 6
 func (c *Calibrated) Kind() Kind { return KindCalibrated }
 
 // Rank is Keywords if rare words are preferred, else Probable.
-func (c *Calibrated) Rank(near []Neighbour, n int, rare bool) []Keyword {
+func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Keyword {
 	if rare {
-		return c.Keywords(near, n)
+		return c.Keywords(near, guess, n)
 	}
-	return c.Probable(near, n)
+	return c.Probable(near, guess, n)
 }
 
 // Neighbours returns the number of nearest photos that vote.
@@ -69,20 +72,23 @@ func (c *Calibrated) Neighbours() int { return c.neighbours }
 // Keywords ranks the words of the nearest Neighbours() of near by weight, which favours
 // rare words, and returns the first n, or all if there are fewer. Ties, order and
 // non-finite distances are handled as in the function Keywords.
-func (c *Calibrated) Keywords(near []Neighbour, n int) []Keyword {
-	return c.ranked(near, n, func(a, b Keyword) int { return cmp.Compare(b.Weight, a.Weight) })
+func (c *Calibrated) Keywords(near []Neighbour, guess *Guess, n int) []Keyword {
+	return c.ranked(near, guess, n, func(a, b Keyword) int { return cmp.Compare(b.Weight, a.Weight) })
 }
 
 // Probable is Keywords in the order of probability: the words most likely right.
-func (c *Calibrated) Probable(near []Neighbour, n int) []Keyword {
-	return c.ranked(near, n, func(a, b Keyword) int { return cmp.Compare(b.Probability, a.Probability) })
+func (c *Calibrated) Probable(near []Neighbour, guess *Guess, n int) []Keyword {
+	return c.ranked(near, guess, n, func(a, b Keyword) int { return cmp.Compare(b.Probability, a.Probability) })
 }
 
-func (c *Calibrated) ranked(near []Neighbour, n int, order func(a, b Keyword) int) []Keyword {
+func (c *Calibrated) ranked(near []Neighbour, guess *Guess, n int, order func(a, b Keyword) int) []Keyword {
 	sorted := nearest(near, c.neighbours)
 	words := tally(sorted, votes(distances(sorted), c.decay))
 	for i := range words {
 		v := words[i].Weight
+		if g, ok := guess.of(words[i].Word); ok {
+			v = blended(v, g, c.own)
+		}
 		words[i].Probability = straightened(sigmoid(dot(c.curve, terms(v, c.share(words[i].Word)))), c.line)
 		words[i].Weight = v * math.Pow(c.loudness(words[i].Word), -c.rarity)
 	}

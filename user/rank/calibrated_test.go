@@ -64,7 +64,7 @@ func TestProbabilitiesMeanWhatTheySay(t *testing.T) {
 	var p, raw []float64
 	var right []bool
 	for _, s := range samples[1500:] {
-		for _, k := range c.Keywords(s.Near, 1000) {
+		for _, k := range c.Keywords(s.Near, s.Guess, 1000) {
 			p, right = append(p, k.Probability), append(right, slices.Contains(s.Truth, k.Word))
 			raw = append(raw, min(1, k.Weight*math.Pow(c.loudness(k.Word), c.rarity)))
 		}
@@ -102,23 +102,23 @@ func quality(c *Calibrated, samples []Sample, keep int) Quality {
 func heard(c *Calibrated, samples []Sample) *Calibrated {
 	plain := *c
 	plain.rarity = 0 // weights are votes
-	squares := map[string]float64{}
+	cubes := map[string]float64{}
 	for _, s := range samples {
-		for _, k := range plain.Keywords(s.Near, 1000) {
-			squares[k.Word] += k.Weight * k.Weight
+		for _, k := range plain.Keywords(s.Near, s.Guess, 1000) {
+			cubes[k.Word] += k.Weight * k.Weight * k.Weight
 		}
 	}
 	var x, y []float64
-	for w, sum := range squares {
-		x, y = append(x, math.Log(c.share(w))), append(y, math.Log(sum/float64(len(samples)))/2)
+	for w, sum := range cubes {
+		x, y = append(x, math.Log(c.share(w))), append(y, math.Log(sum/float64(len(samples)))/3)
 	}
 	out := *c
 	out.trend[0], out.trend[1] = stat.LinearRegression(x, y, nil, false)
 	out.words = map[string]word{}
 	for w, known := range c.words {
 		known.louder = 1
-		if squares[w] > 0 {
-			known.louder = float32(math.Sqrt(squares[w]/float64(len(samples))) / math.Exp(out.trend[0]+out.trend[1]*math.Log(c.share(w))))
+		if cubes[w] > 0 {
+			known.louder = float32(math.Cbrt(cubes[w]/float64(len(samples))) / math.Exp(out.trend[0]+out.trend[1]*math.Log(c.share(w))))
 		}
 		out.words[w] = known
 	}
@@ -129,7 +129,7 @@ func qualityOfFold(c *Calibrated, samples []Sample, keep int) Quality {
 	said := make([][]string, len(samples))
 	vocabulary := map[string]bool{}
 	for i, s := range samples {
-		for _, k := range c.Keywords(s.Near, keep) {
+		for _, k := range c.Keywords(s.Near, s.Guess, keep) {
 			said[i] = append(said[i], k.Word)
 		}
 		for _, w := range s.Truth {
@@ -199,7 +199,7 @@ func TestCalibratedByHand(t *testing.T) {
 		trend: [2]float64{0, 1}, // λ is π
 		curve: [curveTerms]float64{0.5, 1, 0, 0, 0.25, 0}}
 	near := []Neighbour{{Dis: 2, Keywords: []string{"sky"}}, {Dis: 1, Keywords: []string{"fox", "sky", "fox"}}, {Dis: 3, Keywords: []string{"tree"}}, {Dis: math.NaN(), Keywords: []string{"sun"}}}
-	got := c.Keywords(near, 9)
+	got := c.Keywords(near, nil, 9)
 	nearer := 1 / (1 + math.Exp(-0.5)) // exp(−½) and exp(−1)
 	if len(got) != 2 || got[0].Word != "fox" || math.Abs(got[0].Weight-nearer*10) > 1e-12 || math.Abs(got[1].Weight-2) > 1e-12 {
 		t.Fatalf("%+v", got)
@@ -208,15 +208,15 @@ func TestCalibratedByHand(t *testing.T) {
 	if want := 1 / (1 + math.Exp(-odds)); math.Abs(got[0].Probability-want) > 1e-12 {
 		t.Errorf("probability %g, want %g", got[0].Probability, want)
 	}
-	if len(c.Keywords(near, -1)) != 0 || len(c.Keywords(near, 1)) != 1 || len(c.Keywords(nil, 5)) != 0 {
+	if len(c.Keywords(near, nil, -1)) != 0 || len(c.Keywords(near, nil, 1)) != 1 || len(c.Keywords(nil, nil, 5)) != 0 {
 		t.Error("other numbers of keywords")
 	}
 	// Only ratios of distances matter.
 	far := []Neighbour{{Dis: 2e9, Keywords: []string{"sky"}}, {Dis: 1e9, Keywords: []string{"fox", "sky"}}}
-	if again := c.Keywords(far, 9); math.Abs(again[0].Weight-got[0].Weight) > 1e-9 {
+	if again := c.Keywords(far, nil, 9); math.Abs(again[0].Weight-got[0].Weight) > 1e-9 {
 		t.Errorf("in another unit: %+v", again)
 	}
-	for _, k := range c.Keywords([]Neighbour{{Dis: -1, Keywords: []string{"a"}}, {Dis: 0, Keywords: []string{"b"}}}, 9) {
+	for _, k := range c.Keywords([]Neighbour{{Dis: -1, Keywords: []string{"a"}}, {Dis: 0, Keywords: []string{"b"}}}, nil, 9) {
 		if math.Abs(k.Weight-5) > 1e-12 || !(k.Probability > 0 && k.Probability < 1) {
 			t.Errorf("at distance 0: %+v", k)
 		}
@@ -227,21 +227,21 @@ func TestCalibratedByHand(t *testing.T) {
 func TestRareWordsAreGivenTheirDue(t *testing.T) {
 	near := []Neighbour{{Dis: 1, Keywords: []string{"common"}}, {Dis: 1, Keywords: []string{"common"}}, {Dis: 1, Keywords: []string{"rare"}}}
 	c := &Calibrated{neighbours: 3, photos: 1000, words: map[string]word{"common": {500, 1}, "rare": {5, 1}}, trend: [2]float64{0, 1}}
-	if got := c.Keywords(near, 1); got[0].Word != "common" {
+	if got := c.Keywords(near, nil, 1); got[0].Word != "common" {
 		t.Errorf("without: %v", got)
 	}
 	c.rarity = 0.3
-	if got := c.Keywords(near, 1); got[0].Word != "rare" {
+	if got := c.Keywords(near, nil, 1); got[0].Word != "rare" {
 		t.Errorf("with: %v", got)
 	}
 	// So does a word whose votes are seldom loud, however common.
 	c.words["rare"] = word{500, 1e-2}
-	if got := c.Keywords(near, 1); got[0].Word != "rare" {
+	if got := c.Keywords(near, nil, 1); got[0].Word != "rare" {
 		t.Errorf("lonely: %v", got)
 	}
 	// By probability there is no such preference.
 	c.curve = [curveTerms]float64{0, 1}
-	if got := c.Probable(near, 1); got[0].Word != "common" {
+	if got := c.Probable(near, nil, 1); got[0].Word != "common" {
 		t.Errorf("by probability: %v", got)
 	}
 }
@@ -368,7 +368,7 @@ func TestCalibratedEncoding(t *testing.T) {
 	if err := back.UnmarshalBinary(data); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(back.Keywords(samples[0].Near, 9), c.Keywords(samples[0].Near, 9)) {
+	if !slices.Equal(back.Keywords(samples[0].Near, nil, 9), c.Keywords(samples[0].Near, nil, 9)) {
 		t.Error("decoding gave another ranker")
 	}
 	first := calHeader + 16*len(c.line) // of the words
@@ -419,7 +419,7 @@ func FuzzCalibrated(f *testing.F) {
 		if again, _ := c.MarshalBinary(); !bytes.Equal(again, data) {
 			t.Error("encoding again gives other bytes")
 		}
-		for _, k := range c.Keywords(samples[0].Near, 9) {
+		for _, k := range c.Keywords(samples[0].Near, nil, 9) {
 			if !(k.Probability > 0 && k.Probability < 1) || k.Weight-k.Weight != 0 {
 				t.Errorf("%+v", k)
 			}
@@ -431,6 +431,6 @@ func BenchmarkCalibrated(b *testing.B) {
 	samples, collection := synthetic(100, 5)
 	c, _ := calibrated(b, samples, collection)
 	for b.Loop() {
-		c.Keywords(samples[0].Near, 5)
+		c.Keywords(samples[0].Near, nil, 5)
 	}
 }

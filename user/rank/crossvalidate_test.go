@@ -88,7 +88,7 @@ func testOtherFolds(t *testing.T, unlike bool) {
 			var said, truth [][]string
 			for _, s := range of {
 				var words []string
-				for _, k := range c.Keywords(s.Near, 3) {
+				for _, k := range c.Keywords(s.Near, s.Guess, 3) {
 					words = append(words, k.Word)
 				}
 				said, truth = append(said, words), append(truth, s.Truth)

@@ -12,20 +12,20 @@ import (
 // The encoding of a Calibrated, in little-endian words:
 //
 //	 0  magic "cpar.cal" (8 bytes)
-//	 8  version uint32 = 2
+//	 8  version uint32 = 3
 //	12  neighbours uint32, 1 to 80
 //	16  photos uint32, 1 to 2³¹ − 1
 //	20  words uint32
-//	24  decay, rarity, six coefficients of the curve, two of the trend of λ: float64 each
-//	104 knots uint32, 0 to 24; for each: said, found: float64, both rising in (0, 1)
+//	24  decay, rarity, own, six coefficients of the curve, two of the trend of λ: float64 each
+//	112 knots uint32, 0 to 24; for each: said, found: float64, both rising in (0, 1)
 //	 …  per word, in rising order of bytes: count uint32, 1 to photos; loudness relative
 //	    to the trend, float32, 10⁻⁶ to 10⁶; length uint32, the bytes
 //
 // A ranker has one encoding, and nothing may follow it.
 const (
 	calMagic   = "cpar.cal"
-	calVersion = 2
-	calHeader  = 24 + 8*(2+curveTerms+2) + 4
+	calVersion = 3
+	calHeader  = 24 + 8*(3+curveTerms+2) + 4
 	// mostLouder bounds how far a word may be from the trend.
 	mostLouder = 1e6
 )
@@ -36,7 +36,7 @@ func (c *Calibrated) AppendBinary(data []byte) ([]byte, error) {
 	for _, n := range []int{calVersion, c.neighbours, c.photos, len(c.words)} {
 		data = binary.LittleEndian.AppendUint32(data, uint32(n))
 	}
-	for _, v := range slices.Concat([]float64{c.decay, c.rarity}, c.curve[:], c.trend[:]) {
+	for _, v := range slices.Concat([]float64{c.decay, c.rarity, c.own}, c.curve[:], c.trend[:]) {
 		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(v))
 	}
 	data = binary.LittleEndian.AppendUint32(data, uint32(len(c.line)))
@@ -79,7 +79,7 @@ func (c *Calibrated) UnmarshalBinary(data []byte) error {
 		return corrupt(fmt.Sprintf("%d neighbours of %d photos", neighbours, photos))
 	}
 	out := Calibrated{neighbours: int(neighbours), photos: int(photos), words: map[string]word{}}
-	var values [2 + curveTerms + 2]float64
+	var values [3 + curveTerms + 2]float64
 	for i := range values {
 		values[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[24+8*i:]))
 		// 1000 is far beyond any fit, and keeps every weight finite.
@@ -87,11 +87,11 @@ func (c *Calibrated) UnmarshalBinary(data []byte) error {
 			return corrupt(fmt.Sprintf("parameter %d is %v", i, values[i]))
 		}
 	}
-	if out.decay, out.rarity = values[0], values[1]; out.decay < 0 || out.rarity < 0 || out.rarity > mostRarity {
-		return corrupt(fmt.Sprintf("decay %v, rarity %v", out.decay, out.rarity))
+	if out.decay, out.rarity, out.own = values[0], values[1], values[2]; out.decay < 0 || out.rarity < 0 || out.rarity > mostRarity || !(out.own >= 0 && out.own < 1) {
+		return corrupt(fmt.Sprintf("decay %v, rarity %v, own %v", out.decay, out.rarity, out.own))
 	}
-	copy(out.curve[:], values[2:])
-	copy(out.trend[:], values[2+curveTerms:])
+	copy(out.curve[:], values[3:])
+	copy(out.trend[:], values[3+curveTerms:])
 	rest, last := data[calHeader:], ""
 	knots := binary.LittleEndian.Uint32(data[calHeader-4:])
 	if knots > mostKnots || len(rest) < 16*int(knots) {

@@ -43,9 +43,9 @@ type Ranker interface {
 	Kind() Kind
 	// Neighbours returns how many of the nearest photos the ranker wants.
 	Neighbours() int
-	// Rank returns the n best words of near, or all if there are fewer. rare prefers rare
-	// words, if the ranker supports it.
-	Rank(near []Neighbour, n int, rare bool) []Keyword
+	// Rank returns the n best words of near, or all if there are fewer. guess is the
+	// photo's own, nil for none; rare prefers rare words. A ranker may support neither.
+	Rank(near []Neighbour, guess *Guess, n int, rare bool) []Keyword
 }
 
 // Weights ranks by the paper's weights W_t (Keywords). It has no parameters.
@@ -60,5 +60,5 @@ func (Weights) Kind() Kind { return KindPaper }
 // Neighbours returns PaperNeighbours.
 func (Weights) Neighbours() int { return PaperNeighbours }
 
-// Rank is Keywords; the paper's weights ignore rare.
-func (Weights) Rank(near []Neighbour, n int, _ bool) []Keyword { return Keywords(near, n) }
+// Rank is Keywords; the paper's weights ignore the rest.
+func (Weights) Rank(near []Neighbour, _ *Guess, n int, _ bool) []Keyword { return Keywords(near, n) }

@@ -24,7 +24,7 @@ type Keeper interface {
 }
 
 // keptKind changes whenever a Tuning could come out otherwise, or is encoded otherwise.
-var keptKind = fmt.Sprintf("tuning 1, features %d", feature.Version)
+var keptKind = fmt.Sprintf("tuning 2, features %d", feature.Version)
 
 // nameOf is a digest of all that a Tuning depends on; ok is false where the photos are not
 // known by their contents.

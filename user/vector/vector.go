@@ -23,6 +23,7 @@ import (
 	"math"
 
 	"cpar"
+	"cpar/user/rank"
 )
 
 const (
@@ -63,6 +64,9 @@ type Vector struct {
 	KL     []float64 // lab, smoothed and normalised: all above 0, sum 1
 	// X has length 1, or 0 for a photo at the centre of the collection.
 	X []float32
+	// Guess is what the photo's own features say of its keywords; nil where the profile
+	// knows none, and of the photos of a collection. It is never encrypted nor sent.
+	Guess *rank.Guess
 }
 
 // Embedded returns the vector x of a profile with squared L2 distance, padded with zeros

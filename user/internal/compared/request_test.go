@@ -269,7 +269,7 @@ func TestCopiesWeighTheSame(t *testing.T) {
 			t.Errorf("record %d: distance %g, want 0", n.Record, n.Dis)
 		}
 	}
-	words := rank.Weights{}.Rank(near, 10, false)
+	words := rank.Weights{}.Rank(near, nil, 10, false)
 	if want := 0.75; len(words) != 4 || words[3].Weight != want {
 		t.Errorf("keywords of four copies weigh %v, want %g each", words, want)
 	}
