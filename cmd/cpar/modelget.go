@@ -21,6 +21,7 @@ import (
 	"cpar/internal/untrusted"
 	"cpar/user/network"
 	"cpar/user/network/fetch"
+	"cpar/user/network/flags"
 	"cpar/user/network/known"
 	"cpar/user/network/onnx"
 )
@@ -76,7 +77,7 @@ beside the network.`,
 	c.Flags().StringVar(&f.from, "from", "", "`address` to fetch it from: the file's, or that of a folder which has it")
 	c.Flags().StringVar(&f.sha256, "sha256", "", "the file's SHA-256, in `hex`; needed for a network that is not in the list")
 	c.Flags().StringVar(&f.out, "out", "", "`file` that it becomes (default: NAME.onnx in this folder)")
-	c.Flags().Var(settings.Size(&f.most, fmt.Sprint(network.DefaultLimits.FileBytes)), "limit-file", "the longest file that is taken, where its length is not known, like 2GB")
+	c.Flags().Var(settings.Size(&f.most, flags.UsualFile), "limit-file", "the longest file that is taken, where its length is not known, like 2GB")
 	dryRunFlag(c, &f.dryRun)
 	jsonFlag(c, &f.asJSON)
 	return c

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"cpar/internal/settings"
+	"cpar/user/network/flags"
 )
 
 // table is what flags may also be set in the environment and in a file. It is the one place that
@@ -28,9 +30,9 @@ var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []se
 	{Name: "embedding", What: "the network's tensor that photos are compared by", None: "chosen, and said"},
 	{Name: "pool", What: "what is taken of a grid of tokens: class or mean", None: "chosen, and said"},
 	{Name: "side", What: "height and width of the network's pictures, where it leaves them open", None: "as its configuration says"},
-	{Name: "limit-file", What: "the largest file that is read as a network", None: "512 MiB"},
-	{Name: "limit-memory", What: "memory that a network may take for its weights, and for a photo", None: "1 GiB"},
-	{Name: "limit-work", What: "how many billion multiply-adds a network may need for a photo", None: "34"},
+	{Name: "limit-file", What: "the largest file that is read as a network", None: flags.UsualFile},
+	{Name: "limit-memory", What: "memory that a network may take for its weights, and for a photo", None: flags.UsualMemory},
+	{Name: "limit-work", What: "how many billion multiply-adds a network may need for a photo", None: fmt.Sprint(flags.UsualWork)},
 	{Name: "cache", What: "folder that keeps features in the clear, or none to keep nothing", None: "encrypted, in the cache folder", Path: true},
 	{Name: "min-probability", What: "the least probability of a keyword", None: "the command's"},
 	{Name: "write", What: "where annotate writes keywords", None: "nowhere"},

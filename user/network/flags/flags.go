@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
 
 	"cpar/internal/exitcode"
@@ -31,8 +32,12 @@ var (
 	Pools    = []string{network.PoolClass, network.PoolMean}
 )
 
-// usualWork is the default of --limit-work.
-var usualWork = network.DefaultLimits.Work / 1e9
+// The defaults of --limit-file, --limit-memory and --limit-work.
+var (
+	UsualFile   = humanize.IBytes(uint64(network.DefaultLimits.FileBytes))
+	UsualMemory = humanize.IBytes(uint64(network.DefaultLimits.Memory))
+	UsualWork   = network.DefaultLimits.Work / 1e9
+)
 
 // Names are the flags.
 func Names() []string {
@@ -41,15 +46,14 @@ func Names() []string {
 
 // Add adds the flags to a command.
 func (f *Flags) Add(to *pflag.FlagSet) {
-	d := network.DefaultLimits
 	to.StringVar(&f.Preprocessing, "preprocessing", "", "how pictures are prepared for the network: "+strings.Join(prepare.Presets(), ", ")+" or a `file`; by default what lies beside the network, what it says itself, or what its digest says")
 	to.StringVar(&f.Runtime, "runtime", Runtimes[0], "what runs the network: go, onnxruntime (C++ in this process: for files that you trust), or auto: ONNX Runtime if CPAR_ONNXRUNTIME names its library")
 	to.StringVar(&f.Embedding, "embedding", "", "the tensor of the network, by `name`, that photos are compared by (default: chosen, and said)")
 	to.StringVar(&f.Pool, "pool", "", "what is taken of a grid of tokens: class (the first token) or mean (default: chosen, and said)")
 	to.IntVar(&f.Side, "side", 0, "height and width of the network's pictures where it leaves them open, in `pixels` (default: as its configuration says)")
-	to.Var(settings.Size(&f.Limits.FileBytes, fmt.Sprint(d.FileBytes)), "limit-file", "the largest file that is read as a network, like 2GB")
-	to.Var(settings.Size(&f.Limits.Memory, fmt.Sprint(d.Memory)), "limit-memory", "memory that a network may take: for its weights, and as much again for each photo that is looked at")
-	to.Int64Var(&f.Billions, "limit-work", usualWork, "how many `billion` multiply-adds a network may need for a photo")
+	to.Var(settings.Size(&f.Limits.FileBytes, UsualFile), "limit-file", "the largest file that is read as a network, like 2GB")
+	to.Var(settings.Size(&f.Limits.Memory, UsualMemory), "limit-memory", "memory that a network may take: for its weights, and as much again for each photo that is looked at")
+	to.Int64Var(&f.Billions, "limit-work", UsualWork, "how many `billion` multiply-adds a network may need for a photo")
 }
 
 // Check refuses what can be known to be wrong without the network.
@@ -71,7 +75,7 @@ func (f *Flags) Check() error {
 func (f *Flags) Options() network.OpenOptions {
 	o := network.OpenOptions{Runtime: f.Runtime, Preprocessing: f.Preprocessing}
 	o.Embedding, o.Pool, o.Side, o.Limits = f.Embedding, f.Pool, f.Side, f.Limits
-	if f.Billions != usualWork { // which is rounded
+	if f.Billions != UsualWork { // which is rounded
 		o.Limits.Work = f.Billions * 1e9
 	}
 	return o
@@ -101,6 +105,6 @@ func (f *Flags) Again(quote func(string) string) string {
 	}
 	number("limit-file", f.Limits.FileBytes, d.FileBytes)
 	number("limit-memory", f.Limits.Memory, d.Memory)
-	number("limit-work", f.Billions, usualWork)
+	number("limit-work", f.Billions, UsualWork)
 	return again.String()
 }
