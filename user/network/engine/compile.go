@@ -55,6 +55,8 @@ type Options struct {
 	Wanted []string
 	// Choose names more of them, when the shapes of all tensors are known.
 	Choose func(shape func(name string) ([]int, bool)) ([]string, error)
+
+	asWritten bool // nothing is fused: for tests
 }
 
 // A kind says what the elements of a tensor are.
@@ -108,11 +110,13 @@ type step struct {
 	// with the step; nil if there are none.
 	pack func() error
 	// What may be fused with other steps, else nil; see fuse.go.
-	conv    *conv
-	affine  *affine
-	bounds  *bounds
-	linear  *linear
-	product *product
+	conv   *conv
+	affine *affine
+	bounds *bounds
+	linear *linear
+	// whether it is the mean along the last axis
+	meanOfRows bool
+	product    *product
 }
 
 // A builder turns a graph into steps.
@@ -135,6 +139,7 @@ type state struct {
 	work      int64 // of folding
 	depth     int   // of graphs within graphs
 	entered   int   // nodes of those
+	asWritten bool
 }
 
 // A call is one node during compilation.
@@ -152,7 +157,7 @@ func limitError(format string, args ...any) error { return errLimit{fmt.Errorf(f
 
 // Compile prepares a model. It reads the data of m until it returns, and keeps none of them.
 func Compile(m *onnx.Model, o Options) (*Program, error) {
-	b := &builder{state: &state{limits: o.Limits.OrDefault(), functions: functionsOf(m)}, opset: m.Opset, values: map[string]*value{}}
+	b := &builder{state: &state{limits: o.Limits.OrDefault(), functions: functionsOf(m), asWritten: o.asWritten}, opset: m.Opset, values: map[string]*value{}}
 	if b.opset < minOpset || b.opset > maxOpset {
 		return nil, onnx.Unsupported("opset %d is not supported (%d to %d are); export the model for another", b.opset, minOpset, maxOpset)
 	}

@@ -68,6 +68,9 @@ func compileReduce(c *call) error {
 		axes = allAxes(len(x.shape))
 	}
 	v, err := c.reduced(r, x, axes)
+	if err == nil && v.made != nil && c.node.Op == "ReduceMean" && keep != 0 {
+		v.made.meanOfRows = slices.Equal(axes, []int{len(x.shape) - 1})
+	}
 	if err == nil {
 		v, err = c.reshaped(v, withoutAxes(x.shape, axes, keep != 0))
 	}

@@ -26,7 +26,12 @@ func (b *builder) program(wanted map[string]*value) (*Program, error) {
 		v.retained = true
 	}
 	b.drop(wanted)
-	b.fuse()
+	if !b.asWritten {
+		if err := b.fuse(); err != nil {
+			return nil, err
+		}
+		b.drop(wanted)
+	}
 	for _, s := range b.steps {
 		if err := b.constantsOf(s); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.label, err)
