@@ -8,10 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"cpar"
+	"cpar/internal/f32"
 	"cpar/internal/parallel"
 )
 
@@ -95,7 +93,7 @@ func newRand(seed [32]byte) *rand.Rand {
 // distances and keeps |x|² − 2x·c + |c|² from cancelling.
 type points struct {
 	n, d   int
-	data   []float32 // n×d, d rounded up
+	data   []float32 // n×d
 	square []float32 // |x|²
 }
 
@@ -120,9 +118,7 @@ func newPoints(rows [][]float32) (*points, error) {
 	for j := range mean {
 		mean[j] /= float64(n)
 	}
-	// Rows are padded to 16 bytes: the rounding of a dot product depends on where its
-	// vectors begin.
-	p := &points{n: n, d: (d + 3) &^ 3, square: make([]float32, n)}
+	p := &points{n: n, d: d, square: make([]float32, n)}
 	p.data = make([]float32, n*p.d)
 	for i, row := range rows {
 		to := p.row(i)
@@ -214,21 +210,17 @@ func (m *lloyd) assign() int {
 		x := m.centroids[c*m.d : (c+1)*m.d]
 		squares[c] = dot(x, x)
 	}
-	centroids := blas32.General{Rows: m.k, Cols: m.d, Stride: m.d, Data: m.centroids}
+	centroids := f32.PackRight(m.centroids, m.d, m.d, m.k, true)
 	before := slices.Clone(m.list)
-	// Chunks do not depend on the number of cores: the rounding of a product depends on
-	// the size of its matrices.
 	parallel.Ranges((m.n+chunkRows-1)/chunkRows, 0, func(from, to int) {
-		products := make([]float32, chunkRows*m.k)
+		products, scratch := make([]float32, chunkRows*m.k), make([]float32, centroids.Scratch(chunkRows))
 		for at := from * chunkRows; at < min(m.n, to*chunkRows); at += chunkRows {
 			rows := min(chunkRows, m.n-at)
-			blas32.Gemm(blas.NoTrans, blas.Trans, -2,
-				blas32.General{Rows: rows, Cols: m.d, Stride: m.d, Data: m.data[at*m.d:]}, centroids,
-				0, blas32.General{Rows: rows, Cols: m.k, Stride: m.k, Data: products})
+			centroids.Mul(products, m.k, m.data[at*m.d:], m.d, rows, false, scratch)
 			for i := range rows {
 				best, least := 0, float32(math.Inf(1))
 				for c, x := range products[i*m.k:][:m.k] {
-					if x += squares[c]; x < least {
+					if x = squares[c] - 2*x; x < least {
 						best, least = c, x
 					}
 				}

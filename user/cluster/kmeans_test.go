@@ -194,7 +194,7 @@ func TestTiesGoToTheLowerList(t *testing.T) {
 	}
 	m := &lloyd{points: points, k: 2, rng: newRand([32]byte{})}
 	m.start()
-	for _, c := range [][]float32{{-1, 0, 0, 0, 1, 0, 0, 0}, {1, 0, 0, 0, -1, 0, 0, 0}} {
+	for _, c := range [][]float32{{-1, 1}, {1, -1}} {
 		copy(m.centroids, c)
 		if m.assign(); m.list[1] != 0 {
 			t.Errorf("centroids %v: lists %v", c, m.list)
