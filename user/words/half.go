@@ -83,7 +83,7 @@ func Open(path, tokenizer string) (*Half, error) {
 	}
 	file := h.file.Digest()
 	sum := sha256.New()
-	fmt.Fprintf(sum, "cpar/v1/text %x %x", file, h.tokenizer.digest)
+	fmt.Fprintf(sum, "cpar/v1/text %x %x", file, h.tokenizer.Digest())
 	sum.Sum(h.digest[:0])
 	return h, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"cpar/internal/progress"
 	"cpar/user/feature"
@@ -34,14 +33,11 @@ type Photos struct {
 	// where that is hardly more than by chance.
 	Kin, Of  int
 	Doubtful bool
-	// Took is how long it took to make the words' vectors.
-	Took time.Duration
 }
 
 // Prepare makes the vectors of words, of which the cache keeps what it can. Errors wrap
 // cpar.ErrInput; ctx ends it between two texts.
 func Prepare(ctx context.Context, o Options) (*Photos, error) {
-	begun := time.Now()
 	list := Everyday()
 	offered := len(list)
 	if len(o.Asked) > 0 {
@@ -66,7 +62,6 @@ func Prepare(ctx context.Context, o Options) (*Photos, error) {
 	}
 	p.name = fmt.Sprintf("words %x %x %q %q %d %g", o.Encoder.Digest(), o.Text.Digest(), templates, list[:offered], o.Most, o.Least)
 	p.opt.Text = nil // a text half takes much memory, and is not needed any more
-	p.Took = time.Since(begun)
 	return p, nil
 }
 

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/user/photos"
+)
+
+// photos lists the photos of files and folders, and for "-" those that standard input
+// names.
+func (f *annotateFlags) photos(cmd *cobra.Command, args []string) ([]photos.Photo, error) {
+	var roots []string
+	for _, a := range args {
+		if a != "-" {
+			roots = append(roots, a)
+			continue
+		}
+		named, err := readList(cmd.InOrStdin())
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, named...)
+	}
+	if len(roots) == 0 {
+		return nil, fmt.Errorf("looking for photos: %w: standard input names none", cpar.ErrInput)
+	}
+	return findPhotos(cmd, roots, photos.Options{Exclude: f.write.exclude})
+}
+
+// readList reads names, one a line, or ended by zeros as find -print0 does.
+func readList(r io.Reader) (names []string, err error) {
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, 1<<20)
+	s.Split(func(data []byte, atEnd bool) (int, []byte, error) {
+		if i := bytes.IndexAny(data, "\x00\n"); i >= 0 {
+			return i + 1, bytes.TrimSuffix(data[:i], []byte("\r")), nil
+		}
+		if atEnd && len(data) > 0 {
+			return len(data), data, nil
+		}
+		return 0, nil, nil
+	})
+	for s.Scan() {
+		if name := s.Text(); name != "" {
+			names = append(names, name)
+		}
+	}
+	if s.Err() != nil {
+		return nil, fmt.Errorf("reading the list of photos: %w: %w", cpar.ErrInput, s.Err())
+	}
+	return names, nil
+}
