@@ -43,15 +43,6 @@ func (c *call) inputs(from, to int) error {
 	return nil
 }
 
-// images returns input 0, which must have shape 1×C×H×W.
-func (c *call) images() (*value, error) {
-	x, err := c.input(0)
-	if err == nil && (len(x.shape) != 4 || x.shape[0] != 1) {
-		err = fmt.Errorf("its input has shape %v; 1×C×H×W is needed", x.shape)
-	}
-	return x, err
-}
-
 // weights returns the i-th input, which must be a constant of that shape; -1 stands for
 // any length.
 func (c *call) weights(i int, shape ...int) (*value, error) {

@@ -172,7 +172,7 @@ func compileNonZero(c *call) error {
 		return onnx.Unsupported("the shape of its output depends on the input, which is not supported")
 	}
 	n := count(x.shape)
-	isZero := func(int) bool { return false }
+	var isZero func(i int) bool
 	if x.kind == floats {
 		data, err := c.floatsOf(x)
 		if err != nil {
