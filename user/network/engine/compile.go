@@ -23,9 +23,10 @@
 //
 // Why it is fast: a convolution is a matrix product of weights that were packed once and of
 // rows of the image as they lie (layout.go, package internal/f32); linear layers are such
-// products too. A depthwise convolution sums its taps in registers. Batch normalisation
-// and clipping are folded into the preceding convolution. One image uses one core; several
-// goroutines may share a Program.
+// products too. A depthwise convolution sums its taps in registers. Batch normalisation,
+// biases and clipping are folded into the product before them, and what older exporters
+// write at length is one step (fuse.go). One image uses one core; several goroutines may
+// share a Program.
 package engine
 
 import (

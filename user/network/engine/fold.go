@@ -9,8 +9,11 @@ import (
 // counted: its memory with that of all constants, its work with that of all folding, so
 // that a small file cannot ask for much.
 func (b *builder) fold(s *step) error {
-	if b.work += s.work; b.work > b.limits.Work {
-		return limitError("computing constants takes more than the %d multiply-adds accepted", b.limits.Work)
+	// Shapes and weights that are arranged anew take a small part of an image's work; an
+	// operator of single elements takes much longer than a multiply-add of a product.
+	most := max(b.limits.Work>>6, 1<<22)
+	if b.work += s.work; b.work > most {
+		return limitError("computing constants takes more than the %d multiply-adds accepted", most)
 	}
 	v := s.out
 	v.made = nil
