@@ -122,25 +122,9 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	}
 	voted := n.vote(c.neighbours, c.decay, c.own)
 	c.setLoudness(n, voted)
-	var x [][curveTerms]float64
-	var y []bool
-	for i, list := range voted {
-		for _, v := range list {
-			x = append(x, terms(v.vote, n.share[v.word]))
-			y = append(y, slices.Contains(n.truth[i], v.word))
-		}
-	}
-	var err error
-	if c.curve, err = logistic(ctx, x, y); err != nil {
+	p, y, err := c.fitCurve(ctx, n, voted)
+	if err != nil {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
-	}
-	p := make([]float64, len(x))
-	for i := range x {
-		p[i] = sigmoid(dot(c.curve, x[i]))
-	}
-	c.line = straighten(p, y)
-	for i := range p {
-		p[i] = straightened(p[i], c.line)
 	}
 	if _, quality.ECE, err = Reliability(p, y, 10); err != nil {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
@@ -336,89 +320,4 @@ func meanOfWords(hit, said, real []int) Quality {
 	q.P /= max(1, q.Words)
 	q.R /= max(1, q.Words)
 	return q
-}
-
-// pull keeps the curve's coefficients finite if right and wrong are perfectly separable;
-// it has the weight of about one prediction.
-const pull = 1e-2
-
-// logistic fits the regression of y on x by Newton's method with step halving.
-func logistic(ctx context.Context, x [][curveTerms]float64, y []bool) ([curveTerms]float64, error) {
-	loss := func(c [curveTerms]float64) float64 {
-		sum := pull / 2 * dot(c, c)
-		for i := range x {
-			z := dot(c, x[i])
-			if y[i] {
-				z = -z
-			}
-			sum += max(z, 0) + math.Log1p(math.Exp(-math.Abs(z)))
-		}
-		return sum
-	}
-	var c [curveTerms]float64
-	now := loss(c)
-	for range 50 {
-		if err := ctx.Err(); err != nil {
-			return c, err
-		}
-		var g [curveTerms]float64
-		var h [curveTerms][curveTerms]float64
-		for j := range g {
-			g[j] = pull * c[j]
-			h[j][j] = pull
-		}
-		for i := range x {
-			p := sigmoid(dot(c, x[i]))
-			wrong := p
-			if y[i] {
-				wrong--
-			}
-			for j := range g {
-				g[j] += wrong * x[i][j]
-				for k := range g {
-					h[j][k] += p * (1 - p) * x[i][j] * x[i][k]
-				}
-			}
-		}
-		step, size := solve(h, g), 1.0
-		next, then := c, now
-		for range 30 {
-			for j := range c {
-				next[j] = c[j] - size*step[j]
-			}
-			if then = loss(next); then <= now {
-				break
-			}
-			size /= 2
-		}
-		if !(then < now) {
-			return c, nil
-		}
-		done := now-then < 1e-10*now
-		c, now = next, then
-		if done {
-			return c, nil
-		}
-	}
-	return c, nil
-}
-
-// solve returns h⁻¹g for a positive definite h, by elimination.
-func solve(h [curveTerms][curveTerms]float64, g [curveTerms]float64) [curveTerms]float64 {
-	for i := range g {
-		for j := i + 1; j < curveTerms; j++ {
-			f := h[j][i] / h[i][i]
-			for k := i; k < curveTerms; k++ {
-				h[j][k] -= f * h[i][k]
-			}
-			g[j] -= f * g[i]
-		}
-	}
-	for i := curveTerms - 1; i >= 0; i-- {
-		for k := i + 1; k < curveTerms; k++ {
-			g[i] -= h[i][k] * g[k]
-		}
-		g[i] /= h[i][i]
-	}
-	return g
 }

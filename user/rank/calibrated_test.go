@@ -249,13 +249,16 @@ func TestRareWordsAreGivenTheirDue(t *testing.T) {
 func TestLogisticFindsTheCurve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	want := [curveTerms]float64{-0.5, 0.8, 1.2, 0, 0.3, 0.1}
-	var x [][curveTerms]float64
-	var y []bool
+	var seen predictions
 	for range 60000 {
-		x = append(x, terms(rng.Float64(), math.Exp(-5*rng.Float64())))
-		y = append(y, rng.Float64() < sigmoid(dot(want, x[len(x)-1])))
+		v, share := rng.Float64(), math.Exp(-5*rng.Float64())
+		right := 0.0
+		if rng.Float64() < sigmoid(dot(want, terms(v, share))) {
+			right = 1
+		}
+		seen.add(v, share, right, 1)
 	}
-	got, err := logistic(t.Context(), x, y)
+	got, err := logistic(t.Context(), &seen)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,18 +272,19 @@ func TestLogisticFindsTheCurve(t *testing.T) {
 	}
 	// At the optimum the mean probability equals the share of right answers.
 	sum, right := 0.0, 0.0
-	for i := range x {
-		sum += sigmoid(dot(got, x[i]))
-		if y[i] {
-			right++
-		}
+	for i := range seen.x {
+		sum += sigmoid(dot(got, seen.x[i]))
+		right += seen.right[i]
 	}
 	if math.Abs(sum-right) > 0.1 {
 		t.Errorf("%g said, %g found", sum, right)
 	}
 	// Perfect separation, or nothing at all: finite.
-	for _, y := range [][]bool{{true, true}, {false, true}} {
-		got, err := logistic(t.Context(), [][curveTerms]float64{terms(0.1, 0.5), terms(0.9, 0.5)}, y)
+	for _, first := range []float64{1, 0} {
+		var two predictions
+		two.add(0.1, 0.5, first, 1)
+		two.add(0.9, 0.5, 1, 1)
+		got, err := logistic(t.Context(), &two)
 		if err != nil {
 			t.Fatal(err)
 		}

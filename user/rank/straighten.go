@@ -7,16 +7,47 @@ import (
 )
 
 // mostKnots bounds the knots of the line that corrects the logistic curve, and so the
-// groups of predictions. Each group has the same number of expected words.
-const mostKnots = 24
+// groups of predictions. Each group has the same number of expected words, and
+// leastExpected at least: a few photos would bend the line by chance.
+const (
+	mostKnots     = 24
+	leastExpected = 60
+)
 
 // A knot is a probability according to the curve and the share actually found.
 type knot struct{ said, found float64 }
+
+// A group is a number of predictions: the sums of what was said and of what was found.
+type group struct{ said, found, count float64 }
 
 // straighten returns the rising line through groups of predictions, by pooling adjacent
 // violators (Ayer and others, Annals of Mathematical Statistics 1955). It corrects what a
 // curve of few terms cannot follow, such as votes beyond which more votes add nothing.
 func straighten(p []float64, right []bool) []knot {
+	groups := pooled(p, right)
+	var line []knot
+	for _, g := range groups {
+		line = rising(line, knot{g.said / g.count, g.found / g.count})
+	}
+	// Beyond the last group's mean as steep as from 0 to there.
+	if n := len(line); n > 0 {
+		last, most := line[n-1], slices.Max(p)
+		line = rising(line, knot{most, min(last.found/last.said*most, (1+last.found)/2)})
+	}
+	return line
+}
+
+// rising appends a knot, unless the line would fall or stay level, as by the rounding of
+// quotients.
+func rising(line []knot, k knot) []knot {
+	if n := len(line); n == 0 || k.said > line[n-1].said && k.found > line[n-1].found {
+		return append(line, k)
+	}
+	return line
+}
+
+// pooled groups predictions such that later groups are right more often.
+func pooled(p []float64, right []bool) (groups []group) {
 	order := make([]int, len(p))
 	total := 0.0
 	for i := range order {
@@ -24,8 +55,7 @@ func straighten(p []float64, right []bool) []knot {
 		total += p[i]
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
-	type group struct{ said, found, count float64 }
-	var groups []group
+	enough := max(total/(mostKnots-1), leastExpected)
 	var now group
 	for at, i := range order {
 		now.said += p[i]
@@ -35,14 +65,12 @@ func straighten(p []float64, right []bool) []knot {
 		}
 		last := at == len(order)-1
 		// Keep equal predictions together.
-		if !last && (now.said < total/mostKnots || p[order[at+1]] == p[i]) {
+		if !last && (now.said < enough || p[order[at+1]] == p[i]) {
 			continue
 		}
-		// Add one prediction that is right as often as predicted, so that the share is
-		// never 0 or 1.
-		now.found += now.said / now.count
-		now.said += now.said / now.count
-		now.count++
+		// Add as many that are right as often as predicted as make leastExpected words: chance
+		// has less of a say, and the share is never 0 or 1.
+		now = group{now.said + leastExpected, now.found + leastExpected, now.count * (1 + leastExpected/now.said)}
 		groups = append(groups, now)
 		now = group{}
 		for k := len(groups) - 1; k > 0 && groups[k].found/groups[k].count <= groups[k-1].found/groups[k-1].count; k-- {
@@ -50,15 +78,7 @@ func straighten(p []float64, right []bool) []knot {
 			groups = append(groups[:k-1], group{a.said + b.said, a.found + b.found, a.count + b.count})
 		}
 	}
-	var line []knot
-	for _, g := range groups {
-		k := knot{g.said / g.count, g.found / g.count}
-		// Rounding of the quotients must not make the line fall or stay level.
-		if n := len(line); n == 0 || k.said > line[n-1].said && k.found > line[n-1].found {
-			line = append(line, k)
-		}
-	}
-	return line
+	return groups
 }
 
 // straightened returns p corrected by the line, which starts at 0 and is level after the last knot.
