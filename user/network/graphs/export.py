@@ -106,14 +106,14 @@ def other(name, m, form, entry):
 
 
 def torchvision():
-    network("resnet50", lambda: tv.resnet50(), 2048, exact=True, forms=("fp16", "opset18"))
+    network("resnet50", lambda: tv.resnet50(), 2048, exact=True)
     network("resnext50", lambda: tv.resnext50_32x4d(), 2048, opset=13, dynamic=BATCH)
     network("efficientnet_b0", lambda: tv.efficientnet_b0(), 1280, opset=12, exact=True, forms=("fp16", "fp16-io32"))
     network("efficientnet_v2_s", lambda: tv.efficientnet_v2_s(), 1280, opset=14, dynamic=SIDES, exact=True)
     network("mobilenet_v2", lambda: tv.mobilenet_v2(), 1280, opset=11, exact=True, forms=("fp16", "dynamo18"))
     network("mobilenet_v3", lambda: tv.mobilenet_v3_large(), 1280, opset=16, dynamic=BATCH, exact=True)
     network("regnet_y", lambda: tv.regnet_y_400mf(), 440, opset=15, exact=True, forms=("fp16", "fp16-io32", "opset20"))
-    network("mnasnet", lambda: tv.mnasnet1_0(), 1280, opset=17, dynamic=SIDES, exact=True)
+    network("mnasnet", lambda: tv.mnasnet1_0(), 1280, opset=17, dynamic=SIDES, exact=True, forms=("fp16", "opset18"))
     network("squeezenet", lambda: tv.squeezenet1_1(), 512, "", opset=13, gain=1.4, exact=True, forms=("fp16", "external"))
     network("shufflenet_v2", lambda: tv.shufflenet_v2_x1_0(), 1024, opset=12, dynamic=BATCH, exact=True)
     network("vgg16", vgg16, wide(512, 4096), opset=13, gain=1.4)
@@ -150,8 +150,8 @@ def convnext_blocks():
 def clips():
     small = (224, 32, 128, 2, 2, 64)
     b32 = (224, 32, 768, 12, 12, 512)
-    network("clip_openai_b32", lambda: clip.Visual(*b32), 512, "output", opset=17, exact=True,
-            forms=("fp16", "fp16-norm32", "int8"))
+    network("clip_openai_b32", lambda: clip.Visual(*b32), 512, "output", opset=17, exact=True)
+    network("clip_openai_b32-small", lambda: clip.Visual(*small), 64, "output", opset=17, forms=("fp16-norm32", "int8"))
     network("clip_openai_b32-dynamic", lambda: clip.Visual(*small), 64, "output", opset=14, dynamic=BATCH, forms=("fp16", "fp16-io32"))
     network("clip_hf_b32", lambda: clip.HFVision(*wide(small, b32)), wide(64, 512), "image_embeds", opset=14, dynamic=SIDES,
             outputs=("image_embeds", "last_hidden_state"), input_name="pixel_values", forms=("fp16", "fp16-io32", "int8", "external"))
