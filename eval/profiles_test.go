@@ -149,30 +149,31 @@ func checkPlainRows(t *testing.T, c *Corpus, calibrated, paper ProfileRow) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vectors := func(images []user.Image) (out [][]float64) {
+	vectors := func(images []user.Image) (out [][]float64, guesses []*rank.Guess) {
 		for _, im := range images {
 			v, err := b.Vector(im.Vectors)
 			if err != nil {
 				t.Fatal(err)
 			}
-			out = append(out, widen(v.X))
+			out, guesses = append(out, widen(v.X)), append(guesses, v.Guess)
 		}
-		return out
+		return out, guesses
 	}
-	records, requests := vectors(c.Train), vectors(c.Test)
+	records, _ := vectors(c.Train)
+	requests, guesses := vectors(c.Test)
 	for _, part := range []struct {
 		want   ProfileRow
 		ranker rank.Kind
 		k      int
 	}{{calibrated, rank.KindCalibrated, b.Ranker().Neighbours()}, {paper, rank.KindPaper, 10}} {
 		var said [][]string
-		for _, x := range requests {
+		for i, x := range requests {
 			var near []rank.Neighbour
 			for j, r := range records {
 				near = append(near, rank.Neighbour{Dis: distance.SquaredL2(r, x), Keywords: c.Train[j].Keywords})
 			}
 			slices.SortStableFunc(near, func(a, b rank.Neighbour) int { return cmp.Compare(a.Dis, b.Dis) })
-			scored, err := b.Rank(near[:part.k], user.Ranking{Most: 5, Ranker: part.ranker, Rare: part.ranker == rank.KindCalibrated})
+			scored, err := b.Rank(near[:part.k], user.Ranking{Most: 5, Ranker: part.ranker, Rare: part.ranker == rank.KindCalibrated, Guess: guesses[i]})
 			if err != nil {
 				t.Fatal(err)
 			}
