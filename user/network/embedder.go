@@ -48,39 +48,6 @@ var (
 	_ Embedder = (*Session)(nil)
 )
 
-// OpenWith opens a model file, and those beside it that it names, to run in the requested
-// runtime: Auto, Go or ONNXRuntime. Errors wrap cpar.ErrInput.
-func OpenWith(runtime, path string, options Options) (e Embedder, err error) {
-	err = opened(path, OpenOptions{Options: options, Runtime: runtime}, func(s *source, runtime string) (err error) {
-		e, err = s.start(runtime, options, options.Side)
-		return err
-	})
-	return e, err
-}
-
-// LoadWith reads an ONNX file's bytes, which it does not keep, to run in the requested
-// runtime. The file must not name others. Errors wrap cpar.ErrInput.
-func LoadWith(runtime string, data []byte, options Options) (Embedder, error) {
-	e, err := load(runtime, data, options)
-	if err != nil {
-		return nil, errLoading(err)
-	}
-	return e, nil
-}
-
-func load(runtime string, data []byte, options Options) (Embedder, error) {
-	runtime, err := resolve(runtime, options.Library)
-	if err != nil {
-		return nil, err
-	}
-	s, err := read(data, runtime, options, nil)
-	if err != nil {
-		return nil, err
-	}
-	s.digest = sha256.Sum256(data)
-	return s.start(runtime, options, options.Side)
-}
-
 // resolve says which runtime Auto is. ONNX Runtime is never taken because it happens to be
 // installed: it is C++ in the process that holds the key, and that is for its owner to
 // choose.

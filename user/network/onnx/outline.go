@@ -28,17 +28,6 @@ func ReadOutline(data []byte, limits Limits, external func(name string) ([]byte,
 	return m, nil
 }
 
-// WithOutput returns a file in which name is also an output of the graph. Repeated
-// messages are merged, with lists concatenated (protobuf.dev/programming-guides/encoding,
-// "last one wins"), so appending a second graph with only that output is enough.
-func WithOutput(data []byte, name string) []byte {
-	inner := appendField(nil, 1, []byte(name)) // ValueInfoProto.name; its type is inferred
-	graph := appendField(nil, 12, inner)       // GraphProto.output
-	whole := make([]byte, len(data), len(data)+len(graph)+16)
-	copy(whole, data)
-	return appendField(whole, 7, graph) // ModelProto.graph
-}
-
 // countOutline counts the data of a tensor as they are in the file. Of types that are not
 // known here it does not check their number: ONNX Runtime does.
 func (d *decoder) countOutline(t *Tensor) error {
