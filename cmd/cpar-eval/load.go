@@ -96,7 +96,7 @@ fails after it has printed all rows.`,
 	c.Flags().Float64Var(&seconds, "seconds", load.DefaultLength.Seconds(), "how long a row takes; 6 with --json")
 	c.Flags().BoolVar(&o.Fair, "fair", true, "also measure one client of a tenant beside many of another, not with --json")
 	c.Flags().StringVar(&docs, "docs", "", "also write the page of this measurement to this `file`")
-	c.Flags().StringVar(&soak, "soak", filepath.Join("eval", "results", "soak.csv"), "figures of a soak for that page, a `file`; it may be missing")
+	c.Flags().StringVar(&soak, "soak", filepath.Join("eval", "results", "load", "soak.csv"), "figures of a soak for that page, a `file`; it may be missing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	return c
 }
