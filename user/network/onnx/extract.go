@@ -44,9 +44,7 @@ func Extract(m *Model, nodes []*Node, input ValueInfo, output string) ([]byte, e
 	graph.field(11, input.encode())
 	graph.field(12, appendField(nil, 1, []byte(output))) // its type is inferred
 	model := parts{list: [][]byte{appendVarint(nil, 1, max(m.ir, minVersion))}}
-	for _, b := range m.kept {
-		model.list = append(model.list, b)
-	}
+	model.list = append(model.list, m.kept...)
 	model.field(7, graph.list...)
 	size := lengths(model.list)
 	if size > maxMessage {

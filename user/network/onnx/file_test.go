@@ -115,7 +115,8 @@ func TestExternalData(t *testing.T) {
 		}
 		return f.Digest()
 	}
-	if digest(fourFloats) != digest(fourFloats) || digest(fourFloats) == digest(floatBytes(1, 2, 3, 5)) {
+	first := digest(fourFloats)
+	if again := digest(fourFloats); first != again || first == digest(floatBytes(1, 2, 3, 5)) {
 		t.Error("the digest does not follow the data")
 	}
 }
