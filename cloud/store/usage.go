@@ -207,9 +207,9 @@ func (s *Store[T]) reserve(ctx context.Context, k Key, files int, n int64) (end 
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	limit := s.quota(k.Tenant)
-	if taken := a.taken() + fileBytes*int64(files); limit > 0 && n > limit-taken {
-		err := fmt.Errorf("index %v: %w: %w: %d more bytes than the %d of %d that are taken; each file counts %d more than its bytes",
-			k.Index, cpar.ErrInput, ErrQuota, n, taken, limit, fileBytes)
+	if taken, more := a.taken(), n+fileBytes*int64(files); limit > 0 && more > limit-taken {
+		err := fmt.Errorf("index %v: %w: %w: %d more bytes than the %d of %d that are taken; each file counts %d beside its own",
+			k.Index, cpar.ErrInput, ErrQuota, more, taken, limit, fileBytes)
 		return nil, hint.Add(err, "delete an index that is no longer needed; a push needs room for the old segments and the new")
 	}
 	a.change(k.Index, func(u *use) { u.uploads++; u.reservedFiles += files; u.reservedBytes += n })

@@ -341,7 +341,7 @@ func limitsText(t tenant.Tenant) string {
 	}
 	if l.RequestsPerSecond > 0 {
 		rate = fmt.Sprintf("%v requests a second", l.RequestsPerSecond)
-		if l.Burst > 0 {
+		if t.Burst != tenant.Unlimited {
 			rate += fmt.Sprintf(" (%d at once)", l.Burst)
 		}
 	}
