@@ -64,7 +64,8 @@ func TestAttacks(t *testing.T) {
 		least, most    float64
 	}{
 		{"link-scores", capia, 0, 0.93, 1}, {"request-by-vectors", capia, 10, 0.5, 1}, {"match-by-its-keywords", capia, 120, 0, 1},
-		{"request-by-own-projection", capia, 100, 0.02, 1}, {"request-solved", capia, 195, 0.9, 1}, {"key-by-scores", capia, 134, 0.9, 1},
+		// How many must be known follows from the vectors' length, which cross-validation chooses.
+		{"request-by-own-projection", capia, 100, 0.02, 1}, {"request-solved", capia, -1, 0.9, 1}, {"key-by-scores", capia, -1, 0.9, 1},
 		{"link-scores", "sealed", 0, 0.3, 0.65}, {"request-by-vectors", "sealed", 30, 0, 0.05},
 	} {
 		if r := profileRow(t, rows, want.attack, want.scheme, "learned", want.known); r.Success < want.least || r.Success > want.most {
