@@ -54,7 +54,11 @@ func TestSamplesAreNearestOthers(t *testing.T) {
 				}
 				itself := -1
 				for record := range 70 {
-					if math.Abs(distance(int(s.Near[0].Record), record)-s.Near[0].Dis) < 1e-12 && slices.Equal(c.Keywords[record], s.Truth) && !seen[record] {
+					fits := slices.Equal(c.Keywords[record], s.Truth) && !seen[record]
+					for _, n := range s.Near { // short vectors have many equal distances
+						fits = fits && math.Abs(distance(int(n.Record), record)-n.Dis) < 1e-12
+					}
+					if fits {
 						itself = record
 					}
 				}
