@@ -20,7 +20,7 @@ type guesser struct {
 	rows  matrix16       // mostWords × q
 }
 
-// newGuesser is of a regression q × v.
+// newGuesser returns the guesser of a regression with coefficients w, q × v.
 func newGuesser(y labels, m *moments, w blas64.General) guesser {
 	g := guesser{words: y.place, mean: make([]float32, mostWords)}
 	t := matrix(mostWords, w.Rows)

@@ -182,7 +182,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeOfAnother: what is kept of another state of the file is of no use, and is not used.
+// TestResumeOfAnother: a part kept from an older state of the file is thrown away.
 func TestResumeOfAnother(t *testing.T) {
 	for name, change := range map[string]func(*server){
 		"a tag that changed": func(s *server) { s.etag, s.file = `"2"`, model(90_000) },

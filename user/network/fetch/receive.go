@@ -41,7 +41,7 @@ func (t *transfer) receive(ctx context.Context, from int64) (resumed int64, err 
 		if !again {
 			return start, err
 		}
-		if err := t.discard(); err != nil { // what is there is of no use to the server
+		if err := t.discard(); err != nil { // the server cannot go on from what is there
 			return 0, err
 		}
 		from = 0
@@ -87,7 +87,7 @@ func (t *transfer) once(ctx context.Context, from int64) (start int64, again boo
 }
 
 var (
-	errAgain = errors.New("the range is of no use")
+	errAgain = errors.New("the server cannot go on from there")
 	errWhole = errors.New("all is there")
 )
 

@@ -44,8 +44,8 @@ const pageHead = `# Networks
 Which image networks run in plain Go, held against ONNX Runtime 1.22 with the same weights. The files are made by
 [export.py](../user/network/graphs/export.py), which exports the structure of the originals with random weights; those of the
 original size are marked ●, the others are narrower and shallower. Errors are ‖a−b‖/‖b‖ of the embedding; half precision is
-held against single precision with the same weights. Times are of one image on one core, the best of five in turns, in one
-run. Other forms of the same networks (opsets 11 to 23, other exporters, bytes and rows of
+held against single precision with the same weights. A time is the best of five for one image on one core; both
+runtimes took turns in one run. Other forms of the same networks (opsets 11 to 23, other exporters, bytes and rows of
 pixels, data in other files, text halves) have no row: TestNetworks and TestTexts hold them to the same bound, 10⁻⁴. A process that
 embeds with CLIP ViT-B/32 takes 0.45 GB of its own (TestMemory; 1.2 are accepted). This page is written by
 
