@@ -222,17 +222,14 @@ func (c *call) intsAttribute(name string, otherwise []int, n, lo, hi int) ([]int
 	return list, nil
 }
 
-// axisAttribute returns an axis of a tensor with the given rank, or the one after the last;
-// negative ones count from the end.
-func (c *call) axisAttribute(otherwise, rank int) (int, error) {
-	a, err := c.intAttribute("axis", int64(otherwise))
-	if err == nil && (a < int64(-rank) || a > int64(rank)) {
-		err = fmt.Errorf("axis %d of a tensor of %d dimensions", a, rank)
+// axisAttribute returns an axis of a tensor with the given rank; negative ones count from
+// the end.
+func (c *call) axisAttribute(otherwise int64, rank int) (int, error) {
+	a, err := c.intAttribute("axis", otherwise)
+	if err != nil {
+		return 0, err
 	}
-	if a < 0 {
-		a += int64(rank)
-	}
-	return int(a), err
+	return axis(a, rank)
 }
 
 // emit adds a step that computes the node's first output, of floats. work is its number of

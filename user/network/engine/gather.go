@@ -21,11 +21,7 @@ func compileGather(c *call) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.intAttribute("axis", 0)
-	if err != nil {
-		return err
-	}
-	k, err := axis(a, len(x.shape))
+	k, err := c.axisAttribute(0, len(x.shape))
 	if err != nil {
 		return err
 	}
@@ -122,11 +118,7 @@ func (c *call) elements(i int) (x, index *value, k int, err error) {
 	if index, err = c.given(i); err != nil {
 		return
 	}
-	a, err := c.intAttribute("axis", 0)
-	if err != nil {
-		return
-	}
-	if k, err = axis(a, len(x.shape)); err != nil {
+	if k, err = c.axisAttribute(0, len(x.shape)); err != nil {
 		return
 	}
 	fits := len(x.shape) == len(index.shape) && index.kind == ints
@@ -398,11 +390,7 @@ func compileOneHot(c *call) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.intAttribute("axis", -1)
-	if err != nil {
-		return err
-	}
-	k, err := axis(a, len(index.shape)+1)
+	k, err := c.axisAttribute(-1, len(index.shape)+1)
 	if err != nil {
 		return err
 	}

@@ -15,11 +15,17 @@ func compileFlatten(c *call) error {
 	if err != nil {
 		return err
 	}
-	axis, err := c.axisAttribute(1, len(x.shape))
+	a, err := c.intAttribute("axis", 1)
 	if err != nil {
 		return err
 	}
-	return c.give(c.reshaped(x, []int{count(x.shape[:axis]), count(x.shape[axis:])}))
+	k := len(x.shape)
+	if a != int64(k) { // everything may be in the rows
+		if k, err = axis(a, k); err != nil {
+			return err
+		}
+	}
+	return c.give(c.reshaped(x, []int{count(x.shape[:k]), count(x.shape[k:])}))
 }
 
 func compileReshape(c *call) error {
@@ -322,11 +328,7 @@ func compileSplit(c *call) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.intAttribute("axis", 0)
-	if err != nil {
-		return err
-	}
-	k, err := axis(a, len(x.shape))
+	k, err := c.axisAttribute(0, len(x.shape))
 	if err != nil {
 		return err
 	}

@@ -65,11 +65,7 @@ func compileLayerNorm(c *call) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.intAttribute("axis", -1)
-	if err != nil {
-		return err
-	}
-	k, err := axis(a, len(x.shape))
+	k, err := c.axisAttribute(-1, len(x.shape))
 	if err != nil {
 		return err
 	}
@@ -237,11 +233,7 @@ func compileLpNorm(c *call) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.intAttribute("axis", -1)
-	if err != nil {
-		return err
-	}
-	k, err := axis(a, len(x.shape))
+	k, err := c.axisAttribute(-1, len(x.shape))
 	if err != nil {
 		return err
 	}

@@ -205,11 +205,7 @@ func compileArg(c *call) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.intAttribute("axis", 0)
-	if err != nil {
-		return err
-	}
-	k, err := axis(a, len(x.shape))
+	k, err := c.axisAttribute(0, len(x.shape))
 	if err != nil {
 		return err
 	}
