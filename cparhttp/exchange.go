@@ -196,7 +196,13 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "certificate") {
 		return hint.Add(fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err), "does the cloud want a certificate of yours? name one by --cloud-cert and --cloud-cert-key")
 	}
-	return hint.Add(fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err), "is cpard running at %s?", c.base)
+	broken := fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err)
+	if c.base.Scheme == "https" {
+		// In TLS 1.3 that alert comes after the handshake, and a write may see only that the
+		// connection was closed.
+		return hint.Add(broken, "is cpard running at %s? if it wants a certificate of yours, name one by --cloud-cert and --cloud-cert-key", c.base)
+	}
+	return hint.Add(broken, "is cpard running at %s?", c.base)
 }
 
 // heardReader calls heard whenever bytes arrive.
