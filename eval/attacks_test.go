@@ -7,6 +7,7 @@ import (
 
 	"cpar"
 	"cpar/eval/attack"
+	"cpar/eval/estimate"
 	"cpar/user/dataset"
 	"cpar/user/feature"
 	"cpar/user/picture"
@@ -48,7 +49,7 @@ func TestChangedCopy(t *testing.T) {
 func TestAttackTables(t *testing.T) {
 	a := &Attacks{Records: 9, Requests: 8, Rows: []attack.Row{
 		{Attack: "a", Scheme: "cpar", Known: 3, Success: 0.5, Baseline: 0.125, Low: 0.25, High: 0.75, Trials: 8},
-		{Attack: "b", Scheme: "cpar", Profile: "learned", Known: 5, Estimate: &attack.Estimate{Samples: 5, Dimension: 6, BlockSize: 142, Delta: 1.00769, Bits: 41.464}},
+		{Attack: "b", Scheme: "cpar", Profile: "learned", Known: 5, Estimate: &estimate.Estimate{Samples: 5, Dimension: 6, BlockSize: 142, Delta: 1.00769, Bits: 41.464}},
 	}}
 	tables := a.Tables()
 	if want := [][]string{{"a", "cpar", "paper", "3", "50", "25", "75", "12.5", "8"}}; !reflect.DeepEqual(tables[0].Rows, want) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -38,7 +39,7 @@ var measuring = map[string]string{"agreement": "", "all": "draws few model most 
 // Every measurement is available separately, as JSON, and requires a collection.
 func TestCommands(t *testing.T) {
 	for _, c := range rootCommand().Commands() {
-		if _, ok := measuring[c.Name()]; !ok && c.Name() != "load" && c.Name() != "report" && c.Name() != "results" && c.Name() != "version" {
+		if _, ok := measuring[c.Name()]; !ok && c.Name() != "load" && c.Name() != "report" && c.Name() != "results" && c.Name() != "security" && c.Name() != "version" {
 			t.Errorf("%s: an unexpected command", c.Name())
 		}
 	}
@@ -84,6 +85,43 @@ func TestCommands(t *testing.T) {
 		if err != nil || !strings.Contains(help, "\n  "+name+" ") {
 			t.Errorf("the help does not name %s (%v)", name, err)
 		}
+	}
+}
+
+// security needs no collection; its text and its JSON say the same of today's ring.
+func TestSecurity(t *testing.T) {
+	text, err := invoke(t, "security")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := invoke(t, "security", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Rings []struct {
+			N    int        `json:"n"`
+			LogQ int        `json:"log_q"`
+			Core [2]float64 `json:"primal_core"`
+		}
+		Formats, Rows, Million []map[string]any
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Formats) == 0 || len(got.Rows) == 0 || len(got.Million) == 0 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	said := 0
+	for _, r := range got.Rings {
+		for line := range strings.Lines(text) {
+			if f := strings.Fields(line); len(f) > 5 && f[0] == fmt.Sprint(r.N) && f[1] == fmt.Sprint(r.LogQ) && strings.Contains(line, fmt.Sprintf(" %g / %g ", r.Core[0], r.Core[1])) {
+				said++
+			}
+		}
+	}
+	if said != len(got.Rings) || said < 10 {
+		t.Errorf("%d of %d rings in\n%s", said, len(got.Rings), text)
+	}
+	if _, err := invoke(t, "security", "surplus"); !errors.Is(err, exitcode.ErrUsage) {
+		t.Errorf("an argument: %v", err)
 	}
 }
 

@@ -16,7 +16,7 @@
 //	scale-…       spacing.go  r_s and r                            known: nothing
 //	…-slopes      slopes.go   r_s and r, exactly                   known: nothing, but several requests per photo
 //	keyword-…     keyword.go  what is a record about?              known: statistics, or k records' keywords
-//	key-…         key.go      S; estimates in lattice.go           known: k records' vectors
+//	key-…         key.go      S; estimates by eval/estimate        known: k records' vectors
 //	key-by-scores keyscores.go  S, without a lattice               known: k records' vectors
 //	nearest-…     lll.go      which records are similar, by LLL    known: nothing, not even a request
 //

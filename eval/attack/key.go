@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"cpar"
+	"cpar/eval/estimate"
 	"cpar/internal/modq"
 	"cpar/user/ive"
 )
@@ -137,10 +138,10 @@ func judgeQuiet(v *View, row []uint64, used int) Row {
 // latticeRows are estimates for the key of an index with this many records of m words.
 // The first dims words are z, of magnitude typical.
 func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
-	known := LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, Most: max(records, 4*m)}.Primal()
+	known := estimate.LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, Most: max(records, 4*m)}.Primal()
 	// With nothing known: the rows of w·V + e are short, most of all those of z, and they
 	// are combinations of the ciphertexts by rows of S.
-	dense := Dense(m, dims, 64, math.Ldexp(typical, ive.DistanceShift))
+	dense := estimate.Dense(m, dims, 64, math.Ldexp(typical, ive.DistanceShift))
 	return []Row{
 		{Attack: "key-lattice-estimate", Scheme: scheme, Known: known.Samples, Estimate: &known},
 		{Attack: "key-lattice-estimate", Scheme: scheme, Known: 0, Estimate: &dense},

@@ -29,55 +29,6 @@ func TestWilson(t *testing.T) {
 	}
 }
 
-// Core-SVP of Kyber from its round 3 specification, classical: 118, 182 and 256 bits.
-// (For Kyber512 noise and rounding together, as there.)
-func TestPrimalAgainstKyber(t *testing.T) {
-	q := math.Log2(3329)
-	for _, c := range []struct {
-		name string
-		lwe  LWE
-		bits float64
-	}{
-		{"Kyber512", LWE{Dim: 512, LogQ: q, Sigma: math.Sqrt(1.5)}, 118},
-		{"Kyber768", LWE{Dim: 768, LogQ: q, Sigma: 1}, 182},
-		{"Kyber1024", LWE{Dim: 1024, LogQ: q, Sigma: 1}, 256},
-	} {
-		if e := c.lwe.Primal(); math.Abs(e.Bits-c.bits) > 1.5 {
-			t.Errorf("%s: %+v, published are %g bits", c.name, e, c.bits)
-		}
-	}
-}
-
-// An estimate grows with dimension and noise and falls with the modulus; with too few
-// samples there is nothing to attack.
-func TestEstimatesMove(t *testing.T) {
-	base := LWE{Dim: 700, LogQ: 20, Sigma: 3.2}
-	bits := base.Primal().Bits
-	for _, harder := range []LWE{{Dim: 800, LogQ: 20, Sigma: 3.2}, {Dim: 700, LogQ: 20, Sigma: 10}, {Dim: 700, LogQ: 18, Sigma: 3.2}} {
-		if b := harder.Primal().Bits; b <= bits {
-			t.Errorf("%+v has %.1f bits, %+v %.1f", harder, b, base, bits)
-		}
-	}
-	if e := (LWE{Dim: 700, LogQ: 20, Sigma: 3.2, Most: 700}).Primal(); !math.IsInf(e.Bits, 1) {
-		t.Errorf("as many samples as unknowns: %+v", e)
-	}
-	if a, b := Dense(700, 650, 40, 1e3), Dense(700, 650, 40, 1e5); a.Bits >= b.Bits {
-		t.Errorf("longer vectors are easier: %+v, %+v", a, b)
-	}
-	// δ falls, and agrees with published values: 1.0219 for LLL, 1.0093 for β = 100,
-	// 1.0063 for 200.
-	for b := 3; b < 600; b++ {
-		if hermite(b) > hermite(b-1) {
-			t.Errorf("δ(%d) = %.5f above δ(%d) = %.5f", b, hermite(b), b-1, hermite(b-1))
-		}
-	}
-	for block, want := range map[int]float64{2: 1.0219, 100: 1.0093, 200: 1.0063} {
-		if got := hermite(block); math.Abs(got-want) > 1e-4 {
-			t.Errorf("δ(%d) = %.5f, want %.4f", block, got, want)
-		}
-	}
-}
-
 // The program's own parameters, as SECURITY.md states them.
 func TestKeyIsWithinReachOfLattices(t *testing.T) {
 	rows := latticeRows("cpar", 1347, 1296, 4500, typicalElement)

@@ -1,6 +1,10 @@
 package attack
 
-import "math"
+import (
+	"math"
+
+	"cpar/eval/estimate"
+)
 
 // A Row is the result of one attack.
 type Row struct {
@@ -18,7 +22,7 @@ type Row struct {
 	High     float64 `json:"high"`
 	Trials   int     `json:"trials"`
 	// Estimate, in a row without trials, is the cost of an attack that is not carried out.
-	Estimate *Estimate `json:"estimate,omitempty"`
+	Estimate *estimate.Estimate `json:"estimate,omitempty"`
 }
 
 // proportion returns the row for right out of trials.

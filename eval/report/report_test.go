@@ -18,6 +18,7 @@ import (
 
 	"cpar/eval"
 	"cpar/eval/attack"
+	"cpar/eval/estimate"
 	"cpar/eval/plot"
 	"cpar/eval/step"
 	"cpar/internal/paper"
@@ -72,7 +73,7 @@ func syntheticResults() *eval.Results {
 	structures := &eval.Structures{Records: 300, Requests: 20, Rows: []eval.StructureRow{{Split: "pca", Place: "leaf", Search: "rank", Default: true}}}
 	sealed := &eval.Sealed{Records: 300, Requests: 20, Quality: []eval.QualityRow{{Scheme: "sealed", Neighbours: 5}}, Cost: &eval.SealedCost{Records: 20000},
 		Growth: []eval.SealedSize{{Records: 20000, Cloud: 26}}, Fits: []eval.Fit{{What: "cloud", Exponent: 1}}, Homes: []eval.HomeRow{{Records: 1000, Requests: 1}}}
-	attacks := &eval.Attacks{Records: 300, Requests: 20, Rows: []attack.Row{{Attack: "match", Scheme: "capia", Success: 0.9}, {Attack: "key", Scheme: "capia", Estimate: &attack.Estimate{Samples: 9}}}}
+	attacks := &eval.Attacks{Records: 300, Requests: 20, Rows: []attack.Row{{Attack: "match", Scheme: "capia", Success: 0.9}, {Attack: "key", Scheme: "capia", Estimate: &estimate.Estimate{Samples: 9}}}}
 	draw := eval.Draw{Number: 1, Records: 300, Requests: 20, Rows: []eval.DrawRow{{Profile: "paper", Ranker: "paper", Scheme: "sealed", P: 18}},
 		Recalls: []eval.DrawRecall{{Search: "capia", Related: "one word", Admitted: 19, All: 45, Few: []float64{64, 65}}}}
 	growth := &eval.ProfileGrowth{Dim: 128, Rows: []eval.ProfileGrowthRow{{Records: 20000, Cloud: 2}, {Records: 1000000, Cloud: 100}}}

@@ -36,6 +36,12 @@ var standard = map[int]struct{ classical, quantum float64 }{
 	1 << 15: {881, 827},
 }
 
+// Standard returns that row: the greatest log₂ q for 128 bits at ring degree n.
+func Standard(n int) (classical, quantum float64, ok bool) {
+	row, ok := standard[n]
+	return row.classical, row.quantum, ok
+}
+
 // secure refuses a ring for which the standard does not give 128 bits of security, also
 // against quantum computers.
 func secure(n int, bitsOfQ float64) error {

@@ -1,0 +1,165 @@
+package estimate
+
+import (
+	"math"
+	"math/big"
+
+	"cpar/internal/lattice"
+)
+
+// A Ring is Z[X]/(X^N+1) modulo the largest prime below 2^LogQ that is 1 modulo 2N, with
+// noise of lattice.Sigma and ternary secrets.
+type Ring struct {
+	N    int `json:"n"`
+	LogQ int `json:"log_q"`
+}
+
+// Modulus returns Q.
+func (r Ring) Modulus() *big.Int {
+	step := big.NewInt(int64(2 * r.N))
+	q := new(big.Int).Lsh(big.NewInt(1), uint(r.LogQ))
+	q.Sub(q, step).Add(q, big.NewInt(1))
+	for !q.ProbablyPrime(20) {
+		q.Sub(q, step)
+	}
+	return q
+}
+
+// gap bounds what pretending that Q is 2^LogQ does to a number: 2^LogQ − Q + 1.
+func (r Ring) gap() float64 {
+	top := new(big.Int).Lsh(big.NewInt(1), uint(r.LogQ))
+	gap, _ := new(big.Float).SetInt(top.Sub(top, r.Modulus())).Float64()
+	return gap + 1
+}
+
+// LWE is the problem that requests and records of the ring are as hard as. The samples
+// of one secret are as many as there are records.
+func (r Ring) LWE() LWE {
+	return LWE{Dim: r.N, LogQ: float64(r.LogQ), Sigma: lattice.Sigma, Secret: Ternary}
+}
+
+// wordBytes is the size of a stored word: whole bytes, and eight where seven would do.
+func (r Ring) wordBytes() int {
+	if r.LogQ <= 48 {
+		return (r.LogQ + 7) / 8
+	}
+	return 8
+}
+
+// A Vectors bounds the integers that photos become.
+type Vectors struct {
+	// Dim is the number of coordinates.
+	Dim int `json:"dim"`
+	// RecordNorm and RequestNorm bound norms, Addend the magnitude of addends. Scores are
+	// exact modulo 2^LogT.
+	RecordNorm  float64 `json:"record_norm"`
+	RequestNorm float64 `json:"request_norm"`
+	Addend      float64 `json:"addend"`
+	LogT        int     `json:"log_t"`
+}
+
+// Fit reports that no score can wrap.
+func (v Vectors) Fit() bool {
+	return v.RecordNorm*v.RequestNorm+v.Addend < math.Exp2(float64(v.LogT-1))
+}
+
+// WithAddend returns v with the addend as two coordinates more: M·high + low, where the
+// request has M and 1. A row of several records has no other place for their addends.
+// M is near the square root of the addend, where record and request grow alike.
+func (v Vectors) WithAddend() Vectors {
+	m := math.Ceil(math.Sqrt(v.Addend))
+	low := math.Floor(m / 2)
+	high := math.Ceil((v.Addend - low) / m)
+	v.Dim += 2
+	v.RecordNorm = math.Sqrt(v.RecordNorm*v.RecordNorm + high*high + low*low)
+	v.RequestNorm = math.Sqrt(v.RequestNorm*v.RequestNorm + m*m + 1)
+	return v
+}
+
+// A Format is a ring, vectors, and what is kept of hints and replies.
+type Format struct {
+	Ring
+	Vectors
+	// Block is D, the block width; InRow is C, the number of records in a row, one behind
+	// the other, of which a request asks one.
+	Block int `json:"block"`
+	InRow int `json:"in_row"`
+	// HintBits is kept of each coefficient of a hint, ReplyBits of each score. With 0 the
+	// reply is exact.
+	HintBits  int `json:"hint_bits"`
+	ReplyBits int `json:"reply_bits,omitempty"`
+}
+
+func (f Format) blocks() int { return (f.InRow*f.Dim + f.Block - 1) / f.Block }
+
+// perGroup is the number of records in a group.
+func (f Format) perGroup() float64 { return float64(f.InRow * f.N / f.Block) }
+
+// failure returns log₂ of the bound on the probability that a score is wrong, with
+// records scaled by 2^recordScale, in a ring with this gap. internal/lattice/noise.go derives it for one record in
+// a row. With C of them the only difference is that each element of e′ meets one of the
+// C·K records; a request is 0 outside of one place, and its norm stays.
+func (f Format) failure(recordScale int, gap float64) float64 {
+	exp := func(n int) float64 { return math.Exp2(float64(n)) }
+	scale := f.LogQ - f.LogT
+	request := exp(scale-recordScale) * lattice.Sigma * f.RequestNorm
+	record := lattice.Sigma * (exp(recordScale)*math.Sqrt(f.perGroup())*f.RecordNorm +
+		lattice.MaxNoise*math.Sqrt(float64(f.N*f.blocks())))
+	hint := math.Sqrt(2*float64(f.N)/3) * (exp(f.LogQ-1-f.HintBits) + gap)
+	rest := lattice.MaxNoise + gap
+	if f.ReplyBits > 0 {
+		rest += exp(f.LogQ-1-f.ReplyBits) + gap
+	}
+	room := exp(scale-1) - rest
+	if room <= 0 {
+		return 1
+	}
+	return 1 - room*room/(2*(request*request+record*record+hint*hint))*math.Log2E
+}
+
+// Failure returns log₂ of the bound with the best scale of records, and log₂ of that scale.
+func (f Format) Failure() (bits float64, recordScale int) {
+	bits = math.Inf(1)
+	gap := f.gap()
+	for s := 1; s < f.LogQ-f.LogT; s++ {
+		if b := f.failure(s, gap); b < bits {
+			bits, recordScale = b, s
+		}
+	}
+	return bits, recordScale
+}
+
+// Frugal returns f with the fewest bits of hints whose failure is at most 2^most. If none
+// reach it, it has as many as still help by a tenth.
+func (f Format) Frugal(most float64) Format {
+	for f.HintBits = 8; f.HintBits < f.LogQ; f.HintBits++ {
+		bits, _ := f.Failure()
+		next := f
+		next.HintBits += 2
+		better, _ := next.Failure()
+		if bits <= most || bits < -1 && better > 1.1*bits {
+			break
+		}
+	}
+	return f
+}
+
+// HintBytes is what an owner fetches once, a record.
+func (f Format) HintBytes() float64 { return float64(f.N*f.HintBits) / 8 / f.perGroup() }
+
+// RecordBytes is what a cloud keeps of a record.
+func (f Format) RecordBytes() float64 {
+	return float64(f.blocks()*f.N*f.wordBytes()) / f.perGroup()
+}
+
+// RequestBytes is the length of a request without its header.
+func (f Format) RequestBytes() int { return f.blocks() * f.N * f.wordBytes() }
+
+// ReplyBytes is the share of a record in a reply.
+func (f Format) ReplyBytes() float64 {
+	bits := f.ReplyBits
+	if bits == 0 {
+		bits = 8 * f.wordBytes()
+	}
+	return float64(bits) / 8 / float64(f.InRow)
+}

@@ -1,0 +1,114 @@
+package estimate
+
+import (
+	"math"
+	"testing"
+
+	"cpar/internal/lattice"
+)
+
+var today = Ring{N: lattice.N, LogQ: 60}
+
+// The ring that a format assumes is the program's own.
+func TestTodaysRing(t *testing.T) {
+	if q := today.Modulus(); !q.IsUint64() || q.Uint64() != lattice.Q {
+		t.Errorf("modulus %d, the program's is %d", q, uint64(lattice.Q))
+	}
+	if r := (Ring{N: 2048, LogQ: 48}); r.Modulus().Uint64() != 1<<48-r.gapWord()+1 || r.Modulus().Uint64()%4096 != 1 {
+		t.Errorf("modulus %d and gap %d do not belong together", r.Modulus(), r.gapWord())
+	}
+}
+
+func (r Ring) gapWord() uint64 { return uint64(r.gap()) }
+
+// One formula twice: of a single record in a row, with today's ring and roundings, the
+// bound is that of internal/lattice to the last digits, and so are the bytes.
+func TestFailureIsTheProgramsOwn(t *testing.T) {
+	for _, p := range []lattice.Params{
+		{Dim: 1344, Block: 128, LogT: 23, LogRecordScale: 17, RecordNorm: 1411, RequestNorm: 1489, Addend: 336000},
+		{Dim: 96, Block: 32, LogT: 22, LogRecordScale: 17, RecordNorm: 1006, RequestNorm: 1006, Addend: 254100},
+		{Dim: 64, Block: 16, LogT: 22, LogRecordScale: 16, RecordNorm: 1006, RequestNorm: 1006, Addend: 254100},
+		{Dim: 5000, Block: 256, LogT: 12, LogRecordScale: 25, RecordNorm: 44, RequestNorm: 45, Addend: 60},
+	} {
+		f := Format{Ring: today, Block: p.Block, InRow: 1, HintBits: p.HintBits(), ReplyBits: p.ReplyBits(), Vectors: Vectors{
+			Dim: p.Dim, RecordNorm: float64(p.RecordNorm), RequestNorm: float64(p.RequestNorm), Addend: float64(p.Addend), LogT: p.LogT}}
+		if got, want := f.failure(p.LogRecordScale, f.gap()), p.LogFailure(); math.Abs(got-want) > 1e-9*math.Abs(want) {
+			t.Errorf("%+v: 2^%g here, 2^%g there", p, got, want)
+		}
+		balanced, err := p.Balance()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, scale := f.Failure(); scale != balanced.LogRecordScale || math.Abs(got-balanced.LogFailure()) > 1e-6 {
+			t.Errorf("%+v: 2^%g at scale 2^%d here, %+v there", p, got, scale, balanced)
+		}
+		if !f.Fit() {
+			t.Errorf("%+v wraps here", p)
+		}
+		records := float64(p.Records())
+		if f.RequestBytes() != 8*p.Words() || f.RecordBytes() != float64(8*p.Words())/records ||
+			f.HintBytes() != float64(lattice.PackedSize(lattice.N, p.HintBits()))/records || f.ReplyBytes() != float64(p.ReplyBits())/8 {
+			t.Errorf("%+v: request %d, record %g, hint %g, reply %g", p, f.RequestBytes(), f.RecordBytes(), f.HintBytes(), f.ReplyBytes())
+		}
+	}
+}
+
+// More records in a row are C times the record part of the noise, squared, and nothing else; the
+// formula worked out by hand.
+func TestRowsOfSeveralRecords(t *testing.T) {
+	f := Format{Ring: Ring{N: 2048, LogQ: 48}, Block: 32, InRow: 8, HintBits: 26, Vectors: Vectors{Dim: 98, RecordNorm: 126, RequestNorm: 126, LogT: 16}}
+	// Δ = 2³², Δ_db = 2¹⁴, K·C = 512, B = 25
+	gap := f.gap()
+	request := math.Exp2(18) * 3.2 * 126
+	record := 3.2 * (math.Exp2(14)*math.Sqrt(512)*126 + 19*math.Sqrt(2048*25))
+	hint := math.Sqrt(4096./3) * (math.Exp2(21) + gap)
+	z := (math.Exp2(31) - gap - 19) / math.Sqrt(request*request+record*record+hint*hint)
+	if got, want := f.failure(14, gap), 1-z*z/2/math.Ln2; math.Abs(got-want) > 1e-9 {
+		t.Errorf("2^%g, want 2^%g", got, want)
+	}
+	if got, scale := f.Failure(); scale != 14 || got > -80 || got < -85 {
+		t.Errorf("2^%g at scale 2^%d", got, scale)
+	}
+	for _, c := range []struct{ got, want float64 }{{float64(f.RequestBytes()), 307200}, {f.HintBytes(), 13}, {f.RecordBytes(), 600}, {f.ReplyBytes(), 0.75}} {
+		if c.got != c.want {
+			t.Errorf("%g bytes, want %g", c.got, c.want)
+		}
+	}
+}
+
+// An addend in two coordinates reaches its bound, and its norms are those of the largest.
+func TestAddendInTwoCoordinates(t *testing.T) {
+	for _, bound := range []int{1, 2, 7, 252, 4443, 254000} {
+		v := Vectors{Dim: 96, RecordNorm: 3, RequestNorm: 4, Addend: float64(bound), LogT: 30}.WithAddend()
+		m := int(math.Ceil(math.Sqrt(float64(bound))))
+		largest := 0.
+		for a := -bound; a <= bound; a++ {
+			high := int(math.Round(float64(a) / float64(m)))
+			low := a - high*m
+			largest = max(largest, float64(high*high+low*low))
+		}
+		if v.Dim != 98 || v.RequestNorm != math.Sqrt(float64(16+m*m+1)) || v.RecordNorm < math.Sqrt(9+largest)-1e-9 || v.RecordNorm > 1.2*math.Sqrt(9+largest)+1 {
+			t.Errorf("±%d: %+v, the largest has norm %g", bound, v, math.Sqrt(9+largest))
+		}
+	}
+}
+
+// The fewest bits of hints are enough, and one fewer is not.
+func TestFrugal(t *testing.T) {
+	f := Format{Ring: Ring{N: 2048, LogQ: 48}, Block: 32, InRow: 8, Vectors: Vectors{Dim: 98, RecordNorm: 129, RequestNorm: 128, LogT: 15}}.Frugal(-80)
+	less := f
+	less.HintBits--
+	a, _ := f.Failure()
+	b, _ := less.Failure()
+	if f.HintBits != 25 || a > -80 || b <= -80 {
+		t.Errorf("%d bits fail with 2^%.0f, one fewer with 2^%.0f", f.HintBits, a, b)
+	}
+	// Where the noise alone is more than that, hints stop where they hardly help.
+	f.InRow, f.LogT = 16, 17
+	f = f.Frugal(-80)
+	a, _ = f.Failure()
+	f.HintBits = f.LogQ
+	if b, _ = f.Failure(); a <= -80 || a > b/1.3 {
+		t.Errorf("2^%.1f, with whole hints 2^%.1f", a, b)
+	}
+}

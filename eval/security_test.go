@@ -1,0 +1,104 @@
+package eval
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/eval/estimate"
+	"cpar/internal/lattice"
+	"cpar/user"
+	"cpar/user/profile"
+)
+
+// SECURITY.md says of the ring what the command computes, in these words.
+func TestSecurityIsQuoted(t *testing.T) {
+	b, err := os.ReadFile("../SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(string(b)), " ")
+	r := ringBits(todaysRing)
+	want := fmt.Sprintf("block size %d: %.0f bits against classical and %.0f against quantum computers by core-SVP (the dual attack: %.0f and %.0f), %.0f and %.0f by the standard's own models",
+		r.BlockSize, r.Primal[0], r.Primal[1], r.Dual[0], r.Dual[1], r.Standard[0], r.Standard[1])
+	if !strings.Contains(text, want) {
+		t.Errorf("SECURITY.md does not say %q", want)
+	}
+}
+
+// The formats that the command calls today's are those of indexes, with their failures.
+func TestTodaysFormats(t *testing.T) {
+	for _, c := range []struct {
+		vectors estimate.Vectors
+		corpus  *Corpus
+		kind    profile.Kind
+	}{
+		{paperVectors, syntheticCorpus(1, 70, 1), profile.Paper},
+		{unitVectors, learnable(160, 1), profile.Network},
+	} {
+		s, _, err := openSealed(t.Context(), c.corpus.Train, user.Options{Scheme: cpar.SchemeSealed, Profile: c.kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		p, err := lattice.DecodeParams(s.files.Segment(cpar.SegmentParams))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := estimate.Vectors{Dim: c.vectors.Dim, RecordNorm: float64(p.RecordNorm), RequestNorm: float64(p.RequestNorm), Addend: float64(p.Addend), LogT: p.LogT}
+		if c.vectors != want {
+			t.Errorf("%v: %+v, an index has %+v", c.kind, c.vectors, want)
+		}
+		found := false
+		for _, f := range ComputeSecurity().Formats {
+			if f.Ring == todaysRing && f.Vectors == want && f.Block == p.Block {
+				found = math.Abs(f.LogFailure-p.LogFailure()) < 0.1 && f.HintBits == p.HintBits() && f.ReplyBits == p.ReplyBits()
+			}
+		}
+		if !found {
+			t.Errorf("%v: no format of the command is %+v, which fails with 2^%.1f", c.kind, p, p.LogFailure())
+		}
+	}
+}
+
+// What the tables are asked for: no format of theirs can wrap, the hints are as few as fail
+// rarely enough where that can be had, and bytes are those that were worked out by hand.
+func TestSecurityTables(t *testing.T) {
+	s := ComputeSecurity()
+	for _, f := range s.Formats {
+		if !f.Fit() {
+			t.Errorf("scores of %+v wrap", f)
+		}
+	}
+	var row *RowFailure
+	for i, r := range s.Rows {
+		if r.N == 2048 && r.LogQ == 48 && r.LogT == 16 && r.InRow == 8 {
+			row = &s.Rows[i]
+		}
+	}
+	if row == nil || math.Abs(row.LogFailure[26]+81) > 1 {
+		t.Errorf("eight records in a row: %+v", row)
+	}
+	for _, m := range s.Million {
+		if m.N != 2048 || m.LogQ != 48 || m.InRow != 8 || m.Block != 32 || m.Copies != 1.5 {
+			continue
+		}
+		// 25 blocks of 2048 words of six bytes; 187,500 words; 2,929.7 groups of 2048 numbers.
+		if m.RequestBytes != 25*2048*6 || m.Reply != 187500*6 || math.Abs(m.Hints-187500*32*float64(m.HintBits)/8) > 1 || m.LogFailure > rareFailure {
+			t.Errorf("a million: %+v", m)
+		}
+	}
+	for _, table := range s.Tables() {
+		for _, r := range table.Rows {
+			if len(r) != len(table.Columns) {
+				t.Errorf("%s: %d cells under %d columns", table.Name, len(r), len(table.Columns))
+			}
+		}
+		if len(table.Rows) < 15 {
+			t.Errorf("%s has %d rows", table.Name, len(table.Rows))
+		}
+	}
+}
