@@ -143,3 +143,23 @@ func sigmoidAVX2(out *float32, in *float32, vectors int)
 //
 //go:noescape
 func geluAVX2(out *float32, in *float32, vectors int)
+
+// lineAVX2 is Line of so many whole registers.
+//
+//go:noescape
+func lineAVX2(out *float32, in *float32, by float32, plus float32, lo float32, hi float32, vectors int)
+
+// timesAVX2 is Times of so many whole registers.
+//
+//go:noescape
+func timesAVX2(out *float32, x *float32, y *float32, vectors int)
+
+// largerAVX2 is Larger of so many whole registers.
+//
+//go:noescape
+func largerAVX2(out *float32, x *float32, y *float32, vectors int)
+
+// largestAVX2 is Largest of so many whole registers.
+//
+//go:noescape
+func largestAVX2(x *float32, vectors int) float32

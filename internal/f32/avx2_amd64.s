@@ -2143,7 +2143,15 @@ DATA constantsAVX2<>+1168(SB)/4, $0x3f3504f3
 DATA constantsAVX2<>+1172(SB)/4, $0x3f3504f3
 DATA constantsAVX2<>+1176(SB)/4, $0x3f3504f3
 DATA constantsAVX2<>+1180(SB)/4, $0x3f3504f3
-GLOBL constantsAVX2<>(SB), RODATA|NOPTR, $1184
+DATA constantsAVX2<>+1184(SB)/4, $0xff800000
+DATA constantsAVX2<>+1188(SB)/4, $0xff800000
+DATA constantsAVX2<>+1192(SB)/4, $0xff800000
+DATA constantsAVX2<>+1196(SB)/4, $0xff800000
+DATA constantsAVX2<>+1200(SB)/4, $0xff800000
+DATA constantsAVX2<>+1204(SB)/4, $0xff800000
+DATA constantsAVX2<>+1208(SB)/4, $0xff800000
+DATA constantsAVX2<>+1212(SB)/4, $0xff800000
+GLOBL constantsAVX2<>(SB), RODATA|NOPTR, $1216
 
 // func erfAVX2(out *float32, in *float32, vectors int)
 // Requires: AVX, AVX2, FMA3
@@ -2404,5 +2412,234 @@ one:
 	JNZ          one
 
 one_done:
+	VZEROUPPER
+	RET
+
+// func lineAVX2(out *float32, in *float32, by float32, plus float32, lo float32, hi float32, vectors int)
+// Requires: AVX, FMA3
+TEXT ·lineAVX2(SB), NOSPLIT, $0-40
+	MOVQ         out+0(FP), AX
+	MOVQ         in+8(FP), CX
+	MOVQ         vectors+32(FP), DX
+	VBROADCASTSS by+16(FP), Y0
+	VBROADCASTSS plus+20(FP), Y1
+	VBROADCASTSS lo+24(FP), Y2
+	VBROADCASTSS hi+28(FP), Y3
+	MOVQ         DX, BX
+	SHRQ         $0x02, BX
+	TESTQ        BX, BX
+	JZ           four_done
+
+four:
+	VMOVUPS     (CX), Y4
+	VFMADD213PS Y1, Y0, Y4
+	VMAXPS      Y4, Y2, Y4
+	VMINPS      Y4, Y3, Y4
+	VMOVUPS     Y4, (AX)
+	VMOVUPS     32(CX), Y4
+	VFMADD213PS Y1, Y0, Y4
+	VMAXPS      Y4, Y2, Y4
+	VMINPS      Y4, Y3, Y4
+	VMOVUPS     Y4, 32(AX)
+	VMOVUPS     64(CX), Y4
+	VFMADD213PS Y1, Y0, Y4
+	VMAXPS      Y4, Y2, Y4
+	VMINPS      Y4, Y3, Y4
+	VMOVUPS     Y4, 64(AX)
+	VMOVUPS     96(CX), Y4
+	VFMADD213PS Y1, Y0, Y4
+	VMAXPS      Y4, Y2, Y4
+	VMINPS      Y4, Y3, Y4
+	VMOVUPS     Y4, 96(AX)
+	ADDQ        $0x00000080, AX
+	ADDQ        $0x00000080, CX
+	DECQ        BX
+	JNZ         four
+
+four_done:
+	ANDQ  $0x00000003, DX
+	TESTQ DX, DX
+	JZ    one_done
+
+one:
+	VMOVUPS     (CX), Y4
+	VFMADD213PS Y1, Y0, Y4
+	VMAXPS      Y4, Y2, Y4
+	VMINPS      Y4, Y3, Y4
+	VMOVUPS     Y4, (AX)
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000020, CX
+	DECQ        DX
+	JNZ         one
+
+one_done:
+	VZEROUPPER
+	RET
+
+// func timesAVX2(out *float32, x *float32, y *float32, vectors int)
+// Requires: AVX
+TEXT ·timesAVX2(SB), NOSPLIT, $0-32
+	MOVQ  out+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  y+16(FP), DX
+	MOVQ  vectors+24(FP), BX
+	MOVQ  BX, SI
+	SHRQ  $0x02, SI
+	TESTQ SI, SI
+	JZ    four_done
+
+four:
+	VMOVUPS (CX), Y0
+	VMULPS  (DX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMULPS  32(DX), Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(CX), Y0
+	VMULPS  64(DX), Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(CX), Y0
+	VMULPS  96(DX), Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	DECQ    SI
+	JNZ     four
+
+four_done:
+	ANDQ  $0x00000003, BX
+	TESTQ BX, BX
+	JZ    one_done
+
+one:
+	VMOVUPS (CX), Y0
+	VMULPS  (DX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	DECQ    BX
+	JNZ     one
+
+one_done:
+	VZEROUPPER
+	RET
+
+// func largerAVX2(out *float32, x *float32, y *float32, vectors int)
+// Requires: AVX
+TEXT ·largerAVX2(SB), NOSPLIT, $0-32
+	MOVQ  out+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  y+16(FP), DX
+	MOVQ  vectors+24(FP), BX
+	MOVQ  BX, SI
+	SHRQ  $0x02, SI
+	TESTQ SI, SI
+	JZ    four_done
+
+four:
+	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y1
+	VMAXPS  Y0, Y1, Y2
+	VMAXPS  Y1, Y0, Y0
+	VORPS   Y2, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMOVUPS 32(DX), Y1
+	VMAXPS  Y0, Y1, Y2
+	VMAXPS  Y1, Y0, Y0
+	VORPS   Y2, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(CX), Y0
+	VMOVUPS 64(DX), Y1
+	VMAXPS  Y0, Y1, Y2
+	VMAXPS  Y1, Y0, Y0
+	VORPS   Y2, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(CX), Y0
+	VMOVUPS 96(DX), Y1
+	VMAXPS  Y0, Y1, Y2
+	VMAXPS  Y1, Y0, Y0
+	VORPS   Y2, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	DECQ    SI
+	JNZ     four
+
+four_done:
+	ANDQ  $0x00000003, BX
+	TESTQ BX, BX
+	JZ    one_done
+
+one:
+	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y1
+	VMAXPS  Y0, Y1, Y2
+	VMAXPS  Y1, Y0, Y0
+	VORPS   Y2, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	DECQ    BX
+	JNZ     one
+
+one_done:
+	VZEROUPPER
+	RET
+
+// func largestAVX2(x *float32, vectors int) float32
+// Requires: AVX, SSE
+TEXT ·largestAVX2(SB), NOSPLIT, $0-20
+	MOVQ    x+0(FP), AX
+	MOVQ    vectors+8(FP), CX
+	VMOVUPS constantsAVX2<>+1184(SB), Y0
+	VMOVUPS constantsAVX2<>+1184(SB), Y1
+	VMOVUPS constantsAVX2<>+1184(SB), Y2
+	VMOVUPS constantsAVX2<>+1184(SB), Y3
+	MOVQ    CX, DX
+	SHRQ    $0x02, DX
+	TESTQ   DX, DX
+	JZ      four_done
+
+four:
+	VMOVUPS (AX), Y4
+	VMAXPS  Y0, Y4, Y0
+	VMOVUPS 32(AX), Y4
+	VMAXPS  Y1, Y4, Y1
+	VMOVUPS 64(AX), Y4
+	VMAXPS  Y2, Y4, Y2
+	VMOVUPS 96(AX), Y4
+	VMAXPS  Y3, Y4, Y3
+	ADDQ    $0x00000080, AX
+	DECQ    DX
+	JNZ     four
+
+four_done:
+	ANDQ  $0x00000003, CX
+	TESTQ CX, CX
+	JZ    one_done
+
+one:
+	VMOVUPS (AX), Y4
+	VMAXPS  Y0, Y4, Y0
+	ADDQ    $0x00000020, AX
+	DECQ    CX
+	JNZ     one
+
+one_done:
+	VMAXPS       Y1, Y0, Y0
+	VMAXPS       Y3, Y2, Y2
+	VMAXPS       Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VMAXPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VMAXPS       X1, X0, X0
+	MOVSS        X0, ret+16(FP)
 	VZEROUPPER
 	RET

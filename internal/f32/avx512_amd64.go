@@ -223,3 +223,23 @@ func sigmoidAVX512(out *float32, in *float32, vectors int)
 //
 //go:noescape
 func geluAVX512(out *float32, in *float32, vectors int)
+
+// lineAVX512 is Line of so many whole registers.
+//
+//go:noescape
+func lineAVX512(out *float32, in *float32, by float32, plus float32, lo float32, hi float32, vectors int)
+
+// timesAVX512 is Times of so many whole registers.
+//
+//go:noescape
+func timesAVX512(out *float32, x *float32, y *float32, vectors int)
+
+// largerAVX512 is Larger of so many whole registers.
+//
+//go:noescape
+func largerAVX512(out *float32, x *float32, y *float32, vectors int)
+
+// largestAVX512 is Largest of so many whole registers.
+//
+//go:noescape
+func largestAVX512(x *float32, vectors int) float32

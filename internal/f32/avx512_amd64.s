@@ -5269,7 +5269,23 @@ DATA constantsAVX512<>+2352(SB)/4, $0x3f3504f3
 DATA constantsAVX512<>+2356(SB)/4, $0x3f3504f3
 DATA constantsAVX512<>+2360(SB)/4, $0x3f3504f3
 DATA constantsAVX512<>+2364(SB)/4, $0x3f3504f3
-GLOBL constantsAVX512<>(SB), RODATA|NOPTR, $2368
+DATA constantsAVX512<>+2368(SB)/4, $0xff800000
+DATA constantsAVX512<>+2372(SB)/4, $0xff800000
+DATA constantsAVX512<>+2376(SB)/4, $0xff800000
+DATA constantsAVX512<>+2380(SB)/4, $0xff800000
+DATA constantsAVX512<>+2384(SB)/4, $0xff800000
+DATA constantsAVX512<>+2388(SB)/4, $0xff800000
+DATA constantsAVX512<>+2392(SB)/4, $0xff800000
+DATA constantsAVX512<>+2396(SB)/4, $0xff800000
+DATA constantsAVX512<>+2400(SB)/4, $0xff800000
+DATA constantsAVX512<>+2404(SB)/4, $0xff800000
+DATA constantsAVX512<>+2408(SB)/4, $0xff800000
+DATA constantsAVX512<>+2412(SB)/4, $0xff800000
+DATA constantsAVX512<>+2416(SB)/4, $0xff800000
+DATA constantsAVX512<>+2420(SB)/4, $0xff800000
+DATA constantsAVX512<>+2424(SB)/4, $0xff800000
+DATA constantsAVX512<>+2428(SB)/4, $0xff800000
+GLOBL constantsAVX512<>(SB), RODATA|NOPTR, $2432
 
 // func erfAVX512(out *float32, in *float32, vectors int)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -5530,5 +5546,236 @@ one:
 	JNZ          one
 
 one_done:
+	VZEROUPPER
+	RET
+
+// func lineAVX512(out *float32, in *float32, by float32, plus float32, lo float32, hi float32, vectors int)
+// Requires: AVX, AVX512F
+TEXT ·lineAVX512(SB), NOSPLIT, $0-40
+	MOVQ         out+0(FP), AX
+	MOVQ         in+8(FP), CX
+	MOVQ         vectors+32(FP), DX
+	VBROADCASTSS by+16(FP), Z0
+	VBROADCASTSS plus+20(FP), Z1
+	VBROADCASTSS lo+24(FP), Z2
+	VBROADCASTSS hi+28(FP), Z3
+	MOVQ         DX, BX
+	SHRQ         $0x02, BX
+	TESTQ        BX, BX
+	JZ           four_done
+
+four:
+	VMOVUPS     (CX), Z4
+	VFMADD213PS Z1, Z0, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, (AX)
+	VMOVUPS     64(CX), Z4
+	VFMADD213PS Z1, Z0, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, 64(AX)
+	VMOVUPS     128(CX), Z4
+	VFMADD213PS Z1, Z0, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, 128(AX)
+	VMOVUPS     192(CX), Z4
+	VFMADD213PS Z1, Z0, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, 192(AX)
+	ADDQ        $0x00000100, AX
+	ADDQ        $0x00000100, CX
+	DECQ        BX
+	JNZ         four
+
+four_done:
+	ANDQ  $0x00000003, DX
+	TESTQ DX, DX
+	JZ    one_done
+
+one:
+	VMOVUPS     (CX), Z4
+	VFMADD213PS Z1, Z0, Z4
+	VMAXPS      Z4, Z2, Z4
+	VMINPS      Z4, Z3, Z4
+	VMOVUPS     Z4, (AX)
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, CX
+	DECQ        DX
+	JNZ         one
+
+one_done:
+	VZEROUPPER
+	RET
+
+// func timesAVX512(out *float32, x *float32, y *float32, vectors int)
+// Requires: AVX, AVX512F
+TEXT ·timesAVX512(SB), NOSPLIT, $0-32
+	MOVQ  out+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  y+16(FP), DX
+	MOVQ  vectors+24(FP), BX
+	MOVQ  BX, SI
+	SHRQ  $0x02, SI
+	TESTQ SI, SI
+	JZ    four_done
+
+four:
+	VMOVUPS (CX), Z0
+	VMULPS  (DX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  64(DX), Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	VMOVUPS 128(CX), Z0
+	VMULPS  128(DX), Z0, Z0
+	VMOVUPS Z0, 128(AX)
+	VMOVUPS 192(CX), Z0
+	VMULPS  192(DX), Z0, Z0
+	VMOVUPS Z0, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	DECQ    SI
+	JNZ     four
+
+four_done:
+	ANDQ  $0x00000003, BX
+	TESTQ BX, BX
+	JZ    one_done
+
+one:
+	VMOVUPS (CX), Z0
+	VMULPS  (DX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	DECQ    BX
+	JNZ     one
+
+one_done:
+	VZEROUPPER
+	RET
+
+// func largerAVX512(out *float32, x *float32, y *float32, vectors int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·largerAVX512(SB), NOSPLIT, $0-32
+	MOVQ  out+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  y+16(FP), DX
+	MOVQ  vectors+24(FP), BX
+	MOVQ  BX, SI
+	SHRQ  $0x02, SI
+	TESTQ SI, SI
+	JZ    four_done
+
+four:
+	VMOVUPS (CX), Z0
+	VMOVUPS (DX), Z1
+	VMAXPS  Z0, Z1, Z2
+	VMAXPS  Z1, Z0, Z0
+	VORPS   Z2, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMOVUPS 64(DX), Z1
+	VMAXPS  Z0, Z1, Z2
+	VMAXPS  Z1, Z0, Z0
+	VORPS   Z2, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	VMOVUPS 128(CX), Z0
+	VMOVUPS 128(DX), Z1
+	VMAXPS  Z0, Z1, Z2
+	VMAXPS  Z1, Z0, Z0
+	VORPS   Z2, Z0, Z0
+	VMOVUPS Z0, 128(AX)
+	VMOVUPS 192(CX), Z0
+	VMOVUPS 192(DX), Z1
+	VMAXPS  Z0, Z1, Z2
+	VMAXPS  Z1, Z0, Z0
+	VORPS   Z2, Z0, Z0
+	VMOVUPS Z0, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	DECQ    SI
+	JNZ     four
+
+four_done:
+	ANDQ  $0x00000003, BX
+	TESTQ BX, BX
+	JZ    one_done
+
+one:
+	VMOVUPS (CX), Z0
+	VMOVUPS (DX), Z1
+	VMAXPS  Z0, Z1, Z2
+	VMAXPS  Z1, Z0, Z0
+	VORPS   Z2, Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	DECQ    BX
+	JNZ     one
+
+one_done:
+	VZEROUPPER
+	RET
+
+// func largestAVX512(x *float32, vectors int) float32
+// Requires: AVX, AVX512F, SSE
+TEXT ·largestAVX512(SB), NOSPLIT, $0-20
+	MOVQ    x+0(FP), AX
+	MOVQ    vectors+8(FP), CX
+	VMOVUPS constantsAVX512<>+2368(SB), Z0
+	VMOVUPS constantsAVX512<>+2368(SB), Z1
+	VMOVUPS constantsAVX512<>+2368(SB), Z2
+	VMOVUPS constantsAVX512<>+2368(SB), Z3
+	MOVQ    CX, DX
+	SHRQ    $0x02, DX
+	TESTQ   DX, DX
+	JZ      four_done
+
+four:
+	VMOVUPS (AX), Z4
+	VMAXPS  Z0, Z4, Z0
+	VMOVUPS 64(AX), Z4
+	VMAXPS  Z1, Z4, Z1
+	VMOVUPS 128(AX), Z4
+	VMAXPS  Z2, Z4, Z2
+	VMOVUPS 192(AX), Z4
+	VMAXPS  Z3, Z4, Z3
+	ADDQ    $0x00000100, AX
+	DECQ    DX
+	JNZ     four
+
+four_done:
+	ANDQ  $0x00000003, CX
+	TESTQ CX, CX
+	JZ    one_done
+
+one:
+	VMOVUPS (AX), Z4
+	VMAXPS  Z0, Z4, Z0
+	ADDQ    $0x00000040, AX
+	DECQ    CX
+	JNZ     one
+
+one_done:
+	VMAXPS        Z1, Z0, Z0
+	VMAXPS        Z3, Z2, Z2
+	VMAXPS        Z2, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VMAXPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VMAXPS        X1, X0, X0
+	VMOVHLPS      X0, X0, X1
+	VMAXPS        X1, X0, X0
+	VMOVSHDUP     X0, X1
+	VMAXPS        X1, X0, X0
+	MOVSS         X0, ret+16(FP)
 	VZEROUPPER
 	RET

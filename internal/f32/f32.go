@@ -7,7 +7,7 @@
 //	Right      a constant b (k×n), packed once: linear layers
 //	Mul64      c += a·b in float64, where b may be float32: principal components
 //	Taps       depthwise convolutions
-//	vectors    Dot, Axpy, AddTo64, Centre; Exp, Erf, Tanh, Sigmoid, Gelu
+//	vectors    Dot, Axpy, Sum, Largest, Line, Times, Larger, AddTo64, Centre; Exp, Erf, Tanh, Sigmoid, Gelu
 //
 // Everything runs on the caller's core: whoever has several shares out the work
 // (internal/parallel). Memory that is needed on the way is passed in (scratch), so that one

@@ -113,6 +113,49 @@ func (l level) axpy(a float32, x, y []float32) {
 	}
 }
 
+func (l level) line(out, in []float32, by, plus, lo, hi float32) {
+	switch l {
+	case withAVX512:
+		lineAVX512(unsafe.SliceData(out), unsafe.SliceData(in), by, plus, lo, hi, len(in)/16)
+	case withAVX2:
+		lineAVX2(unsafe.SliceData(out), unsafe.SliceData(in), by, plus, lo, hi, len(in)/8)
+	default:
+		linePlain(out, in, by, plus, lo, hi)
+	}
+}
+
+func (l level) times(out, x, y []float32) {
+	switch l {
+	case withAVX512:
+		timesAVX512(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(y), len(x)/16)
+	case withAVX2:
+		timesAVX2(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(y), len(x)/8)
+	default:
+		timesPlain(out, x, y)
+	}
+}
+
+func (l level) larger(out, x, y []float32) {
+	switch l {
+	case withAVX512:
+		largerAVX512(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(y), len(x)/16)
+	case withAVX2:
+		largerAVX2(unsafe.SliceData(out), unsafe.SliceData(x), unsafe.SliceData(y), len(x)/8)
+	default:
+		largerPlain(out, x, y)
+	}
+}
+
+func (l level) largest(x []float32) float32 {
+	switch l {
+	case withAVX512:
+		return largestAVX512(unsafe.SliceData(x), len(x)/16)
+	case withAVX2:
+		return largestAVX2(unsafe.SliceData(x), len(x)/8)
+	}
+	return largestPlain(x)
+}
+
 func (l level) widen(sum []float64, x []float32) {
 	switch l {
 	case withAVX512:

@@ -115,6 +115,34 @@ func axpyPlain(a float32, x, y []float32) {
 	}
 }
 
+func linePlain(out, in []float32, by, plus, lo, hi float32) {
+	for i, v := range in {
+		out[i] = clip(v*by+plus, lo, hi)
+	}
+}
+
+func timesPlain(out, x, y []float32) {
+	for i, v := range x {
+		out[i] = v * y[i]
+	}
+}
+
+func largerPlain(out, x, y []float32) {
+	for i, v := range x {
+		out[i] = max(v, y[i])
+	}
+}
+
+func largestPlain(x []float32) float32 {
+	top := -infinity
+	for _, v := range x {
+		if v > top {
+			top = v
+		}
+	}
+	return top
+}
+
 func widenPlain(sum []float64, x []float32) {
 	sum = sum[:len(x)]
 	for i, v := range x {

@@ -249,6 +249,54 @@ func TestVectors(t *testing.T) {
 	})
 }
 
+// TestEach: operators of each value, among them what is no number, nothing and infinity.
+func TestEach(t *testing.T) {
+	nan, odd := float32(math.NaN()), []float32{float32(math.NaN()), infinity, -infinity, 0, -0x1p-149, math.MaxFloat32}
+	same := func(x, y float32) bool { return x == y || x != x && y != y }
+	eachLevel(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(13, 14))
+		for n := range 200 {
+			x, y := random(r, n), random(r, n)
+			for i := range n / 4 { // each with each other in time
+				x[r.IntN(n)], y[r.IntN(n)] = odd[i%len(odd)], odd[r.IntN(len(odd))]
+			}
+			check := func(what string, f func(out []float32), want func(x, y float32) float32) {
+				out := fence(r, n)
+				f(out.values)
+				out.check(t, what)
+				for i, v := range out.values {
+					if w := want(x[i], y[i]); !same(v, w) && !(math.Abs(float64(v-w)) <= 1e-6) {
+						t.Fatalf("%s of %g and %g is %g, want %g", what, x[i], y[i], v, w)
+					}
+				}
+			}
+			line := func(lo, hi float32) func(x, _ float32) float32 {
+				return func(x, _ float32) float32 { return clip(float32(2.5*float64(x)+0.5), lo, hi) }
+			}
+			check("Line", func(out []float32) { Line(out, x, 2.5, 0.5, -infinity, infinity) }, line(-infinity, infinity))
+			check("Line", func(out []float32) { Line(out, x, 2.5, 0.5, -1, 2) }, line(-1, 2))
+			check("Times", func(out []float32) { Times(out, x, y) }, func(x, y float32) float32 { return x * y })
+			check("Larger", func(out []float32) { Larger(out, x, y) }, func(x, y float32) float32 { return max(x, y) })
+			for at := range n {
+				if top := Largest(x[at:]); top != largestPlain(x[at:]) {
+					t.Fatalf("the largest of %g is %g", x[at:], top)
+				}
+			}
+		}
+		if top := Largest([]float32{nan, nan}); top != -infinity {
+			t.Errorf("the largest of nothing is %g", top)
+		}
+		long := random(r, 1000)
+		sum := 0.0
+		for i, v := range long {
+			if got := Sum(long[:i]); math.Abs(got-sum) > 1e-4 {
+				t.Fatalf("the sum of %d values is %g, want %g", i, got, sum)
+			}
+			sum += float64(v)
+		}
+	})
+}
+
 func TestMul64(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(11, 12))

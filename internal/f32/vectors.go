@@ -15,6 +15,57 @@ func Axpy(a float32, x, y []float32) {
 	axpyPlain(a, x[whole:], y[whole:])
 }
 
+// Line sets out[i] = in[i]·by + plus, within lo … hi; what is not a number stays so. out
+// must not be shorter than in, and may be the same.
+func Line(out, in []float32, by, plus, lo, hi float32) {
+	out = out[:len(in)]
+	whole := len(in) &^ (active.tiling().lanes - 1)
+	active.line(out[:whole], in[:whole], by, plus, lo, hi)
+	linePlain(out[whole:], in[whole:], by, plus, lo, hi)
+}
+
+// Times sets out[i] = x[i]·y[i]. out and y must not be shorter than x; out may be either.
+func Times(out, x, y []float32) {
+	out, y = out[:len(x)], y[:len(x)]
+	whole := len(x) &^ (active.tiling().lanes - 1)
+	active.times(out[:whole], x[:whole], y[:whole])
+	timesPlain(out[whole:], x[whole:], y[whole:])
+}
+
+// Larger sets out[i] to the larger of x[i] and y[i], or to no number if one is none. out
+// and y must not be shorter than x; out may be either.
+func Larger(out, x, y []float32) {
+	out, y = out[:len(x)], y[:len(x)]
+	whole := len(x) &^ (active.tiling().lanes - 1)
+	active.larger(out[:whole], x[:whole], y[:whole])
+	largerPlain(out[whole:], x[whole:], y[whole:])
+}
+
+// Largest returns the largest of x, −∞ of nothing; what is not a number is passed over.
+func Largest(x []float32) float32 {
+	whole := len(x) &^ (active.tiling().lanes - 1)
+	return max(active.largest(x[:whole]), largestPlain(x[whole:]))
+}
+
+// ones are as many as Sum adds in float32.
+var ones = func() (x [256]float32) {
+	for i := range x {
+		x[i] = 1
+	}
+	return x
+}()
+
+// Sum returns Σ x, pieces of which are added in float32.
+func Sum(x []float32) float64 {
+	sum := 0.0
+	for len(x) > 0 {
+		n := min(len(x), len(ones))
+		sum += float64(Dot(x[:n], ones[:]))
+		x = x[n:]
+	}
+	return sum
+}
+
 // AddTo64 adds x to sum, which must not be shorter.
 func AddTo64(sum []float64, x []float32) {
 	sum = sum[:len(x)]

@@ -179,6 +179,25 @@ func TestVectorsInTheMachine(t *testing.T) {
 			to := m.floats(y)
 			m.call("axpy"+l.name, float32(2.5), m.floats(x), to, vectors)
 			agree(t, "axpy", m.read(to, n), axpy)
+			var line, times, larger []float64
+			largest := math.Inf(-1)
+			for i, v := range x {
+				line = append(line, min(max(2.5*float64(v)+0.5, -1), 2))
+				times, larger = append(times, float64(v)*float64(y[i])), append(larger, float64(max(v, y[i])))
+				largest = max(largest, float64(v))
+			}
+			m.reset()
+			to = m.floats(make([]float32, n))
+			m.call("line"+l.name, to, m.floats(x), float32(2.5), float32(0.5), float32(-1), float32(2), vectors)
+			agree(t, "line", m.read(to, n), line)
+			m.call("times"+l.name, to, m.floats(x), m.floats(y), vectors)
+			agree(t, "times", m.read(to, n), times)
+			m.call("larger"+l.name, to, m.floats(x), m.floats(y), vectors)
+			agree(t, "larger", m.read(to, n), larger)
+			m.call("largest"+l.name, m.floats(x), vectors)
+			if got := float64(math.Float32frombits(uint32(m.result))); got != largest {
+				t.Fatalf("the largest is %g, want %g", got, largest)
+			}
 			m.reset()
 			var mean []int
 			var centred []float64

@@ -105,6 +105,10 @@ func (k kernels) all() {
 	k.widen()
 	k.centre()
 	k.functions()
+	k.line()
+	k.times()
+	k.larger()
+	k.largest()
 }
 
 func (k kernels) begin(name, signature, doc string) { k.Begin(name, signature, name+" "+doc) }

@@ -114,6 +114,14 @@ func (m *machine) vectorOperation(op string, o []string, line string) {
 	case "VEXTRACTF64X4", "VEXTRACTF128":
 		a := m.value(o[1], 2*lanes)
 		copy(out[:], a[uint64(lanes)*m.word(o[0]):][:lanes])
+	case "VMOVHLPS":
+		a, b := m.value(o[0], 4), m.value(o[1], 4)
+		out = [16]uint32{a[2], a[3], b[2], b[3]}
+	case "VMOVSHDUP":
+		a := m.value(o[0], lanes)
+		for i := range lanes {
+			out[i] = a[i|1]
+		}
 	case "VHADDPS":
 		a, b := m.value(o[0], 4), m.value(o[1], 4)
 		for i := range 2 {

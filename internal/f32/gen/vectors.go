@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -10,17 +12,7 @@ func (k kernels) dot() {
 	p := k.Params("x", "y", "vectors")
 	x, y, n := p[0], p[1], p[2]
 	acc := k.zeros(4)
-	step := func(i int) { k.VFMADD231PS(at(y, i*k.bytes()), k.load(at(x, i*k.bytes())), acc[i]) }
-	k.Count("four", k.Part(n, 0, 2), func() {
-		for i := range acc {
-			step(i)
-		}
-		k.Advance(4*k.bytes(), x, y)
-	})
-	k.Count("one", k.Part(n, 3, 0), func() {
-		step(0)
-		k.Advance(k.bytes(), x, y)
-	})
+	k.four(n, func(i int) { k.VFMADD231PS(at(y, i*k.bytes()), k.load(at(x, i*k.bytes())), acc[i]) }, x, y)
 	k.VADDPS(acc[1], acc[0], acc[0])
 	k.VADDPS(acc[3], acc[2], acc[2])
 	k.VADDPS(acc[2], acc[0], acc[0])
@@ -44,21 +36,96 @@ func (k kernels) axpy() {
 	p := k.Params("x", "y", "vectors")
 	x, y, n := p[0], p[1], p[2]
 	a := k.number("a")
-	step := func(i int) {
+	k.four(n, func(i int) {
 		sum := k.load(at(y, i*k.bytes()))
 		k.VFMADD231PS(at(x, i*k.bytes()), a, sum)
 		k.VMOVUPS(sum, at(y, i*k.bytes()))
-	}
+	}, x, y)
+	k.end()
+}
+
+// four emits step for registers 0 to 3 as long as there are four, then for one at a time;
+// n counts them, and pointers move on.
+func (k kernels) four(n reg.GPVirtual, step func(i int), pointers ...reg.GPVirtual) {
 	k.Count("four", k.Part(n, 0, 2), func() {
 		for i := range 4 {
 			step(i)
 		}
-		k.Advance(4*k.bytes(), x, y)
+		k.Advance(4*k.bytes(), pointers...)
 	})
 	k.Count("one", k.Part(n, 3, 0), func() {
 		step(0)
-		k.Advance(k.bytes(), x, y)
+		k.Advance(k.bytes(), pointers...)
 	})
+}
+
+func (k kernels) line() {
+	k.begin("line"+k.name, "func(out, in *float32, by, plus, lo, hi float32, vectors int)", "is Line of so many whole registers.")
+	p := k.Params("out", "in", "vectors")
+	by, plus, lo, hi := k.number("by"), k.number("plus"), k.number("lo"), k.number("hi")
+	k.four(p[2], func(i int) {
+		x := k.load(at(p[1], i*k.bytes()))
+		k.VFMADD213PS(plus, by, x)
+		// As in a tile: what is not a number stays so.
+		k.VMAXPS(x, lo, x)
+		k.VMINPS(x, hi, x)
+		k.VMOVUPS(x, at(p[0], i*k.bytes()))
+	}, p[0], p[1])
+	k.end()
+}
+
+func (k kernels) times() {
+	k.begin("times"+k.name, "func(out, x, y *float32, vectors int)", "is Times of so many whole registers.")
+	p := k.Params("out", "x", "y", "vectors")
+	k.four(p[3], func(i int) {
+		x := k.load(at(p[1], i*k.bytes()))
+		k.VMULPS(at(p[2], i*k.bytes()), x, x)
+		k.VMOVUPS(x, at(p[0], i*k.bytes()))
+	}, p[0], p[1], p[2])
+	k.end()
+}
+
+// larger asks twice: what comes out is the second source if one of the two is not a
+// number, and of two results of which one is not a number the bits together are none.
+func (k kernels) larger() {
+	k.begin("larger"+k.name, "func(out, x, y *float32, vectors int)", "is Larger of so many whole registers.")
+	p := k.Params("out", "x", "y", "vectors")
+	k.four(p[3], func(i int) {
+		x, y, z := k.load(at(p[1], i*k.bytes())), k.load(at(p[2], i*k.bytes())), k.vec()
+		k.VMAXPS(x, y, z)
+		k.VMAXPS(y, x, x)
+		k.VORPS(z, x, x)
+		k.VMOVUPS(x, at(p[0], i*k.bytes()))
+	}, p[0], p[1], p[2])
+	k.end()
+}
+
+func (k kernels) largest() {
+	k.begin("largest"+k.name, "func(x *float32, vectors int) float32", "is Largest of so many whole registers.")
+	p := k.Params("x", "vectors")
+	acc := make([]reg.VecVirtual, 4)
+	for i := range acc {
+		acc[i] = k.load(k.float(float32(math.Inf(-1))))
+	}
+	// What is not a number gives way to the second source.
+	k.four(p[1], func(i int) { k.VMAXPS(acc[i], k.load(at(p[0], i*k.bytes())), acc[i]) }, p[0])
+	k.VMAXPS(acc[1], acc[0], acc[0])
+	k.VMAXPS(acc[3], acc[2], acc[2])
+	k.VMAXPS(acc[2], acc[0], acc[0])
+	top := acc[0].AsY()
+	if k.lanes == 16 {
+		high := k.YMM()
+		k.VEXTRACTF64X4(Imm(1), acc[0], high)
+		k.VMAXPS(high, top, top)
+	}
+	low, high := acc[0].AsX(), k.XMM()
+	k.VEXTRACTF128(Imm(1), top, high)
+	k.VMAXPS(high, low, low)
+	k.VMOVHLPS(low, low, high)
+	k.VMAXPS(high, low, low)
+	k.VMOVSHDUP(low, high)
+	k.VMAXPS(high, low, low)
+	k.Store(low, k.ReturnIndex(0))
 	k.end()
 }
 
