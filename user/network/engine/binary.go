@@ -60,7 +60,7 @@ var binaries = map[string]binary{
 		return x / y, nil
 	}},
 	"Min":            {row: each(func(x, y float32) float32 { return min(x, y) }), exact: total(func(x, y int64) int64 { return min(x, y) })},
-	"Max":            {row: each(func(x, y float32) float32 { return max(x, y) }), exact: total(func(x, y int64) int64 { return max(x, y) })},
+	"Max":            {row: maxRow, exact: total(func(x, y int64) int64 { return max(x, y) })},
 	"Pow":            {row: powRow, exact: power},
 	"PRelu":          {row: each(func(x, y float32) float32 { return max(x, 0) + y*min(x, 0) })},
 	"Equal":          comparison(func(x, y float32) bool { return x == y }, func(x, y int64) bool { return x == y }),
@@ -87,43 +87,47 @@ func addRow(out, x, y []float32, dx, dy int) {
 	case dx == 0 && dy == 1:
 		addRow(out, y, x, dy, dx)
 	case dx == 1:
-		k := y[0]
-		for i, v := range x[:len(out)] {
-			out[i] = v + k
-		}
+		f32.Line(out, x[:len(out)], 1, y[0], -infinity, infinity)
 	default:
 		fill(out, x[0]+y[0])
 	}
 }
 
 func subRow(out, x, y []float32, dx, dy int) {
-	if dx == 1 && dy == 1 {
+	switch {
+	case dx == 1 && dy == 1:
 		x = x[:len(out)]
 		if &out[0] != &x[0] {
 			copy(out, x)
 		}
 		f32.Axpy(-1, y[:len(out)], out)
+	case dx == 1:
+		f32.Line(out, x[:len(out)], 1, -y[0], -infinity, infinity)
+	case dy == 1:
+		f32.Line(out, y[:len(out)], -1, x[0], -infinity, infinity)
+	default:
+		fill(out, x[0]-y[0])
+	}
+}
+
+func maxRow(out, x, y []float32, dx, dy int) {
+	if dx == 1 && dy == 1 {
+		f32.Larger(out, x[:len(out)], y)
 		return
 	}
 	for i := range out {
-		out[i] = x[i*dx] - y[i*dy]
+		out[i] = max(x[i*dx], y[i*dy])
 	}
 }
 
 func mulRow(out, x, y []float32, dx, dy int) {
 	switch {
 	case dx == 1 && dy == 1:
-		y = y[:len(out)]
-		for i, v := range x[:len(out)] {
-			out[i] = v * y[i]
-		}
+		f32.Times(out, x[:len(out)], y)
 	case dx == 0 && dy == 1:
 		mulRow(out, y, x, dy, dx)
 	case dx == 1:
-		k := y[0]
-		for i, v := range x[:len(out)] {
-			out[i] = v * k
-		}
+		f32.Line(out, x[:len(out)], y[0], 0, -infinity, infinity)
 	default:
 		fill(out, x[0]*y[0])
 	}
@@ -224,6 +228,9 @@ func (c *call) binary(op string, x, y *value) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if v, err := c.oneBound(op, x, y); v != nil || err != nil {
+		return v, err
+	}
 	if op == "PRelu" && count(b.shape) != count(x.shape) {
 		return nil, fmt.Errorf("tensors of shapes %v and %v do not fit", x.shape, y.shape)
 	}
@@ -262,6 +269,28 @@ func (c *call) binary(op string, x, y *value) (*value, error) {
 		}
 	}
 	return c.step(result, s, b.shape, 0)
+}
+
+// oneBound emits the larger or smaller of a tensor and a constant number as a clipping,
+// which a convolution can take over; nil if it is something else.
+func (c *call) oneBound(op string, x, y *value) (*value, error) {
+	if op != "Max" && op != "Min" || x.kind != floats {
+		return nil, nil
+	}
+	if x.constant() {
+		x, y = y, x
+	}
+	if x.constant() || !y.constant() || count(y.shape) != 1 || len(y.shape) > len(x.shape) {
+		return nil, nil
+	}
+	data, err := c.finiteCopy(y)
+	switch {
+	case err != nil:
+		return nil, nil
+	case op == "Max":
+		return c.bounded(x, data[0], infinity)
+	}
+	return c.bounded(x, -infinity, data[0])
 }
 
 // compileMany implements Sum, Mean, Min and Max of any number of tensors.

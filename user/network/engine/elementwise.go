@@ -24,6 +24,20 @@ func one(f func(float32) float32) func(out, in []float32) {
 	}
 }
 
+var infinity = float32(math.Inf(1))
+
+// pieces runs f over pieces that stay in the first cache, each with room for as much.
+func pieces(f func(out, in, own []float32)) func(out, in []float32) {
+	return func(out, in []float32) {
+		own := make([]float32, min(len(in), 1024))
+		for len(in) > 0 {
+			n := min(len(in), len(own))
+			f(out[:n], in[:n], own[:n])
+			in, out = in[n:], out[n:]
+		}
+	}
+}
+
 // wide is one by way of float64.
 func wide(f func(float64) float64) func(out, in []float32) {
 	return one(func(v float32) float32 { return float32(f(float64(v))) })
@@ -49,9 +63,12 @@ var unaries = map[string]unary{
 	"Sigmoid":    {run: f32.Sigmoid},
 	"Softplus":   {run: wide(softplus)},
 	"Softsign":   {run: one(func(v float32) float32 { return v / (1 + max(v, -v)) })},
-	"HardSwish":  {run: one(func(v float32) float32 { return v * max(0, min(1, v/6+0.5)) })},
-	"Mish":       {run: wide(func(v float64) float64 { return v * math.Tanh(softplus(v)) })},
-	"IsNaN":      {run: one(func(v float32) float32 { return truth(v != v) }), truth: true},
+	"HardSwish": {run: pieces(func(out, in, own []float32) {
+		f32.Line(own, in, 1./6, 0.5, 0, 1)
+		f32.Times(out, in, own)
+	})},
+	"Mish":  {run: wide(func(v float64) float64 { return v * math.Tanh(softplus(v)) })},
+	"IsNaN": {run: one(func(v float32) float32 { return truth(v != v) }), truth: true},
 }
 
 func softplus(v float64) float64 { return max(v, 0) + math.Log1p(math.Exp(-math.Abs(v))) }
@@ -145,10 +162,42 @@ func compileShaped(c *call) error {
 		return err
 	}
 	of = append(of, 0)
-	if c.node.Op == "LeakyRelu" { // not by way of float64: it is frequent
-		return c.elementwise(func(v float32) float32 { return max(v, 0) + of[0]*min(v, 0) })
+	if f := vectorised(c.node.Op, of[0], of[1]); f != nil {
+		x, err := c.input(0)
+		if err != nil {
+			return err
+		}
+		return c.give(c.unary(unary{run: f}, x))
 	}
 	return c.elementwise(func(v float32) float32 { return float32(s.f(float64(v), float64(of[0]), float64(of[1]))) })
+}
+
+// vectorised is the same for the frequent ones, nil if it is slow.
+func vectorised(op string, alpha, other float32) func(out, in []float32) {
+	switch {
+	case op == "HardSigmoid":
+		return func(out, in []float32) { f32.Line(out, in, alpha, other, 0, 1) }
+	case op == "LeakyRelu" && alpha > 0 && alpha <= 1:
+		return pieces(func(out, in, own []float32) {
+			f32.Line(own, in, alpha, 0, -infinity, infinity)
+			f32.Larger(out, in, own)
+		})
+	case op == "Swish":
+		return pieces(func(out, in, own []float32) {
+			f32.Line(own, in, alpha, 0, -infinity, infinity)
+			f32.Sigmoid(own, own)
+			f32.Times(out, in, own)
+		})
+	case op == "Elu":
+		return pieces(func(out, in, own []float32) {
+			f32.Line(own, in, 1, 0, -infinity, 0)
+			f32.Exp(own, own)
+			f32.Line(own, own, alpha, -alpha, -infinity, infinity)
+			f32.Line(out, in, 1, 0, 0, infinity)
+			f32.Axpy(1, own, out)
+		})
+	}
+	return nil
 }
 
 // compileGelu: v·Φ(v), or its approximation by tanh.
@@ -171,21 +220,16 @@ func compileGelu(c *call) error {
 }
 
 // geluTanh is v/2·(1 + tanh(√(2/π)·(v + 0.044715·v³))).
-func geluTanh(out, in []float32) {
+var geluTanh = pieces(func(out, in, own []float32) {
 	const root = 0.7978845608028654
-	var own [256]float32
-	for len(in) > 0 {
-		n := min(len(in), len(own))
-		for i, v := range in[:n] {
-			own[i] = root * (v + 0.044715*v*v*v)
-		}
-		f32.Tanh(own[:n], own[:n])
-		for i, v := range in[:n] {
-			out[i] = 0.5 * v * (1 + own[i])
-		}
-		in, out = in[n:], out[n:]
+	for i, v := range in {
+		own[i] = root * (v + 0.044715*v*v*v)
 	}
-}
+	f32.Tanh(own, own)
+	for i, v := range in {
+		out[i] = 0.5 * v * (1 + own[i])
+	}
+})
 
 func compileNot(c *call) error {
 	x, err := c.given(0)
@@ -278,7 +322,7 @@ func compileClip(c *call) error {
 // isNumber reports whether the i-th input is a constant, or is left out.
 func (c *call) isNumber(i int) bool { return !c.has(i) || c.in[i].constant() }
 
-func compileRelu(c *call) error { return c.clip(0, float32(math.Inf(1))) }
+func compileRelu(c *call) error { return c.clip(0, infinity) }
 
 func (c *call) clip(lo, hi float32) error {
 	x, err := c.input(0)
@@ -288,10 +332,12 @@ func (c *call) clip(lo, hi float32) error {
 	if !(lo <= hi) {
 		return fmt.Errorf("bounds of %g to %g", lo, hi)
 	}
+	return c.give(c.bounded(x, lo, hi))
+}
+
+// bounded emits a clipping.
+func (c *call) bounded(x *value, lo, hi float32) (*value, error) {
 	s := &step{in: []*value{x}, inPlace: true, bounds: &bounds{lo, hi}}
-	s.run = func(out []float32, in [][]float32, _ []float32) {
-		copyKernel(out, in, nil)
-		clamp(out, lo, hi)
-	}
-	return c.emit(s, x.shape, 0)
+	s.run = func(out []float32, in [][]float32, _ []float32) { f32.Line(out, in[0], 1, 0, lo, hi) }
+	return c.step(floats, s, x.shape, 0)
 }

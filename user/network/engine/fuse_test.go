@@ -46,6 +46,8 @@ func TestFused(t *testing.T) {
 		"linear layer":           {base().Node("MatMul", []string{"image", "w"}, "l", nil).Node("Add", []string{"bias", "l"}, "z", nil).Node("Relu", []string{"z"}, "y", nil), 1},
 		"bias of another shape":  {base().Node("MatMul", []string{"image", "w"}, "l", nil).Node("Add", []string{"l", "column"}, "y", nil), 2},
 		"bounds before the bias": {base().Node("MatMul", []string{"image", "w"}, "l", nil).Node("Relu", []string{"l"}, "z", nil).Node("Add", []string{"z", "bias"}, "y", nil), 2},
+		"bounds by two operators": {base().Node("MatMul", []string{"image", "w"}, "l", nil).Node("Max", []string{"half", "l"}, "z", nil).
+			Node("Min", []string{"z", "two"}, "y", nil), 2},
 		"two readers": {base().Node("MatMul", []string{"image", "w"}, "l", nil).Node("Add", []string{"l", "bias"}, "z", nil).
 			Node("Mul", []string{"z", "l"}, "y", nil), 3},
 	} {

@@ -115,6 +115,10 @@ func (v *conv) layPlane(to, x []float32) {
 
 // every copies from[0], from[step], …
 func every(to, from []float32, step int) {
+	if step == 1 {
+		copy(to, from)
+		return
+	}
 	if step == 2 {
 		n := (len(from) + 1) / 2
 		to = to[:n]

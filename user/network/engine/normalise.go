@@ -119,16 +119,11 @@ func layerNorm(out, in, scale, bias []float32, n int, epsilon float32, centred b
 	for at := 0; at < len(in); at += n {
 		row := out[at:][:n]
 		normalise(row, in[at:][:n], epsilon, centred)
-		switch {
-		case bias != nil:
-			plus := bias[:n]
-			for i, by := range scale[:n] {
-				row[i] = row[i]*by + plus[i]
-			}
-		case scale != nil:
-			for i, by := range scale[:n] {
-				row[i] *= by
-			}
+		if scale != nil {
+			f32.Times(row, row, scale)
+		}
+		if bias != nil {
+			f32.Axpy(1, bias[:n], row)
 		}
 	}
 }
@@ -138,15 +133,9 @@ func normalise(out, in []float32, epsilon float32, centred bool) {
 	n := float64(len(in))
 	mean := float32(0)
 	if centred {
-		sum := 0.0
-		for _, v := range in {
-			sum += float64(v)
-		}
-		mean = float32(sum / n)
+		mean = float32(f32.Sum(in) / n)
 	}
-	for i, v := range in {
-		out[i] = v - mean
-	}
+	f32.Line(out, in, 1, -mean, -infinity, infinity)
 	// The sum of squares in pieces, so that many small ones are not lost.
 	sum := 0.0
 	for at := 0; at < len(out); at += 256 {
@@ -154,9 +143,7 @@ func normalise(out, in []float32, epsilon float32, centred bool) {
 		sum += float64(f32.Dot(piece, piece))
 	}
 	by := float32(1 / math.Sqrt(sum/n+float64(epsilon)))
-	for i := range out {
-		out[i] *= by
-	}
+	f32.Line(out, out, by, 0, -infinity, infinity)
 }
 
 // compileGroupNorm implements GroupNormalization and InstanceNormalization, whose groups
@@ -219,11 +206,7 @@ func compileGroupNorm(c *call) error {
 // scaleChannels computes in·by + plus for planes of n pixels, one for each channel.
 func scaleChannels(out, in, by, plus []float32, n int) {
 	for at, ch := 0, 0; at < len(out); at, ch = at+n, (ch+1)%len(by) {
-		a, b := by[ch], plus[ch]
-		to := out[at:][:n]
-		for i, v := range in[at:][:n] {
-			to[i] = v*a + b
-		}
+		f32.Line(out[at:][:n], in[at:][:n], by[ch], plus[ch], -infinity, infinity)
 	}
 }
 
@@ -279,25 +262,36 @@ func compileLRN(c *call) error {
 	}
 	channels, n := x.shape[1], count(x.shape[2:])
 	before, after := int(size-1)/2, int(size)/2
-	s := &step{in: []*value{x}, scratch: n}
-	s.run = func(out []float32, in [][]float32, sum []float32) {
+	s := &step{in: []*value{x}, scratch: 2 * n}
+	s.run = func(out []float32, in [][]float32, scratch []float32) {
+		sum, square := scratch[:n], scratch[n:][:n]
 		for at := 0; at < len(out); at += channels * n {
 			image := in[0][at:][:channels*n]
 			for ch := range channels {
 				clear(sum)
 				for k := max(0, ch-before); k <= min(channels-1, ch+after); k++ {
-					for i, v := range image[k*n:][:n] {
-						sum[i] += v * v
-					}
+					f32.Times(square, image[k*n:][:n], image[k*n:][:n])
+					f32.Axpy(1, square, sum)
 				}
-				to := out[at+ch*n:][:n]
-				for i, v := range image[ch*n:][:n] {
-					to[i] = v * float32(math.Pow(float64(of[2]+of[0]/float32(size)*sum[i]), -float64(of[1])))
-				}
+				f32.Line(sum, sum, of[0]/float32(size), of[2], -infinity, infinity)
+				powers(sum, -of[1])
+				f32.Times(out[at+ch*n:][:n], image[ch*n:][:n], sum)
 			}
 		}
 	}
 	return c.emit(s, x.shape, size*int64(count(x.shape)))
+}
+
+// powers raises each value to a power; −¾ is what networks have in their LRN.
+func powers(x []float32, p float32) {
+	for i, v := range x {
+		if p == -0.75 {
+			root := float32(1 / math.Sqrt(float64(v)))
+			x[i] = root * float32(math.Sqrt(float64(root)))
+		} else {
+			x[i] = float32(math.Pow(float64(v), float64(p)))
+		}
+	}
 }
 
 // compileSoftmax implements Softmax and LogSoftmax: up to opset 12 over everything from an
@@ -359,19 +353,9 @@ func (c *call) softmaxOf(x *value, n int, logarithm bool) (*value, error) {
 
 // softmax is computed with the largest value taken off, so that nothing overflows.
 func softmax(out, in []float32) {
-	top := slices.Max(in)
-	for i, v := range in {
-		out[i] = v - top
-	}
+	f32.Line(out, in, 1, -f32.Largest(in), -infinity, infinity)
 	f32.Exp(out, out)
-	sum := 0.0
-	for _, v := range out {
-		sum += float64(v)
-	}
-	by := float32(1 / sum)
-	for i := range out {
-		out[i] *= by
-	}
+	f32.Line(out, out, float32(1/f32.Sum(out)), 0, -infinity, infinity)
 }
 
 func logSoftmax(out, in []float32) {

@@ -79,6 +79,7 @@ func forms() []form {
 		"Selu": a("alpha", float32(2), "gamma", float32(1.5)), "Shrink": a("lambd", float32(0.3), "bias", float32(0.1))} {
 		add(mid, op, image, f)
 	}
+	add(mid, "LeakyRelu", image, a("alpha", float32(1.5)))
 	add([]int64{14, 22}, "HardSwish", image, nil)
 	add([]int64{18, 22}, "Mish", image, nil)
 	add([]int64{20}, "Gelu", image, nil)
@@ -115,6 +116,8 @@ func forms() []form {
 			add(opsets, op, in(other, "image"), nil)
 		}
 		add(mid, op, in("image", "image"), nil)
+		add(mid, op, in("image", number(0.3)), nil)
+		add(mid, op, in(number(0.3), "image"), nil)
 	}
 	for _, op := range []string{"Add", "Sub", "Mul", "Div", "Min", "Max", "Less", "Greater", "Equal", "Mod"} {
 		add(mid, op, in("whole", whole), nil)
@@ -184,6 +187,7 @@ func forms() []form {
 		add(mid, "Pad", in("image", l(0, 0, 1, 2, 0, 0, 3, 1)), a("mode", mode))
 		add([]int64{10}, "Pad", image, a("mode", mode, "pads", l(0, 0, 1, 2, 0, 0, 3, 1)))
 	}
+	add(mid, "Pad", in("image", l(0, 0, 0, 0, 0, 0, 0, 0)), nil)
 	add(mid, "Pad", in("image", l(0, 0, -1, 2, 0, 0, 1, -2), number(1.5)), nil)
 	add([]int64{10}, "Pad", image, a("value", float32(2), "pads", l(0, 1, 0, 0, 0, 0, 0, 1)))
 	add([]int64{19}, "Pad", in("image", l(1, 2, 0, 1), number(3), l(2, -1)), nil)
@@ -260,7 +264,7 @@ func forms() []form {
 	add([]int64{21}, "GroupNormalization", in(floatsOf(7, 2, 6, 3, 2), floatsOf(1, 6), floatsOf(2, 6)), a("num_groups", 3))
 	add(mid, "BatchNormalization", in("image", one, floatsOf(1, 3), floatsOf(2, 3), one), nil)
 	add(mid, "BatchNormalization", in("rows", floatsOf(1, 12), floatsOf(2, 12), floatsOf(3, 12), constant{make([]float32, 12), l(12)}), a("epsilon", float32(0.5)))
-	add(mid, "LRN", in(floatsOf(3, 1, 7, 3, 2)), a("size", 5))
+	add(mid, "LRN", in(floatsOf(3, 1, 7, 3, 2)), a("size", 5, "alpha", float32(0.5)))
 	add(mid, "LRN", in(floatsOf(3, 1, 7, 3, 2)), a("size", 3, "alpha", float32(0.5), "beta", float32(0.6), "bias", float32(2)))
 	for _, op := range []string{"GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"} {
 		add([]int64{11, 13, 17, 18}, op, image, nil)
@@ -278,6 +282,13 @@ func forms() []form {
 		add([]int64{12, 22}, op, image, a("kernel_shape", l(3, 3), "strides", l(2, 2), "ceil_mode", 1))
 		add([]int64{12, 22}, op, image, a("kernel_shape", l(3, 3), "strides", l(2, 2), "pads", l(1, 1, 1, 1), "ceil_mode", 1))
 	}
+	for _, op := range []string{"MaxPool", "AveragePool", "LpPool"} { // wider than a register
+		large := in(floatsOf(5, 1, 2, 23, 41))
+		add(mid, op, large, a("kernel_shape", l(3, 3), "pads", l(1, 1, 1, 1)))
+		add(mid, op, large, a("kernel_shape", l(3, 5), "pads", l(2, 0, 0, 4), "strides", l(1, 3)))
+		add(mid, op, large, a("kernel_shape", l(23, 41)))
+	}
+	add(mid, "LpPool", image, a("kernel_shape", l(2, 2), "p", 1))
 	add(mid, "MaxPool", image, a("kernel_shape", l(2, 2), "dilations", l(2, 3)))
 	add(mid, "AveragePool", image, a("kernel_shape", l(3, 3), "pads", l(1, 1, 1, 1), "count_include_pad", 1))
 

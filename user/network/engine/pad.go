@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"cpar/user/network/onnx"
 )
@@ -82,6 +83,9 @@ func (c *call) padded(x *value, before, after []int64, mode string, plain *value
 			return nil, fmt.Errorf("pads %v and %v of a tensor of shape %v", before, after, x.shape)
 		}
 	}
+	if !slices.ContainsFunc(slices.Concat(before, after), func(n int64) bool { return n != 0 }) {
+		return x, nil
+	}
 	shape, err := c.shapeOf(sizes)
 	if err != nil {
 		return nil, err
@@ -158,6 +162,12 @@ func pad[T any](out, in []T, from [][]int, plain T) {
 	}
 	last := len(from) - 1
 	n := len(from[last])
+	// A run of the row is copied as a whole.
+	first := max(0, slices.IndexFunc(from[last], func(p int) bool { return p >= 0 }))
+	run := 0
+	for first+run < n && from[last][first+run] == from[last][first]+run {
+		run++
+	}
 	var index [maxRank]int
 	for ; len(out) > 0; out = out[n:] {
 		at := 0
@@ -168,11 +178,16 @@ func pad[T any](out, in []T, from [][]int, plain T) {
 				at = -1
 			}
 		}
-		for i, p := range from[last] {
-			if p >= 0 && at >= 0 {
-				out[i] = in[at+p]
-			} else {
+		for i := 0; i < n; i++ {
+			p := from[last][i]
+			switch {
+			case p < 0 || at < 0:
 				out[i] = plain
+			case i == first:
+				copy(out[i:][:run], in[at+p:])
+				i += run - 1
+			default:
+				out[i] = in[at+p]
 			}
 		}
 		for k := last - 1; k >= 0; k-- {

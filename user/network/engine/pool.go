@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"cpar/internal/f32"
 	"cpar/user/network/onnx"
 )
 
@@ -14,6 +15,7 @@ type pool struct {
 	op           string
 	p            int64 // of LpPool
 	countPadding bool  // as nought in a mean
+	columns      []int // that count in a window, for each of a row
 }
 
 // compilePool implements AveragePool, MaxPool and LpPool.
@@ -63,8 +65,14 @@ func compilePool(c *call) error {
 	if rank == 3 {
 		shape = []int{x.shape[0], x.shape[1], v.outW}
 	}
-	s := &step{in: []*value{x}}
-	s.run = func(out []float32, in [][]float32, _ []float32) { v.run(out, in[0]) }
+	if err := c.allocate(8 * int64(v.outW)); err != nil {
+		return err
+	}
+	for ox := range v.outW {
+		v.columns = append(v.columns, v.pixelsIn(ox, v.sw, v.kw, v.dw, v.left, v.right, v.inW))
+	}
+	s := &step{in: []*value{x}, scratch: v.scratch()}
+	s.run = func(out []float32, in [][]float32, scratch []float32) { v.run(out, in[0], scratch) }
 	return c.emit(s, shape, int64(v.planes)*int64(v.pixels())*int64(v.kh*v.kw))
 }
 
@@ -78,81 +86,105 @@ func ceiled(n, before, after, span, stride int) int {
 	return windows
 }
 
-func (v *pool) run(out, in []float32) {
+// laid says how a plane is laid out with its padding: rows and their length, and on how
+// much of the result windows end, as if they moved by one across.
+func (v *pool) laid() (rows, pitch, ends int) {
+	rows = (v.outH-1)*v.sh + v.high()
+	pitch = (v.outW-1)*v.sw + v.wide()
+	return rows, pitch, (v.outH-1)*pitch + (v.outW-1)*v.sw + 1
+}
+
+// register is the longest of the kernels: what they pass over is rounded up to it.
+const register = 16
+
+func rounded(n int) int { return ceilDiv(n, register) * register }
+
+func (v *pool) scratch() int {
+	rows, pitch, ends := v.laid()
+	return rows*pitch + v.outH*pitch + 2*register + rounded(ends) + v.inW
+}
+
+// run takes whole rows together, then what is beside each other in them, and of that every
+// so many: long runs, where a window by itself would be a few values here and there.
+func (v *pool) run(out, in, scratch []float32) {
+	rows, pitch, ends := v.laid()
+	take := func(n int) (part []float32) {
+		part, scratch = scratch[:n], scratch[n:]
+		return part
+	}
+	image, down, across := take(rows*pitch+register), take(v.outH*pitch+register), take(rounded(ends))
+	start := float32(0)
+	if v.op == "MaxPool" {
+		start = -infinity
+	}
+	fill(image, start)
+	seen := min(v.inW, pitch-v.left)
 	for range v.planes {
-		for oy := range v.outH {
-			v.row(out[oy*v.outW:][:v.outW], in, oy)
+		for y := range min(v.inH, rows-v.top) {
+			copy(image[(y+v.top)*pitch+v.left:], v.powers(scratch, in[y*v.inW:][:seen]))
 		}
+		if v.sh == 1 {
+			v.taps(down[:rounded(v.outH*pitch)], image, v.kh, v.dh*pitch)
+		} else {
+			for y := range v.outH {
+				v.taps(down[y*pitch:][:pitch], image[y*v.sh*pitch:], v.kh, v.dh*pitch)
+			}
+		}
+		v.taps(across, down, v.kw, v.dw)
+		for y := range v.outH {
+			every(out[y*v.outW:][:v.outW], across[y*pitch:][:(v.outW-1)*v.sw+1], v.sw)
+		}
+		v.finish(out[:v.pixels()])
 		in, out = in[v.inH*v.inW:], out[v.pixels():]
 	}
 }
 
-// row pools one row of a plane, tap by tap.
-func (v *pool) row(out, plane []float32, oy int) {
-	start := float32(0)
-	if v.op == "MaxPool" {
-		start = float32(math.Inf(-1))
-	}
-	fill(out, start)
-	for dy := range v.kh {
-		y := oy*v.sh - v.top + dy*v.dh
-		if y < 0 || y >= v.inH {
-			continue
-		}
-		from := plane[y*v.inW:][:v.inW]
-		for dx := range v.kw {
-			shift := dx*v.dw - v.left
-			if first, end := inside(shift, v.sw, v.inW, v.outW); first < end {
-				v.tap(out[first:end], from[first*v.sw+shift:])
-			}
-		}
-	}
-	switch v.op {
-	case "AveragePool":
-		rows := v.pixelsIn(oy, v.sh, v.kh, v.dh, v.top, v.bottom, v.inH)
-		for ox := range out {
-			out[ox] /= float32(rows * v.pixelsIn(ox, v.sw, v.kw, v.dw, v.left, v.right, v.inW))
-		}
-	case "LpPool":
-		if v.p == 2 {
-			for i, sum := range out {
-				out[i] = float32(math.Sqrt(float64(sum)))
-			}
-		}
+// taps takes together what is from x on, at so many distances.
+func (v *pool) taps(to, x []float32, many, distance int) {
+	copy(to, x)
+	for i := 1; i < many; i++ {
+		v.add(to, x[i*distance:][:len(to)])
 	}
 }
 
-// inside returns the windows whose tap is inside a row: 0 ≤ i·stride + shift < n.
-func inside(shift, stride, n, windows int) (first, end int) {
-	first = max(0, ceilDiv(-shift, stride))
-	end = min(windows, ceilDiv(max(0, n-shift), stride))
-	return first, end
-}
-
-func (v *pool) tap(out, from []float32) {
-	x := 0
+// finish makes means and lengths of sums.
+func (v *pool) finish(out []float32) {
 	switch {
-	case v.op == "MaxPool":
-		for i := range out {
-			out[i] = max(out[i], from[x])
-			x += v.sw
-		}
 	case v.op == "AveragePool":
-		for i := range out {
-			out[i] += from[x]
-			x += v.sw
+		for y := range v.outH {
+			rows := v.pixelsIn(y, v.sh, v.kh, v.dh, v.top, v.bottom, v.inH)
+			for x, columns := range v.columns {
+				out[y*v.outW+x] /= float32(rows * columns)
+			}
 		}
-	case v.p == 1:
-		for i := range out {
-			out[i] += max(from[x], -from[x])
-			x += v.sw
-		}
-	default:
-		for i := range out {
-			out[i] += from[x] * from[x]
-			x += v.sw
+	case v.op == "LpPool" && v.p == 2:
+		for i, sum := range out {
+			out[i] = float32(math.Sqrt(float64(sum)))
 		}
 	}
+}
+
+// add takes x and what is in to together.
+func (v *pool) add(to, x []float32) {
+	if v.op == "MaxPool" {
+		f32.Larger(to, to, x)
+	} else {
+		f32.Axpy(1, x, to)
+	}
+}
+
+// powers is what is added of a row; own has room for it.
+func (v *pool) powers(own, x []float32) []float32 {
+	switch {
+	case v.op != "LpPool":
+		return x
+	case v.p == 2:
+		f32.Times(own, x, x)
+	default:
+		f32.Line(own, x, -1, 0, -infinity, infinity)
+		f32.Larger(own, own, x)
+	}
+	return own[:len(x)]
 }
 
 // pixelsIn returns how many taps of a window count along one side.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"cpar/internal/f32"
 )
 
 // A reduction takes many values to one: start, then every value is added, then finish.
@@ -15,6 +17,8 @@ type reduction struct {
 	// The same for constants of integers; nil if there is none.
 	exactStart int64
 	exact      func(sum, x int64) int64
+	// run is the sum of values that lie side by side; nil if they are added one by one.
+	run func(x []float32) float64
 	// since is the opset from which axes are an input.
 	since int64
 }
@@ -23,8 +27,8 @@ func plus(sum float64, x float32) float64    { return sum + float64(x) }
 func squared(sum float64, x float32) float64 { return sum + float64(x)*float64(x) }
 
 var reductions = map[string]reduction{
-	"ReduceSum":       {add: plus, exact: func(s, x int64) int64 { return s + x }, since: 13},
-	"ReduceMean":      {add: plus, finish: func(s float64, n int) float64 { return s / float64(n) }, since: 18},
+	"ReduceSum":       {add: plus, run: f32.Sum, exact: func(s, x int64) int64 { return s + x }, since: 13},
+	"ReduceMean":      {add: plus, run: f32.Sum, finish: func(s float64, n int) float64 { return s / float64(n) }, since: 18},
 	"ReduceSumSquare": {add: squared, exact: func(s, x int64) int64 { return s + x*x }, since: 18},
 	"ReduceL2":        {add: squared, finish: func(s float64, _ int) float64 { return math.Sqrt(s) }, since: 18},
 	"ReduceL1": {add: func(s float64, x float32) float64 { return s + math.Abs(float64(x)) },
@@ -153,7 +157,9 @@ func reduce(r reduction, outer, inner view, n int, out, in []float32) {
 		clear(each[:])
 		for from, k := at, 0; k < n; k += run {
 			p := from
-			if step == 1 {
+			if step == 1 && r.run != nil {
+				sum += r.run(in[p:][:run])
+			} else if step == 1 {
 				for _, v := range in[p:][:run] {
 					sum = r.add(sum, v)
 				}
