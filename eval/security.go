@@ -61,10 +61,11 @@ type RowCost struct {
 const rareFailure = -80
 
 // The vectors of profile paper and of the others, of 96 numbers, as user/internal/rows
-// makes them; and coarser ones. Vectors of the others are 125 long then. Rounded
-// they have Σq² = 15,633 ± 72, so that 127² is almost seven deviations away; if shorter
-// ones are bounded alike, addends, Σq²/2 − 7,812.5, stay within ±252 and scores below 2¹⁴. Those of paper have histograms of sum 114 instead of
-// 1000, all else in proportion, and scores below 2¹⁵.
+// makes them; and coarser ones. Vectors of the others are 125 long then. Rounded, those of
+// no special direction have Σq² = 15,633 ± 72: 127² is almost seven deviations away, and
+// longer ones are shortened as today. If shorter ones are bounded alike, addends,
+// Σq²/2 − 7,812.5, stay within ±252 and scores below 2¹⁴. Those of paper have histograms of
+// sum 114 instead of 1000, all else in proportion, and scores below 2¹⁵.
 var (
 	paperVectors  = estimate.Vectors{Dim: 1344, RecordNorm: 1411, RequestNorm: 1489, Addend: 336000, LogT: 23}
 	unitVectors   = estimate.Vectors{Dim: 96, RecordNorm: 1006, RequestNorm: 1006, Addend: 254100, LogT: 22}

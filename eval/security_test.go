@@ -3,9 +3,12 @@ package eval
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/stat"
 
 	"cpar"
 	"cpar/eval/estimate"
@@ -100,5 +103,43 @@ func TestSecurityTables(t *testing.T) {
 		if len(table.Rows) < 15 {
 			t.Errorf("%s has %d rows", table.Name, len(table.Rows))
 		}
+	}
+}
+
+// The coarser vectors are what their comment says: unit vectors rounded at length 125 keep
+// within their bounds, and those of paper have the bounds of user/internal/rows in proportion.
+func TestCoarserVectors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const draws = 4000
+	var squares []float64
+	for range draws {
+		x, norm := make([]float64, coarseVectors.Dim), 0.
+		for i := range x {
+			x[i] = rng.NormFloat64()
+			norm += x[i] * x[i]
+		}
+		square := 0.
+		for _, c := range x {
+			q := math.RoundToEven(125 * c / math.Sqrt(norm))
+			square += q * q
+		}
+		if a := math.Abs(square/2 - 7812.5); square > coarseVectors.RecordNorm*coarseVectors.RecordNorm || a > coarseVectors.Addend {
+			t.Errorf("a square of %g is out of bounds", square)
+		}
+		squares = append(squares, square)
+	}
+	if mean, deviation := stat.MeanStdDev(squares, nil); math.Abs(mean-15633) > 5 || math.Abs(deviation-72) > 4 {
+		t.Errorf("squares of %.0f ± %.1f", mean, deviation)
+	}
+
+	const sum = 114
+	step := 1000. / sum
+	unit := 91033.875 / step / step // G
+	square := 990921 / step / step
+	b := unit/2/sum*7/2 + 0.5
+	want := estimate.Vectors{Dim: 1344, RecordNorm: math.Ceil(math.Hypot(math.Sqrt(square), sum)), RequestNorm: math.Ceil(math.Sqrt(square + 48*b*b)),
+		Addend: math.Ceil(335900/step/step) + 1, LogT: 16}
+	if coarsePaper != want {
+		t.Errorf("%+v, in proportion they are %+v", coarsePaper, want)
 	}
 }
