@@ -30,6 +30,7 @@ func Measurements() []Measurement {
 		{Name: "sealed", Needs: NeedsSize, get: sealedSteps, Short: "measure what schemes sealed and local find and cost"},
 		{Name: "profiles", Needs: NeedsSize | NeedsModel, get: ofSize(MeasureProfiles), Short: "compare the profiles: what each finds and costs"},
 		{Name: "draws", Needs: NeedsModel | NeedsDraws, get: drawSteps, Short: "measure what is found, as mean and range over draws of key and order"},
+		{Name: "small", Needs: NeedsModel | NeedsDraws, get: smallStep, Short: "measure what probabilities are worth after few photos"},
 		{Name: "profile-growth", Needs: NeedsSize, get: profileGrowthStep, Short: "measure scheme sealed with short vectors, to a million"},
 		{Name: "structures", get: inCorpus(MeasureStructures), Short: "measure what each structure and search of an index finds"},
 		{Name: "corel5k", Needs: NeedsIndex, get: corel5kStep, Short: "measure annotation quality by the standard protocol"},

@@ -64,6 +64,8 @@ func (b *builder) section(x eval.Result) section {
 		s.Title, s.Text = "The standard protocol", []template.HTML{prose("Five keywords an image, on the split that the collection has or, without one, a tenth held out. The published methods learn distances, weights or more features; the features here are the paper's. JEC is the nearest relative: distances of colour, texture and Haar features, summed.")}
 	case *eval.Draws:
 		s.Title, s.Text = "What is found, over draws", []template.HTML{prose("Every index is a draw: of the secret that profile paper is projected by, and of the order of the collection, which folds of cross-validation and calibration follow. Each draw here has another order and another key, set up, encrypted and asked as by the command line. Values are means, with the least and the greatest behind them: differences smaller than the range are none.")}
+	case *eval.Small:
+		s.Title, s.Text = "After few photos", []template.HTML{prose("The first photos of each draw, profiles fitted to them alone, and the five most probable keywords of every test image by the neighbours in the clear. What probabilities that are exactly true would show by chance stands beside the error: test images are few.")}
 	case *eval.Samples:
 		s.Title, s.Tables, s.Samples, s.Text = "Some annotations", nil, samples(x, b.data), []template.HTML{prose("Evenly spaced test images; nobody chose them. All words of the ten neighbours, heaviest first, as the paper shows them; <u>underlined</u> are words that a person gave too.")}
 	case *eval.FLANN:
