@@ -82,6 +82,9 @@ func (m *modelFlags) recalled(want [32]byte, err error) error {
 	now := m.opened.Choice()
 	was := *m
 	was.Preprocessing, was.Embedding, was.Pool, was.Side = with.Preprocessing, with.Embedding, with.Pool, with.Side
+	if p, _ := m.opened.Preprocessing(); max(1, p.Views) != with.Views {
+		was.Views = int(with.Views)
+	}
 	if was.Embedding == now.Name {
 		was.Embedding = m.Embedding
 	}

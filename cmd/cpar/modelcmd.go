@@ -105,5 +105,8 @@ func wants(p prepare.Preprocessing) string {
 	if p.Color != prepare.RGB {
 		what = append(what, string(p.Color))
 	}
+	if p.Views > 1 {
+		what = append(what, fmt.Sprintf("mean of %d views", p.Views))
+	}
 	return strings.Join(what, ", ")
 }

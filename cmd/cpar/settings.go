@@ -30,6 +30,7 @@ var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []se
 	{Name: "embedding", What: "the network's tensor that photos are compared by", None: "chosen, and said"},
 	{Name: "pool", What: "what is taken of a grid of tokens: class or mean", None: "chosen, and said"},
 	{Name: "side", What: "height and width of the network's pictures, where it leaves them open", None: "as its configuration says"},
+	{Name: "views", What: "at how many images of a picture the network looks: 1 or 2", None: "2"},
 	{Name: "limit-file", What: "the largest file that is read as a network", None: flags.UsualFile},
 	{Name: "limit-memory", What: "memory that a network may take for its weights, and for a photo", None: flags.UsualMemory},
 	{Name: "limit-work", What: "how many billion multiply-adds a network may need for a photo", None: fmt.Sprint(flags.UsualWork)},

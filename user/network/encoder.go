@@ -35,6 +35,9 @@ type OpenOptions struct {
 	// Preprocessing names a preset or a configuration file. If empty, it is looked for as
 	// prepare.Find says, in the model's metadata, and by its digest.
 	Preprocessing string
+	// Views is at how many images of a picture the network looks; 0 for what a file of the
+	// user's own says, else prepare.MostViews.
+	Views prepare.Views
 }
 
 // Open opens a model file, and those beside it that it names, finds its preprocessing, and
@@ -116,6 +119,9 @@ func NewEncoder(e Embedder, p prepare.Preprocessing) (*Encoder, error) {
 
 // digestOf is the digest of an encoder. Indexes keep it: it must not change.
 func digestOf(model [sha256.Size]byte, name, pool string, p prepare.Preprocessing) (digest [sha256.Size]byte, err error) {
+	if p.Views == 1 {
+		p.Views = 0 // as before there were others
+	}
 	how, err := json.Marshal(p) // fields in order: a single encoding
 	if err != nil {
 		return digest, fmt.Errorf("preparing pictures: %w: %w", cpar.ErrInput, err)
@@ -134,12 +140,16 @@ type preparation struct {
 	config   *prepare.Config
 	metadata map[string]string
 	digest   [sha256.Size]byte
+	views    prepare.Views
 }
 
 // preparation looks for it: beside the model, in its metadata, or by its digest.
 func (s *source) preparation(path string, opt OpenOptions) (preparation, error) {
 	config, err := prepare.Find(path, opt.Preprocessing)
-	return preparation{config, s.metadata, s.digest}, err
+	if err == nil {
+		err = opt.Views.Check()
+	}
+	return preparation{config, s.metadata, s.digest, opt.Views}, err
 }
 
 // side returns the size of pictures for a model that leaves it open; 0 if nothing says it.
@@ -153,9 +163,16 @@ func (p preparation) side() int {
 	return 0
 }
 
-// of is, in this order, what the configuration says, what the file's metadata say, or what
+// of is what is said of pictures of this size, and the views.
+func (p preparation) of(height, width int) (how prepare.Preprocessing, from string, err error) {
+	how, from, err = p.said(height, width)
+	how.Views = cmp.Or(p.views, how.Views, prepare.MostViews)
+	return how, from, err
+}
+
+// said is, in this order, what the configuration says, what the file's metadata say, or what
 // is known of its digest.
-func (p preparation) of(height, width int) (_ prepare.Preprocessing, from string, err error) {
+func (p preparation) said(height, width int) (_ prepare.Preprocessing, from string, err error) {
 	if p.config != nil {
 		return p.config.For(height, width)
 	}
@@ -196,13 +213,26 @@ func (n *Encoder) RuntimeName() string {
 
 func (n *Encoder) String() string { return fmt.Sprintf("network %x", n.digest[:8]) }
 
-// Embed returns the embedding of a picture.
+// Embed returns the embedding of a picture, the mean of its views.
 func (n *Encoder) Embed(p *picture.Picture) ([]float32, error) {
-	image, err := n.preprocessing.Tensor(p.RGB, p.Width, p.Height)
+	views, err := n.preprocessing.Tensors(p.RGB, p.Width, p.Height)
 	if err != nil {
 		return nil, err
 	}
-	return n.embedder.Embed(image)
+	var mean []float32
+	for _, image := range views {
+		embedding, err := n.embedder.Embed(image)
+		if err != nil {
+			return nil, err
+		}
+		if mean == nil {
+			mean = make([]float32, len(embedding))
+		}
+		for i, x := range embedding {
+			mean[i] += x / float32(len(views))
+		}
+	}
+	return mean, nil
 }
 
 // Close frees the network.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,12 +96,64 @@ func TestDigestIsPinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := NewEncoder(fakeModel{tensor: "a", file: 1}, p)
-	if err != nil {
+	for _, p.Views = range []prepare.Views{0, 1} {
+		e, err := NewEncoder(fakeModel{tensor: "a", file: 1}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := fmt.Sprintf("%x", e.Digest()), "389b20698f3bbc6a3b97fadc0b26f7065fd285b8c8520bb6cda0626b58654ce2"; got != want {
+			t.Errorf("%d views: %s, want %s", p.Views, got, want)
+		}
+	}
+}
+
+// TestEmbedIsTheMean of the embeddings of all views, and the number of these is in the digest.
+func TestEmbedIsTheMean(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "small.onnx")
+	if err := os.WriteFile(file, smallFile().Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprintf("%x", e.Digest()), "389b20698f3bbc6a3b97fadc0b26f7065fd285b8c8520bb6cda0626b58654ce2"; got != want {
-		t.Errorf("%s, want %s", got, want)
+	photo := madePicture(0)
+	digests := map[[sha256.Size]byte]bool{}
+	for _, views := range []prepare.Views{0, 1, 2} {
+		e, err := Open(file, OpenOptions{Runtime: Go, Views: views})
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests[e.Digest()] = true
+		p, _ := e.Preprocessing()
+		if views == 0 && p.Views != prepare.MostViews || views != 0 && p.Views != views {
+			t.Errorf("%d views are %d", views, p.Views)
+		}
+		got, err := e.Embed(photo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		images, err := p.Tensors(photo.RGB, photo.Width, photo.Height)
+		if err != nil || len(images) != int(p.Views) {
+			t.Fatal(len(images), err)
+		}
+		want := make([]float64, len(got))
+		for _, image := range images {
+			one, err := e.embedder.Embed(image)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, x := range one {
+				want[i] += float64(x) / float64(len(images))
+			}
+		}
+		for i, x := range got {
+			if math.Abs(float64(x)-want[i]) > 1e-5*(1+math.Abs(want[i])) {
+				t.Errorf("%d views, value %d: %g, want %g", views, i, x, want[i])
+			}
+		}
+	}
+	if len(digests) != 2 {
+		t.Errorf("%d digests", len(digests))
+	}
+	if _, err := Open(file, OpenOptions{Runtime: Go, Views: 3}); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("3 views: %v", err)
 	}
 }
 
@@ -109,7 +162,9 @@ func TestKnownByDigest(t *testing.T) {
 	for _, m := range known.List() {
 		how := preparation{digest: m.Digest}
 		p, from, err := how.of(m.Size, m.Size)
-		if err != nil || p != m.Preprocessing || !strings.Contains(from, m.Name) || how.side() != m.Size {
+		want := m.Preprocessing
+		want.Views = prepare.MostViews
+		if err != nil || p != want || !strings.Contains(from, m.Name) || how.side() != m.Size {
 			t.Errorf("%s: %+v, %s, %v", m.Name, p, from, err)
 		}
 		if _, _, err := how.of(100, 100); err == nil {
@@ -118,7 +173,7 @@ func TestKnownByDigest(t *testing.T) {
 	}
 	m := known.List()[0]
 	p, from, err := preparation{digest: m.Digest, metadata: map[string]string{"input_mean": "1"}}.of(m.Size, m.Size)
-	if err != nil || p == m.Preprocessing || from != "the model's metadata" {
+	if err != nil || p.Mean == m.Preprocessing.Mean || from != "the model's metadata" {
 		t.Errorf("%+v, %s, %v", p, from, err)
 	}
 }

@@ -3,7 +3,6 @@ package network
 import (
 	"cmp"
 	"crypto/sha256"
-	"errors"
 	"slices"
 
 	"cpar/user/network/prepare"
@@ -15,11 +14,9 @@ var usualSides = []int{224, 256, 336, 384, 288, 240, 299, 320, 378, 392, 416, 44
 // mostTried bounds the search of Recall: half a second.
 const mostTried = 2_000_000
 
-var errRecalled = errors.New("found")
-
 // Recall finds with which options a model file has a digest (Encoder.Digest), if it can have
-// it: which preprocessing of those that have a name or lie beside it, which tensor, pooling
-// and size. Who built an index with other options can be told so, although the index knows
+// it: which preprocessing of those that have a name or lie beside it, how many views, which
+// tensor, pooling and size. Who built an index with other options can be told so, although the index knows
 // the digest alone. Nothing is run.
 func Recall(path string, want [sha256.Size]byte, opt OpenOptions) (with OpenOptions, ok bool) {
 	opt.Runtime = Go
@@ -27,38 +24,46 @@ func Recall(path string, want [sha256.Size]byte, opt OpenOptions) (with OpenOpti
 		names := s.ofImage(opt.Embedding)
 		tried := 0
 		for _, named := range slices.Compact(append([]string{opt.Preprocessing, ""}, prepare.Presets()...)) {
-			o := opt
-			o.Preprocessing = named
-			how, err := s.preparation(path, o)
-			if err != nil {
-				continue
-			}
-			side := cmp.Or(opt.Side, how.side())
-			for _, size := range s.sizes(side) {
-				p, _, err := how.of(size[0], size[1])
+			for views := range prepare.MostViews {
+				o := opt
+				o.Preprocessing, o.Views = named, views+1
+				how, err := s.preparation(path, o)
 				if err != nil {
 					continue
 				}
-				for _, name := range names {
-					for _, pool := range []string{"", PoolClass, PoolMean} {
-						if tried++; tried > mostTried {
-							return nil
-						}
-						if digest, err := digestOf(s.digest, name, pool, p); err == nil && digest == want {
-							with = o
-							with.Embedding, with.Pool = name, pool
-							if s.input.isOpen() && size[0] != side {
-								with.Side = size[0]
-							}
-							return errRecalled
-						}
-					}
+				if with, ok = s.recalled(how, names, o, want, &tried); ok || tried > mostTried {
+					return nil
 				}
 			}
 		}
 		return nil
 	})
-	return with, errors.Is(err, errRecalled)
+	return with, err == nil && ok
+}
+
+// recalled tries tensors, pooling and sizes.
+func (s *source) recalled(how preparation, names []string, o OpenOptions, want [sha256.Size]byte, tried *int) (with OpenOptions, ok bool) {
+	side := cmp.Or(o.Side, how.side())
+	for _, size := range s.sizes(side) {
+		p, _, err := how.of(size[0], size[1])
+		if err != nil {
+			continue
+		}
+		for _, o.Embedding = range names {
+			for _, o.Pool = range []string{"", PoolClass, PoolMean} {
+				if *tried++; *tried > mostTried {
+					return o, false
+				}
+				if digest, err := digestOf(s.digest, o.Embedding, o.Pool, p); err == nil && digest == want {
+					if s.input.isOpen() && size[0] != side {
+						o.Side = size[0]
+					}
+					return o, true
+				}
+			}
+		}
+	}
+	return o, false
 }
 
 // ofImage are the names of the tensors that may be an embedding, the outputs first.

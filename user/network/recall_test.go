@@ -1,9 +1,12 @@
 package network
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"cpar/user/network/prepare"
 )
 
 // TestRecall: of an index only the digest is known, and yet its owner is told what to say again.
@@ -15,6 +18,7 @@ func TestRecall(t *testing.T) {
 	for _, want := range []OpenOptions{
 		{},
 		{Preprocessing: "clip"},
+		{Preprocessing: "clip", Views: 1},
 		{Preprocessing: "siglip", Options: Options{Embedding: "sum", Pool: PoolMean}},
 	} {
 		e, err := Open(path, want)
@@ -27,7 +31,7 @@ func TestRecall(t *testing.T) {
 			continue
 		}
 		again, err := Open(path, got)
-		if err != nil || again.Digest() != e.Digest() || got.Preprocessing != want.Preprocessing {
+		if err != nil || again.Digest() != e.Digest() || got.Preprocessing != want.Preprocessing || got.Views != cmp.Or(want.Views, prepare.MostViews) {
 			t.Errorf("%+v is found as %+v: %v", want, got, err)
 		}
 	}

@@ -1,6 +1,6 @@
 // Package flags lets people say on a command line how an image network is read.
 //
-//	--embedding, --pool, --side, --preprocessing, --runtime, --limit-… ─▶ Flags ─▶ network.OpenOptions
+//	--embedding, --pool, --side, --preprocessing, --views, --runtime, --limit-… ─▶ Flags ─▶ network.OpenOptions
 package flags
 
 import (
@@ -21,7 +21,7 @@ import (
 type Flags struct {
 	Preprocessing, Runtime string
 	Embedding, Pool        string
-	Side                   int
+	Side, Views            int
 	Limits                 network.Limits
 	Billions               int64 // of multiply-adds a photo, for Limits.Work
 }
@@ -41,7 +41,7 @@ var (
 
 // Names are the flags.
 func Names() []string {
-	return []string{"preprocessing", "runtime", "embedding", "pool", "side", "limit-file", "limit-memory", "limit-work"}
+	return []string{"preprocessing", "runtime", "embedding", "pool", "side", "views", "limit-file", "limit-memory", "limit-work"}
 }
 
 // Add adds the flags to a command.
@@ -51,6 +51,7 @@ func (f *Flags) Add(to *pflag.FlagSet) {
 	to.StringVar(&f.Embedding, "embedding", "", "the tensor of the network, by `name`, that photos are compared by (default: chosen, and said)")
 	to.StringVar(&f.Pool, "pool", "", "what is taken of a grid of tokens: class (the first token) or mean (default: chosen, and said)")
 	to.IntVar(&f.Side, "side", 0, "height and width of the network's pictures where it leaves them open, in `pixels` (default: as its configuration says)")
+	to.IntVar(&f.Views, "views", 0, fmt.Sprintf("at how many `images` of a picture the network looks: 1, or 2, which finds more and takes twice as long (default: %d)", prepare.MostViews))
 	to.Var(settings.Size(&f.Limits.FileBytes, UsualFile), "limit-file", "the largest file that is read as a network, like 2GB")
 	to.Var(settings.Size(&f.Limits.Memory, UsualMemory), "limit-memory", "memory that a network may take: for its weights, and as much again for each photo that is looked at")
 	to.Int64Var(&f.Billions, "limit-work", UsualWork, "how many `billion` multiply-adds a network may need for a photo")
@@ -65,6 +66,8 @@ func (f *Flags) Check() error {
 		return exitcode.UsageError(fmt.Errorf("--pool %q; there are %s", f.Pool, strings.Join(Pools, ", ")))
 	case f.Side < 0:
 		return exitcode.UsageError(fmt.Errorf("--side %d; sides are pixels", f.Side))
+	case prepare.Views(f.Views).Check() != nil:
+		return exitcode.UsageError(fmt.Errorf("--views: %w", prepare.Views(f.Views).Check()))
 	case f.Billions < 0 || f.Billions > 1e9:
 		return exitcode.UsageError(fmt.Errorf("--limit-work %d; it is a number of billions", f.Billions))
 	}
@@ -73,7 +76,7 @@ func (f *Flags) Check() error {
 
 // Options are what the flags ask for.
 func (f *Flags) Options() network.OpenOptions {
-	o := network.OpenOptions{Runtime: f.Runtime, Preprocessing: f.Preprocessing}
+	o := network.OpenOptions{Runtime: f.Runtime, Preprocessing: f.Preprocessing, Views: prepare.Views(f.Views)}
 	o.Embedding, o.Pool, o.Side, o.Limits = f.Embedding, f.Pool, f.Side, f.Limits
 	if f.Billions != UsualWork { // which is rounded
 		o.Limits.Work = f.Billions * 1e9
@@ -100,6 +103,7 @@ func (f *Flags) Again(quote func(string) string) string {
 	add("embedding", f.Embedding)
 	add("pool", f.Pool)
 	number("side", int64(f.Side), 0)
+	number("views", int64(f.Views), 0)
 	if f.Runtime != Runtimes[0] {
 		add("runtime", f.Runtime)
 	}

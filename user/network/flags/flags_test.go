@@ -32,7 +32,7 @@ func TestAgain(t *testing.T) {
 	for _, line := range []string{
 		"",
 		" --preprocessing clip",
-		" --embedding a/b --pool mean --side 256 --runtime auto",
+		" --embedding a/b --pool mean --side 256 --views 1 --runtime auto",
 		" --runtime onnxruntime --limit-file 5 --limit-memory 4000000000 --limit-work 99",
 	} {
 		f := parsed(t, line)
@@ -50,8 +50,8 @@ func TestOptions(t *testing.T) {
 	if o := parsed(t, "").Options(); o.Runtime != network.Go || o.Limits.Work != 0 || o.Limits.Memory != network.DefaultLimits.Memory {
 		t.Errorf("%+v", o)
 	}
-	o := parsed(t, "--limit-work 50 --limit-file 2GB --embedding e --pool class --side 7 --preprocessing p").Options()
-	if o.Limits.Work != 50e9 || o.Limits.FileBytes != 2e9 || o.Embedding != "e" || o.Pool != network.PoolClass || o.Side != 7 || o.Preprocessing != "p" {
+	o := parsed(t, "--limit-work 50 --limit-file 2GB --embedding e --pool class --side 7 --views 1 --preprocessing p").Options()
+	if o.Limits.Work != 50e9 || o.Limits.FileBytes != 2e9 || o.Embedding != "e" || o.Pool != network.PoolClass || o.Side != 7 || o.Views != 1 || o.Preprocessing != "p" {
 		t.Errorf("%+v", o)
 	}
 }
@@ -59,7 +59,7 @@ func TestOptions(t *testing.T) {
 func TestCheck(t *testing.T) {
 	for line, ok := range map[string]bool{
 		"": true, "--runtime auto --pool class --side 3 --limit-work 1": true,
-		"--runtime fast": false, "--pool best": false, "--side -1": false, "--limit-work -1": false,
+		"--runtime fast": false, "--pool best": false, "--side -1": false, "--views 3": false, "--views -1": false, "--limit-work -1": false,
 	} {
 		err := parsed(t, line).Check()
 		if (err == nil) != ok || err != nil && !errors.Is(err, exitcode.ErrUsage) {

@@ -31,7 +31,7 @@ const (
 )
 
 func TestConfigurationFiles(t *testing.T) {
-	clip := Preprocessing{224, 224, 1.0 / 255, clipMean, clipStd, RGB, ResizeCrop, 224, Bicubic, OffsetEven, [3]uint8{}}
+	clip := Preprocessing{224, 224, 1.0 / 255, clipMean, clipStd, RGB, ResizeCrop, 224, Bicubic, OffsetEven, [3]uint8{}, 0}
 	with := func(p Preprocessing, change func(*Preprocessing)) Preprocessing { change(&p); return p }
 	floored := with(clip, func(p *Preprocessing) { p.Offset = OffsetFloor })
 	imagenet := with(clip, func(p *Preprocessing) { p.Mean, p.Std = imagenetMean, imagenetStd })

@@ -37,6 +37,7 @@ type Preprocessing struct {
 	Interpolation Interpolation `json:",omitempty"`
 	Offset        Offset        `json:",omitempty"`
 	Fill          [3]uint8      `json:",omitzero"` // RGB of what ResizePad adds
+	Views         Views         `json:",omitempty"`
 }
 
 // Color is the order of the network's channels.
@@ -141,6 +142,9 @@ func (p Preprocessing) check() error {
 	}
 	if p.Offset != OffsetEven && p.Offset != OffsetFloor {
 		return fmt.Errorf("offset %.20q; it is even or floor", string(p.Offset))
+	}
+	if err := p.Views.Check(); err != nil {
+		return err
 	}
 	switch p.Resize {
 	case ResizeWhole:

@@ -46,6 +46,11 @@ func TestSidecar(t *testing.T) {
 	if got := read(t, `{"resize": "pad", "fill": [1, 2, 3], "interpolation": "lanczos"}`, 224, 224); got != want {
 		t.Errorf("%+v", got)
 	}
+	want = plain(224, 224)
+	want.Views = 1
+	if got := read(t, `{"views": 1}`, 224, 224); got != want {
+		t.Errorf("%+v", got)
+	}
 	for _, name := range Presets() {
 		if _, err := Preset(name, 224); err != nil {
 			t.Error(err)
@@ -54,7 +59,7 @@ func TestSidecar(t *testing.T) {
 	for _, bad := range []string{
 		``, `[]`, `null`, `{"preset": "ghost"}`, `{"surprise": 1}`, `{"size": 225}`, `{"size": [224]}`, `{"mean": [1, 2]}`, `{"std": 0}`,
 		`{"std": [1, 0, 1]}`, `{"scale": 0}`, `{"color": "GRB"}`, `{"resize": "stretch"}`, `{"resize": "crop", "shorter": 100}`,
-		`{"scale": 1e300}`, `{} {}`, `{"mean": 1e999}`, `{"mean": [1, null, 2]}`, `{"offset": "up"}`, `{"preset": "clip", "interpolation": "nearest"}`,
+		`{"scale": 1e300}`, `{} {}`, `{"mean": 1e999}`, `{"mean": [1, null, 2]}`, `{"offset": "up"}`, `{"views": 3}`, `{"views": -1}`, `{"preset": "clip", "interpolation": "nearest"}`,
 		`{"fill": 3}`, `{"resize": "pad", "fill": 256}`, strings.Repeat(" ", maxConfig) + `{}`,
 	} {
 		if p, _, err := ReadConfig([]byte(bad), 224, 224); !errors.Is(err, cpar.ErrInput) {

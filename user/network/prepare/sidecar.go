@@ -13,7 +13,7 @@ import (
 //
 //	{"preset": "imagenet", "size": 224, "resize": "crop", "shorter": 256,
 //	 "interpolation": "bicubic", "offset": "floor", "color": "RGB", "scale": 0.00392156862745098,
-//	 "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
+//	 "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], "views": 1}
 //
 // Nil pointers are fields left out.
 type sidecar struct {
@@ -29,6 +29,7 @@ type sidecar struct {
 	Interpolation string   `json:"interpolation"`
 	Offset        string   `json:"offset"`
 	Fill          numbers  `json:"fill"`
+	Views         Views    `json:"views"`
 }
 
 func readSidecar(data []byte, height, width int) (Preprocessing, error) {
@@ -78,6 +79,7 @@ func readSidecar(data []byte, height, width int) (Preprocessing, error) {
 			return p, err
 		}
 	}
+	p.Views = s.Views
 	return p, s.resizing(&p)
 }
 
