@@ -41,7 +41,7 @@ type ban struct{ pkg, why string }
 // open packages see no key and no plaintext; every room may use them.
 var open = []string{
 	module, module + "/kdforest", module + "/ivf", module + "/cparhttp",
-	module + "/internal/modq", module + "/internal/lattice", module + "/internal/wire",
+	module + "/internal/modp", module + "/internal/modq", module + "/internal/lattice", module + "/internal/wire",
 	module + "/internal/durable", module + "/internal/enum", module + "/internal/hint", module + "/internal/untrusted", module + "/internal/indexdir", module + "/internal/exitcode", module + "/internal/stdout", module + "/internal/version", module + "/internal/progress", module + "/internal/progress/bar", module + "/internal/reveal",
 	module + "/internal/settings", module + "/internal/manual", module + "/internal/findings", module + "/internal/bearer",
 }
@@ -189,7 +189,7 @@ var rooms = []room{
 	{
 		name: "all but the generators of kernels",
 		in: func(pkg string) bool {
-			generators := []string{module + "/internal/kernelgen", module + "/internal/modq/gen", module + "/internal/f32/gen", module + "/internal/fourier/gen"}
+			generators := []string{module + "/internal/kernelgen", module + "/internal/modp/gen", module + "/internal/modq/gen", module + "/internal/f32/gen", module + "/internal/fourier/gen"}
 			return !slices.Contains(generators, pkg)
 		},
 		never: []ban{{"github.com/mmcloughlin/avo", "it writes kernels before the build; no product needs it"}},
@@ -221,15 +221,17 @@ var runsOrLoads = regexp.MustCompile(`^(Exec|Fork|ForkExec|StartProcess|StartSer
 // refusedDirectives link a function of another package or a system library without an import.
 var refusedDirectives = []string{"//go:linkname", "//go:cgo_"}
 
-// kernelFiles are the only assembly files a closed room may have. internal/modq/gen
-// writes them, and its test checks that. They are allowed because they only do arithmetic
+// kernelFiles are the only assembly files a closed room may have. internal/modq/gen and
+// internal/modp/gen write them, and their tests check that. They are allowed because they only do arithmetic
 // on words, whatever the words are: notArithmetic refuses anything else.
-var kernelFiles = []string{"internal/modq/avx2_amd64.s", "internal/modq/avx512_amd64.s"}
+var kernelFiles = []string{
+	"internal/modp/avx2_amd64.s", "internal/modp/ifma_amd64.s", "internal/modq/avx2_amd64.s", "internal/modq/avx512_amd64.s",
+}
 
 // arithmetic matches the instructions that kernels may use. None calls, traps into the
 // system, or inserts raw bytes. Jumps go to labels nearby (labels); those that count a
 // length or handle a tail are enough.
-var arithmetic = regexp.MustCompile(`^((VP|VMOV|VEXTRACTI)[A-Z0-9]+(\.BCST|\.Z)*|VZEROUPPER|K?MOV[BWLQ]|LEAQ|ADDQ|SUBQ|IMULQ|INCQ|DECQ|XORQ|ANDQ|SHLQ|SHRQ|SHLXQ|` +
+var arithmetic = regexp.MustCompile(`^((VP|VMOV|VEXTRACTI|VSHUFI)[A-Z0-9]+(\.BCST|\.Z)*|VZEROUPPER|K?MOV[BWLQ]|LEAQ|ADDQ|SUBQ|IMULQ|INCQ|DECQ|XORQ|ANDQ|SHLQ|SHRQ|SHLXQ|` +
 	`TESTQ|CMPQ|PREFETCHT[012]|J(MP|Z|NZ|E|NE|L)|RET)$`)
 
 // foreignSuffixes belong to files that the go command builds besides a package's Go

@@ -119,11 +119,11 @@ func (s *sealedFixture) want(t *testing.T, q *lattice.Request) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := x.Evaluate(q, 1)
+	a, err := x.Evaluate(t.Context(), 1, q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a.AppendBinary(s.p, nil)
+	return a[0].AppendBinary(s.p, nil)
 }
 
 func TestSealed(t *testing.T) {

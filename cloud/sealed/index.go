@@ -78,8 +78,8 @@ func decodeGroups(p lattice.Params, b []byte) (groups []*lattice.Group, err erro
 	return groups, nil
 }
 
-// Annotate answers requests of scheme sealed, all or none, in the same order. Each
-// request reads every group once, shared by the given number of goroutines (0 means the
+// Annotate answers requests of scheme sealed, all or none, in the same order. Sixteen
+// requests read every group once, shared by the given number of goroutines (0 means the
 // number of cores). Visited and Touched of the replies are not sent.
 func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	if workers == 0 {
@@ -96,15 +96,12 @@ func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Requ
 			return nil, err
 		}
 	}
+	answers, err := x.Evaluate(ctx, workers, decoded...)
+	if err != nil {
+		return nil, err
+	}
 	replies := make([]*cpar.Reply, len(requests))
-	for i, q := range decoded {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("searching index %v: %w", x.id, err)
-		}
-		a, err := x.Evaluate(q, workers)
-		if err != nil {
-			return nil, err
-		}
+	for i, a := range answers {
 		replies[i] = &cpar.Reply{
 			Index: x.id, Visited: uint32(x.records), Touched: uint64(len(x.groups) * x.params.GroupSize()),
 			Opaque: a.AppendBinary(x.params, make([]byte, 0, x.params.ReplySize(x.records))),

@@ -1,7 +1,9 @@
 package sealed
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -103,16 +105,76 @@ func TestEvaluateAgainstBigIntegers(t *testing.T) {
 			t.Errorf("%+v: %d records, want %d", c, x.Records(), len(want))
 		}
 		for _, workers := range []int{-1, 1, 2, 50} {
-			a, err := x.Evaluate(q, workers)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if a.Index != testID || a.Number != q.Number {
-				t.Errorf("%+v: the reply is not to this request", c)
-			}
-			if !slices.Equal(a.Scores, want) {
+			if got := evaluate(t, x, workers, q)[0]; !slices.Equal(got.Scores, want) {
 				t.Errorf("%+v, %d workers: scores differ from the definition", c, workers)
 			}
+		}
+	}
+}
+
+func evaluate(t *testing.T, x *Index, workers int, requests ...*lattice.Request) []*lattice.Reply {
+	t.Helper()
+	replies, err := x.Evaluate(t.Context(), workers, requests...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range replies {
+		if q := requests[i]; a.Index != testID || a.Number != q.Number {
+			t.Fatalf("reply %d of %d is not to that request", i, len(requests))
+		}
+	}
+	return replies
+}
+
+// However many come together, each gets the reply that it gets alone.
+func TestRequestsTogetherGetTheRepliesOfEach(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, c := range []struct {
+		dim, block int
+		counts     []int
+	}{
+		{300, 256, slices.Repeat([]int{5, 16, 1}, 12)},
+		{96, 32, []int{128, 128, 3, 128, 128, 128, 128, 1, 128, 128, 128, 128, 128, 7}},
+		{20, 16, slices.Repeat([]int{200}, 62)}, // more groups than products are kept for
+		{1, 64, nil},
+	} {
+		p := balanced(t, c.dim, c.block)
+		x, err := NewIndex(p, testID, randomGroups(r, p, c.counts))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var requests []*lattice.Request
+		var want []*lattice.Reply
+		for i := range 21 {
+			q := &lattice.Request{Index: testID, Number: [16]byte{byte(i)}, Matrix: elements(r, p.Words())}
+			requests = append(requests, q)
+			want = append(want, evaluate(t, x, 1, q)...)
+		}
+		for _, n := range []int{0, 2, 3, 4, 8, 9, 16, 17, 21} {
+			for _, workers := range []int{1, 3} {
+				for i, got := range evaluate(t, x, workers, requests[:n]...) {
+					if !slices.Equal(got.Scores, want[i].Scores) {
+						t.Errorf("%+v, %d requests, %d workers: reply %d is another than alone", c, n, workers, i)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestNobodyWantsTheRepliesAnyMore(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	p := balanced(t, 16, 256)
+	x, err := NewIndex(p, testID, randomGroups(r, p, []int{3}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	q := &lattice.Request{Index: testID, Matrix: elements(r, p.Words())}
+	for _, n := range []int{1, 5} {
+		if _, err := x.Evaluate(ctx, 1, slices.Repeat([]*lattice.Request{q}, n)...); !errors.Is(err, context.Canceled) {
+			t.Errorf("%d requests: %v", n, err)
 		}
 	}
 }
@@ -144,25 +206,35 @@ func TestWhatDoesNotBelongTogetherIsRefused(t *testing.T) {
 		"another index":  {Matrix: elements(r, p.Words())},
 		"a short matrix": {Index: testID, Matrix: elements(r, p.Words()-1)},
 	} {
-		if _, err := x.Evaluate(q, 1); !errors.Is(err, cpar.ErrInput) {
+		if _, err := x.Evaluate(t.Context(), 1, q); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("a request of %s: %v", name, err)
 		}
 	}
 }
 
+// The index of 20,000 records of 1,408 numbers, and of as many bytes of 96: 225 MB.
 func BenchmarkEvaluate(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 2))
-	p := balanced(b, 1408, 128)
-	groups := randomGroups(r, p, slices.Repeat([]int{p.Records()}, 64))
-	x, err := NewIndex(p, testID, groups)
-	if err != nil {
-		b.Fatal(err)
-	}
-	q := &lattice.Request{Index: testID, Matrix: elements(r, p.Words())}
-	b.SetBytes(int64(len(groups) * p.GroupSize()))
-	for b.Loop() {
-		if _, err := x.Evaluate(q, 1); err != nil {
+	for _, c := range []struct{ dim, block int }{{1408, 128}, {96, 32}} {
+		p := balanced(b, c.dim, c.block)
+		r := rand.New(rand.NewPCG(1, 2))
+		groups := randomGroups(r, p, slices.Repeat([]int{p.Records()}, 225_000_000/p.GroupSize()))
+		x, err := NewIndex(p, testID, groups)
+		if err != nil {
 			b.Fatal(err)
+		}
+		var requests []*lattice.Request
+		for range 16 {
+			requests = append(requests, &lattice.Request{Index: testID, Matrix: elements(r, p.Words())})
+		}
+		for _, n := range []int{1, 4, 16} {
+			b.Run(fmt.Sprintf("d=%d/%d", c.dim, n), func(b *testing.B) {
+				b.SetBytes(int64(len(groups) * p.GroupSize()))
+				for b.Loop() {
+					if _, err := x.Evaluate(b.Context(), 1, requests[:n]...); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"cpar"
+	"cpar/internal/modp"
 )
 
 // The ring is fixed. A different ring would be a new format version.
@@ -12,14 +13,14 @@ const (
 	N = 1 << logN
 	// Q is the largest prime below 2⁶⁰ that is 1 modulo 2N, so that X^N+1
 	// splits into linear factors.
-	Q = 1<<logQ - gap + 1
+	Q = modp.Q
 	// Sigma is the width of all noise, from the standard. Secrets are uniform in {−1, 0, 1}.
 	Sigma = 3.2
 
 	logN = 12
 	logQ = 60
 	// gap − 1 is 2⁶⁰ mod Q: so small that rounding may pretend that the modulus is 2⁶⁰.
-	gap = 1 << 14
+	gap = 1<<logQ - Q + 1
 )
 
 // standard holds the 128-bit rows of the tables for ternary secrets and σ = 3.2 in

@@ -22,8 +22,8 @@ import (
 // plan holds the tables of lattigo's ring.
 type plan struct {
 	*ring.SubRing
-	// inverse[i] is 1/2^i, folded[i] is 2⁶⁴/2^i; both as Montgomery factors.
-	inverse, folded [logN + 1]uint64
+	// inverse[i] is 1/2^i as a Montgomery factor.
+	inverse [logN + 1]uint64
 }
 
 var tables = sync.OnceValue(func() *plan {
@@ -36,7 +36,6 @@ var tables = sync.OnceValue(func() *plan {
 	c := ring.MForm(1, Q, t.BRedConstant)
 	for i := range t.inverse {
 		t.inverse[i] = c
-		t.folded[i] = ring.MForm(c, Q, t.BRedConstant)
 		c = ring.BRed(c, half, Q, t.BRedConstant)
 	}
 	return t
@@ -56,11 +55,11 @@ func Interpolate(p []uint64) {
 }
 
 // InterpolateFolded turns y into the coefficients 0, D, 2D, … of f, in place. y[k] is the
-// Dot of the evaluations kD to kD+D−1 of the factors of f, or if f is a sum of products,
-// the sum of these. K = len(y).
+// inner product of the evaluations kD to kD+D−1 of the factors of f, or if f is a sum of
+// products, the sum of these. K = len(y).
 func InterpolateFolded(y []uint64) {
 	t := tables()
-	ring.INTTStandard(y, y, points(y), t.folded[logN], Q, t.MRedConstant, t.RootsBackward[:len(y)])
+	ring.INTTStandard(y, y, points(y), t.inverse[logN], Q, t.MRedConstant, t.RootsBackward[:len(y)])
 }
 
 // points checks a length: lattigo's transforms write out of bounds for others.

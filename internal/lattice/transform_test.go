@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"testing"
+
+	"cpar/internal/modp"
 )
 
 var bigQ = new(big.Int).SetUint64(Q)
@@ -143,7 +145,7 @@ func TestInterpolateFoldedAgainstWhole(t *testing.T) {
 		whole := product(a, b)
 		x, z, y := evaluated(a), evaluated(b), make([]uint64, N/d)
 		for k := range y {
-			y[k] = Dot(x[k*d:(k+1)*d], z[k*d:])
+			y[k] = modp.Dot(x[k*d:(k+1)*d], z[k*d:])
 		}
 		InterpolateFolded(y)
 		for i, got := range y {

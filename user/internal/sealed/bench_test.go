@@ -58,10 +58,11 @@ func BenchmarkSealed(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		reply, err := x.Evaluate(q, 1)
+		replies, err := x.Evaluate(b.Context(), 1, q)
 		if err != nil {
 			b.Fatal(err)
 		}
+		reply := replies[0]
 		name := fmt.Sprintf("n=%d,d=%d,D=%d/", n, c.dim, c.block)
 		b.Run(name+"encrypt-group", func(b *testing.B) {
 			for b.Loop() {
@@ -93,7 +94,7 @@ func BenchmarkSealed(b *testing.B) {
 		b.Run(name+"cloud", func(b *testing.B) {
 			b.SetBytes(int64(len(groups) * p.GroupSize()))
 			for b.Loop() {
-				if _, err := x.Evaluate(q, 1); err != nil {
+				if _, err := x.Evaluate(b.Context(), 1, q); err != nil {
 					b.Fatal(err)
 				}
 			}

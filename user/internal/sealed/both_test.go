@@ -127,11 +127,11 @@ func ask(t testing.TB, k *Key, h *Hints, x *cloud.Index, u []int16, workers int)
 
 func evaluate(t testing.TB, x *cloud.Index, q *lattice.Request, workers int) *lattice.Reply {
 	t.Helper()
-	r, err := x.Evaluate(q, workers)
+	r, err := x.Evaluate(t.Context(), workers, q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return r[0]
 }
 
 func openIndex(t testing.TB, p lattice.Params, groups []*lattice.Group) *cloud.Index {

@@ -80,11 +80,11 @@ func (a *asked) answer(c *cloud.Index, request []byte) *lattice.Reply {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	r, err := c.Evaluate(q, 1)
+	r, err := c.Evaluate(a.t.Context(), 1, q)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return r
+	return r[0]
 }
 
 func (a *asked) reply(r *lattice.Reply) *cpar.Reply {

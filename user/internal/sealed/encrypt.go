@@ -5,6 +5,7 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/internal/modp"
 	"cpar/user/internal/seed"
 )
 
@@ -66,7 +67,7 @@ func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*l
 func (k *Key) maskAddends(dst, a []uint64) {
 	d := k.params.Block
 	for i := range dst {
-		dst[i] = lattice.Dot(a[i*d:(i+1)*d], k.addend[i*d:])
+		dst[i] = modp.Dot(a[i*d:(i+1)*d], k.addend[i*d:])
 	}
 	lattice.InterpolateFolded(dst)
 	for i, x := range dst {

@@ -5,6 +5,7 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/internal/modp"
 	"cpar/internal/parallel"
 	"cpar/user/internal/seed"
 )
@@ -79,9 +80,9 @@ func (d *decryption) phases(g groupHint, reply []uint64) []uint64 {
 	p := d.params
 	publicGroup(d.a, d.id, g.seed)
 	g.evaluate(p, d.hint)
-	lattice.DotColumns(d.hinted, d.hint, d.once)
+	modp.Columns(d.hinted, d.hint, d.once)
 	for k, hinted := range d.hinted {
-		d.y[k] = lattice.Add(hinted, lattice.Dot(d.a[k*p.Block:(k+1)*p.Block], d.combined[k*p.Block:]))
+		d.y[k] = lattice.Add(hinted, modp.Dot(d.a[k*p.Block:(k+1)*p.Block], d.combined[k*p.Block:]))
 	}
 	lattice.InterpolateFolded(d.y)
 	for i, c := range reply {
