@@ -14,6 +14,7 @@ import (
 	"cpar/cloud"
 	"cpar/cloud/admit"
 	"cpar/cloud/api"
+	"cpar/cloud/sealed"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 )
@@ -121,8 +122,9 @@ func TestSharedPassesOverHTTP(t *testing.T) {
 			})
 		}
 	}
-	// 37 scans and 10 sealed ones of weight 4; batches of 3 and 2, and of 6 and 2.
-	for gate.Stats().Turns.Waiting < 37+10*4+5+8*4 {
+	// 37 scans and 10 sealed ones; batches of 3 and 2, and of 6 and 2. A pass weighs 16.
+	heavy := 16 / sealed.Together()
+	for gate.Stats().Turns.Waiting < 37+10*heavy+5+8*heavy {
 		time.Sleep(time.Millisecond)
 	}
 	hold.Done()

@@ -12,6 +12,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/pass"
+	"cpar/cloud/sealed"
 	"cpar/cloud/stage"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
@@ -24,11 +25,10 @@ const times = 2
 // three times as long as one; more would gain little and keep others waiting.
 const passWeight = 16
 
-// weigh is what a request adds to a pass. Those that the cloud computes encrypted share
-// memory but no arithmetic, which is what they cost.
+// weigh is what a request adds to a pass.
 func weigh(q *cpar.Request) int64 {
 	if q.Params.Scheme.Opaque() {
-		return passWeight / 4
+		return passWeight / sealed.Together()
 	}
 	return 1
 }
