@@ -23,6 +23,7 @@ type annotated struct {
 	Also     []string       `json:"also,omitempty"`
 	Keywords []rank.Keyword `json:"keywords,omitempty"`
 	Words    []words.Score  `json:"words,omitempty"`
+	Doubt    string         `json:"words_doubt,omitempty"` // why they may be chance
 	Error    string         `json:"error,omitempty"`
 	Warning  string         `json:"warning,omitempty"`
 	Sent     int            `json:"bytes_sent"`
@@ -118,6 +119,9 @@ func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 			w := p.wordsOf(i)
 			if a.DryRun, a.Words = p.o.DryRun, w.words; w.err != nil && a.Error == "" {
 				a.Error = w.err.Error()
+			}
+			if len(a.Words) > 0 {
+				a.Doubt = p.f.words.doubt()
 			}
 			if err := enc.Encode(a); err != nil {
 				return err

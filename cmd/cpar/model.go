@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cpar"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/untrusted"
@@ -68,8 +69,8 @@ func (m *modelFlags) forOwner(o *user.Owner, notes io.Writer) (*network.Encoder,
 	return n, nil
 }
 
-// recalled adds to the error of another network how this one was named when the index was
-// built, if it was this one.
+// recalled says instead of the error of another network how this one was named when the
+// index was built, if it was this one.
 func (m *modelFlags) recalled(want [32]byte, err error) error {
 	if m.opened.Digest() == want {
 		return err
@@ -91,7 +92,11 @@ func (m *modelFlags) recalled(want [32]byte, err error) error {
 	if was.Pool == now.Pool {
 		was.Pool = m.Pool
 	}
-	return fmt.Errorf("%w. It was built with this file, named as:%s", err, was.again())
+	because := ""
+	if m.Preprocessing == "clip" && was.Preprocessing == "clip-bilinear" {
+		because = "; what preset clip was then is clip-bilinear now"
+	}
+	return hint.Add(fmt.Errorf("%w: the index was built with this file, but named otherwise%s", cpar.ErrInput, because), "name it as then:%s", was.again())
 }
 
 // again are the flags as they were given, for a command to type next.

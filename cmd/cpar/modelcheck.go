@@ -34,7 +34,8 @@ type checkedModel struct {
 	Missing       []string               `json:"missing"`
 	MS            checkedMS              `json:"ms"`
 
-	used    usedNetwork
+	used     usedNetwork
+	unchosen error // why nothing can be told to be the embedding
 	native  checkedRuntime // plain Go
 	library checkedRuntime // ONNX Runtime
 	absent  error          // why there is no ONNX Runtime
@@ -99,6 +100,9 @@ with files that you trust.`,
 			if err != nil {
 				return err
 			}
+			if r.unchosen != nil && !asJSON { // there is nothing else to say
+				return fmt.Errorf("checking %s: %w", untrusted.Text(model.path), r.unchosen)
+			}
 			if err := output(cmd, asJSON, r, func() { r.print(cmd.OutOrStdout()) }); err != nil {
 				return err
 			}
@@ -130,6 +134,9 @@ func (m *modelFlags) inspect(ctx context.Context) (*checkedModel, error) {
 	report, err := network.Inspect(m.path, m.Options())
 	if err != nil {
 		return nil, err
+	}
+	if report.Unchosen != nil {
+		return &checkedModel{Missing: report.Missing, Embedding: checkedEmbedding{Reason: report.Unchosen.Error()}, unchosen: report.Unchosen}, nil
 	}
 	r := &checkedModel{Missing: report.Missing, native: checkedRuntime{err: report.Refused}, used: usedNetwork{Embedding: tensorOf(report.Embedding), From: report.From}}
 	if report.Refused == nil {
@@ -240,6 +247,8 @@ func cosine(a, b []float32) float64 {
 // err is why the network cannot be used, nil if it can. A library that is broken is not passed over.
 func (r *checkedModel) err(runtime string) error {
 	switch {
+	case r.unchosen != nil:
+		return r.unchosen
 	case runtime == network.ONNXRuntime:
 		return r.library.err
 	case r.absent != nil && !errors.Is(r.absent, onnxruntime.ErrNotFound):

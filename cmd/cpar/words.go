@@ -116,10 +116,18 @@ func (f *wordsFlags) open(cmd *cobra.Command, m *modelFlags, cache *feature.Cach
 	}
 	defer half.Close()
 	f.photos, err = words.Prepare(cmd.Context(), words.Options{Encoder: encoder, Text: half, Asked: f.asked, Most: f.most, Least: f.least, Cache: cache, Progress: report})
-	if err == nil && f.photos.Doubtful && notes != nil {
-		fmt.Fprintf(notes, "note: of %d pictures of one colour the text half names %d rightly; unless it belongs to the image network, its words are chance\n", f.photos.Of, f.photos.Kin)
+	if err == nil && notes != nil && f.doubt() != "" {
+		fmt.Fprintf(notes, "note: %s\n", f.doubt())
 	}
 	return err
+}
+
+// doubt is why the words may be chance, "" if nothing speaks for it.
+func (f *wordsFlags) doubt() string {
+	if f.photos == nil || !f.photos.Doubtful {
+		return ""
+	}
+	return fmt.Sprintf("of %d pictures of one colour the text half names %d rightly; unless it belongs to the image network, its words are chance", f.photos.Of, f.photos.Kin)
 }
 
 // suggest has a library write words beside keywords.

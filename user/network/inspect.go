@@ -22,11 +22,12 @@ type Report struct {
 	Missing []string
 	// Refused is why plain Go does not run the file; nil if it does.
 	Refused error
+	// Unchosen is why nothing in it can be told to be the embedding; nil if something can.
+	Unchosen error
 }
 
 // Inspect reads a model file for plain Go, whatever opt.Runtime is. It is an error only if
-// the file cannot be read, or nothing in it can be told to be the embedding. Errors wrap
-// cpar.ErrInput.
+// the file cannot be read. Errors wrap cpar.ErrInput.
 func Inspect(path string, opt OpenOptions) (Report, error) {
 	var r Report
 	opt.Runtime = Go
@@ -42,8 +43,10 @@ func Inspect(path string, opt OpenOptions) (Report, error) {
 			err = e.Close()
 		} else {
 			r.Refused = errLoading(err)
-			err = s.chooseDeclared(opt.Options, err)
-			r.Embedding = s.choice
+			if err = s.chooseDeclared(opt.Options, err); err != nil {
+				r.Unchosen = errLoading(err)
+			}
+			r.Embedding, err = s.choice, nil
 		}
 		r.Input = fmt.Sprintf("%s, %s", times(s.input.shape()), s.input.elements)
 		if !s.input.isOpen() {

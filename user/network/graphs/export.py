@@ -107,7 +107,7 @@ def other(name, m, form, entry):
 
 def torchvision():
     network("resnet50", lambda: tv.resnet50(), 2048, exact=True)
-    network("resnext50", lambda: tv.resnext50_32x4d(), 2048, opset=13, dynamic=BATCH)
+    network("resnext50", lambda: tv.resnext50_32x4d(), 2048, opset=13, dynamic=BATCH, exact=True)
     network("efficientnet_b0", lambda: tv.efficientnet_b0(), 1280, opset=12, exact=True, forms=("fp16", "fp16-io32"))
     network("efficientnet_v2_s", lambda: tv.efficientnet_v2_s(), 1280, opset=14, dynamic=SIDES, exact=True)
     network("mobilenet_v2", lambda: tv.mobilenet_v2(), 1280, opset=11, exact=True, forms=("fp16", "dynamo18"))
@@ -117,7 +117,7 @@ def torchvision():
     network("squeezenet", lambda: tv.squeezenet1_1(), 512, "", opset=13, gain=1.4, exact=True, forms=("fp16", "external"))
     network("shufflenet_v2", lambda: tv.shufflenet_v2_x1_0(), 1024, opset=12, dynamic=BATCH, exact=True)
     network("vgg16", vgg16, wide(512, 4096), opset=13, gain=1.4)
-    network("resnet18-unfused", lambda: tv.resnet18(), 512, opset=17, dynamic=BATCH, fused=False, forms=("fp16", "dynamo18"))
+    network("resnet18-unfused", lambda: tv.resnet18(), 512, opset=17, dynamic=BATCH, fused=False, exact=True, forms=("fp16", "dynamo18"))
     network("densenet121", lambda: tv.densenet121(), 1024, opset=13, exact=True)
     network("inception_v3", lambda: tv.inception_v3(init_weights=False, transform_input=True), 2048, side=299, opset=14, exact=True)
     network("googlenet", lambda: tv.googlenet(init_weights=False, transform_input=True), 1024, opset=11, dynamic=BATCH, exact=True)
