@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 )
@@ -127,38 +128,57 @@ func windows(n, full, skip, wanted int, f filter) []window {
 // rows, rounded to 8 bits, then along columns.
 func resize(rgb []byte, width int, columns, rows []window) []byte {
 	out := make([]byte, 0, 3*len(columns)*len(rows))
-	// Neighbouring rows of the result read the same rows of the picture: the few that may
-	// be needed again are kept by row number.
+	// Neighbouring rows of the result read the same rows of the picture, which are made two
+	// at a time: the few pairs that may be needed again are kept by number.
 	span := 1
 	for _, r := range rows {
 		span = max(span, len(r.weights))
 	}
-	lines, of := make([][]byte, span), make([]int, span)
-	for i := range lines {
-		lines[i], of[i] = make([]byte, 3*len(columns)), -1
+	pairs := make([]pair, span/2+1)
+	for i := range pairs {
+		pairs[i] = pair{-1, make([]byte, 3*len(columns)), make([]byte, 3*len(columns))}
 	}
 	from, to := span1(columns)
-	packed := make([]pixel, to-from)
+	packed := make([]pixels, to-from)
 	sum := make([]int32, 3*len(columns))
 	for _, r := range rows {
 		for i := range sum {
 			sum[i] = half
 		}
-		for k, w := range r.weights {
-			sy := r.first + k
-			line := lines[sy%span]
-			if of[sy%span] != sy {
-				pack(packed, rgb[3*(width*sy+from):])
-				horizontal(line, packed, from, columns)
-				of[sy%span] = sy
+		end := r.first + len(r.weights)
+		for number := r.first / 2; 2*number < end; number++ {
+			p := &pairs[number%len(pairs)]
+			if p.number != number {
+				first := rgb[3*width*2*number:]
+				second := first // of an odd number of rows the last is its own neighbour
+				if len(first) > 3*width {
+					second = first[3*width:]
+				}
+				pack(packed, first[3*from:3*to], second[3*from:3*to])
+				horizontal(p.even, p.odd, packed, from, columns)
+				p.number = number
 			}
-			add(sum, line, int32(w))
+			add(sum, p, r.weight(2*number), r.weight(2*number+1))
 		}
 		for _, v := range sum {
 			out = append(out, clip(v))
 		}
 	}
 	return out
+}
+
+// weight is that of a source pixel, 0 outside the window.
+func (w *window) weight(i int) int32 {
+	if i -= w.first; i < 0 || i >= len(w.weights) {
+		return 0
+	}
+	return int32(w.weights[i])
+}
+
+// A pair is two rows that have become as wide as the result, 2·number and the next.
+type pair struct {
+	number    int
+	even, odd []byte
 }
 
 // half rounds to the nearest.
@@ -173,28 +193,46 @@ func span1(w []window) (from, to int) {
 	return min(from, to), to
 }
 
-// A pixel is laid out for sums of two channels in one: red in the lower half of a word,
-// blue in the upper, green in another.
-type pixel struct{ redBlue, green uint64 }
+// Pixels are two of one column, of an even row and the odd one below, laid out for sums of
+// two channels in one: what is named first is in the lower half of a word.
+type pixels struct {
+	redBlue, redBlue2 uint64 // of the even row, of the odd one
+	greens            uint64 // of both
+}
 
-func pack(to []pixel, rgb []byte) {
+// pack lays out two rows.
+func pack(to []pixels, even, odd []byte) {
 	for i := range to {
-		if len(rgb) < 3 {
-			return // never
+		if len(even) < 4 || len(odd) < 4 { // the last: four bytes at a time would be too many
+			x, y := [4]byte{}, [4]byte{}
+			copy(x[:], even)
+			copy(y[:], odd)
+			even, odd = x[:], y[:]
 		}
-		to[i].redBlue, to[i].green = uint64(rgb[0])|uint64(rgb[2])<<32, uint64(rgb[1])
-		rgb = rgb[3:]
+		a, b := uint64(binary.LittleEndian.Uint32(even)), uint64(binary.LittleEndian.Uint32(odd))
+		to[i].redBlue = a&0xff | a<<16&(0xff<<32)
+		to[i].redBlue2 = b&0xff | b<<16&(0xff<<32)
+		to[i].greens = a>>8&0xff | b<<24&(0xff<<32)
+		even, odd = even[3:], odd[3:]
 	}
 }
 
-// horizontal makes one line of the result's columns.
-func horizontal(line []byte, packed []pixel, from int, columns []window) {
-	for x, c := range columns {
-		redBlue, green := weighted(packed[c.first-from:][:len(c.weights)], c.weights)
-		red := int32(redBlue)
-		to := line[3*x:][:3:3]
-		to[0], to[1], to[2] = clip(red), clip(int32(green)), clip(int32((redBlue-uint64(int64(red)))>>32))
+// horizontal makes two lines of the result's columns.
+func horizontal(even, odd []byte, packed []pixels, from int, columns []window) {
+	for x := range columns {
+		c := &columns[x]
+		redBlue, redBlue2, greens := weighted(packed[c.first-from:][:len(c.weights)], c.weights)
+		to, to2 := even[3*x:][:3:3], odd[3*x:][:3:3]
+		to[0], to[2] = bothOf(redBlue)
+		to2[0], to2[2] = bothOf(redBlue2)
+		to[1], to2[1] = bothOf(greens)
 	}
+}
+
+// bothOf are the two sums in a word, as bytes.
+func bothOf(sums uint64) (low, high byte) {
+	l := int32(sums)
+	return clip(l), clip(int32((sums - uint64(int64(l))) >> 32))
 }
 
 // weighted sums pixels. Sums wrap around 2^64, which leaves both halves right: the lower
@@ -202,22 +240,23 @@ func horizontal(line []byte, packed []pixel, from int, columns []window) {
 // it needs stays in registers.
 //
 //go:noinline
-func weighted(pixels []pixel, weights []uint64) (redBlue, green uint64) {
-	redBlue, green = half|half<<32, half
-	weights = weights[:len(pixels)]
-	for k := range pixels {
+func weighted(of []pixels, weights []uint64) (redBlue, redBlue2, greens uint64) {
+	redBlue, redBlue2, greens = half|half<<32, half|half<<32, half|half<<32
+	weights = weights[:len(of)]
+	for k := range of {
 		w := weights[k]
-		redBlue += pixels[k].redBlue * w
-		green += pixels[k].green * w
+		redBlue += of[k].redBlue * w
+		redBlue2 += of[k].redBlue2 * w
+		greens += of[k].greens * w
 	}
-	return redBlue, green
+	return redBlue, redBlue2, greens
 }
 
-// add adds w times a line.
-func add(sum []int32, line []byte, w int32) {
-	line = line[:len(sum)]
-	for i, v := range line {
-		sum[i] += w * int32(v)
+// add adds both lines of a pair, times their weights.
+func add(sum []int32, p *pair, even, odd int32) {
+	x, y := p.even[:len(sum)], p.odd[:len(sum)]
+	for i := range sum {
+		sum[i] += even*int32(x[i]) + odd*int32(y[i])
 	}
 }
 
