@@ -288,7 +288,7 @@ func (v *validation) samples(ctx context.Context, solutions []solution, dim int)
 			continue
 		}
 		w.Cols = min(w.Cols, dim)
-		all := product(blas.NoTrans, v.f.x, w)
+		all := product(v.f.x, w, false)
 		m, mean := v.rest[fold], matrix(1, w.Cols)
 		blas64.Gemv(blas.Trans, 1/m.n, w, blas64.Vector{N: len(m.sx), Inc: 1, Data: m.sx}, 0,
 			blas64.Vector{N: w.Cols, Inc: 1, Data: mean.Data})
@@ -324,8 +324,7 @@ func (v *validation) neighbours(all, records blas64.General, asked []int, fold, 
 	var samples []rank.Sample
 	// A few hundred at a time: a table of all distances could be large.
 	for now := range slices.Chunk(asked, 256) {
-		inner := matrix(len(now), records.Rows)
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, rowsOf(all, now), records, 0, inner)
+		inner := product(rowsOf(all, now), records, true)
 		got := make([]rank.Sample, len(now))
 		parallel.For(len(now), func(i int) {
 			got[i].Truth, got[i].Fold = v.words[now[i]], group

@@ -56,16 +56,16 @@ func (f *fitting) moments(ctx context.Context, use []int) (*moments, error) {
 	return m, nil
 }
 
-// squares returns xᵀx, a few of its rows at a time, each as product would have it.
+// squares returns xᵀx, a few of its rows at a time.
 func squares(ctx context.Context, x blas64.General) (blas64.General, error) {
-	const some = 128 // a multiple of what Gemm works on at once
+	const some = 512 // eight tasks of product
 	out := matrix(x.Cols, x.Cols)
 	for from := 0; from < x.Cols; from += some {
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
 		n := min(some, x.Cols-from)
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, columns(x, from, n), x, 0, slice(out, from, from+n))
+		copy(slice(out, from, from+n).Data, product(transposed(columns(x, from, n)), x, false).Data)
 	}
 	return out, nil
 }
@@ -150,12 +150,11 @@ func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
 	// 10⁻⁸, which have hardly a weight.
 	wide := t.Cols > t.Rows
 	side := min(t.Rows, t.Cols)
-	square := matrix(side, side)
-	if wide {
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, t, t, 0, square)
-	} else {
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, t, t, 0, square)
+	short := t
+	if !wide {
+		short = transposed(t)
 	}
+	square := product(short, short, true)
 	var e mat.EigenSym
 	if !e.Factorize(mat.NewSymDense(side, square.Data), true) {
 		return s, fmt.Errorf("%w: no canonical correlations", cpar.ErrInput)
@@ -173,7 +172,7 @@ func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
 	}
 	u := top
 	if !wide {
-		u = product(blas.NoTrans, t, top) // U·S
+		u = product(t, top, false) // U·S
 	}
 	for k := range dim {
 		weight := math.Sqrt(max(0, values[side-1-k])) // S

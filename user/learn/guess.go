@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"cpar"
@@ -52,7 +51,7 @@ func (m *moments) guesses(x, w blas64.General) [][]float32 {
 	for i := range x.Rows { // a copy, which rowsOf made
 		blas64.Axpy(-1, blas64.Vector{N: len(mean), Inc: 1, Data: mean}, blas64.Vector{N: x.Cols, Inc: 1, Data: x.Data[i*x.Stride:]})
 	}
-	all := product(blas.NoTrans, x, w)
+	all := product(x, w, false)
 	out := make([][]float32, x.Rows)
 	for i := range out {
 		out[i] = make([]float32, w.Cols)

@@ -134,11 +134,10 @@ func distances(a, b blas64.General) blas64.General {
 		}
 		return out
 	}
-	out, aa, bb := matrix(a.Rows, b.Rows), squares(a), squares(b)
-	blas64.Gemm(blas.NoTrans, blas.Trans, -2, a, b, 0, out)
+	out, aa, bb := product(a, b, true), squares(a), squares(b)
 	for i := range aa {
 		for j := range bb {
-			out.Data[i*out.Stride+j] = max(0, out.Data[i*out.Stride+j]+aa[i]+bb[j])
+			out.Data[i*out.Stride+j] = max(0, aa[i]+bb[j]-2*out.Data[i*out.Stride+j])
 		}
 	}
 	return out

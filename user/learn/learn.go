@@ -58,7 +58,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"cpar"
@@ -245,15 +244,4 @@ func unit(x []float64) []float32 {
 
 func matrix(rows, cols int) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float64, rows*cols)}
-}
-
-// product returns a·b, with a transposed if requested.
-func product(transA blas.Transpose, a, b blas64.General) blas64.General {
-	rows := a.Rows
-	if transA == blas.Trans {
-		rows = a.Cols
-	}
-	c := matrix(rows, b.Cols)
-	blas64.Gemm(transA, blas.NoTrans, 1, a, b, 0, c)
-	return c
 }
