@@ -36,10 +36,12 @@ func TestHostileTokenizers(t *testing.T) {
 		"padding out of range":  {tokenizerJSON, `{"padding":{"pad_id":-5},"model":{"type":"Unigram","unk_id":0,"vocab":[["</s>",0]]}}`, "padding"},
 		"no end":                {tokenizerJSON, `{"model":{"type":"Unigram","unk_id":0,"vocab":[["a",0]]}}`, `no token "</s>"`},
 		"no text in a template": {tokenizerJSON, `{"post_processor":{"type":"TemplateProcessing","single":[]},"model":{"type":"Unigram","unk_id":0,"vocab":[["</s>",0]]}}`, "do not end in one special token"},
-		"a bomb":                {openAIMerges, bomb.String(), "more than 32 MB"},
-		"cut short":             {openAIMerges, bomb.String()[:bomb.Len()/8], "EOF"},
-		"merges of one token":   {"x.txt", "abc\n", "merge 1"},
-		"another file":          {"x.bin", "abc\n", "it is none of"},
+		"a long template": {tokenizerJSON, `{"post_processor":{"type":"TemplateProcessing","single":[` + strings.Repeat(`{"SpecialToken":{"id":"z"}},`, 200_000) +
+			`{}]},"model":{"type":"Unigram","unk_id":0,"vocab":[["z",0]` + strings.Repeat(`,["a",0]`, 200_000) + `]}}`, "its template has 200001 parts"},
+		"a bomb":              {openAIMerges, bomb.String(), "more than 32 MB"},
+		"cut short":           {openAIMerges, bomb.String()[:bomb.Len()/8], "EOF"},
+		"merges of one token": {"x.txt", "abc\n", "merge 1"},
+		"another file":        {"x.bin", "abc\n", "it is none of"},
 	} {
 		dir := t.TempDir()
 		write(t, dir, c.file, []byte(c.text))

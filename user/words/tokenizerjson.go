@@ -117,6 +117,9 @@ func (f *tokenizerFile) unigram() (*Tokenizer, error) {
 	return t, err
 }
 
+// maxTemplate is how many parts a text with its special tokens may have; three are usual.
+const maxTemplate = 8
+
 // around finds the special tokens around a text: what the template says, or </s> behind.
 func (f *tokenizerFile) around(t *Tokenizer, list []scored) error {
 	id := func(token string) (int64, error) {
@@ -134,6 +137,9 @@ func (f *tokenizerFile) around(t *Tokenizer, list []scored) error {
 		end, err := id("</s>")
 		t.after = []int64{end}
 		return err
+	}
+	if len(f.Post.Single) > maxTemplate { // each is looked for among all tokens
+		return fmt.Errorf("%w: its template has %d parts; %d are accepted", cpar.ErrInput, len(f.Post.Single), maxTemplate)
 	}
 	text := false
 	for _, part := range f.Post.Single {

@@ -172,6 +172,9 @@ func compileNonZero(c *call) error {
 		return onnx.Unsupported("the shape of its output depends on the input, which is not supported")
 	}
 	n := count(x.shape)
+	if err := c.spend(2 * int64(n)); err != nil {
+		return err
+	}
 	var isZero func(i int) bool
 	if x.kind == floats {
 		data, err := c.floatsOf(x)

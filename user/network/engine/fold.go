@@ -5,15 +5,23 @@ import (
 	"slices"
 )
 
+// spend counts work on constants.
+func (b *builder) spend(work int64) error {
+	// Shapes and weights that are arranged anew take a small part of an image's work; an
+	// operator of single elements takes much longer than a multiply-add of a product.
+	most := max(b.limits.Work>>6, 1<<22)
+	if b.work += work; b.work > most {
+		return limitError("computing constants takes more than the %d multiply-adds accepted", most)
+	}
+	return nil
+}
+
 // fold computes a step whose inputs are all constants, and makes its output one. Each is
 // counted: its memory with that of all constants, its work with that of all folding, so
 // that a small file cannot ask for much.
 func (b *builder) fold(s *step) error {
-	// Shapes and weights that are arranged anew take a small part of an image's work; an
-	// operator of single elements takes much longer than a multiply-add of a product.
-	most := max(b.limits.Work>>6, 1<<22)
-	if b.work += s.work; b.work > most {
-		return limitError("computing constants takes more than the %d multiply-adds accepted", most)
+	if err := b.spend(s.work); err != nil {
+		return err
 	}
 	v := s.out
 	v.made = nil

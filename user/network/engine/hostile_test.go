@@ -90,6 +90,12 @@ func TestHostile(t *testing.T) {
 			}
 			f.Node("MatMul", []string{fmt.Sprint("t", i-1), "m"}, fmt.Sprint("t", i), nil)
 		}),
+		"computing constants takes more than the": many(func(f *onnxtest.File, i int) { // what finds nothing takes time, too
+			if i == 0 {
+				f.Node("ConstantOfShape", []string{"long"}, "zeros", nil)
+			}
+			f.Node("NonZero", []string{"zeros"}, fmt.Sprint("t", i), nil)
+		}),
 	} {
 		t.Run(why, func(t *testing.T) {
 			var before, after runtime.MemStats
@@ -140,6 +146,35 @@ func TestBranchBombs(t *testing.T) {
 	}
 	if err := try(data, onnx.Limits{}); err == nil || !strings.Contains(err.Error(), "accepted") && !strings.Contains(err.Error(), "more than 32 deep") {
 		t.Error(err)
+	}
+}
+
+// TestMissingInFunctions: functions that call functions are each read once, however often
+// they are called; one by one it would be 64 billion nodes.
+func TestMissingInFunctions(t *testing.T) {
+	const many = 4000
+	call := func(domain, op string, times int) (calls []onnxtest.Proto) {
+		for i := range times {
+			calls = append(calls, onnxtest.Proto{}.Text(1, "x").Text(2, fmt.Sprint("y", i)).Text(4, op).Text(7, domain))
+		}
+		return calls
+	}
+	f := onnxtest.New(18, 2, 2)
+	f.Nodes = call("own", "F", many)
+	data := onnxtest.Proto(f.Output("y0").Bytes())
+	for name, nodes := range map[string][]onnxtest.Proto{"F": call("own", "G", many), "G": call("", "Unheard", many)} {
+		function := onnxtest.Proto{}.Text(1, name).Text(4, "x").Text(5, "y0").Text(10, "own")
+		for _, n := range nodes {
+			function = function.Bytes(7, n)
+		}
+		data = data.Bytes(25, function)
+	}
+	m, err := onnx.Read(data, onnx.Limits{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Missing(m)["Unheard"]; got != many*many*many {
+		t.Errorf("%d nodes are missing, want %d", got, many*many*many)
 	}
 }
 

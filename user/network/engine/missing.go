@@ -12,11 +12,7 @@ import (
 // Missing are operators of a model that Compile does not know, each with its number of
 // nodes, as "Name" or "domain.Name".
 func Missing(m *onnx.Model) map[string]int {
-	missing := map[string]int{}
-	for _, n := range m.Graph.Nodes {
-		countMissing(n, functionsOf(m), missing, 0)
-	}
-	return missing
+	return countMissing(m.Graph.Nodes, functionsOf(m))
 }
 
 // functionKey names an operator of a domain.
@@ -30,25 +26,38 @@ func functionsOf(m *onnx.Model) map[string]*onnx.Function {
 	return functions
 }
 
-// countMissing counts a node that is not known, or those in the function that it calls.
-func countMissing(n *onnx.Node, functions map[string]*onnx.Function, missing map[string]int, depth int) {
-	f := functions[functionKey(n.Domain, n.Op)]
-	switch {
-	case f != nil && depth < 2: // a function that calls one that calls one is told by its node
-		for _, inner := range f.Nodes {
-			countMissing(inner, functions, missing, depth+1)
+// countMissing counts the nodes that are not known, and those in functions that are called
+// and in functions that these call. Each function is read once for each depth, however
+// often it is called.
+func countMissing(nodes []*onnx.Node, functions map[string]*onnx.Function) map[string]int {
+	missing, calls := map[string]int{}, map[*onnx.Function]int{}
+	look := func(nodes []*onnx.Node, times int) {
+		for _, n := range nodes {
+			switch f := functions[functionKey(n.Domain, n.Op)]; {
+			case f != nil:
+				calls[f] += times
+			case !n.Standard():
+				missing[n.Domain+"."+n.Op] += times
+			case operators[n.Op] == nil:
+				missing[n.Op] += times
+			}
 		}
-	case f != nil:
-	case !n.Standard():
-		missing[n.Domain+"."+n.Op]++
-	case operators[n.Op] == nil:
-		missing[n.Op]++
 	}
+	look(nodes, 1)
+	for range 2 { // what is called by these is told by its node
+		now := calls
+		calls = map[*onnx.Function]int{}
+		for f, times := range now {
+			look(f.Nodes, times)
+		}
+	}
+	return missing
 }
 
 // missingError names all missing operators that the wanted tensors need; nodes are sorted.
 func (b *builder) missingError(nodes []*onnx.Node, wanted []string) error {
-	need, missing := map[string]bool{}, map[string]int{}
+	need := map[string]bool{}
+	var needed []*onnx.Node
 	for _, name := range wanted {
 		need[name] = true
 	}
@@ -59,8 +68,9 @@ func (b *builder) missingError(nodes []*onnx.Node, wanted []string) error {
 		for _, name := range n.Reads() {
 			need[name] = name != ""
 		}
-		countMissing(n, b.functions, missing, 0)
+		needed = append(needed, n)
 	}
+	missing := countMissing(needed, b.functions)
 	if len(missing) == 0 {
 		return nil
 	}

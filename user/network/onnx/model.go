@@ -58,6 +58,8 @@ type Model struct {
 	// Bytes is what the data of constants take in memory once they are decoded.
 	Bytes int64
 
+	opsets int // how many the file names
+
 	ir   int64    // version of the format, for Extract
 	kept [][]byte // fields of the file that Extract copies: opsets, functions
 }

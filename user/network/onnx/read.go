@@ -21,6 +21,7 @@ const (
 	maxRank       = 8
 	maxInts       = 1 << 16 // of a list of integers in an outline
 	maxMetadata   = 1000
+	maxOpsets     = 1000
 	maxDepth      = 16 // of nested graphs: the branches of If, the body of Loop
 	maxDimension  = math.MaxInt32
 )
@@ -70,11 +71,17 @@ func (d *decoder) model(data []byte) (*Model, error) {
 			m.Graph = &Graph{}
 			return message(f, "graph", func(b []byte) error { return d.graph(b, m.Graph) })
 		case 8: // opset_import
+			if m.opsets++; m.opsets > maxOpsets {
+				return fmt.Errorf("more than %d opsets", maxOpsets)
+			}
 			m.kept = append(m.kept, appendField(nil, f.number, f.bytes))
 			return message(f, "opset", func(b []byte) error { return m.readOpset(b) })
 		case 14: // metadata_props
 			return message(f, "metadata", func(b []byte) error { return m.readMetadata(b) })
-		case 25: // functions
+		case 25: // functions, each of which takes as much as a node
+			if d.nodes++; d.nodes > d.limits.Nodes {
+				return fmt.Errorf("more than the %d nodes and functions accepted", d.limits.Nodes)
+			}
 			m.kept = append(m.kept, appendField(nil, f.number, f.bytes))
 			return message(f, "function", func(b []byte) error { return d.function(b, m) })
 		}

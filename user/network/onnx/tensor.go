@@ -134,11 +134,17 @@ func (t *Tensor) setDims(dims []int64, limits Limits) error {
 type lists [12]int
 
 func (l *lists) add(f field) error {
-	width := map[int]int{4: 4, 10: 8}[f.number]
+	width, kind := 0, wireVarint // of elements one by one
+	switch f.number {
+	case 4:
+		width, kind = 4, wireFixed32
+	case 10:
+		width, kind = 8, wireFixed64
+	}
 	switch {
 	case f.kind != wireBytes:
 		l[f.number]++
-		return f.want(map[int]int{4: wireFixed32, 10: wireFixed64, 5: wireVarint, 7: wireVarint, 11: wireVarint}[f.number])
+		return f.want(kind)
 	case f.number == 6: // strings
 		l[f.number]++
 	case width > 0:

@@ -115,3 +115,19 @@ func TestTensorRefusals(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLists: an entry of two bytes in the file takes much more in memory.
+func TestLists(t *testing.T) {
+	for why, field := range map[string]int{"more than 1000 opsets": 8, "nodes and functions accepted": 25} {
+		file := onnxtest.Proto(onnxtest.New(13, 2, 2).Bytes())
+		for range 30_000 {
+			file = file.Bytes(field, nil)
+		}
+		if _, err := Read(file, Limits{}, nil); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%v, want %s", err, why)
+		}
+		if _, err := ReadOutline(file, Limits{}, nil); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("an outline: %v, want %s", err, why)
+		}
+	}
+}
