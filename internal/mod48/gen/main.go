@@ -1,0 +1,87 @@
+// Command gen writes the kernels of package mod48 in Go assembly: for each processor level
+// one file of kernels and one of declarations.
+//
+//	go generate cpar/internal/mod48
+//
+// No kernel branches on the words it multiplies or uses them as addresses; none calls
+// anything or has a stack frame. All read only their slices. A prefetch may name an
+// address beyond them, on which no processor faults.
+package main
+
+import (
+	"maps"
+
+	"github.com/mmcloughlin/avo/reg"
+
+	"cpar/internal/kernelgen"
+)
+
+func main() { kernelgen.Main(generate) }
+
+var at = kernelgen.At
+
+// generate returns the text of each file by name.
+func generate() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, level := range []struct {
+		name  string
+		write func(kernels)
+	}{{"ifma", ifma}, {"avx2", avx2}} {
+		k := kernels{kernelgen.New()}
+		level.write(k)
+		written, err := k.Files("internal/mod48/gen", "mod48", level.name)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(files, written)
+	}
+	return files, nil
+}
+
+// kernels are those of both levels.
+type kernels struct{ kernelgen.Kernels }
+
+const (
+	// rowsAhead is the distance in bytes at which rows are prefetched: 2 to 3 KB are best.
+	rowsAhead = 2560
+	// blockBytes is the length of sixteen packed words, which a step multiplies.
+	blockBytes = 96
+)
+
+// Where the fields of mod48.constants are, in bytes.
+const (
+	atQ, atBits, atMask, atExcess, atSquare = 0, 8, 16, 24, 32
+	atCarry, atCarried                      = 40, 48 // IFMA
+	atMiddle, atTop, atUpper                = 56, 64, 72
+	atMiddleMask, atTopMask                 = 80, 88
+	atWords, atPlaces, atHalves             = 96, 224, 288
+)
+
+// constant returns the word at an offset of the constants in every lane of a register like like.
+func (k kernels) constant(c reg.GPVirtual, off int, like reg.VecVirtual) reg.VecVirtual {
+	out := k.like(like)
+	k.VPBROADCASTQ(at(c, off), out)
+	return out
+}
+
+// like returns a register of the same width.
+func (k kernels) like(v reg.VecVirtual) reg.VecVirtual {
+	if v.Size() == 64 {
+		return k.ZMM()
+	}
+	return k.YMM()
+}
+
+// right returns v shifted by the number at an offset of the constants.
+func (k kernels) right(c reg.GPVirtual, off int, v reg.VecVirtual) reg.VecVirtual {
+	out := k.like(v)
+	k.VPSRLVQ(k.constant(c, off, v), v, out)
+	return out
+}
+
+// add adds all terms to sum.
+func (k kernels) add(sum reg.VecVirtual, terms ...reg.VecVirtual) {
+	for _, t := range terms {
+		k.VPADDQ(t, sum, sum)
+	}
+}

@@ -1,0 +1,85 @@
+//go:build !purego
+
+package mod48
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+//go:generate go run ./gen
+
+// best returns the best level that the processor has and whose registers the system saves
+// (package cpu checks both).
+func best() level {
+	x := &cpu.X86
+	switch {
+	case x.HasAVX512F && x.HasAVX512VL && x.HasAVX512BW && x.HasAVX512IFMA && x.HasAVX512VBMI && x.HasAVX2:
+		return withIFMA
+	case x.HasAVX2:
+		return withAVX2
+	}
+	return plain
+}
+
+func (c *constants) words44() *[44]uint64 { return (*[44]uint64)(unsafe.Pointer(c)) }
+
+// multiply is Rows for len(dst) rows of n words, at most limit, that begin at word from. Lengths
+// have been checked: only addresses are passed on.
+func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, from, n int) {
+	to, c := (*[4]uint64)(unsafe.SliceData(dst)), o.m.c.words44()
+	var r [Streams]*byte
+	for s, b := range matrices {
+		r[s] = unsafe.SliceData(b[WordBytes*from:])
+	}
+	switch active {
+	case withIFMA:
+		foursIFMA(c, to, len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.x[from:]), n/block)
+	case withAVX2:
+		foursAVX2(c, to, len(dst), r[0], r[1], r[2], r[3], unsafe.SliceData(o.halves[from/8*12:]), n/block)
+	default:
+		o.multiplyPlain(dst, matrices, from, n)
+	}
+}
+
+// tileRows is the number of rows that the kernels multiply at once.
+const tileRows = 6
+
+// times is Times.
+func (t *Tile) times(dst [][Most]uint64, rows, ahead [][]byte) {
+	n := len(t.requests[0])
+	for first := 0; first < len(rows); first += tileRows {
+		var r, next [tileRows]*byte
+		for q := range r {
+			i := min(first+q, len(rows)-1) // the last tile repeats the last row
+			r[q], next[q] = unsafe.SliceData(rows[i]), unsafe.SliceData(ahead[i])
+		}
+		to := dst[first:min(first+tileRows, len(rows))]
+		clear(to)
+		for at := 0; at < n; at += limit {
+			var out [tileRows][Most]uint64
+			t.part(&out, &r, &next, at, min(limit, n-at))
+			for q := range to {
+				for j, p := range out[q] {
+					to[q][j] = t.m.add(to[q][j], p)
+				}
+			}
+		}
+	}
+}
+
+// part multiplies n words from at on.
+func (t *Tile) part(dst *[tileRows][Most]uint64, rows, ahead *[tileRows]*byte, at, n int) {
+	var room [tileRows][block]uint64
+	c, x := t.m.c.words44(), &t.packed[lanes*t.groups*at]
+	if t.groups == 2 {
+		tile16IFMA(c, dst, &room, rows, ahead, WordBytes*at, x, n/block)
+		return
+	}
+	var out [tileRows][lanes]uint64
+	tile8IFMA(c, &out, &room, rows, ahead, WordBytes*at, x, n/block)
+	for q := range out {
+		copy(dst[q][:], out[q][:])
+	}
+}

@@ -1,0 +1,177 @@
+package mod48
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// eachShape runs f with words of every mould below every modulus, at every length to 1,504 and at
+// lengths of which the sums do not fit in one part.
+func eachShape(t *testing.T, f func(t *testing.T, r *rand.Rand, m *Modulus, of mould, n int)) {
+	t.Helper()
+	for i, of := range moulds {
+		for j, q := range moduli {
+			t.Run(fmt.Sprintf("%s/%d", of.name, q), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(uint64(i), uint64(j)))
+				for n := 0; n <= 1504; n += block {
+					f(t, r, New(q), of, n)
+				}
+				for _, n := range []int{2032, 2048, 2064, 4112} {
+					f(t, r, New(q), of, n)
+				}
+			})
+		}
+	}
+}
+
+func TestRowsAtEveryLength(t *testing.T) {
+	eachShape(t, func(t *testing.T, r *rand.Rand, m *Modulus, of mould, n int) {
+		rows, q := 1+n/block%3, m.c.q
+		x := words(r, q, rows*n, n/block%8, of)
+		var plainWords [Streams][]uint64
+		var matrices [Streams][]byte
+		for s := range matrices {
+			plainWords[s] = words(r, q, rows*n, 0, of)
+			matrices[s] = pack(plainWords[s], (n/block+7*s)%64) // any address will do
+		}
+		want := make([][Streams]uint64, rows)
+		for k := range want {
+			for s := range matrices {
+				want[k][s] = slowDot(q, plainWords[s][k*n:(k+1)*n], x[k*n:])
+			}
+		}
+		before := bytes.Clone(matrices[0])
+		atEachLevel(func(l level) {
+			got := make([][Streams]uint64, rows+1)
+			got[rows] = [Streams]uint64{7, 7, 7, 7}
+			m.Prepare(x, rows).Rows(got[:rows], &matrices)
+			for k := range want {
+				if got[k] != want[k] {
+					t.Fatalf("%v, %d words: row %d of %d: %#x, want %#x", l, n, k, rows, got[k], want[k])
+				}
+			}
+			if got[rows] != [Streams]uint64{7, 7, 7, 7} {
+				t.Fatalf("%v, %d words: wrote beyond %d rows", l, n, rows)
+			}
+		})
+		if !bytes.Equal(before, matrices[0]) {
+			t.Fatalf("%d words: a matrix was written to", n)
+		}
+	})
+}
+
+func TestTimesAtEveryLength(t *testing.T) {
+	eachShape(t, func(t *testing.T, r *rand.Rand, m *Modulus, of mould, n int) {
+		testTimes(t, r, m, of, n, 3+n/block%14, 1+n/block%3)
+	})
+}
+
+// Every number of requests, and of rows.
+func TestTimesOfEveryNumber(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for n := 1; n <= Most; n++ {
+		for rows := range TileRows + 2 {
+			testTimes(t, r, New(moduli[n%len(moduli)]), moulds[(n+rows)%len(moulds)], 32, n, rows)
+		}
+	}
+}
+
+// used is used again and again: what was there before must not matter.
+var used Tile
+
+func testTimes(t *testing.T, r *rand.Rand, m *Modulus, of mould, n, requests, rows int) {
+	t.Helper()
+	q := m.c.q
+	x, plainWords, packed := make([][]uint64, requests), make([][]uint64, rows), make([][]byte, rows)
+	want := make([][]uint64, rows)
+	for j := range x {
+		x[j] = words(r, q, n, j%8, of)
+	}
+	for i := range packed {
+		plainWords[i] = words(r, q, n, 0, of)
+		packed[i] = pack(plainWords[i], (11*i)%64)
+		for j := range x {
+			want[i] = append(want[i], slowDot(q, plainWords[i], x[j]))
+		}
+	}
+	atEachLevel(func(l level) {
+		used.Set(m, x)
+		dst := make([][Most]uint64, rows+1)
+		for j := range dst[rows] {
+			dst[rows][j] = 7
+		}
+		ahead := packed
+		if n%32 == 0 {
+			ahead = nil
+		}
+		used.Times(dst, packed, ahead)
+		for i := range want {
+			for j := range x {
+				if dst[i][j] != want[i][j] {
+					t.Fatalf("%v, %d requests of %d words, %d rows: row %d, request %d: %#x, want %#x", l, requests, n, rows, i, j, dst[i][j], want[i][j])
+				}
+			}
+		}
+		for _, w := range dst[rows] {
+			if w != 7 {
+				t.Fatalf("%v: wrote beyond %d rows", l, rows)
+			}
+		}
+	})
+}
+
+// Assembly checks no bounds, so the exported functions must.
+func TestWhatDoesNotFitPanics(t *testing.T) {
+	m := New(moduli[0])
+	x, b := make([]uint64, 32), make([]byte, 32*WordBytes)
+	tile := func(requests ...[]uint64) *Tile {
+		t := new(Tile)
+		t.Set(m, requests)
+		return t
+	}
+	atEachLevel(func(l level) {
+		for name, f := range map[string]func(){
+			"a small modulus":     func() { New(1<<46 - 1) },
+			"a large modulus":     func() { New(1 << 48) },
+			"a large excess":      func() { New(1<<47 - 1<<17) },
+			"no rows":             func() { m.Prepare(x, 0) },
+			"parts of rows":       func() { m.Prepare(x, 3) },
+			"parts of blocks":     func() { m.Prepare(x, 4) },
+			"a short matrix":      func() { m.Prepare(x, 2).Rows(make([][4]uint64, 2), &[4][]byte{b, b, b[: len(b)-1 : len(b)-1], b}) },
+			"another dst":         func() { m.Prepare(x, 2).Rows(make([][4]uint64, 1), &[4][]byte{b, b, b, b}) },
+			"no requests":         func() { tile() },
+			"too many requests":   func() { tile(make([][]uint64, Most+1)...) },
+			"unequal requests":    func() { tile(x, x[:16]) },
+			"requests of no tile": func() { tile(x[:8]) },
+			"a short row":         func() { tile(x).Times(make([][Most]uint64, 1), [][]byte{b[:len(b)-6]}, nil) },
+			"a short dst":         func() { tile(x).Times(make([][Most]uint64, 1), [][]byte{b, b}, nil) },
+			"a short ahead":       func() { tile(x).Times(make([][Most]uint64, 2), [][]byte{b, b}, [][]byte{b}) },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%v: %s is taken", l, name)
+					}
+				}()
+				f()
+			}()
+		}
+	})
+}
+
+func FuzzRows(f *testing.F) {
+	f.Add(uint64(1), uint64(2), uint16(84), uint8(3))
+	f.Add(uint64(1<<48-1), uint64(0), uint16(94), uint8(0))
+	f.Fuzz(func(t *testing.T, seed, word uint64, blocks uint16, off uint8) {
+		r := rand.New(rand.NewPCG(seed, word))
+		m := New(moduli[seed%uint64(len(moduli))])
+		testTimes(t, r, m, mould{"", func(r *rand.Rand, q uint64) uint64 {
+			if r.IntN(2) == 0 {
+				return word % q
+			}
+			return r.Uint64N(q)
+		}}, int(blocks)%300*block, 1+int(off)%Most, 1+int(off)/Most)
+	})
+}

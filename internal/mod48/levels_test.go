@@ -1,0 +1,76 @@
+package mod48
+
+import (
+	"math/big"
+	"math/rand/v2"
+)
+
+func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512 IFMA"}[l] }
+
+// levels are the levels that this processor supports.
+func levels() []level {
+	var out []level
+	for l := plain; l <= best(); l++ {
+		out = append(out, l)
+	}
+	return out
+}
+
+// atEachLevel runs f with the kernels of every level, one after the other.
+func atEachLevel(f func(l level)) {
+	defer func(l level) { active = l }(active)
+	for _, active = range levels() {
+		f(active)
+	}
+}
+
+// moduli are the largest primes below 2⁴⁷ and 2⁴⁸ that are 1 modulo 4096 or 8192, as rings of degree 2,048 and 4,096
+// want them, and a number with the largest excess of all.
+var moduli = []uint64{1<<47 - 80<<10 + 1, 1<<48 - 16<<10 + 1, 1<<47 - 1<<17 + 1}
+
+// A mould makes words for a test to multiply.
+type mould struct {
+	name string
+	fill func(r *rand.Rand, q uint64) uint64
+}
+
+var moulds = []mould{
+	{"random", func(r *rand.Rand, q uint64) uint64 { return r.Uint64N(q) }},
+	{"zero", func(*rand.Rand, uint64) uint64 { return 0 }},
+	{"largest", func(_ *rand.Rand, q uint64) uint64 { return q - 1 }},
+	{"edges", func(r *rand.Rand, q uint64) uint64 {
+		edge := []uint64{0, 1, 2, q - 1, q - 2, 1<<24 - 1, 1 << 24, 1<<46 - 1, 1 << 46, q &^ (1<<24 - 1), 0xff0000ff0000 % q, 1<<32 - 1, 1 << 40}
+		return edge[r.IntN(len(edge))]
+	}},
+}
+
+// placed returns room for n bytes or words at some distance from a boundary, with others around.
+func placed[T byte | uint64](n, off int) []T { return make([]T, 9+off+n+9)[9+off:][:n:n] }
+
+func words(r *rand.Rand, q uint64, n, off int, of mould) []uint64 {
+	x := placed[uint64](n, off)
+	for i := range x {
+		x[i] = of.fill(r, q)
+	}
+	return x
+}
+
+// pack is the definition of packed words.
+func pack(x []uint64, off int) []byte {
+	b := placed[byte](WordBytes*len(x), off)
+	for i, w := range x {
+		for j := range WordBytes {
+			b[WordBytes*i+j] = byte(w >> (8 * j))
+		}
+	}
+	return b
+}
+
+// slowDot is Σ a[i]·b[i] mod q in big integers, one word at a time.
+func slowDot(q uint64, a, b []uint64) uint64 {
+	var sum, x, y big.Int
+	for i := range a {
+		sum.Add(&sum, x.Mul(x.SetUint64(a[i]), y.SetUint64(b[i])))
+	}
+	return x.Mod(&sum, y.SetUint64(q)).Uint64()
+}

@@ -1,0 +1,84 @@
+// Package mod48 sums products of packed words of 48 bits modulo a prime: the arithmetic of a cloud
+// that answers requests of scheme sealed.
+//
+//	in   []byte, rows of words of 6 bytes, little-endian and without gaps, each below q
+//	     []uint64, rows of a request, each word below q, prepared once
+//	out  Σ a[i]·b[i] mod q, below q
+//
+// It knows nothing of keys, and running time depends only on lengths.
+//
+//	one request     Rows, four matrices at once: the memory system sees four streams
+//	many requests   Tile, which multiplies rows by up to sixteen of them
+//
+// Rows are of whole blocks of sixteen words, 96 bytes. Plain Go (plain.go) defines what these mean.
+// On amd64 they run in assembly for AVX2 or AVX-512 with IFMA and VBMI, whichever the processor has
+// (level.go); build tag purego leaves the assembly out. Package gen, below, writes it: edit that
+// and run go generate. Tests compare every kernel that the processor supports with big integers.
+//
+// What limits them, per core with IFMA: Rows waits for memory. A Tile of sixteen requests waits for
+// the multiplier, one cycle for eight products.
+package mod48
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// WordBytes is the length of a packed word.
+const WordBytes = 6
+
+const (
+	// Streams is the number of matrices that Rows reads at once.
+	Streams = 4
+
+	block      = 16 // words that the kernels multiply at once
+	blockBytes = block * WordBytes
+	// limit is the number of products that the kernels' sums hold, whatever the words.
+	limit = 2048
+)
+
+// A Modulus is a prime a little below 2⁴⁷ or 2⁴⁸: reductions take 2^bits − q, which has at
+// most 17 bits, for 2^bits.
+type Modulus struct{ c constants }
+
+// constants are what the kernels need of a modulus. gen/main.go knows where each is.
+type constants struct {
+	q, bits, mask, excess, square uint64 // 2^bits − 1, 2^bits − q and the square of that
+	carry, carried                uint64 // 52 − bits; excess·2^carry
+	middle, top, upper            uint64 // bits − 24, bits − 32, 48 − bits
+	middleMask, topMask           uint64
+	words                         [2][64]byte    // from where VPERMB takes the bytes of eight words
+	places                        [2][8]uint32   // from where VPERMD takes those of four
+	halves                        [2][2][16]byte // from where VPSHUFB takes the lower and the upper halves of two
+}
+
+// New returns the modulus q.
+func New(q uint64) *Modulus {
+	n := bits.Len64(q)
+	if excess := uint64(1)<<n - q; n < 47 || n > 48 || excess >= 1<<17 {
+		panic(fmt.Sprintf("mod48: modulus %d is not a little below 2⁴⁷ or 2⁴⁸", q))
+	}
+	c := constants{q: q, bits: uint64(n), mask: 1<<n - 1, excess: 1<<n - q}
+	c.square, c.carry, c.carried = c.excess*c.excess, 52-c.bits, c.excess<<(52-c.bits)
+	c.middle, c.top, c.upper = c.bits-24, c.bits-32, 48-c.bits
+	c.middleMask, c.topMask = 1<<c.middle-1, 1<<c.top-1
+	for i := range 64 {
+		// The second eight words begin 16 bytes into what is read of them.
+		c.words[0][i], c.words[1][i] = byte(i/8*6+i%8), byte(16+i/8*6+i%8)
+	}
+	// The last four words of a block begin 8 bytes into what is read of them.
+	c.places = [2][8]uint32{{0, 1, 2, 0, 3, 4, 5, 0}, {2, 3, 4, 0, 5, 6, 7, 0}}
+	for i, from := range [2]byte{0, 3} {
+		const zero = 0x80
+		half := [16]byte{from, from + 1, from + 2, zero, zero, zero, zero, zero,
+			from + 6, from + 7, from + 8, zero, zero, zero, zero, zero}
+		c.halves[i] = [2][16]byte{half, half}
+	}
+	return &Modulus{c}
+}
+
+// add returns x + y mod q for x, y below q, without a branch.
+func (m *Modulus) add(x, y uint64) uint64 {
+	less, borrow := bits.Sub64(x+y, m.c.q, 0)
+	return less + m.c.q&-borrow
+}
