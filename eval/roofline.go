@@ -15,7 +15,7 @@ import (
 type Roofline struct {
 	// Kernels are the kernels in use: avx512, avx2 or plain.
 	Kernels string `json:"kernels"`
-	// BandwidthGBs is measured by a plain sequential read of the index. MultipliesGs is
+	// BandwidthGBs is measured by a plain read of the index, as fast as it can be read. MultipliesGs is
 	// the rate of the kernel for many requests on rows in the cache, in 10⁹ per second;
 	// one multiplication is a word of a record times a word of a request.
 	BandwidthGBs float64         `json:"bandwidth_gb_s"`

@@ -155,7 +155,7 @@ func (s *Session) replay(q *cpar.Request) (time.Duration, error) {
 		return 0, err
 	}
 	// The trace's visits are in the caches now.
-	s.stream().read(64 << 20)
+	s.stream().read(64<<20, modq.Sum)
 	space, err := score.NewSpace(s.Cloud, q)
 	if err != nil {
 		return 0, err
@@ -191,13 +191,13 @@ func (s *Session) stream() *stream {
 	return out
 }
 
-// read reads n more bytes, starting where it last stopped.
-func (t *stream) read(n uint64) time.Duration {
+// read reads n more bytes by sum, starting where it last stopped.
+func (t *stream) read(n uint64, sum func([]uint64) uint64) time.Duration {
 	begun := time.Now()
 	for words := int(n / 8); words > 0; {
 		part := t.parts[t.part][t.at:]
 		part = part[:min(len(part), words)]
-		t.sum += modq.Sum(part)
+		t.sum += sum(part)
 		words -= len(part)
 		if t.at += len(part); t.at == len(t.parts[t.part]) {
 			t.part, t.at = (t.part+1)%len(t.parts), 0

@@ -24,7 +24,12 @@ func axpyRowsAVX512(alpha *[4]uint64, r0 *uint64, r1 *uint64, r2 *uint64, r3 *ui
 //go:noescape
 func sumAVX512(x *uint64, n int) uint64
 
-// rowsAVX512 is Rows for rows of n words, four at once. It prefetches the next four.
+// sumFourAVX512 is Sum of 4·n words, n from each quarter at once, a multiple of 16.
+//
+//go:noescape
+func sumFourAVX512(x *uint64, n int) uint64
+
+// rowsAVX512 is Rows for rows of n words, one by one.
 //
 //go:noescape
 func rowsAVX512(dst *uint64, rows int, matrix *uint64, x *uint64, n int)
@@ -33,6 +38,11 @@ func rowsAVX512(dst *uint64, rows int, matrix *uint64, x *uint64, n int)
 //
 //go:noescape
 func quartersAVX512(dst *uint64, rows int, matrix *uint64, x *uint64, n int)
+
+// fourAVX512 is Gather for four rows of n words. Meanwhile it prefetches as many others.
+//
+//go:noescape
+func fourAVX512(dst *[4]uint64, r0 *uint64, r1 *uint64, r2 *uint64, r3 *uint64, x *uint64, n int, a0 uintptr, a1 uintptr, a2 uintptr, a3 uintptr)
 
 // gatherAVX512 is Gather for rows of n words. While it multiplies a row it prefetches the next.
 //

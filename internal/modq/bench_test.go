@@ -76,29 +76,44 @@ func BenchmarkTile16(b *testing.B) {
 
 func BenchmarkSum(b *testing.B) {
 	m := benchMatrix()
-	perLevel(b, 8*len(m), 0, func() { sink += Sum(m) })
+	b.Run("pages", func(b *testing.B) { perLevel(b, 8*len(m), 0, func() { sink += Sum(m) }) })
+	b.Run("quarters", func(b *testing.B) { perLevel(b, 8*len(m), 0, func() { sink += SumFour(m) }) })
 }
+
+// dims are those of profile paper, and of records of 96 numbers.
+var dims = []int{benchDim, 99}
 
 func BenchmarkRows(b *testing.B) {
 	m := benchMatrix()
-	x, dst := words(rand.New(rand.NewPCG(1, 1)), benchDim), make([]uint64, benchRows)
-	perLevel(b, 8*len(m), len(m), func() { Rows(dst, m, x) })
+	for _, dim := range dims {
+		b.Run(fmt.Sprint(dim), func(b *testing.B) {
+			x, dst := words(rand.New(rand.NewPCG(1, 1)), dim), make([]uint64, len(m)/dim)
+			perLevel(b, 8*len(dst)*dim, len(dst)*dim, func() { Rows(dst, m, x) })
+		})
+	}
 }
 
 // A tenth of the rows, in random order, different every time.
-func BenchmarkGather2000(b *testing.B) {
+func BenchmarkGather(b *testing.B) {
 	m := benchMatrix()
-	r := rand.New(rand.NewPCG(1, 1))
-	x, dst := words(r, benchDim), make([]uint64, benchRows/10)
-	index := make([]uint32, benchRows)
-	for i, j := range r.Perm(benchRows) {
-		index[i] = uint32(j)
+	for _, dim := range dims {
+		b.Run(fmt.Sprint(dim), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 1))
+			rows := len(m) / dim
+			x, dst := words(r, dim), make([]uint64, rows/10)
+			index := make([]uint32, rows)
+			for i, j := range r.Perm(rows) {
+				index[i] = uint32(j)
+			}
+			part := 0
+			perLevel(b, 8*len(dst)*dim, len(dst)*dim, func() {
+				Gather(dst, m, index[part:part+len(dst)], x)
+				if part += len(dst); part+len(dst) > rows {
+					part = 0
+				}
+			})
+		})
 	}
-	part := 0
-	perLevel(b, 8*len(dst)*benchDim, len(dst)*benchDim, func() {
-		Gather(dst, m, index[part:part+len(dst)], x)
-		part = (part + len(dst)) % benchRows
-	})
 }
 
 func BenchmarkRowsMany(b *testing.B) {

@@ -50,7 +50,7 @@ func TestNothingIsReadBeyondTheSlices(t *testing.T) {
 		for n := range 72 {
 			for _, atEnd := range []bool{false, true} {
 				x, y := edge(t, r, n, atEnd), edge(t, r, n, atEnd)
-				if Dot(x, y) != naiveDot(x, y) || Sum(x) != naiveSum(x) {
+				if Dot(x, y) != naiveDot(x, y) || Sum(x) != naiveSum(x) || SumFour(x) != naiveSum(x) {
 					t.Fatalf("n = %d: wrong sums", n)
 				}
 				Axpy(3, x, y)

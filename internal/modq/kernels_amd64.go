@@ -85,6 +85,14 @@ func sum(x []uint64) uint64 {
 	return sumPlain(x)
 }
 
+func sumFour(x []uint64) uint64 {
+	if active < withAVX512 {
+		return sum(x)
+	}
+	n := len(x) / 64 * 16
+	return sumFourAVX512(unsafe.SliceData(x), n) + sum(x[4*n:])
+}
+
 func dotLanes(sum *[Lanes]uint64, row, x []uint64) {
 	switch active {
 	case withAVX512:
@@ -96,14 +104,10 @@ func dotLanes(sum *[Lanes]uint64, row, x []uint64) {
 	}
 }
 
-// shortRow is the length in words from which four consecutive rows are separate streams
-// for the memory system: a page.
-const shortRow = 512
-
 func rows(dst, matrix, x []uint64) {
 	switch active {
 	case withAVX512:
-		if quarter := len(dst) / 4; len(x) < shortRow && quarter > 0 {
+		if quarter := len(dst) / 4; quarter > 0 {
 			quartersAVX512(unsafe.SliceData(dst), quarter, unsafe.SliceData(matrix), unsafe.SliceData(x), len(x))
 			dst, matrix = dst[4*quarter:], matrix[4*quarter*len(x):]
 		}
@@ -118,12 +122,30 @@ func rows(dst, matrix, x []uint64) {
 func gather(dst, matrix []uint64, index []uint32, x []uint64) {
 	switch active {
 	case withAVX512:
+		done := gatherFours(dst, matrix, index, x)
+		dst, index = dst[done:], index[done:]
 		gatherAVX512(unsafe.SliceData(dst), unsafe.SliceData(matrix), unsafe.SliceData(index), len(index), unsafe.SliceData(x), len(x))
 	case withAVX2:
 		gatherAVX2(unsafe.SliceData(dst), unsafe.SliceData(matrix), unsafe.SliceData(index), len(index), unsafe.SliceData(x), len(x))
 	default:
 		gatherPlain(dst, matrix, index, x)
 	}
+}
+
+// gatherFours is gather for four rows at a time, while there are as many. It returns how many rows it took.
+func gatherFours(dst, matrix []uint64, index []uint32, x []uint64) (done int) {
+	n := len(x)
+	for ; done+4 <= len(index); done += 4 {
+		four, next := index[done:][:4], index[done:][:4]
+		if done+8 <= len(index) {
+			next = index[done+4:][:4]
+		}
+		start := func(i uint32) *uint64 { return unsafe.SliceData(matrix[int(i)*n:]) }
+		ahead := func(i uint32) uintptr { return uintptr(unsafe.Pointer(start(i))) }
+		fourAVX512((*[4]uint64)(dst[done:]), start(four[0]), start(four[1]), start(four[2]), start(four[3]), unsafe.SliceData(x), n,
+			ahead(next[0]), ahead(next[1]), ahead(next[2]), ahead(next[3]))
+	}
+	return done
 }
 
 func tile(dst *Block, rows *[TileRows][]uint64, groups []Group, ahead []uint64) {

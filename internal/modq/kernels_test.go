@@ -50,6 +50,9 @@ func TestSumAtEveryLength(t *testing.T) {
 		if got, want := Sum(x), naiveSum(x); got != want {
 			t.Fatalf("n = %d: %#x, want %#x", n, got, want)
 		}
+		if got, want := SumFour(x), naiveSum(x); got != want {
+			t.Fatalf("n = %d, by quarters: %#x, want %#x", n, got, want)
+		}
 	})
 }
 

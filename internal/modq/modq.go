@@ -14,7 +14,7 @@
 //	one vector     Dot, Axpy; Rows for a whole matrix in order, Gather for some rows
 //	a few vectors  RowsMany on packed requests: the matrix is read once
 //	many vectors   Tile, four rows by sixteen vectors: encryption
-//	none           Sum, which only reads: the speed of memory
+//	none           Sum and SumFour, which only read: the faster is the speed of memory
 //
 // Plain Go (plain.go) defines what all of these mean. On amd64 they run in assembly for
 // AVX2 or AVX-512, whichever the processor has (level.go); build tag purego leaves the

@@ -16,8 +16,10 @@ func avx512(k kernels) {
 	k.axpy512()
 	k.axpyRows512()
 	k.sum512()
+	k.sumFour512()
 	k.rows512()
 	k.quarters512()
+	k.four512()
 	k.gather512()
 	k.lanes512()
 	k.tile512("tile8AVX512", 1)
@@ -222,16 +224,41 @@ func (k kernels) sum512() {
 	k.RET()
 }
 
-// fourRows emits the inner products of four rows and x, advances all of them, and stores
-// the products where out says. Each row prefetches what ahead says.
+// sumFour512 reads as quarters512 does.
+func (k kernels) sumFour512() {
+	k.Begin("sumFourAVX512", "func(x *uint64, n int) uint64", "sumFourAVX512 is Sum of 4·n words, n from each quarter at once, a multiple of 16.")
+	p := k.Params("x", "n")
+	n, r, acc := p[1], []reg.GPVirtual{p[0], k.GP64(), k.GP64(), k.GP64()}, k.zeros(8)
+	for q := 1; q < len(r); q++ {
+		k.LEAQ(Mem{Base: r[q-1], Index: n, Scale: 8}, r[q])
+	}
+	k.Count("sum_four", k.Part(n, 0, 4), func() {
+		for q := range r {
+			for i := range 2 {
+				k.PREFETCHT0(at(r[q], 64*i+quartersAhead))
+				k.VPADDQ(at(r[q], 64*i), acc[2*q+i], acc[2*q+i])
+			}
+		}
+		k.Advance(128, r...)
+	})
+	sum := k.GP64()
+	k.VMOVQ(k.fold(acc), sum)
+	k.Store(sum, k.ReturnIndex(0))
+	k.VZEROUPPER()
+	k.RET()
+}
+
+// fourRows emits the inner products of four rows and x, advances all of them and those of more that
+// move along, and stores the products where out says. Each row prefetches what ahead says.
 func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, mask reg.Register, acc []reg.VecVirtual,
-	ahead func(p reg.GPVirtual, off int) Mem, out func(q int) Mem) {
+	ahead func(q, off int) Mem, out func(q int) Mem, more ...reg.GPVirtual) {
+	moving := append(append([]reg.GPVirtual{x}, r...), more...)
 	step := func(off int, acc []reg.VecVirtual) {
 		z := k.ZMM()
 		k.VMOVDQU64(at(x, off), z)
 		for q := range r {
 			y := k.ZMM()
-			k.PREFETCHT1(ahead(r[q], off))
+			k.PREFETCHT0(ahead(q, off))
 			k.VPMULLQ(at(r[q], off), z, y)
 			k.VPADDQ(y, acc[q], acc[q])
 		}
@@ -239,11 +266,11 @@ func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, m
 	k.Count(label+"_16", k.Part(n, 0, 4), func() {
 		step(0, acc[:4])
 		step(64, acc[4:])
-		k.Advance(128, append(r, x)...)
+		k.Advance(128, moving...)
 	})
 	k.Count(label+"_8", k.Part(n, 15, 3), func() {
 		step(0, acc[:4])
-		k.Advance(64, append(r, x)...)
+		k.Advance(64, moving...)
 	})
 	z := k.ZMM()
 	k.VMOVDQU64_Z(at(x, 0), mask, z)
@@ -256,32 +283,14 @@ func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, m
 	}
 }
 
-// rows512 takes four rows at once: the memory system sees four streams, and x is loaded
-// once for all. Each row prefetches the one four rows further on.
+// rows512 is for what quarters512 leaves over.
 func (k kernels) rows512() {
 	k.Begin("rowsAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
-		"rowsAVX512 is Rows for rows of n words, four at once. It prefetches the next four.")
+		"rowsAVX512 is Rows for rows of n words, one by one.")
 	p := k.Params("dst", "rows", "matrix", "n")
 	dst, rows, a, n := p[0], p[1], p[2], p[3]
 	mask := k.tailMask(n)
-	stride, ahead := k.GP64(), k.GP64()
-	k.MOVQ(n, stride)
-	k.SHLQ(Imm(3), stride)
-	k.MOVQ(stride, ahead)
-	k.SHLQ(Imm(2), ahead)
-	k.Count("four", k.Part(rows, 0, 2), func() {
-		x, acc := k.Params("x")[0], k.zeros(8)
-		r := []reg.GPVirtual{a, k.GP64(), k.GP64(), k.GP64()}
-		for q := 1; q < len(r); q++ {
-			k.LEAQ(Mem{Base: r[q-1], Index: stride, Scale: 1}, r[q])
-		}
-		k.fourRows("four", r, x, n, mask, acc, func(p reg.GPVirtual, off int) Mem {
-			return Mem{Base: p, Index: ahead, Scale: 1, Disp: off}
-		}, func(q int) Mem { return at(dst, 8*q) })
-		k.LEAQ(Mem{Base: r[3], Index: k.Part(n, 7, 0), Scale: 8}, a)
-		k.Advance(32, dst)
-	})
-	k.Count("row", k.Part(rows, 3, 0), func() {
+	k.Count("row", rows, func() {
 		x, acc := k.Params("x")[0], k.zeros(4)
 		k.product512("rows", acc, a, x, n, mask, nil, nil)
 		k.LEAQ(Mem{Base: a, Index: k.Part(n, 7, 0), Scale: 8}, a)
@@ -293,10 +302,10 @@ func (k kernels) rows512() {
 }
 
 // quartersAhead is the prefetch distance of quarters in bytes.
-const quartersAhead = 8192
+const quartersAhead = 2048
 
-// quarters512 is for short rows, where four consecutive rows do not look like separate
-// streams to the memory system: it takes one row from each quarter of the matrix.
+// quarters512 takes one row from each quarter of the matrix, so that the memory system sees four
+// streams that go on beyond their rows, and loads x once for all.
 func (k kernels) quarters512() {
 	k.Begin("quartersAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
 		"quartersAVX512 is Rows for 4·rows rows of n words, one from each quarter at once.")
@@ -315,7 +324,7 @@ func (k kernels) quarters512() {
 	}
 	k.Count("quarter", rows, func() {
 		x, acc := k.Params("x")[0], k.zeros(8)
-		k.fourRows("quarter", r, x, n, mask, acc, func(p reg.GPVirtual, off int) Mem { return at(p, off+quartersAhead) },
+		k.fourRows("quarter", r, x, n, mask, acc, func(q, off int) Mem { return at(r[q], off+quartersAhead) },
 			func(q int) Mem { return at(to[q], 0) })
 		tail := k.Part(n, 7, 0)
 		for q := range r {
@@ -323,6 +332,19 @@ func (k kernels) quarters512() {
 		}
 		k.Advance(8, to...)
 	})
+	k.VZEROUPPER()
+	k.RET()
+}
+
+// four512 multiplies four rows from anywhere.
+func (k kernels) four512() {
+	k.Begin("fourAVX512", "func(dst *[4]uint64, r0, r1, r2, r3, x *uint64, n int, a0, a1, a2, a3 uintptr)",
+		"fourAVX512 is Gather for four rows of n words. Meanwhile it prefetches as many others.")
+	p, r, ahead := k.Params("x", "n"), k.Params("r0", "r1", "r2", "r3"), k.Params("a0", "a1", "a2", "a3")
+	x, n := p[0], p[1]
+	dst := k.Params("dst")[0]
+	k.fourRows("four", r, x, n, k.tailMask(n), k.zeros(8), func(q, off int) Mem { return at(ahead[q], off) },
+		func(q int) Mem { return at(dst, 8*q) }, ahead...)
 	k.VZEROUPPER()
 	k.RET()
 }
