@@ -84,9 +84,10 @@ func (x *Index) each(ctx context.Context, replies []*lattice.Reply, requests []*
 // finish turns the products at the points of one group into encrypted scores. InterpolateFolded
 // removes the factor 1/D.
 func (x *Index) finish(scores, y []uint64, group int) {
-	g := x.groups[group]
+	g, width := x.groups[group], x.params.ReplyBits()
 	lattice.InterpolateFolded(y)
-	for i, c := range y[:g.Count] {
-		scores[x.first[group]+i] = lattice.Round(lattice.Add(c, g.Addends[i]), x.params.ReplyBits())
+	scores, addends := scores[x.first[group]:][:g.Count], g.Addends[:g.Count]
+	for i := range scores {
+		scores[i] = lattice.Round(lattice.Add(y[i], addends[i]), width)
 	}
 }

@@ -135,7 +135,7 @@ func TestRequestsTogetherGetTheRepliesOfEach(t *testing.T) {
 	}{
 		{300, 256, slices.Repeat([]int{5, 16, 1}, 12)},
 		{96, 32, []int{128, 128, 3, 128, 128, 128, 128, 1, 128, 128, 128, 128, 128, 7}},
-		{20, 16, slices.Repeat([]int{200}, 62)}, // more groups than products are kept for
+		{20, 16, slices.Repeat([]int{200}, 130)}, // more groups than products are kept for
 		{1, 64, nil},
 	} {
 		p := balanced(t, c.dim, c.block)

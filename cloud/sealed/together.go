@@ -12,8 +12,9 @@ const (
 	// operandWords are those of requests' rows that are prepared at once: they stay in the second
 	// cache, also sixteen times over.
 	operandWords = 2048
-	// productsOf is the number of products that are kept until their groups are finished, 2 MB.
-	productsOf = 1 << 14
+	// productsOf is the number of rows whose products are kept until their groups are finished, 4 MB:
+	// for each such part of the index the requests are prepared anew.
+	productsOf = 1 << 15
 )
 
 // A workspace is what a worker needs to multiply groups by many requests.
@@ -30,7 +31,7 @@ func (x *Index) together(ctx context.Context, replies []*lattice.Reply, requests
 	some := max(1, min(operandWords/p.RowLen(), records))
 	run := min(max(1, productsOf/records/modp.TileRows)*modp.TileRows, last-first)
 	w := workspace{operands: make([]modp.Operand, some), products: make([][modp.Most]uint64, run*records)}
-	y := make([]uint64, records)
+	y := make([]uint64, modp.Most*records)
 	for ; first < last; first += run {
 		groups := x.groups[first:min(first+run, last)]
 		for k := 0; k < records; k += some {
@@ -40,11 +41,13 @@ func (x *Index) together(ctx context.Context, replies []*lattice.Reply, requests
 			w.multiply(p, groups, requests, k, min(k+some, records))
 		}
 		for i := range groups {
-			for j, a := range replies {
-				for k, products := range w.products[i*records:][:records] {
-					y[k] = products[j]
+			for k, products := range w.products[i*records:][:records] {
+				for j, p := range products {
+					y[j*records+k] = p
 				}
-				x.finish(a.Scores, y, first+i)
+			}
+			for j, a := range replies {
+				x.finish(a.Scores, y[j*records:][:records], first+i)
 			}
 		}
 	}

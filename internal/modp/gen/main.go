@@ -43,7 +43,7 @@ func generate() (map[string][]byte, error) {
 type kernels struct{ kernelgen.Kernels }
 
 // rowsAhead is the distance in bytes at which rows are prefetched: 2 to 3 KB are best.
-const rowsAhead = 2560
+const rowsAhead = 2048
 
 // modulus is Q: 2⁶⁰ is 2¹⁴ − 1 modulo it, so a reduction is shifts and additions.
 const modulus = 1<<60 - 1<<14 + 1
