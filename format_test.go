@@ -96,7 +96,7 @@ func TestFormatExamples(t *testing.T) {
 		}
 	}
 	for name := range got {
-		// Package lattice knows the parts of these and checks them.
+		// Packages lattice and keyword know the parts of these and check them.
 		if want[name] == nil && !strings.HasPrefix(name, "sealed-") {
 			t.Errorf("docs/FORMAT.md has an example %q that is not checked", name)
 		}

@@ -34,7 +34,8 @@ type Manifest struct {
 	Planes     uint32
 	// Lists is the number of lists in the inverted file, 0 if there is none.
 	Lists uint32
-	// KeywordBytes is the size of each record's keyword block.
+	// KeywordBytes is the size of each record's keyword block; of an index that can be
+	// updated, that of a page of them (KeywordPageBytes).
 	KeywordBytes uint32
 	Segments     []Segment
 }
@@ -151,6 +152,8 @@ func (m *Manifest) Validate() error {
 		return fail("%d records; 1 to %d are possible", m.Records, MaxRecords)
 	case m.Dim < 1 || m.Dim > maxDim || m.KeywordBytes < 1 || m.KeywordBytes > maxKeywordBytes:
 		return fail("vectors of %d words, keyword blocks of %d bytes", m.Dim, m.KeywordBytes)
+	case form.grows && !slices.ContainsFunc(keywordBudgets, func(b int) bool { return m.KeywordBytes == KeywordPageBytes(b) }):
+		return fail("pages of keywords of %d bytes", m.KeywordBytes)
 	case m.Shift > 62 || m.PlaneShift > 62 || m.Fields > maxFields || len(m.Segments) > maxSegments:
 		return fail("shifts %d and %d, %d split fields, %d segments", m.Shift, m.PlaneShift, m.Fields, len(m.Segments))
 	case form.lists && !forest && m.Lists == 0:
@@ -174,8 +177,11 @@ func (m *Manifest) Validate() error {
 // requiredSegments are the segments that an index must have exactly once, with their
 // sizes in bytes.
 func (m *Manifest) requiredSegments(form schemeSpec) map[SegmentKind]uint64 {
-	want := map[SegmentKind]uint64{SegmentKeywords: uint64(m.Records) * uint64(m.KeywordBytes), SegmentLedger: anySize, SegmentProfile: anySize}
+	want := map[SegmentKind]uint64{SegmentLedger: anySize, SegmentProfile: anySize}
 	maps.Copy(want, form.segments)
+	if !form.grows {
+		want[SegmentKeywords] = uint64(m.Records) * uint64(m.KeywordBytes)
+	}
 	if m.Lists > 0 {
 		want[SegmentLists] = 4 * uint64(m.Lists)
 		want[SegmentCentroids] = uint64(m.Lists) * form.unit(m)
@@ -191,34 +197,28 @@ func (m *Manifest) requiredSegments(form schemeSpec) map[SegmentKind]uint64 {
 const anySize, notEmpty = math.MaxUint64, math.MaxUint64 - 1
 
 func (m *Manifest) validateSegments(form schemeSpec, fail func(string, ...any) error) error {
-	unit, want := form.unit(m), m.requiredSegments(form)
-	vectors, identified := uint64(0), uint64(0)
-	count := map[SegmentKind]int{}
+	want := m.requiredSegments(form)
+	count, parts := map[SegmentKind]int{}, map[SegmentKind]uint64{}
 	// One file named many times would be read and mapped many times.
 	sizes := map[Digest]uint64{}
 	for i, s := range m.Segments {
 		size, belongs := want[s.Kind]
+		n, whole := m.parts(form, i)
 		switch {
 		case s.Bytes > MaxSegmentBytes:
 			return fail("segment %d has %d bytes, more than %d", i, s.Bytes, MaxSegmentBytes)
 		case i > 0 && s.Kind < m.Segments[i-1].Kind:
 			return fail("segment %d (%v) is out of order", i, s.Kind)
-		case s.Kind == SegmentVectors && (s.Bytes == 0 || s.Bytes%unit != 0):
-			return fail("segment %d (vectors) of %d bytes is not whole units of %d", i, s.Bytes, unit)
-		case s.Kind == SegmentVectors:
-			vectors += s.Bytes
-		case s.Kind == SegmentIdentities && form.grows:
-			if s.Bytes <= identityOverhead || (s.Bytes-identityOverhead)%IdentityBytes != 0 {
-				return fail("segment %d (identities) of %d bytes", i, s.Bytes)
-			}
-			identified += (s.Bytes - identityOverhead) / IdentityBytes
+		case form.several(s.Kind) && !whole:
+			return fail("segment %d (%v) of %d bytes is cut short", i, s.Kind, s.Bytes)
+		case form.several(s.Kind):
+			parts[s.Kind] += n
 		case !belongs || size != anySize && s.Bytes != size && (size != notEmpty || s.Bytes == 0):
 			return fail("segment %d (%v) of %d bytes does not belong", i, s.Kind, s.Bytes)
-		}
-		count[s.Kind]++
-		if s.Kind != SegmentVectors && s.Kind != SegmentIdentities && count[s.Kind] > 1 {
+		case count[s.Kind] > 0:
 			return fail("two segments of %v", s.Kind)
 		}
+		count[s.Kind]++
 		if other, twice := sizes[s.Digest]; twice && (other != 0 || s.Bytes != 0) {
 			return fail("segment %d (%v) has the digest of another", i, s.Kind)
 		}
@@ -229,13 +229,42 @@ func (m *Manifest) validateSegments(form schemeSpec, fail func(string, ...any) e
 			return fail("no segment of %v", k)
 		}
 	}
-	if form.grows && identified != uint64(m.Records) {
-		return fail("%d identities of %d records", identified, m.Records)
+	if pages := m.Records / KeywordPageRecords; form.grows && (count[SegmentKeywords] == 0 || parts[SegmentKeywords] != uint64(pages)) {
+		return fail("%d pages of keywords of %d records", parts[SegmentKeywords], m.Records)
 	}
-	if !form.fits(m, vectors/unit) {
-		return fail("%d bytes of vectors in units of %d for %d records", vectors, unit, m.Records)
+	if form.grows && parts[SegmentIdentities] != uint64(m.Records) {
+		return fail("%d identities of %d records", parts[SegmentIdentities], m.Records)
+	}
+	if !form.fits(m, parts[SegmentVectors]) {
+		return fail("%d units of vectors for %d records", parts[SegmentVectors], m.Records)
 	}
 	return nil
+}
+
+// several reports whether an index may have more than one segment of a kind.
+func (form schemeSpec) several(k SegmentKind) bool {
+	return k == SegmentVectors || form.grows && (k == SegmentKeywords || k == SegmentIdentities)
+}
+
+// parts is how many parts segment i holds, of a kind of which there are several: units of
+// vectors, full pages of keywords, identities. whole is false if no number of them has its size.
+func (m *Manifest) parts(form schemeSpec, i int) (n uint64, whole bool) {
+	s := m.Segments[i]
+	unit, over, least := form.unit(m), uint64(0), uint64(1)
+	switch s.Kind {
+	case SegmentKeywords:
+		unit = uint64(m.KeywordBytes)
+		if i+1 == len(m.Segments) || m.Segments[i+1].Kind != s.Kind { // the tail
+			unit, over, least = 1, KeywordTailBytes(m.KeywordBytes), 0
+			if s.Bytes > over {
+				return 0, false
+			}
+		}
+	case SegmentIdentities:
+		unit, over = IdentityBytes, identityOverhead
+	}
+	n = (s.Bytes - over) / unit
+	return n, s.Bytes >= over && n >= least && (s.Bytes-over)%unit == 0
 }
 
 // treeNodes is the number of nodes in each tree.

@@ -17,7 +17,7 @@ func sealedBytes(k kind, id IndexID, body string) []byte {
 }
 
 func sealedManifest(s Scheme) *Manifest {
-	m := &Manifest{Scheme: s, ID: IndexID{7}, Records: 70, Dim: 5, KeywordBytes: 92}
+	m := &Manifest{Scheme: s, ID: IndexID{7}, Records: 600, Dim: 5, KeywordBytes: KeywordPageBytes(16)}
 	add := func(k SegmentKind, bytes uint64) {
 		m.Segments = append(m.Segments, Segment{Kind: k, Bytes: bytes, Digest: Digest{byte(len(m.Segments))}})
 	}
@@ -25,18 +25,27 @@ func sealedManifest(s Scheme) *Manifest {
 	if s == SchemeLocal {
 		unit = LocalBlockBytes(m.Dim)
 	}
-	add(SegmentVectors, 2*unit)
+	add(SegmentVectors, 18*unit)
 	add(SegmentVectors, unit)
-	add(SegmentKeywords, 70*92)
+	add(SegmentKeywords, uint64(m.KeywordBytes))
+	add(SegmentKeywords, uint64(m.KeywordBytes))
+	add(SegmentKeywords, KeywordTailBytes(m.KeywordBytes))
 	add(SegmentLedger, 1000)
 	if s == SchemeSealed {
 		add(SegmentParams, ParamsBytes)
 		add(SegmentHints, 5000)
 	}
 	add(SegmentProfile, 3000)
-	add(SegmentIdentities, identityOverhead+60*IdentityBytes)
-	add(SegmentIdentities, identityOverhead+10*IdentityBytes)
+	add(SegmentIdentities, identityOverhead+512*IdentityBytes)
+	add(SegmentIdentities, identityOverhead+88*IdentityBytes)
 	return m
+}
+
+// asCAPIA makes an index of scheme capia of m but for what that scheme does not have.
+func asCAPIA(m *Manifest) {
+	m.Scheme, m.KeywordBytes = SchemeCAPIA, 92
+	m.Segments = slices.Delete(m.Segments, 3, 5)
+	m.Segments[0].Bytes, m.Segments[1].Bytes, m.Segments[2].Bytes = 40*500, 40*100, 600*92
 }
 
 func TestSealedRequestsAndReplies(t *testing.T) {
@@ -118,37 +127,51 @@ func TestSealedManifests(t *testing.T) {
 		"trees":            {SchemeSealed, func(m *Manifest) { m.Trees = 1 }},
 		"lists":            {SchemeLocal, func(m *Manifest) { m.Lists = 1 }},
 		"no hints":         {SchemeSealed, drop(SegmentHints)},
-		"empty hints":      {SchemeSealed, func(m *Manifest) { m.Segments[5].Bytes = 0 }},
+		"empty hints":      {SchemeSealed, func(m *Manifest) { m.Segments[7].Bytes = 0 }},
 		"no parameters":    {SchemeSealed, drop(SegmentParams)},
-		"long parameters":  {SchemeSealed, func(m *Manifest) { m.Segments[4].Bytes++ }},
+		"long parameters":  {SchemeSealed, func(m *Manifest) { m.Segments[6].Bytes++ }},
 		"no vectors":       {SchemeSealed, drop(SegmentVectors)},
 		"half a word":      {SchemeSealed, func(m *Manifest) { m.Segments[0].Bytes += 4 }},
 		"no ledger":        {SchemeLocal, drop(SegmentLedger)},
 		"no profile":       {SchemeLocal, drop(SegmentProfile)},
-		"two profiles":     {SchemeLocal, func(m *Manifest) { m.Segments[5].Kind, m.Segments[5].Bytes = SegmentProfile, 1 }},
+		"two profiles":     {SchemeLocal, func(m *Manifest) { m.Segments[7].Kind, m.Segments[7].Bytes = SegmentProfile, 1 }},
 		"no identities":    {SchemeLocal, drop(SegmentIdentities)},
-		"an identity less": {SchemeLocal, func(m *Manifest) { m.Segments[5].Bytes -= IdentityBytes }},
-		"an identity more": {SchemeSealed, func(m *Manifest) { m.Segments[8].Bytes += IdentityBytes }},
-		"half an identity": {SchemeLocal, func(m *Manifest) { m.Segments[5].Bytes += 8 }},
+		"an identity less": {SchemeLocal, func(m *Manifest) { m.Segments[7].Bytes -= IdentityBytes }},
+		"an identity more": {SchemeSealed, func(m *Manifest) { m.Segments[10].Bytes += IdentityBytes }},
+		"half an identity": {SchemeLocal, func(m *Manifest) { m.Segments[7].Bytes += 8 }},
 		"identities of nobody": {SchemeLocal, func(m *Manifest) {
-			m.Segments[6].Bytes, m.Segments[5].Bytes = identityOverhead, identityOverhead+70*IdentityBytes
+			m.Segments[8].Bytes, m.Segments[7].Bytes = identityOverhead, identityOverhead+600*IdentityBytes
 		}},
-		"identities too short": {SchemeLocal, func(m *Manifest) { m.Segments[6].Bytes = 3 }},
+		"identities too short": {SchemeLocal, func(m *Manifest) { m.Segments[8].Bytes = 3 }},
 		"no keywords":          {SchemeLocal, drop(SegmentKeywords)},
-		"half a block":         {SchemeLocal, func(m *Manifest) { m.Segments[0].Bytes += 8 }},
-		"too few blocks":       {SchemeLocal, func(m *Manifest) { m.Segments = m.Segments[1:] }},
+		"a page less":          {SchemeLocal, func(m *Manifest) { m.Segments = slices.Delete(m.Segments, 2, 3) }},
+		"a page more":          {SchemeSealed, func(m *Manifest) { m.Segments[2].Bytes *= 2 }},
+		"no tail":              {SchemeSealed, func(m *Manifest) { m.Segments = slices.Delete(m.Segments, 4, 5) }},
+		"a tail of a page":     {SchemeLocal, func(m *Manifest) { m.Segments[4].Bytes = uint64(m.KeywordBytes) }},
+		"a longer tail":        {SchemeLocal, func(m *Manifest) { m.Segments[4].Bytes++ }},
+		"a shorter tail":       {SchemeLocal, func(m *Manifest) { m.Segments[4].Bytes-- }},
+		"the tail first":       {SchemeLocal, func(m *Manifest) { m.Segments[2], m.Segments[4] = m.Segments[4], m.Segments[2] }},
+		"half a page":          {SchemeLocal, func(m *Manifest) { m.Segments[2].Bytes -= 4; m.Segments[3].Bytes += 4 }},
+		"an empty page":        {SchemeLocal, func(m *Manifest) { m.Segments[2].Bytes, m.Segments[3].Bytes = 0, 2*m.Segments[3].Bytes }},
+		"pages of any length": {SchemeLocal, func(m *Manifest) {
+			m.KeywordBytes++
+			m.Segments[2].Bytes, m.Segments[3].Bytes, m.Segments[4].Bytes = m.Segments[2].Bytes+1, m.Segments[3].Bytes+1, m.Segments[4].Bytes+1
+		}},
+		"pages of the blocks of other schemes": {SchemeLocal, func(m *Manifest) { m.KeywordBytes = 92 }},
+		"half a block":                         {SchemeLocal, func(m *Manifest) { m.Segments[0].Bytes += 8 }},
+		"too few blocks":                       {SchemeLocal, func(m *Manifest) { m.Segments = m.Segments[1:] }},
 		"more blocks than photos": {SchemeLocal, func(m *Manifest) {
-			m.Records, m.Segments[2].Bytes = 2, 2*92
-			m.Segments[5].Bytes, m.Segments[6].Bytes = identityOverhead+IdentityBytes, identityOverhead+IdentityBytes
+			m.Records, m.Segments = 18, slices.Delete(m.Segments, 2, 4)
+			m.Segments[5].Bytes, m.Segments[6].Bytes = identityOverhead+17*IdentityBytes, identityOverhead+IdentityBytes
 		}},
 		"local with parameters": {SchemeSealed, func(m *Manifest) { m.Scheme = SchemeLocal }},
 		"capia with hints": {SchemeSealed, func(m *Manifest) {
 			drop(SegmentIdentities)(m)
 			drop(SegmentParams)(m)
-			m.Scheme, m.Segments[0].Bytes, m.Segments[1].Bytes = SchemeCAPIA, 40*60, 40*10
+			asCAPIA(m)
 		}},
 		"capia with identities": {SchemeLocal, func(m *Manifest) {
-			m.Scheme, m.Segments[0].Bytes, m.Segments[1].Bytes = SchemeCAPIA, 40*60, 40*10
+			asCAPIA(m)
 		}},
 	} {
 		m := sealedManifest(c.of)

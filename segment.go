@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"cpar/internal/enum"
 )
@@ -42,7 +43,9 @@ const (
 	// holds rows of Dim words, C(V); for scheme sealed whole groups
 	// (cpar/internal/lattice), for scheme local whole blocks of LocalBlockBytes.
 	SegmentVectors SegmentKind = 1
-	// SegmentKeywords: a block of KeywordBytes for each record.
+	// SegmentKeywords: a block of KeywordBytes for each record; of an index that can be
+	// updated, pages of KeywordBytes for KeywordPageRecords each, in one or more segments,
+	// and then one of KeywordTailBytes for the records that fill no page.
 	SegmentKeywords SegmentKind = 2
 	// SegmentForest: the planes' fields and order ciphertexts, then the trees (only with a forest).
 	SegmentForest SegmentKind = 3
@@ -60,12 +63,11 @@ const (
 	// SegmentHints: encrypted data that the owner needs to read sealed replies; the cloud
 	// only stores it.
 	SegmentHints SegmentKind = 9
-	// SegmentProfile: what is compared of a photo, encrypted. It is large and stays as it is
-	// through updates.
+	// SegmentProfile: what is compared of a photo, and the words of the collection,
+	// encrypted. It is large and stays as it is through updates.
 	SegmentProfile SegmentKind = 10
 	// SegmentIdentities: which photos consecutive records are of, IdentityBytes each,
-	// encrypted. An index that can be updated has one or more, and every addition brings
-	// its own; only updates read them.
+	// encrypted. An index that can be updated has one or more; only updates read them.
 	SegmentIdentities SegmentKind = 11
 )
 
@@ -78,7 +80,29 @@ const (
 	// nonce and ends with a tag.
 	IdentityBytes    = 16
 	identityOverhead = 12 + 16
+	// KeywordPageRecords is the number of records of a page of keywords.
+	KeywordPageRecords = 256
+	// KeywordAmendmentBytes is the length of the encrypted list of keywords that have
+	// changed since their page was written.
+	KeywordAmendmentBytes = 4096
 )
+
+// keywordBudgets are how many keywords a page may have room for, on average over its
+// records. An index has one budget for all its pages, which the cloud sees: they are few.
+var keywordBudgets = []int{8, 16, 31}
+
+// KeywordBudgets lists them in ascending order; the last has room for whatever there is.
+func KeywordBudgets() []int { return slices.Clone(keywordBudgets) }
+
+// KeywordPageBytes is the length of an encrypted page of keywords with this budget: a
+// nonce, a count for each record, two bytes for each keyword that there is room for, a tag.
+func KeywordPageBytes(budget int) uint32 {
+	return uint32(12 + KeywordPageRecords*(1+2*budget) + 16)
+}
+
+// KeywordTailBytes is the length of the segment that follows pages of this length: one
+// more page, whose records are fewer, and the amendments.
+func KeywordTailBytes(page uint32) uint64 { return uint64(page) + KeywordAmendmentBytes }
 
 // LocalBlockBytes is the length of an encrypted block of LocalBlockRecords vectors of dim
 // coordinates: a nonce, a count, two bytes per coordinate plus eight per record, and a

@@ -48,7 +48,7 @@ func newSealed(t *testing.T, counts ...[]int) *sealedFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sealedFixture{p: p, m: &cpar.Manifest{Scheme: cpar.SchemeSealed, ID: sealedID, Dim: 40, KeywordBytes: 4}}
+	s := &sealedFixture{p: p, m: &cpar.Manifest{Scheme: cpar.SchemeSealed, ID: sealedID, Dim: 40, KeywordBytes: cpar.KeywordPageBytes(8)}}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, some := range counts {
 		var b []byte
@@ -61,7 +61,10 @@ func newSealed(t *testing.T, counts ...[]int) *sealedFixture {
 		}
 		s.add(cpar.SegmentVectors, b)
 	}
-	s.add(cpar.SegmentKeywords, make([]byte, 4*s.m.Records))
+	if pages := s.m.Records / cpar.KeywordPageRecords; pages > 0 {
+		s.add(cpar.SegmentKeywords, make([]byte, pages*s.m.KeywordBytes))
+	}
+	s.add(cpar.SegmentKeywords, bytes.Repeat([]byte{byte(s.m.Records)}, int(cpar.KeywordTailBytes(s.m.KeywordBytes))))
 	s.add(cpar.SegmentLedger, []byte("ledger"))
 	params, err := p.AppendBinary(nil)
 	if err != nil {
@@ -197,10 +200,10 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 	s := newSealed(t, []int{5})
 	s.push(t, c)
 	capia := pushed(t, c, 4)
-	local := &cpar.Manifest{Scheme: cpar.SchemeLocal, ID: cpar.IndexID{3}, Records: 2, Dim: 8, KeywordBytes: 4}
+	local := &cpar.Manifest{Scheme: cpar.SchemeLocal, ID: cpar.IndexID{3}, Records: 2, Dim: 8, KeywordBytes: cpar.KeywordPageBytes(8)}
 	index := &sealedFixture{m: local}
 	index.add(cpar.SegmentVectors, make([]byte, cpar.LocalBlockBytes(8)))
-	index.add(cpar.SegmentKeywords, make([]byte, 8))
+	index.add(cpar.SegmentKeywords, make([]byte, cpar.KeywordTailBytes(local.KeywordBytes)))
 	index.add(cpar.SegmentLedger, []byte("ledger"))
 	index.add(cpar.SegmentProfile, []byte("profile"))
 	index.add(cpar.SegmentIdentities, make([]byte, 28+2*cpar.IdentityBytes))
@@ -261,7 +264,6 @@ func TestSealedIndexesThatDoNotFit(t *testing.T) {
 		},
 		"another number of records": func(s *sealedFixture) {
 			s.m.Records++
-			s.replace(1, make([]byte, 4*s.m.Records))
 			s.replace(6, make([]byte, 28+cpar.IdentityBytes*s.m.Records))
 		},
 		"another dimension": func(s *sealedFixture) { s.m.Dim++ },

@@ -12,7 +12,7 @@ type HomeRow struct {
 	Requests int     `json:"requests"`
 	Sealed   float64 `json:"sealed_mb"`
 	Local    float64 `json:"local_mb"`
-	// The Stored sizes must be kept at home: profile, hints and table, or everything.
+	// The Stored sizes must be kept at home: profile, hints and keywords, or everything.
 	SealedStored float64 `json:"sealed_stored_mb"`
 	LocalStored  float64 `json:"local_stored_mb"`
 }

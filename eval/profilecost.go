@@ -99,9 +99,7 @@ func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *network.
 	l := r.owner.Ranker().Neighbours()
 	add := func(scheme string, o *user.Owner, m *cpar.Manifest, p cpar.Params, cloud inProcess) error {
 		x := &priced{ProfileCost: ProfileCost{Profile: r.name(), Scheme: scheme, Neighbours: l, IndexBytes: m.Bytes()}, index: device.OpenedByHand(cloud, o, m), p: p, cloud: cloud}
-		if ledger, ok := m.Segment(cpar.SegmentLedger); ok {
-			x.ProfileBytes = ledger.Bytes
-		}
+		x.ProfileBytes = segmentBytes(m, cpar.SegmentLedger, cpar.SegmentProfile)
 		list = append(list, x)
 		if network == nil {
 			return nil // embeddings not made by a network have no photos either

@@ -385,7 +385,7 @@ func TestProfileGrowth(t *testing.T) {
 		t.Fatalf("%+v", g)
 	}
 	for i, r := range g.Rows {
-		if r.Records != []int{600, 1300}[i] || r.Cloud <= 0 || r.CloudAll <= 0 || r.Encrypt <= 0 || r.Read <= 0 || r.Reply < 3*r.Records || r.Table != uint64(92*r.Records) || r.Index < uint64(1024*r.Records) {
+		if r.Records != []int{600, 1300}[i] || r.Cloud <= 0 || r.CloudAll <= 0 || r.Encrypt <= 0 || r.Read <= 0 || r.Reply < 3*r.Records || r.Table != uint64(r.Records/256+1)*4380+4096 || r.Index < uint64(1024*r.Records) {
 			t.Errorf("%+v", r)
 		}
 	}

@@ -3,6 +3,7 @@ package eval
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"cpar"
@@ -28,7 +29,7 @@ type SealedCost struct {
 	Read    float64 `json:"owner_read_ms"`
 	Request int     `json:"request_bytes"`
 	Reply   int     `json:"reply_bytes"`
-	// Hints and Table are fetched once for each state of the index.
+	// Hints and Table, the keywords, are fetched once, and what is new of them after an update.
 	Hints uint64 `json:"hints_bytes"`
 	Table uint64 `json:"table_bytes"`
 	// Profile is also fetched once, in every scheme; it hardly grows with n.
@@ -69,9 +70,7 @@ func MeasureSealedCost(ctx context.Context, l *Lab, n int) (*SealedCost, error) 
 	defer s.close()
 	out.Build, out.PCA = round(time.Since(begun).Seconds(), 2), round(clock.spans["pca"].Seconds(), 2)
 	out.PeakMB = round(peakMB(), 0)
-	if err := out.sizes(s.manifest); err != nil {
-		return nil, err
-	}
+	out.sizes(s.manifest)
 	out.CapiaIndex = capia.Cloud.Manifest.Bytes()
 	list, err := capia.prepare(ctx, configurations()[0].p, min(sealedRequests, len(capia.Requests)))
 	if err != nil {
@@ -91,16 +90,20 @@ func MeasureSealedCost(ctx context.Context, l *Lab, n int) (*SealedCost, error) 
 	return out, nil
 }
 
-func (out *SealedCost) sizes(m *cpar.Manifest) error {
+func (out *SealedCost) sizes(m *cpar.Manifest) {
 	out.Index = m.Bytes()
-	for kind, to := range map[cpar.SegmentKind]*uint64{cpar.SegmentHints: &out.Hints, cpar.SegmentKeywords: &out.Table, cpar.SegmentLedger: &out.Profile} {
-		segment, ok := m.Segment(kind)
-		if !ok {
-			return fmt.Errorf("index %v has no segment of %v", m.ID, kind)
+	out.Hints, out.Table = segmentBytes(m, cpar.SegmentHints), segmentBytes(m, cpar.SegmentKeywords)
+	out.Profile = segmentBytes(m, cpar.SegmentLedger, cpar.SegmentProfile)
+}
+
+// segmentBytes are those of all segments of some kinds.
+func segmentBytes(m *cpar.Manifest, kinds ...cpar.SegmentKind) (n uint64) {
+	for _, s := range m.Segments {
+		if slices.Contains(kinds, s.Kind) {
+			n += s.Bytes
 		}
-		*to = segment.Bytes
 	}
-	return nil
+	return n
 }
 
 // local measures the scan at home.
@@ -237,9 +240,7 @@ func MeasureSealedGrowth(ctx context.Context, l *Lab, sizes []int) ([]SealedSize
 		}
 		row.Cloud, row.Encrypt, row.Read, row.Request, row.Reply = m.cloud, m.encrypt, m.read, m.request, m.reply
 		var size SealedCost
-		if err := size.sizes(s.manifest); err != nil {
-			return nil, err
-		}
+		size.sizes(s.manifest)
 		row.Hints, row.Index = size.Hints, size.Index
 		row.PeakMB = round(peakMB(), 0)
 		out = append(out, row)

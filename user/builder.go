@@ -79,19 +79,19 @@ func (b *Builder) encrypt(ctx context.Context, folder string, dir indexdir.Optio
 }
 
 // write writes and activates a state of an index: the scheme's segments, the identities
-// of the new records, the last ones, the profile if the index has none yet, then the
-// ledger, which vouches for all.
-func (o *Owner) write(ctx context.Context, w *index.Writer, s building, added []identity) error {
+// of the records, the profile if the index has none yet, then the ledger, which vouches
+// for all.
+func (o *Owner) write(ctx context.Context, w *index.Writer, s building, identities []identity) error {
 	if err := s.Write(ctx, w); err != nil {
 		return err
 	}
 	if o.Scheme().Grows() {
-		if err := writeIdentities(o.index, w, o.ledger.records-len(added), added); err != nil {
+		if err := writeIdentities(o.index, w, identities); err != nil {
 			return err
 		}
 	}
 	if _, there := w.Manifest.Segment(cpar.SegmentProfile); !there {
-		fitted, err := encryptProfile(o.index)
+		fitted, err := encryptFitted(o.index, o.ledger.fitted)
 		if err != nil {
 			return err
 		}

@@ -4,70 +4,154 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"unicode/utf8"
 
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/wire"
 	"cpar/user/internal/box"
 	"cpar/user/internal/index"
+	"cpar/user/internal/keyword"
 	"cpar/user/internal/seed"
 	"cpar/user/profile"
+	"cpar/user/rank"
 )
 
-// The segment of the profile is written once for an index id, since nothing in it
-// changes when photos come and go. The ledger of every state vouches for it by its digest.
+// A fitted is what was learnt of the collection that an index was built of, or compacted.
+// Its segment is written once for an index id: when photos come and go, the owner counts
+// words at home, and new words are in the ledger. The ledger of every state vouches for
+// it by its digest.
+type fitted struct {
+	profile profile.Profile
+	ranker  rank.Ranker
+	words   *keyword.Dictionary
+}
+
 const (
 	profileKind = 'F'
 	// profileVersion is the version of the encoding that docs/FORMAT.md draws.
-	profileVersion = 1
+	profileVersion = 2
+	// paddedWords is what words and ranker are filled up to a multiple of: the length of
+	// the segment tells the cloud nothing about words.
+	paddedWords = 1 << 16
 )
 
-// appendProfile appends the canonical encoding of the profile of index id.
-func appendProfile(b []byte, id cpar.IndexID, p profile.Profile) ([]byte, error) {
+func wordPadding(words int) int { return (paddedWords - words%paddedWords) % paddedWords }
+
+// appendFitted appends the canonical encoding of what was fitted for index id.
+func appendFitted(b []byte, id cpar.IndexID, f fitted) (_ []byte, err error) {
 	b = append(b, ledgerMagic...)
 	b = append(b, profileKind, 0)
 	b = binary.LittleEndian.AppendUint16(b, profileVersion)
-	b, err := profile.Append(append(b, id[:]...), p)
+	b = append(b, id[:]...)
+	start := len(b)
+	b = appendWords(b, f.words.Words())
+	if c, ok := f.ranker.(*rank.Calibrated); ok {
+		b, err = wire.AppendEncoded(b, c)
+	} else {
+		b = binary.LittleEndian.AppendUint32(b, 0)
+	}
+	if err == nil {
+		b, err = profile.Append(append(b, make([]byte, wordPadding(len(b)-start))...), f.profile)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("writing profile: %w", err)
 	}
 	return b, nil
 }
 
-// readProfile is the inverse of appendProfile.
-func readProfile(b []byte, id cpar.IndexID) (profile.Profile, error) {
+// begin counts the words of a collection for a new index id: those that it uses, and no
+// more.
+func (l *ledger) begin(keywords [][]string) (err error) {
+	if l.words, err = keyword.NewDictionary(keywords); err != nil {
+		return err
+	}
+	l.dict, l.added = l.words, nil
+	if c, ok := l.ranker.(*rank.Calibrated); ok {
+		l.ranker = c.Recounted(rank.Count(keywords), len(keywords))
+	}
+	return nil
+}
+
+func appendWords(b []byte, words []string) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(words)))
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(w)))
+		b = append(b, w...)
+	}
+	return b
+}
+
+// readWords is the inverse of appendWords.
+func readWords(r *wire.Reader) ([]string, error) {
+	words := make([]string, r.Count(2, "words"))
+	for i := range words {
+		words[i] = string(r.Bytes(int(r.U16("word length")), "word"))
+		if !utf8.ValidString(words[i]) {
+			r.Fail("word %d is not UTF-8", i)
+		}
+	}
+	return words, r.Err()
+}
+
+// readFitted is the inverse of appendFitted.
+func readFitted(b []byte, id cpar.IndexID) (fitted, error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	magic, kind, zero, version := r.Bytes(4, "magic"), r.U8("kind"), r.U8("reserved byte"), r.U16("version")
 	switch {
 	case string(magic) != ledgerMagic || kind != profileKind || zero != 0:
 		r.Fail("this is not a profile")
 	case version != profileVersion:
-		return nil, hint.Add(fmt.Errorf("reading profile: %w: it has version %d, this program speaks version %d", cpar.ErrVersion, version, profileVersion), rebuild)
+		return fitted{}, hint.Add(fmt.Errorf("reading profile: %w: it has version %d, this program speaks version %d", cpar.ErrVersion, version, profileVersion), rebuild)
 	case string(r.Bytes(len(id), "index id")) != string(id[:]):
 		r.Fail("it is of another index")
 	}
-	var p profile.Profile
-	err := r.Err()
+	var f fitted
+	err := f.readWords(r)
 	if err == nil {
-		p, err = profile.Read(r)
+		f.profile, err = profile.Read(r)
 	}
 	if err == nil {
 		err = r.Close()
 	}
 	if err == nil {
-		if err = p.Validate(); err != nil {
-			err = fmt.Errorf("%w: %v: %w", cpar.ErrCorrupt, p.Kind(), err)
+		if err = f.profile.Validate(); err != nil {
+			err = fmt.Errorf("%w: %v: %w", cpar.ErrCorrupt, f.profile.Kind(), err)
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading profile: %w", err)
+		return fitted{}, fmt.Errorf("reading profile: %w", err)
 	}
-	return p, nil
+	return f, nil
 }
 
-// encryptProfile encrypts the profile of an index, bound to it.
-func encryptProfile(x *index.Index) ([]byte, error) {
-	plain, err := appendProfile(nil, x.ID, x.Profile)
+// readWords reads words and ranker.
+func (f *fitted) readWords(r *wire.Reader) error {
+	before := r.Left()
+	words, err := readWords(r)
+	if err != nil {
+		return err
+	}
+	ranker := r.Bytes(r.Count(1, "bytes of a ranker"), "ranker")
+	r.Zeros(wordPadding(before-r.Left()), "padding of the words")
+	if r.Err() != nil {
+		return r.Err()
+	}
+	f.ranker = rank.Weights{}
+	if len(ranker) > 0 {
+		c := new(rank.Calibrated)
+		if err := c.UnmarshalBinary(ranker); err != nil {
+			return err
+		}
+		f.ranker = c
+	}
+	f.words, err = keyword.FromWords(words)
+	return err
+}
+
+// encryptFitted encrypts what was fitted for an index, bound to it.
+func encryptFitted(x *index.Index, f fitted) ([]byte, error) {
+	plain, err := appendFitted(nil, x.ID, f)
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +159,12 @@ func encryptProfile(x *index.Index) ([]byte, error) {
 	return box.New(x.Secret("fitted")).Seal(nil, nonce, plain, fittedBinding(x.ID)), nil
 }
 
-func decryptProfile(encrypted []byte, key *Key, id cpar.IndexID) (profile.Profile, error) {
+func decryptFitted(encrypted []byte, key *Key, id cpar.IndexID) (fitted, error) {
 	plain, err := box.New(seed.Derive(key.secret, "fitted", id[:])).Open(encrypted, fittedBinding(id))
 	if err != nil {
-		return nil, fmt.Errorf("reading profile: %w: %w", cpar.ErrCorrupt, err)
+		return fitted{}, fmt.Errorf("reading profile: %w: %w", cpar.ErrCorrupt, err)
 	}
-	return readProfile(plain, id)
+	return readFitted(plain, id)
 }
 
 // The name "profile" is the ledger's, which is older.

@@ -14,42 +14,48 @@ import (
 	"cpar/user/profile"
 )
 
+// kindAt is where the profile begins behind a few words.
+const kindAt = 24 + paddedWords
+
 // TestProfileSegment: what is written is read, for its own index alone, and anything else
 // is refused by kind.
 func TestProfileSegment(t *testing.T) {
 	key, id := testKey(), cpar.IndexID{1}
 	for kind, images := range map[profile.Kind]func(int, uint64) []Image{profile.Paper: madeImages, profile.Learned: madeImages, profile.Network: madeEmbedded} {
-		p := setUp(t, key, images(30, 1), Options{Profile: kind, PCA: 128}).Profile()
-		b, err := appendProfile(nil, id, p)
+		p := setUp(t, key, images(30, 1), Options{Profile: kind, PCA: 128}).ledger.fitted
+		b, err := appendFitted(nil, id, p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := readProfile(b, id)
+		q, err := readFitted(b, id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := appendProfile(nil, id, q); err != nil || !bytes.Equal(again, b) {
+		if again, err := appendFitted(nil, id, q); err != nil || !bytes.Equal(again, b) {
 			t.Errorf("%v: written otherwise: %v", kind, err)
 		}
 		for cut := 0; cut < len(b); cut += 1 + len(b)/53 {
-			if _, err := readProfile(b[:cut], id); !errors.Is(err, cpar.ErrCorrupt) {
+			if _, err := readFitted(b[:cut], id); !errors.Is(err, cpar.ErrCorrupt) {
 				t.Errorf("%v cut to %d of %d bytes: %v", kind, cut, len(b), err)
 			}
 		}
 		for name, spoil := range map[string]func(b []byte){
-			"another kind":    func(b []byte) { b[4] = ledgerKind },
-			"another index":   func(b []byte) { b[8]++ },
-			"no such profile": func(b []byte) { b[24] = 9 },
-			"another profile": func(b []byte) { b[24] = (b[24] + 1) % 3 },
+			"another kind":             func(b []byte) { b[4] = ledgerKind },
+			"another index":            func(b []byte) { b[8]++ },
+			"no such profile":          func(b []byte) { b[kindAt] = 9 },
+			"another profile":          func(b []byte) { b[kindAt] = (b[kindAt] + 1) % 3 },
+			"a word that is not UTF-8": func(b []byte) { b[bytes.Index(b, []byte("word 2"))] = 0xff },
+			"words out of order":       func(b []byte) { b[bytes.Index(b, []byte("kind 0"))] = 'z' },
+			"padding that is not zero": func(b []byte) { b[kindAt-1] = 1 },
 		} {
 			c := bytes.Clone(b)
 			spoil(c)
-			if _, err := readProfile(c, id); !errors.Is(err, cpar.ErrCorrupt) {
+			if _, err := readFitted(c, id); !errors.Is(err, cpar.ErrCorrupt) {
 				t.Errorf("%v, %s: %v", kind, name, err)
 			}
 		}
 		binary.LittleEndian.PutUint16(b[versionAt:], profileVersion+1)
-		if _, err := readProfile(b, id); !errors.Is(err, cpar.ErrVersion) || !strings.Contains(hint.Of(err), "cpar build") {
+		if _, err := readFitted(b, id); !errors.Is(err, cpar.ErrVersion) || !strings.Contains(hint.Of(err), "cpar build") {
 			t.Errorf("%v of another version: %v", kind, err)
 		}
 	}
@@ -64,7 +70,7 @@ func TestProfileIsWrittenOnce(t *testing.T) {
 	of := func(folder string) cpar.Segment { return look(t, key, folder).of(cpar.SegmentProfile)[0] }
 	first := of(folder)
 	u, err := Add(context.Background(), key, folder, madeImages(1, 3), nil)
-	if err != nil || of(folder) != first || u.Bytes < wordBytes || u.Bytes >= first.Bytes {
+	if err != nil || of(folder) != first || u.Bytes < leastWords || u.Bytes >= first.Bytes {
 		t.Errorf("added: %+v, %v; the profile has %d bytes", u, err, first.Bytes)
 	}
 	x, y := look(t, key, folder), look(t, key, other)
@@ -76,7 +82,7 @@ func TestProfileIsWrittenOnce(t *testing.T) {
 	}); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("another profile: %v", err)
 	}
-	if _, err := decryptProfile(y.segment(cpar.SegmentProfile), key, x.ID()); !errors.Is(err, cpar.ErrCorrupt) {
+	if _, err := decryptFitted(y.segment(cpar.SegmentProfile), key, x.ID()); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("the profile of another index: %v", err)
 	}
 	if _, err := Compact(context.Background(), key, folder, UpdateOptions{}); err != nil || of(folder) == first {
@@ -84,17 +90,15 @@ func TestProfileIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// wordBytes is the least that a ledger has.
-const wordBytes = paddedWords
-
 // TestIdentitiesAreBound: to their index, and to their place in it.
 func TestIdentitiesAreBound(t *testing.T) {
 	key := testKey()
-	_, folder := build(t, key, madeImages(3, 1), small(cpar.SchemeLocal))
+	first := madeImages(257, 1)
+	_, folder := build(t, key, first, small(cpar.SchemeLocal))
 	if _, err := Add(context.Background(), key, folder, madeImages(3, 2), nil); err != nil {
 		t.Fatal(err)
 	}
-	_, other := build(t, key, madeImages(3, 1), small(cpar.SchemeLocal))
+	_, other := build(t, key, first[:256], small(cpar.SchemeLocal))
 	x, y := look(t, key, folder), look(t, key, other)
 	two := x.of(cpar.SegmentIdentities)
 	read := func(instead map[cpar.Digest][]byte) error {
@@ -104,7 +108,7 @@ func TestIdentitiesAreBound(t *testing.T) {
 			}
 			return x.fetch(s)
 		})
-		if err == nil && (len(list) != 6 || list[0] == list[1]) {
+		if err == nil && (len(list) != 260 || list[0] == list[1]) {
 			t.Errorf("%d identities: %x", len(list), list)
 		}
 		return err
@@ -153,7 +157,7 @@ func FuzzFitted(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		enc, err := appendProfile(nil, id, b.Profile())
+		enc, err := appendFitted(nil, id, b.ledger.fitted)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -161,14 +165,14 @@ func FuzzFitted(f *testing.F) {
 		f.Add(enc[:60])
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := readProfile(data, id)
+		p, err := readFitted(data, id)
 		if err != nil {
 			if !errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrVersion) && !errors.Is(err, cpar.ErrInput) {
 				t.Errorf("%v wraps none of our errors", err)
 			}
 			return
 		}
-		if again, err := appendProfile(nil, id, p); err != nil || !bytes.Equal(again, data) {
+		if again, err := appendFitted(nil, id, p); err != nil || !bytes.Equal(again, data) {
 			t.Errorf("decoded, then encoded otherwise: %v", err)
 		}
 	})

@@ -27,28 +27,78 @@ func identify(key *Key, origin cpar.IndexID) func(content [32]byte) identity {
 	}
 }
 
-// identityChunk is how many identities one segment holds at most.
-const identityChunk = 1 << 24
+const (
+	// identityChunk is how many identities one segment holds at most.
+	identityChunk = 1 << 24
+	// identityTail is what the number of identities in all segments but the last, the
+	// tail, is a multiple of. An addition writes the tail again and, when that is full,
+	// also the segment before if it holds fewer than identityRecent: segments stay few.
+	identityTail, identityRecent = 256, 4 * 256
+)
 
-// writeIdentities writes the identities of records from first on, encrypted, as segments
-// of their own: those of records that were there before are not written again.
-func writeIdentities(x *index.Index, w *index.Writer, first int, list []identity) error {
-	for len(list) > 0 {
-		n := min(len(list), identityChunk)
-		plain := make([]byte, 0, n*cpar.IdentityBytes)
-		for _, id := range list[:n] {
-			plain = append(plain, id[:]...)
+// writeIdentities writes the identities of a state, encrypted: all, as the manifest names no
+// segments of the state before, or what follows those of them that stay.
+func writeIdentities(x *index.Index, w *index.Writer, all []identity) error {
+	var held []int
+	first := 0
+	for _, s := range w.Manifest.Segments {
+		if s.Kind == cpar.SegmentIdentities {
+			held = append(held, identitiesIn(s))
+			first += identitiesIn(s)
 		}
-		d := index.NewDigest()
-		index.Add(d, []int64{int64(first)}) // one nonce must not serve two bindings
-		index.Add(d, plain)
-		nonce := seed.New(x.Fresh("identities", d.Sum()))
-		if err := w.Bytes(cpar.SegmentIdentities, box.New(x.Secret("identities")).Seal(nil, nonce, plain, identityBinding(x.ID, first))); err != nil {
+	}
+	if first == len(all) {
+		return nil
+	}
+	drop := func() {
+		first -= held[len(held)-1]
+		held = held[:len(held)-1]
+	}
+	if len(held) > 0 && first%identityTail != 0 {
+		drop()
+	}
+	full := len(all) - len(all)%identityTail
+	if len(held) > 0 && full > first && held[len(held)-1] < identityRecent {
+		drop()
+	}
+	w.Keep(cpar.SegmentIdentities, len(held))
+	for first < len(all) {
+		to := min(full, first+identityChunk)
+		if first == full {
+			to = len(all)
+		}
+		if err := w.Bytes(cpar.SegmentIdentities, sealIdentities(x, first, all[first:to])); err != nil {
 			return err
 		}
-		first, list = first+n, list[n:]
+		first = to
 	}
 	return nil
+}
+
+// identityBytes is what the identities of a new index take.
+func identityBytes(records int) uint64 {
+	segments := 0
+	if records%identityTail > 0 {
+		segments++
+	}
+	segments += (records - records%identityTail + identityChunk - 1) / identityChunk
+	return uint64(records*cpar.IdentityBytes + segments*box.Overhead)
+}
+
+// identitiesIn is how many identities a segment holds.
+func identitiesIn(s cpar.Segment) int { return (int(s.Bytes) - box.Overhead) / cpar.IdentityBytes }
+
+// sealIdentities encrypts the identities of records from first on.
+func sealIdentities(x *index.Index, first int, list []identity) []byte {
+	plain := make([]byte, 0, len(list)*cpar.IdentityBytes)
+	for _, id := range list {
+		plain = append(plain, id[:]...)
+	}
+	d := index.NewDigest()
+	index.Add(d, []int64{int64(first)}) // one nonce must not serve two bindings
+	index.Add(d, plain)
+	nonce := seed.New(x.Fresh("identities", d.Sum()))
+	return box.New(x.Secret("identities")).Seal(nil, nonce, plain, identityBinding(x.ID, first))
 }
 
 // readIdentities decrypts the identities of all records.

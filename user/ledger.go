@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
-	"unicode/utf8"
 
 	"cpar"
 	"cpar/internal/hint"
@@ -16,14 +15,13 @@ import (
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
 	"cpar/user/internal/seed"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // A ledger is what the owner must know of a state of an index to ask it about a photo.
 // Much of it was learnt from private photos and keywords, so it never crosses the wall
 // unencrypted. It is stored, encrypted, with the index: a second device needs the
-// key only. The profile, which is large and stays as it is, has a segment of its own.
+// key only. Every update writes it, so what is large and stays as it is has a segment of
+// its own (fitted.go).
 type ledger struct {
 	id cpar.IndexID
 	// origin is the index whose projection the records were made with: id, but for
@@ -43,13 +41,15 @@ type ledger struct {
 	// before are the states that this one was made from, the newest first, PastStates
 	// of them at most: a fork that went on is told from the states that follow.
 	before [][sha256.Size]byte
-	ranker rank.Ranker
-	dict   *keyword.Dictionary
+	// added are the words that came since the profile was written.
+	added []string
 	// state names this state: the digest of the encoding, zero until that is made.
 	state [sha256.Size]byte
 
-	// profile is read from, and written to, its own segment.
-	profile profile.Profile
+	// fitted is read from, and written to, the segment of the profile; dict has its words
+	// and those added.
+	fitted
+	dict *keyword.Dictionary
 }
 
 // PastStates is how many states before its own a ledger knows.
@@ -59,14 +59,22 @@ const (
 	ledgerMagic = "CPAR"
 	ledgerKind  = 'P'
 	// ledgerVersion is the version of the encoding that docs/FORMAT.md draws.
-	ledgerVersion = 6
+	ledgerVersion = 7
 )
 
-// paddedWords is what the name, the keyword list and the ranker are filled up to a
-// multiple of: the length of the ledger tells the cloud nothing about words.
-const paddedWords = 1 << 16
+// leastWords is how long the list of added words is, filled up with zeros, or else twice,
+// four times … as long: the length of the ledger tells the cloud next to nothing about
+// words, and an update sends few bytes.
+const leastWords = 4096
 
-func wordPadding(words int) int { return (paddedWords - words%paddedWords) % paddedWords }
+// addedPadding is what follows a list of added words of so many bytes.
+func addedPadding(size int) int {
+	room := leastWords
+	for room < size {
+		room *= 2
+	}
+	return room - size
+}
 
 // appendBinary appends the canonical encoding of l; own is the scheme's.
 func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
@@ -87,32 +95,16 @@ func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 		b = append(b, state[:]...)
 	}
 	b = le.AppendUint16(b, feature.Version)
-	b, err := l.appendWords(b)
+	b = le.AppendUint16(b, uint16(len(l.name)))
+	b = append(append(b, l.name...), make([]byte, maxNameBytes-len(l.name))...)
+	start := len(b)
+	b = appendWords(b, l.added)
+	b = append(b, make([]byte, addedPadding(len(b)-start))...)
+	b, err := own.AppendBinary(b)
 	if err != nil {
 		return nil, fmt.Errorf("writing ledger: %w", err)
 	}
-	if b, err = own.AppendBinary(b); err != nil {
-		return nil, fmt.Errorf("writing ledger: %w", err)
-	}
 	return b, nil
-}
-
-// appendWords appends name, keywords and ranker, padded.
-func (l *ledger) appendWords(b []byte) (_ []byte, err error) {
-	start, words := len(b), l.dict.Words()
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(l.name)))
-	b = append(b, l.name...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(words)))
-	for _, w := range words {
-		b = binary.LittleEndian.AppendUint16(b, uint16(len(w)))
-		b = append(b, w...)
-	}
-	if c, ok := l.ranker.(*rank.Calibrated); ok {
-		b, err = wire.AppendEncoded(b, c)
-	} else {
-		b = binary.LittleEndian.AppendUint32(b, 0)
-	}
-	return append(b, make([]byte, wordPadding(len(b)-start))...), err
 }
 
 // readLedger reads a ledger up to the scheme's own part, which r is left at.
@@ -154,40 +146,25 @@ func readLedger(r *wire.Reader) (*ledger, error) {
 // rebuild is what to do with an index of another version.
 const rebuild = "build the index again with this program (cpar build COLLECTION --out FOLDER.index), and push it"
 
-func (l *ledger) readWords(r *wire.Reader) error {
-	l.name = string(r.Bytes(int(r.U16("length of the name")), "name"))
+func (l *ledger) readWords(r *wire.Reader) (err error) {
+	name := r.U16("length of the name")
+	l.name = string(r.Bytes(int(name), "name"))
 	if r.Err() == nil && l.name != "" && CheckName(l.name) != nil {
 		r.Fail("a name that nobody could have given")
 	}
-	words := make([]string, r.Count(2, "words"))
-	size := 2 + len(l.name) + 4
-	for i := range words {
-		words[i] = string(r.Bytes(int(r.U16("word length")), "word"))
-		if !utf8.ValidString(words[i]) {
-			r.Fail("word %d is not UTF-8", i)
-		}
-		size += 2 + len(words[i])
+	r.Zeros(maxNameBytes-len(l.name), "padding of the name")
+	before := r.Left()
+	if l.added, err = readWords(r); err != nil {
+		return err
 	}
-	ranker := r.Bytes(r.Count(1, "bytes of a ranker"), "ranker")
-	size += 4 + len(ranker)
-	for _, x := range r.Bytes(wordPadding(size), "padding") {
-		if x != 0 {
-			r.Fail("the padding is not zero")
-		}
-	}
-	if r.Err() != nil {
-		return r.Err()
-	}
-	l.ranker = rank.Weights{}
-	if len(ranker) > 0 {
-		c := new(rank.Calibrated)
-		if err := c.UnmarshalBinary(ranker); err != nil {
-			return err
-		}
-		l.ranker = c
-	}
-	var err error
-	l.dict, err = keyword.FromWords(words)
+	r.Zeros(addedPadding(before-r.Left()), "padding of the words")
+	return r.Err()
+}
+
+// take takes what the profile's segment holds.
+func (l *ledger) take(f fitted) (err error) {
+	l.fitted = f
+	l.dict, err = f.words.With(l.added)
 	return err
 }
 
@@ -262,13 +239,13 @@ func (l *ledger) after() *ledger {
 	return &next
 }
 
-// checkNonces refuses a state in which keys could have been used up. Every update
-// encrypts the keywords of all records under the key of the index id, so with
-// records never growing fewer the blocks so far are at most records times
-// generations of the id. What was encrypted in copies restored from a backup is
-// not known here. The other keys serve one message a generation, or one a record.
+// checkNonces refuses a state in which keys could have been used up. An update that
+// writes all pages of keywords again encrypts the most under one key of the index id, so
+// with records never growing fewer the messages so far are at most pages, and the tail's
+// two, times generations of the id. What was encrypted in copies restored from a backup
+// is not known here. The other keys serve one message a generation, or one a record.
 func (l *ledger) checkNonces() error {
-	hi, blocks := bits.Mul64(uint64(l.records), l.generation-l.begun+1)
+	hi, blocks := bits.Mul64(uint64(l.records/cpar.KeywordPageRecords+2), l.generation-l.begun+1)
 	if hi == 0 && blocks <= box.MaxMessages {
 		return nil
 	}

@@ -34,15 +34,18 @@ const (
 	beforeAt     = 97
 	featuresAt   = 101
 	nameAt       = 103
+	wordsAt      = nameAt + 2 + maxNameBytes
 )
 
 // openPlain opens a ledger that was decrypted, of an index with this profile.
-func openPlain(key *Key, plain []byte, p profile.Profile) (l *ledger, s scheme, err error) {
+func openPlain(key *Key, plain []byte, f fitted) (l *ledger, s scheme, err error) {
 	r := wire.NewReader(plain, cpar.ErrCorrupt)
 	if l, err = readLedger(r); err != nil {
 		return nil, nil, err
 	}
-	l.profile = p
+	if err = l.take(f); err != nil {
+		return nil, nil, err
+	}
 	var x *index.Index
 	if x, err = l.index(key, rand.NewChaCha8([32]byte{})); err == nil {
 		s, err = l.openScheme(x, r)
@@ -62,7 +65,7 @@ func TestLedgerIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, s, err := openPlain(key, plain, b.Profile())
+		l, s, err := openPlain(key, plain, b.ledger.fitted)
 		if err != nil {
 			t.Fatalf("%v, %v: %v", opt.Scheme, opt.Profile, err)
 		}
@@ -74,7 +77,7 @@ func TestLedgerIsKept(t *testing.T) {
 			t.Errorf("%v, %v: read as %+v", opt.Scheme, opt.Profile, l)
 		}
 		for cut := 0; cut < len(plain); cut += 1 + len(plain)/97 {
-			if _, _, err := openPlain(key, plain[:cut], b.Profile()); !errors.Is(err, cpar.ErrCorrupt) {
+			if _, _, err := openPlain(key, plain[:cut], b.ledger.fitted); !errors.Is(err, cpar.ErrCorrupt) {
 				t.Fatalf("%v, %v cut to %d of %d bytes: %v", opt.Scheme, opt.Profile, cut, len(plain), err)
 			}
 		}
@@ -84,7 +87,7 @@ func TestLedgerIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		plain[len(common)-1] = 1
-		if _, _, err := openPlain(key, plain, b.Profile()); !errors.Is(err, cpar.ErrCorrupt) {
+		if _, _, err := openPlain(key, plain, b.ledger.fitted); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%v, %v with padding that is not zero: %v", opt.Scheme, opt.Profile, err)
 		}
 	}
@@ -97,23 +100,27 @@ func TestLedgerIsKept(t *testing.T) {
 	check(madeImages(60, 1), Options{Scheme: cpar.SchemeCAPIA, PCA: 128, Ranker: rank.KindCalibrated})
 }
 
-// TestLedgerTellsNothingByItsLength: of words.
+// TestLedgerTellsNothingByItsLength: of words that came since the profile was written, until
+// they fill their room; then that has doubled.
 func TestLedgerTellsNothingByItsLength(t *testing.T) {
-	few := madeImages(10, 1)
-	many := madeImages(10, 1)
-	for i := range many {
-		many[i].Keywords = append(slices.Clone(many[i].Keywords), strings.Repeat("a longer word, number ", 5)+string(rune('a'+i)))
-	}
-	size := func(images []Image) int {
-		b := setUp(t, testKey(), images, small(cpar.SchemeSealed))
+	b := setUp(t, testKey(), madeImages(10, 1), small(cpar.SchemeSealed))
+	size := func(words ...string) int {
+		b.ledger.added = words
 		plain, err := b.ledger.appendBinary(nil, b.plain)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return len(plain)
 	}
-	if a, b := size(few), size(many); a != b {
-		t.Errorf("ledgers of %d and %d bytes", a, b)
+	none, word := size(), strings.Repeat("a longer word, ", 8)[:100]
+	if size("one") != none || size(slices.Repeat([]string{word}, 40)...) != none {
+		t.Error("words show")
+	}
+	if one, many := size(slices.Repeat([]string{word}, 41)...), size(slices.Repeat([]string{word}, 80)...); one != none+leastWords || many != one {
+		t.Errorf("with more words than there was room for %d and %d bytes, not %d", one, many, none+leastWords)
+	}
+	if got := size(slices.Repeat([]string{word}, 81)...); got != none+3*leastWords {
+		t.Errorf("with twice as many %d bytes, not %d", got, none+3*leastWords)
 	}
 }
 
@@ -207,8 +214,11 @@ func TestDamagedLedgersAreRefused(t *testing.T) {
 		"states that are not there": func(b []byte) { b[beforeAt+3] = 1 },
 		"a name of no characters":   func(b []byte) { copy(b[nameAt+2:], "\x00") },
 		"a name beyond its room":    func(b []byte) { b[nameAt+1] = 0xff },
-		"a word that is not UTF-8":  func(b []byte) { b[bytes.Index(b, []byte("word 2"))] = 0xff },
-		"words out of order":        func(b []byte) { b[bytes.Index(b, []byte("kind 0"))] = 'z' },
+		"padding of the name":       func(b []byte) { b[nameAt+2+len("family")] = 'x' },
+		"words that are not there":  func(b []byte) { b[wordsAt+2] = 1 },
+		"a word that is not UTF-8":  func(b []byte) { copy(b[wordsAt:], "\x01\x00\x00\x00\x01\x00\xff") },
+		"a word twice":              func(b []byte) { copy(b[wordsAt:], "\x01\x00\x00\x00\x06\x00kind 0") },
+		"padding of the words":      func(b []byte) { b[wordsAt+leastWords-1] = 1 },
 	} {
 		m, ledger := resealed(t, key, x, spoil)
 		if _, err := Open(key, m, x.with(ledger)); !errors.Is(err, cpar.ErrCorrupt) {
@@ -282,24 +292,24 @@ func TestNoncesAreCounted(t *testing.T) {
 	if err := l.checkNonces(); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("2²⁷ records 2⁶⁴ times: %v", err)
 	}
-	l.generation = 1 << 37
+	l.generation = 1 << 45
 	if err := l.checkNonces(); !errors.Is(err, cpar.ErrInput) {
-		t.Errorf("2⁶⁴ blocks: %v", err)
+		t.Errorf("2⁶⁴ pages: %v", err)
 	}
-	l.generation = 32
+	l.records, l.generation = 254*cpar.KeywordPageRecords, 1<<24
 	if err := l.checkNonces(); err != nil {
-		t.Errorf("2³² blocks: %v", err)
+		t.Errorf("2³² pages: %v", err)
 	}
 	if l.generation++; l.checkNonces() == nil {
-		t.Error("more than 2³² blocks")
+		t.Error("more than 2³² pages")
 	}
 	if l.begun++; l.checkNonces() != nil {
-		t.Error("2³² blocks of an id that began later")
+		t.Error("2³² pages of an id that began later")
 	}
 }
 
 func FuzzLedger(f *testing.F) {
-	key, profiles := testKey(), map[profile.Kind]profile.Profile{}
+	key, profiles := testKey(), map[profile.Kind]fitted{}
 	add := func(images []Image, opt Options) {
 		b, err := Setup(context.Background(), key, images, opt)
 		if err != nil {
@@ -309,7 +319,7 @@ func FuzzLedger(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		profiles[opt.Profile] = b.Profile()
+		profiles[opt.Profile] = b.ledger.fitted
 		f.Add(byte(opt.Profile), enc)
 		f.Add(byte(opt.Profile), enc[:140])
 	}
@@ -320,8 +330,8 @@ func FuzzLedger(f *testing.F) {
 		add(images(20, 2), Options{Scheme: cpar.SchemeCAPIA, Profile: kind})
 	}
 	f.Fuzz(func(t *testing.T, kind byte, data []byte) {
-		p := profiles[profile.Kind(kind)]
-		if p == nil {
+		p, ok := profiles[profile.Kind(kind)]
+		if !ok {
 			return
 		}
 		l, s, err := openPlain(key, data, p)

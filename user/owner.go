@@ -17,6 +17,7 @@ import (
 	"cpar/user/internal/seed"
 	"cpar/user/network"
 	"cpar/user/profile"
+	"cpar/user/rank"
 	"cpar/user/vector"
 )
 
@@ -29,6 +30,8 @@ type Owner struct {
 	scheme scheme
 	// manifest is what a manifest of the index says but its segments.
 	manifest cpar.Manifest
+	// ranks is the ledger's ranker, or that with the words counted that Hold was given.
+	ranks atomic.Pointer[rank.Ranker]
 	// network is what Use gave.
 	network atomic.Pointer[network.Encoder]
 	// cache is what Keep gave.
@@ -40,6 +43,7 @@ func newOwner(l *ledger, x *index.Index, s scheme) *Owner {
 	o := &Owner{ledger: l, index: x, scheme: s, manifest: cpar.Manifest{ID: l.id, Scheme: l.scheme, Records: uint32(l.records)}}
 	s.Describe(&o.manifest)
 	l.live = s.Live()
+	o.ranks.Store(&l.ranker)
 	return o
 }
 
@@ -65,12 +69,16 @@ func open(key *Key, m *cpar.Manifest, fetch Fetch, random io.Reader) (*Owner, er
 	if err := key.Check(l.scheme); err != nil {
 		return nil, err
 	}
-	fitted, err := checked(m, cpar.SegmentProfile, fetch)
+	encrypted, err := checked(m, cpar.SegmentProfile, fetch)
 	if err != nil {
 		return nil, err
 	}
-	if l.profile, err = decryptProfile(fitted, key, m.ID); err != nil {
+	f, err := decryptFitted(encrypted, key, m.ID)
+	if err != nil {
 		return nil, err
+	}
+	if err := l.take(f); err != nil {
+		return nil, fmt.Errorf("reading ledger: %w", err)
 	}
 	x, err := l.index(key, random)
 	if err != nil {
@@ -184,7 +192,7 @@ func (o *Owner) Before() [][sha256.Size]byte { return slices.Clone(o.ledger.befo
 func (o *Owner) Records() int { return o.scheme.Live() }
 
 // Words returns the keywords that the collection uses, sorted.
-func (o *Owner) Words() []string { return o.ledger.dict.Words() }
+func (o *Owner) Words() []string { return slices.Sorted(slices.Values(o.ledger.dict.Words())) }
 
 // Profile is the profile that the index was built with.
 func (o *Owner) Profile() profile.Profile { return o.ledger.profile }
@@ -229,7 +237,16 @@ func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 		}
 		held[s.Kind] = append(held[s.Kind], b)
 	}
-	return o.scheme.Hold(held)
+	if err := o.scheme.Hold(held); err != nil {
+		return err
+	}
+	if s, ok := o.scheme.(counting); ok {
+		if c, ok := o.ledger.ranker.(*rank.Calibrated); ok {
+			counted := rank.Ranker(c.Recounted(s.Count(), o.Records()))
+			o.ranks.Store(&counted)
+		}
+	}
+	return nil
 }
 
 // Use gives the owner the image network that the index was built with. Another one

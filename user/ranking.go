@@ -28,14 +28,14 @@ type Ranking struct {
 }
 
 // Ranker is what the index ranks by where nothing else is asked for.
-func (o *Owner) Ranker() rank.Ranker { return o.ledger.ranker }
+func (o *Owner) Ranker() rank.Ranker { return *o.ranks.Load() }
 
 // ranker is the one that a ranking asks for.
 func (o *Owner) ranker(r Ranking) rank.Ranker {
 	if r.Ranker == rank.KindPaper {
 		return rank.Weights{}
 	}
-	return o.ledger.ranker
+	return o.Ranker()
 }
 
 // Check refuses a ranking that no index gives.

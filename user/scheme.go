@@ -32,6 +32,10 @@ type scheme interface {
 	Request(v *vector.Vector, p cpar.Params) (index.Reading, *cpar.Request, error)
 }
 
+// A counting scheme has the keywords of all records at home once they are held, whereas
+// the ranker's counts are those of the collection that the index was built of.
+type counting interface{ Count() map[string]int }
+
 // A building is an index, or the next state of one, that is not written yet.
 type building interface {
 	scheme

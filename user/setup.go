@@ -69,7 +69,7 @@ func setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 	copy(l.id[:], drawn[:])
 	l.origin = l.id
 	shuffle(c, drawn)
-	if l.dict, err = keyword.NewDictionary(c.Keywords); err != nil {
+	if err := l.begin(c.Keywords); err != nil {
 		return nil, err
 	}
 	x, err := l.index(key, opt.testOnlyRand)
@@ -104,20 +104,24 @@ func IndexBytes(s cpar.Scheme, p profile.Profile, ranker rank.Ranker, keywords [
 	if err != nil {
 		return 0, err
 	}
-	l := &ledger{scheme: s, records: n, profile: p, ranker: ranker}
-	if l.dict, err = keyword.NewDictionary(keywords); err != nil {
+	l := &ledger{scheme: s, records: n, fitted: fitted{profile: p, ranker: ranker}}
+	if l.words, err = keyword.NewDictionary(keywords); err != nil {
 		return 0, err
 	}
 	plain, err := l.appendBinary(nil, nothing{})
 	if err != nil {
 		return 0, err
 	}
-	fitted, err := appendProfile(nil, l.id, p)
-	size := vectors + uint64(n*keyword.Size+len(plain)+len(fitted)+2*box.Overhead)
-	if s.Grows() {
-		size += uint64(n*cpar.IdentityBytes + box.Overhead)
+	fitted, err := appendFitted(nil, l.id, l.fitted)
+	if err != nil {
+		return 0, err
 	}
-	return size, err
+	size := vectors + uint64(len(plain)+len(fitted)+2*box.Overhead)
+	if !s.Grows() {
+		return size + uint64(n*keyword.Size), nil
+	}
+	table, err := keyword.TableBytes(l.words, keywords)
+	return size + table + identityBytes(n), err
 }
 
 // nothing is a scheme that keeps nothing in the ledger: what they keep is in

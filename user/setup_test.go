@@ -33,12 +33,12 @@ func TestPinnedIndex(t *testing.T) {
 		opt  Options
 		want string
 	}{
-		{Options{Scheme: cpar.SchemeCPAR}, "231244ebe99554c9"},
-		{Options{Scheme: cpar.SchemeCPAR, WithLists: true}, "4b7bfb73c1d0013a"},
-		{Options{Scheme: cpar.SchemeIVF}, "051024af91527f26"},
-		{Options{Scheme: cpar.SchemeCAPIA}, "3feb444aafc309a7"},
-		{Options{Scheme: cpar.SchemeSealed}, "bd236c407daca549"},
-		{Options{Scheme: cpar.SchemeLocal}, "60e0fe5e5cd5ef76"},
+		{Options{Scheme: cpar.SchemeCPAR}, "ac63b057fa49326b"},
+		{Options{Scheme: cpar.SchemeCPAR, WithLists: true}, "082d867cf6666228"},
+		{Options{Scheme: cpar.SchemeIVF}, "34e822ad2ac66412"},
+		{Options{Scheme: cpar.SchemeCAPIA}, "9b4189d970ddf870"},
+		{Options{Scheme: cpar.SchemeSealed}, "264d9d2d974fe023"},
+		{Options{Scheme: cpar.SchemeLocal}, "1174dab66c4fde12"},
 	} {
 		c.opt.Fitted, c.opt.Split = pickingProfile(t), SplitOriginal
 		c.opt.testOnlyRand = rand.NewChaCha8([32]byte{1})

@@ -198,54 +198,40 @@ func (u *updating) change(ctx context.Context, c change) error {
 	for _, record := range c.remove {
 		u.keywords[record] = nil
 	}
-	added, identities, err := u.lay(ctx, c.add)
+	added, err := u.lay(ctx, c.add)
 	if err != nil {
 		return err
 	}
 	u.done.Added, u.done.Removed = len(c.add), len(c.remove)
-	return u.write(ctx, identities, func(l *ledger) (err error) {
+	return u.write(ctx, u.identities, func(l *ledger) (err error) {
 		l.records += len(c.add)
 		if c.name != "" {
 			l.name = c.name
 		}
-		l.recount(u.live(c.remove))
-		// Old words stay, so that no number of a word tells what was added.
-		l.dict, err = keyword.NewDictionary(append(u.keywords[:len(u.keywords):len(u.keywords)], l.dict.Words()))
+		added := l.dict.New(u.keywords)
+		l.added = slices.Concat(l.added, added)
+		l.dict, err = l.dict.With(added)
 		return err
 	}, func(x *index.Index) (*rows.Builder, error) { return u.grown(x, added, c.remove), nil })
 }
 
-// live are the keywords of the records that can be found once more are removed.
-func (u *updating) live(removed []int) (keywords [][]string) {
-	gone := map[int]bool{}
-	for _, record := range removed {
-		gone[record] = true
-	}
-	for record, words := range u.keywords {
-		if out := record < len(u.identities) && u.rows.Removed(record) || gone[record]; !out {
-			keywords = append(keywords, words)
-		}
-	}
-	return keywords
-}
-
-// lay lays out new images in random order, and appends their keywords.
-func (u *updating) lay(ctx context.Context, images []Image) (added *rows.Rows, identities []identity, err error) {
+// lay lays out new images in random order, and appends their keywords and identities.
+func (u *updating) lay(ctx context.Context, images []Image) (added *rows.Rows, err error) {
 	shuffled := make([]Image, len(images))
 	for i, from := range u.permutation(len(images)) {
 		shuffled[i] = images[from]
 	}
 	v, err := vectors(ctx, u.owner.Profile(), shuffled, u.writer.Progress)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if added, u.done.Clamped, err = u.rows.RowsOf(v); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	identify := identify(u.key, u.owner.Origin())
 	for _, im := range shuffled {
-		identities = append(identities, identify(im.Content))
+		u.identities = append(u.identities, identify(im.Content))
 	}
 	u.keywords = append(u.keywords, Keywords(shuffled)...)
-	return added, identities, nil
+	return added, nil
 }

@@ -12,9 +12,7 @@ import (
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/user/internal/index"
-	"cpar/user/internal/keyword"
 	"cpar/user/internal/rows"
-	"cpar/user/rank"
 )
 
 // An Update says what became of an index. The folder holds the new state, which
@@ -56,17 +54,16 @@ type UpdateOptions struct {
 // Add puts more images into the index of scheme sealed or local in folder, with
 // the bases, baselines and projection that it was built with, whatever it holds already:
 // Sync looks. The records that are there stay as they are, byte for byte; the new ones
-// come in groups or blocks of their own, in random order; keywords, hints and ledger are
-// encrypted anew.
+// come in groups or blocks of their own, in random order; the keywords of the last
+// records, hints and ledger are encrypted anew.
 func Add(ctx context.Context, key *Key, folder string, images []Image, progress Progress) (*Update, error) {
 	return update(key, folder, "adding to index", UpdateOptions{Progress: progress}, func(u *updating) error { return u.change(ctx, change{add: images}) })
 }
 
 // Remove takes photos with these contents (picture.Content) out of the index of scheme
-// sealed or local in folder. Which keywords their records had is erased at once: their blocks are empty from then on. Until
-// Compact their vectors stay, encrypted, and are passed over by the owner, and
-// their words stay in the ledger's dictionary, encrypted too, which Owner.Words
-// lists; the cloud is not told which records they are. Update.Missing
+// sealed or local in folder. Until Compact their vectors and keywords stay, encrypted,
+// and are passed over by the owner, and Owner.Words lists their words; the cloud is not
+// told which records they are. Update.Missing
 // names the contents without such a record; where that is all of them, nothing is
 // written and Removed is 0.
 func Remove(ctx context.Context, key *Key, folder string, contents [][32]byte, o UpdateOptions) (*Update, error) {
@@ -196,12 +193,12 @@ func (u *updating) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment, byt
 	return list, bytes
 }
 
-// stay are the segments that an update of an index does not write again.
-var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentProfile, cpar.SegmentIdentities}
+// stay are the kinds whose segments an update keeps, of some of them not the last ones.
+var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities}
 
 // write writes the next state: a ledger that change makes of this one's, what begin
-// makes of its index, and the identities of new records.
-func (u *updating) write(ctx context.Context, added []identity, change func(l *ledger) error, begin func(x *index.Index) (*rows.Builder, error)) error {
+// makes of its index, and the identities of all records.
+func (u *updating) write(ctx context.Context, identities []identity, change func(l *ledger) error, begin func(x *index.Index) (*rows.Builder, error)) error {
 	l := u.owner.ledger.after()
 	if err := change(l); err != nil {
 		return err
@@ -223,18 +220,11 @@ func (u *updating) write(ctx context.Context, added []identity, change func(l *l
 	}
 	u.writer.Manifest = m
 	next := newOwner(l, x, b)
-	if err := next.write(ctx, u.writer, b, added); err != nil {
+	if err := next.write(ctx, u.writer, b, identities); err != nil {
 		return err
 	}
 	u.next = next
 	return nil
-}
-
-// recount gives the ledger's ranker the keywords of all records.
-func (l *ledger) recount(keywords [][]string) {
-	if c, ok := l.ranker.(*rank.Calibrated); ok {
-		l.ranker = c.Recounted(keywords)
-	}
 }
 
 func (u *updating) compact(ctx context.Context) error {
@@ -253,13 +243,11 @@ func (u *updating) compact(ctx context.Context) error {
 	for i, from := range order {
 		keywords[i], identities[i] = u.keywords[kept[from]], u.identities[kept[from]]
 	}
-	return u.write(ctx, identities, func(l *ledger) (err error) {
+	return u.write(ctx, identities, func(l *ledger) error {
 		drawn := u.owner.index.Fresh("index", u.owner.State())
 		copy(l.id[:], drawn[:])
 		l.records, l.begun = len(kept), l.generation
-		l.recount(keywords)
-		l.dict, err = keyword.NewDictionary(keywords)
-		return err
+		return l.begin(keywords)
 	}, func(x *index.Index) (*rows.Builder, error) { return u.rows.Rebuild(x, all, order, keywords) })
 }
 

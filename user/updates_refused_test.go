@@ -74,17 +74,17 @@ func TestUpdatesRefuse(t *testing.T) {
 	}
 }
 
-// TestUpdatesEndBeforeNoncesRepeat: what has sealed 2³² blocks of keywords takes
+// TestUpdatesEndBeforeNoncesRepeat: what has sealed 2³² pages of keywords takes
 // no update but Compact, and then others again.
 func TestUpdatesEndBeforeNoncesRepeat(t *testing.T) {
 	ctx := context.Background()
 	for _, scheme := range growing {
 		key := testKey()
 		_, folder := build(t, key, madeImages(3, 1), small(scheme))
-		// Records times generations are one below the limit.
+		// Two messages of a generation, times generations, are at the limit.
 		_, err := update(key, folder, "ageing", UpdateOptions{}, func(u *updating) error {
-			old := func(l *ledger) error { l.generation = box.MaxMessages / 3; return nil }
-			return u.write(ctx, nil, old, func(x *index.Index) (*rows.Builder, error) { return u.grown(x, nil, nil), nil })
+			old := func(l *ledger) error { l.generation = box.MaxMessages / 2; return nil }
+			return u.write(ctx, u.identities, old, func(x *index.Index) (*rows.Builder, error) { return u.grown(x, nil, nil), nil })
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestUpdatesEndBeforeNoncesRepeat(t *testing.T) {
 			}
 		}
 		u, err := Compact(ctx, key, folder, UpdateOptions{})
-		if err != nil || u.Generation != box.MaxMessages/3+1 {
+		if err != nil || u.Generation != box.MaxMessages/2+1 {
 			t.Fatalf("%v: compacted: %+v, %v", scheme, u, err)
 		}
 		if u, err = Add(ctx, key, folder, madeImages(1, 5), nil); err != nil || u.Records != 4 {

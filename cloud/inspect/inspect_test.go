@@ -117,12 +117,12 @@ func TestSealed(t *testing.T) {
 	}
 	id := cpar.IndexID{9}
 	group := (&lattice.Group{Index: id, Count: 7, Addends: elements(p.Records()), Matrix: elements(p.Words())}).AppendBinary(nil)
-	m := &cpar.Manifest{Scheme: cpar.SchemeSealed, ID: id, Dim: 40, Records: 7, KeywordBytes: 4}
+	m := &cpar.Manifest{Scheme: cpar.SchemeSealed, ID: id, Dim: 40, Records: 7, KeywordBytes: cpar.KeywordPageBytes(8)}
 	k := store.Key{Index: id}
 	for _, s := range []struct {
 		kind cpar.SegmentKind
 		b    []byte
-	}{{cpar.SegmentVectors, group}, {cpar.SegmentKeywords, make([]byte, 28)}, {cpar.SegmentLedger, []byte("ledger")}, {cpar.SegmentParams, params},
+	}{{cpar.SegmentVectors, group}, {cpar.SegmentKeywords, make([]byte, cpar.KeywordTailBytes(m.KeywordBytes))}, {cpar.SegmentLedger, []byte("ledger")}, {cpar.SegmentParams, params},
 		{cpar.SegmentHints, []byte("hints")}, {cpar.SegmentProfile, []byte("profile")}, {cpar.SegmentIdentities, make([]byte, 28+7*cpar.IdentityBytes)}} {
 		m.Segments = append(m.Segments, cpar.Segment{Kind: s.kind, Bytes: uint64(len(s.b)), Digest: sha256.Sum256(s.b)})
 		if err := c.PutSegment(t.Context(), k, sha256.Sum256(s.b), -1, bytes.NewReader(s.b)); err != nil {

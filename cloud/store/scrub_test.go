@@ -34,8 +34,12 @@ func ofScheme(t *testing.T, scheme cpar.Scheme) owner {
 		o.m.Shift, o.m.Lists = 10, 3
 		sizes[cpar.SegmentLists], sizes[cpar.SegmentCentroids] = 12, 3*7*8
 	case cpar.SchemeSealed:
+		o.m.KeywordBytes = cpar.KeywordPageBytes(8)
+		sizes[cpar.SegmentKeywords] = int(cpar.KeywordTailBytes(o.m.KeywordBytes))
 		sizes[cpar.SegmentParams], sizes[cpar.SegmentHints], sizes[cpar.SegmentIdentities] = cpar.ParamsBytes, 30, 28+5*16
 	case cpar.SchemeLocal:
+		o.m.KeywordBytes = cpar.KeywordPageBytes(8)
+		sizes[cpar.SegmentKeywords] = int(cpar.KeywordTailBytes(o.m.KeywordBytes))
 		sizes[cpar.SegmentVectors], sizes[cpar.SegmentIdentities] = int(cpar.LocalBlockBytes(7)), 28+5*16
 	}
 	r := rand.New(rand.NewPCG(uint64(scheme), 1))

@@ -23,10 +23,10 @@ func removeCommand() *cobra.Command {
 		Short: "remove photos from an index of scheme sealed or local",
 		Long: `remove takes photos out of an index: they are found by what they show, so the files are
 needed that were put in, under whatever name and with whatever keywords; copies of one
-photo go together. From then on they are in nobody's results. Their keyword blocks are
-erased at once, their features stay in the index, encrypted, until compact. Photos that
-are not in the index are named, and the exit code is 3. For photos whose files are gone:
-cpar add COLLECTION --remove-missing.
+photo go together. From then on they are in nobody's results. Their keywords and features
+stay in the index, encrypted, until compact. Photos that are not in the index are named,
+and the exit code is 3. For photos whose files are gone: cpar add COLLECTION
+--remove-missing.
 
 The cloud sees that something was removed, not what nor how much.`,
 		Example: `  $ cpar remove photos/0017.jpg --index family.index

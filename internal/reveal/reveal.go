@@ -95,18 +95,17 @@ func Index(m *cpar.Manifest, segments [][]byte) ([]Part, error) {
 		*p = Part{Bytes: s.Bytes, Start: start(segments[i])}
 		switch s.Kind {
 		case cpar.SegmentKeywords:
-			p.What = fmt.Sprintf("keywords of %d records, %d bytes each (AES-256-GCM)", m.Records, m.KeywordBytes)
-			p.Learns = "nothing: every block has the same length"
+			keywordSegment(p, m, s)
 		case cpar.SegmentLedger:
-			p.What = "the owner's ledger: name, keyword list and whatever else requests need (AES-256-GCM)"
-			p.Learns = "its length, which grows with the list of keywords by 64 KiB at a time"
+			p.What = "the owner's ledger: name, new words and whatever else requests need (AES-256-GCM)"
+			p.Learns = "its length, which doubles the room of new words when they fill 4 KiB, 8 and so on"
 		case cpar.SegmentProfile:
-			p.What = "the profile: what is compared of a photo (AES-256-GCM); sent once, not with updates"
-			p.Learns = "its length, which tells which kind of profile it is"
+			p.What = "the profile: what is compared of a photo, and the keyword list (AES-256-GCM); sent once, not with updates"
+			p.Learns = "its length, which tells which kind of profile it is, and grows with the list of keywords by 64 KiB at a time"
 		case cpar.SegmentIdentities:
 			n := int(s.Bytes-(cpar.IdentityBytes+12)) / cpar.IdentityBytes
 			p.What = fmt.Sprintf("which photos %d records are of, for the owner's updates (AES-256-GCM)", n)
-			p.Learns = "how many records were added together"
+			p.Learns = "how many records there are"
 		default:
 			if err := schemes[m.Scheme].segment(p, index{m, segments}, s, segments[i]); err != nil {
 				return nil, err
@@ -114,6 +113,21 @@ func Index(m *cpar.Manifest, segments [][]byte) ([]Part, error) {
 		}
 	}
 	return parts, nil
+}
+
+// keywordSegment describes blocks of keywords, or pages of them.
+func keywordSegment(p *Part, m *cpar.Manifest, s cpar.Segment) {
+	switch pages := s.Bytes / uint64(m.KeywordBytes); {
+	case !m.Scheme.Grows():
+		p.What = fmt.Sprintf("keywords of %d records, %d bytes each (AES-256-GCM)", m.Records, m.KeywordBytes)
+		p.Learns = "nothing: every block has the same length"
+	case s.Bytes == cpar.KeywordTailBytes(m.KeywordBytes):
+		p.What = fmt.Sprintf("keywords of the last %d records, and those that have changed of others (AES-256-GCM); sent with every update", m.Records%cpar.KeywordPageRecords)
+		p.Learns = "nothing: it has the same length whatever it holds"
+	default:
+		p.What = fmt.Sprintf("keywords of %d records, in %d pages of %d bytes (AES-256-GCM)", pages*cpar.KeywordPageRecords, pages, m.KeywordBytes)
+		p.Learns = "whether some 256 records have more than 8 or 16 keywords each on average"
+	}
 }
 
 // Request describes a request and its encoding.

@@ -147,6 +147,18 @@ func (r *Reader) Fail(format string, args ...any) {
 	}
 }
 
+// Zeros reads n bytes that must be 0.
+func (r *Reader) Zeros(n int, what string) {
+	for _, x := range r.Bytes(n, what) {
+		if x != 0 {
+			r.Fail("%s is not zero", what)
+		}
+	}
+}
+
+// Left is the number of bytes that are still to be read.
+func (r *Reader) Left() int { return len(r.all) - r.at }
+
 // Err returns the first failure, or nil.
 func (r *Reader) Err() error { return r.err }
 

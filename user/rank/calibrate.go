@@ -70,7 +70,7 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 			cpar.ErrInput, len(samples), len(collection), keep, neighbours)
 	}
 	c := &Calibrated{photos: len(collection), words: map[string]word{}}
-	for w, count := range countWords(collection) {
+	for w, count := range Count(collection) {
 		c.words[w] = word{count: count, louder: 1}
 	}
 	ks := neighbourChoices

@@ -10,7 +10,7 @@ import (
 // guessing gives samples guesses that know something of the truth, of some words.
 func guessing(samples []Sample, collection [][]string) []Sample {
 	words := map[string]int{}
-	for w := range countWords(collection) {
+	for w := range Count(collection) {
 		words[w] = 0
 	}
 	names := make([]string, 0, len(words))

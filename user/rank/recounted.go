@@ -4,12 +4,12 @@ import (
 	"slices"
 )
 
-// Recounted returns c for a collection that has changed, with word counts updated. The
-// loudness of a word follows the trend. c is unchanged.
-func (c *Calibrated) Recounted(collection [][]string) *Calibrated {
+// Recounted returns c for a collection that has changed, of which so many of the photos have
+// each word. The loudness of a word that is new follows the trend. c is unchanged.
+func (c *Calibrated) Recounted(counts map[string]int, photos int) *Calibrated {
 	out := *c
-	out.photos, out.words = max(1, len(collection)), map[string]word{}
-	for w, count := range countWords(collection) {
+	out.photos, out.words = max(1, photos), map[string]word{}
+	for w, count := range counts {
 		known := word{count: count, louder: 1}
 		if before, ok := c.words[w]; ok {
 			known.louder = before.louder
@@ -19,8 +19,8 @@ func (c *Calibrated) Recounted(collection [][]string) *Calibrated {
 	return &out
 }
 
-// countWords counts the photos that have each word.
-func countWords(collection [][]string) map[string]int {
+// Count counts the photos that have each word.
+func Count(collection [][]string) map[string]int {
 	counts := map[string]int{}
 	for _, words := range collection {
 		for i, w := range words {

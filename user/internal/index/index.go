@@ -102,6 +102,17 @@ type Writer struct {
 	Progress progress.Func
 }
 
+// Keep drops the segments of a kind from the manifest but for the first n, which is how the
+// state before becomes the next one.
+func (w *Writer) Keep(kind cpar.SegmentKind, n int) {
+	w.Manifest.Segments = slices.DeleteFunc(w.Manifest.Segments, func(s cpar.Segment) bool {
+		if s.Kind == kind {
+			n--
+		}
+		return s.Kind == kind && n < 0
+	})
+}
+
 // Segment writes one segment by what write puts into it.
 func (w *Writer) Segment(kind cpar.SegmentKind, write func(io.Writer) error) error {
 	if w.Dir == nil {

@@ -1,17 +1,22 @@
-// Package keyword encrypts the keywords of records.
+// Package keyword encrypts the keywords of records, in one of two forms.
 //
 //	words ─▶ numbers (Dictionary) ─▶ padded block, 64 bytes ─▶ AES-256-GCM, 92 bytes
+//	                              └▶ Table ─▶ pages of 256 records, and a tail
 //
-// Every block has the same length whatever it holds, so length does not tell
-// how many keywords a record has. A block is bound to its index and record:
-// the cloud cannot give the keywords of one record as another's. The
-// dictionary itself is part of the owner's ledger, stored encrypted.
+// A cloud that finds records by itself hands out their blocks one by one. An
+// index whose owner holds all keywords at home has pages (Table), which are five
+// times smaller and are written once. Every block has the same length whatever it
+// holds, and so has every page, so length does not tell how many keywords a record
+// has. A block is bound to its index and record, a page to its index and place: the
+// cloud cannot give the keywords of one record as another's. The dictionary itself
+// is part of the owner's profile and ledger, stored encrypted.
 package keyword
 
 import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 
 	"cpar"
@@ -31,7 +36,8 @@ const (
 	MaxWords = 1 << 16
 )
 
-// A Dictionary numbers the distinct keywords of a collection in sorted order.
+// A Dictionary numbers the distinct keywords of a collection: those that it begins
+// with in sorted order, and what comes later (With) after those.
 type Dictionary struct {
 	words  []string
 	number map[string]uint16
@@ -55,8 +61,8 @@ func NewDictionary(lists [][]string) (*Dictionary, error) {
 
 // FromWords makes a dictionary of words, which must be sorted and distinct.
 func FromWords(words []string) (*Dictionary, error) {
-	if len(words) > MaxWords {
-		return nil, fmt.Errorf("numbering keywords: %w: %d distinct keywords, at most %d are possible", cpar.ErrInput, len(words), MaxWords)
+	if err := checkSize(len(words)); err != nil {
+		return nil, err
 	}
 	d := &Dictionary{words: words, number: make(map[string]uint16, len(words))}
 	for i, w := range words {
@@ -68,22 +74,75 @@ func FromWords(words []string) (*Dictionary, error) {
 	return d, nil
 }
 
+func checkSize(words int) error {
+	if words > MaxWords {
+		return fmt.Errorf("numbering keywords: %w: %d distinct keywords, at most %d are possible", cpar.ErrInput, words, MaxWords)
+	}
+	return nil
+}
+
+// With is d with more words, in this order, so that all numbers stay: pages that were
+// written stay as they are. Words that d has already are refused.
+func (d *Dictionary) With(added []string) (*Dictionary, error) {
+	words := append(d.words[:len(d.words):len(d.words)], added...)
+	if err := checkSize(len(words)); err != nil {
+		return nil, err
+	}
+	out := &Dictionary{words: words, number: maps.Clone(d.number)}
+	for i, w := range added {
+		if _, twice := out.number[w]; twice {
+			return nil, fmt.Errorf("numbering keywords: %w: word %d is there twice", cpar.ErrCorrupt, len(d.words)+i)
+		}
+		out.number[w] = uint16(len(d.words) + i)
+	}
+	return out, nil
+}
+
+// New are the words of lists that d does not have, sorted.
+func (d *Dictionary) New(lists [][]string) []string {
+	var added []string
+	seen := map[string]bool{}
+	for _, list := range lists {
+		for _, w := range list {
+			if _, known := d.number[w]; !known && !seen[w] {
+				seen[w] = true
+				added = append(added, w)
+			}
+		}
+	}
+	slices.Sort(added)
+	return added
+}
+
 // Words returns the words in the order of their numbers.
 func (d *Dictionary) Words() []string { return d.words }
 
-// block encodes at most Max keywords, padded.
-func (d *Dictionary) block(keywords []string) ([]byte, error) {
+// numbers are those of a record's keywords, Max at most.
+func (d *Dictionary) numbers(keywords []string) ([]uint16, error) {
 	if len(keywords) > Max {
 		return nil, fmt.Errorf("%w: %d keywords, a record holds at most %d", cpar.ErrInput, len(keywords), Max)
 	}
-	b := make([]byte, plainSize)
-	binary.LittleEndian.PutUint16(b, uint16(len(keywords)))
+	out := make([]uint16, len(keywords))
 	for i, w := range keywords {
 		n, ok := d.number[w]
 		if !ok {
 			// The word itself stays out of the error: it is private.
 			return nil, fmt.Errorf("%w: keyword %d is not in the dictionary", cpar.ErrInput, i)
 		}
+		out[i] = n
+	}
+	return out, nil
+}
+
+// block encodes at most Max keywords, padded.
+func (d *Dictionary) block(keywords []string) ([]byte, error) {
+	numbers, err := d.numbers(keywords)
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, plainSize)
+	binary.LittleEndian.PutUint16(b, uint16(len(numbers)))
+	for i, n := range numbers {
 		binary.LittleEndian.PutUint16(b[2+2*i:], n)
 	}
 	return b, nil
@@ -124,7 +183,7 @@ func (c *Cipher) binding(record uint32) []byte {
 	return binary.LittleEndian.AppendUint32(append([]byte("cpar/v1/keywords"), c.id[:]...), record)
 }
 
-// EncryptAll makes the keyword table of an index: Size bytes for each record, under
+// EncryptAll makes the blocks of an index: Size bytes for each record, under
 // nonces that follow from what all of them hold.
 func (c *Cipher) EncryptAll(keywords [][]string, source *seed.Source, generation uint64) ([]byte, error) {
 	plain := make([][]byte, len(keywords))
@@ -161,7 +220,7 @@ func (c *Cipher) Decrypt(record uint32, block []byte) ([]string, error) {
 	return words, nil
 }
 
-// DecryptIn reads a record's block in the table of all.
+// DecryptIn reads a record's block among those of all.
 func (c *Cipher) DecryptIn(table []byte, record uint32) ([]string, error) {
 	at := min(int(record)*Size, len(table))
 	return c.Decrypt(record, table[at:min(at+Size, len(table))])

@@ -29,10 +29,13 @@ func (r *Rows) incoming() Incoming {
 type Builder struct {
 	*Index
 	incoming Incoming
-	keywords [][]string // of all records
-	clamped  int
-	vectors  []*vector.Vector // of SetUp, for the twin
-	z        [][]int16
+	// words are the keywords of all records; before are those of the state before, nil
+	// where the index begins.
+	words   [][]string
+	before  *keyword.Table
+	clamped int
+	vectors []*vector.Vector // of SetUp, for the twin
+	z       [][]int16
 }
 
 // SetUp begins an index of a collection. block is the block width of scheme
@@ -44,8 +47,8 @@ func (k Kind) SetUp(x *index.Index, c *index.Collection, block int) (*Builder, e
 		return nil, err
 	}
 	b := &Builder{
-		Index:    &Index{Index: x, quantiser: q, cipher: cipher, removed: NewBitmap(x.Records)},
-		keywords: c.Keywords, vectors: c.Vectors, z: c.Z,
+		Index: &Index{Index: x, quantiser: q, cipher: cipher, removed: NewBitmap(x.Records)},
+		words: c.Keywords, vectors: c.Vectors, z: c.Z,
 		incoming: Incoming{Len: len(c.Z), At: func(i int) ([]int16, int64, error) { return q.Record(c.Z[i], c.Vectors[i].KL) }},
 	}
 	for _, z := range c.Z {
@@ -59,26 +62,43 @@ func (k Kind) SetUp(x *index.Index, c *index.Collection, block int) (*Builder, e
 // Clamped counts the new records whose vectors were shortened.
 func (b *Builder) Clamped() int { return b.clamped }
 
-// Write encrypts what is new as segments of their own, the keywords of all records
-// under fresh nonces, so that an update does not show whose changed, and whatever
+// Write encrypts what is new as segments of their own, the keywords that are in no full page
+// under fresh nonces, so that an update does not show whether any changed, and whatever
 // else the scheme has. The manifest names the segments of the state before already.
 func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
 	b.Describe(w.Manifest)
-	w.Manifest.KeywordBytes = keyword.Size
 	if err := b.writeNew(ctx, w); err != nil {
 		return err
 	}
-	table, err := b.Keywords.EncryptAll(b.keywords, b.Source, b.Generation)
-	if err != nil {
+	if err := b.writeKeywords(w); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := w.Bytes(cpar.SegmentKeywords, table); err != nil {
+	return b.cipher.Finish(w)
+}
+
+// writeKeywords writes pages that are full now, and the tail of those that are not.
+func (b *Builder) writeKeywords(w *index.Writer) (err error) {
+	table := (*keyword.Table)(nil)
+	if b.before == nil {
+		table, err = b.Keywords.Table(b.words, b.Generation)
+	} else {
+		table, err = b.Keywords.Next(b.before, b.words, b.removed.Has, b.Generation)
+	}
+	if err != nil {
 		return err
 	}
-	return b.cipher.Finish(w)
+	w.Manifest.KeywordBytes = table.PageBytes()
+	keep, segments := b.Keywords.Segments(table, b.before, b.Source, b.Generation, index.ChunkBytes)
+	w.Keep(cpar.SegmentKeywords, keep)
+	for _, s := range segments {
+		if err := w.Bytes(cpar.SegmentKeywords, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeNew encrypts the new records.
@@ -142,7 +162,7 @@ type Change struct {
 	// be found any more.
 	Add     *Rows
 	Removed []int
-	// Keywords of all records, the new ones last.
+	// Keywords of all records, the new ones last; of removed ones none.
 	Keywords [][]string
 	// VectorBytes is the size of the segments of vectors before, which stay.
 	VectorBytes uint64
@@ -155,7 +175,7 @@ func (before *Index) Next(x *index.Index, c Change) *Builder {
 			Index: x, quantiser: before.quantiser, cipher: before.cipher.Next(x, c.VectorBytes),
 			removed: before.removed.With(x.Records, c.Removed),
 		},
-		incoming: c.Add.incoming(), keywords: c.Keywords,
+		incoming: c.Add.incoming(), words: c.Keywords, before: before.keywords.Load(),
 	}
 }
 
@@ -169,7 +189,7 @@ func (before *Index) Rebuild(x *index.Index, rows *Rows, order []int, keywords [
 			row, addend := rows.At(order[i])
 			return row, addend, nil
 		}},
-		keywords: keywords,
+		words: keywords,
 	}, err
 }
 
@@ -225,17 +245,16 @@ func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read fu
 	return nil
 }
 
-// KeywordsOf decrypts the keywords of every record. The table must have been taken.
+// KeywordsOf are the keywords of every record, of those that were removed none. They must be held.
 func (x *Index) KeywordsOf() ([][]string, error) {
-	table := x.table.Load()
+	table := x.keywords.Load()
 	if table == nil {
 		return nil, errNotHeld
 	}
 	keywords := make([][]string, x.Records)
 	for i := range keywords {
-		var err error
-		if keywords[i], err = x.Keywords.DecryptIn(*table, uint32(i)); err != nil {
-			return nil, err
+		if !x.Removed(i) {
+			keywords[i] = table.Of(i)
 		}
 	}
 	return keywords, nil

@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"cpar/internal/wire"
 	"cpar/user/combined"
 	"cpar/user/internal/index"
+	"cpar/user/internal/keyword"
 	"cpar/user/internal/seed"
 	"cpar/user/rank"
 	"cpar/user/vector"
@@ -68,8 +68,8 @@ type Index struct {
 	quantiser *Quantiser
 	cipher    Cipher
 	removed   Bitmap
-	// table is the keyword table; nil until Hold.
-	table atomic.Pointer[[]byte]
+	// keywords are those of all records; nil until Hold.
+	keywords atomic.Pointer[keyword.Table]
 }
 
 // Open opens an index from its bytes in the ledger.
@@ -114,7 +114,7 @@ func (x *Index) Needs(k cpar.SegmentKind) bool {
 }
 
 // Hold takes the segments that Needs names, decrypts what is needed of them and
-// keeps it. It keeps their bytes.
+// keeps it. It keeps bytes of some.
 func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
 	if err := x.HoldSome(segments); err != nil {
 		return err
@@ -129,7 +129,11 @@ func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
 func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 	for kind, list := range segments {
 		if kind == cpar.SegmentKeywords {
-			x.table.Store(&list[0])
+			table, err := x.Keywords.OpenTable(list, x.Records, x.Generation)
+			if err != nil {
+				return err
+			}
+			x.keywords.Store(table)
 			continue
 		}
 		if err := x.cipher.Hold(kind, list); err != nil {
@@ -148,7 +152,7 @@ type Reading struct {
 	l     int
 	u     []int16 // in the clear, for the twin
 	own   float64
-	table []byte
+	words *keyword.Table
 	read  func(*cpar.Reply) ([]int64, error)
 
 	mu sync.Mutex
@@ -161,8 +165,8 @@ type Reading struct {
 // Request lays out a vector and encrypts it under a secret that serves it alone.
 // The number of neighbours stays at home.
 func (x *Index) Request(v *vector.Vector, p cpar.Params) (index.Reading, *cpar.Request, error) {
-	table := x.table.Load()
-	if table == nil || x.cipher.Held() != x.Records {
+	words := x.keywords.Load()
+	if words == nil || x.cipher.Held() != x.Records {
 		return nil, nil, errNotHeld
 	}
 	u, own, err := x.request(v)
@@ -175,7 +179,7 @@ func (x *Index) Request(v *vector.Vector, p cpar.Params) (index.Reading, *cpar.R
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Reading{index: x, l: int(p.L), u: u, own: own, table: *table, read: scores}, q, nil
+	return &Reading{index: x, l: int(p.L), u: u, own: own, words: words, read: scores}, q, nil
 }
 
 // request lays a vector out; own is what makes a distance of its scores.
@@ -203,9 +207,9 @@ func (p *Reading) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 	scores, refused := p.read(a)
 	// Ranked even if refused, so that the time until the next request does not tell
 	// the cloud that it was.
-	near, err := p.index.neighbours(p.table, scores, p.own, p.l)
-	if err := cmp.Or(refused, err); err != nil {
-		return nil, err
+	near := p.index.neighbours(p.words, scores, p.own, p.l)
+	if refused != nil {
+		return nil, refused
 	}
 	p.digest, p.near = digest, near
 	return append([]rank.Neighbour{}, near...), nil
@@ -213,15 +217,14 @@ func (p *Reading) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 
 // neighbours are the l nearest of the records that were not removed, by the scores
 // of all.
-func (x *Index) neighbours(table []byte, scores []int64, own float64, l int) ([]rank.Neighbour, error) {
+func (x *Index) neighbours(words *keyword.Table, scores []int64, own float64, l int) []rank.Neighbour {
 	found := nearest(scores, l, x.removed)
 	out := make([]rank.Neighbour, len(found))
 	for i, h := range found {
-		words, err := x.Keywords.DecryptIn(table, h.Record)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = rank.Neighbour{Record: h.Record, Dis: x.quantiser.Dis(h.Score, own), Keywords: words}
+		out[i] = rank.Neighbour{Record: h.Record, Dis: x.quantiser.Dis(h.Score, own), Keywords: words.Of(int(h.Record))}
 	}
-	return out, nil
+	return out
 }
+
+// Count counts the records that can be found and have each word. What Needs names must be held.
+func (x *Index) Count() map[string]int { return x.keywords.Load().Count(x.removed.Has) }

@@ -1,0 +1,244 @@
+package keyword
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"cpar"
+	"cpar/internal/wire"
+	"cpar/user/internal/box"
+	"cpar/user/internal/seed"
+)
+
+// How a table is stored. A page is sealed under its number and the epoch, the two parts
+// of the tail under the generation: an older tail, and a page of an older epoch, do not open.
+//
+//	page        256 counts (u8), their numbers (u16 each), zeros up to the budget
+//	amendments  epoch (u64), how many (u16), for each: record (u32), count (u8), numbers;
+//	            zeros to the end
+
+const (
+	// amendmentSize is the length of amendments, amendmentRoom what is left for them.
+	amendmentSize = cpar.KeywordAmendmentBytes - box.Overhead
+	amendmentRoom = amendmentSize - 8 - 2
+	// recentPages is how many pages a segment has that no more pages join. Filling one
+	// page then sends no more than so many, and segments stay few.
+	recentPages = 4
+)
+
+// PageBytes is the length of t's encrypted pages.
+func (t *Table) PageBytes() uint32 { return cpar.KeywordPageBytes(t.budget) }
+
+// plainPage is page i, of which there may be fewer records than a page has.
+func (t *Table) plainPage(i int) []byte {
+	counts, numbers := t.lists.page(i)
+	b := make([]byte, t.PageBytes()-box.Overhead)
+	copy(b, counts)
+	for k, n := range numbers {
+		binary.LittleEndian.PutUint16(b[pageRecords+2*k:], n)
+	}
+	return b
+}
+
+// readPage adds a page of so many records to l.
+func (l *lists) readPage(b []byte, records, words int) error {
+	r := wire.NewReader(b, cpar.ErrCorrupt)
+	counts, numbers := r.Bytes(pageRecords, "counts"), make([]uint16, 0, Max)
+	for i, count := range counts {
+		if i >= records && count != 0 || count > Max {
+			r.Fail("%d keywords of record %d of %d", count, i, records)
+		}
+		if i < records {
+			numbers = readNumbers(r, numbers[:0], int(count), words)
+			l.add(numbers)
+		}
+	}
+	r.Zeros(r.Left(), "padding")
+	return r.Close()
+}
+
+// readNumbers appends numbers of words to dst.
+func readNumbers(r *wire.Reader, dst []uint16, count, words int) []uint16 {
+	for range count {
+		n := r.U16("number of a keyword")
+		if int(n) >= words {
+			r.Fail("keyword number %d of a dictionary of %d", n, words)
+		}
+		dst = append(dst, n)
+	}
+	return dst
+}
+
+func (t *Table) amendmentBytes() (n int) {
+	for _, numbers := range t.amended {
+		n += 4 + 1 + 2*len(numbers)
+	}
+	return n
+}
+
+func (t *Table) plainAmendments() []byte {
+	le := binary.LittleEndian
+	b := le.AppendUint64(make([]byte, 0, amendmentSize), t.epoch)
+	b = le.AppendUint16(b, uint16(len(t.amended)))
+	for _, record := range slices.Sorted(maps.Keys(t.amended)) {
+		b = append(le.AppendUint32(b, uint32(record)), byte(len(t.amended[record])))
+		for _, n := range t.amended[record] {
+			b = le.AppendUint16(b, n)
+		}
+	}
+	return b[:amendmentSize] // zeros
+}
+
+// readAmendments reads the amendments of records below limit.
+func (t *Table) readAmendments(b []byte, limit int) error {
+	r := wire.NewReader(b, cpar.ErrCorrupt)
+	t.epoch, t.amended = r.U64("epoch"), map[int][]uint16{}
+	last := -1
+	for n := r.U16("amendments"); n > 0 && r.Err() == nil; n-- {
+		record, count := int(r.U32("record")), int(r.U8("count of keywords"))
+		if record <= last || record >= limit || count > Max {
+			r.Fail("an amendment of record %d to %d keywords", record, count)
+		}
+		t.amended[record], last = readNumbers(r, nil, count, len(t.dict.words)), record
+	}
+	r.Zeros(r.Left(), "padding")
+	return r.Close()
+}
+
+func (c *Cipher) bindingTo(what string, numbers ...uint64) []byte {
+	return wire.AppendWords(append([]byte("cpar/v1/keyword "+what), c.id[:]...), numbers)
+}
+
+func (c *Cipher) pageBinding(epoch uint64, page int) []byte {
+	return c.bindingTo("page", epoch, uint64(page))
+}
+
+// Table is the table of an index without a state before.
+func (c *Cipher) Table(keywords [][]string, generation uint64) (*Table, error) {
+	return newTable(c.dict, keywords, generation, 0)
+}
+
+// Next is the table of the state after before, of the keywords of all its records, the old
+// ones first. The dictionary of c has the words of the one before, and maybe more. Records
+// that are gone are without keywords, though full pages still hold them.
+func (c *Cipher) Next(before *Table, keywords [][]string, gone func(record int) bool, generation uint64) (*Table, error) {
+	return before.next(c.dict, keywords, gone, generation)
+}
+
+// Segments are what an index stores of a table: after the first keep segments of the state
+// before, new ones of full pages, none of more than chunk bytes if a page is not, and the tail.
+func (c *Cipher) Segments(t, before *Table, source *seed.Source, generation uint64, chunk int) (keep int, segments [][]byte) {
+	from, pages := 0, []byte(nil)
+	if before != nil && before.epoch == t.epoch {
+		from, keep = before.pages(), before.segments
+	}
+	if t.pages() > from && keep > 0 && before.recent != nil {
+		keep, pages = keep-1, slices.Clone(before.recent)
+	}
+	plain, bindings := [][]byte{}, [][]byte{}
+	digest := sha256.New()
+	add := func(b, binding []byte) {
+		plain, bindings = append(plain, b), append(bindings, binding)
+		digest.Write(binding)
+		digest.Write(b)
+	}
+	for i := from; i < t.pages(); i++ {
+		add(t.plainPage(i), c.pageBinding(t.epoch, i))
+	}
+	add(t.plainPage(t.pages()), c.bindingTo("tail", generation))
+	add(t.plainAmendments(), c.bindingTo("amendments", generation))
+	nonces := seed.New(source.Fresh("keywords", generation, [sha256.Size]byte(digest.Sum(nil))))
+	var tail []byte
+	for i := range plain {
+		if i < len(plain)-2 {
+			pages = c.box.Seal(pages, nonces, plain[i], bindings[i])
+		} else {
+			tail = c.box.Seal(tail, nonces, plain[i], bindings[i])
+		}
+	}
+	perSegment := int(t.PageBytes()) * max(1, chunk/int(t.PageBytes()))
+	for ; len(pages) > 0; pages = pages[min(perSegment, len(pages)):] {
+		segments = append(segments, pages[:min(perSegment, len(pages))])
+	}
+	return keep, append(segments, tail)
+}
+
+// OpenTable decrypts the keywords of so many records in a generation. What is of another
+// index or generation, in another order, cut short or altered is refused (ErrCorrupt).
+func (c *Cipher) OpenTable(segments [][]byte, records int, generation uint64) (*Table, error) {
+	t, err := c.openTable(segments, records, generation)
+	if err != nil {
+		return nil, fmt.Errorf("decrypting keywords: %w", err)
+	}
+	return t, nil
+}
+
+func (c *Cipher) openTable(segments [][]byte, records int, generation uint64) (*Table, error) {
+	if len(segments) == 0 {
+		return nil, fmt.Errorf("%w: no segment", cpar.ErrCorrupt)
+	}
+	full, tail := segments[:len(segments)-1], segments[len(segments)-1]
+	t := &Table{dict: c.dict, segments: len(full)}
+	for _, t.budget = range cpar.KeywordBudgets() {
+		if cpar.KeywordTailBytes(t.PageBytes()) == uint64(len(tail)) {
+			break
+		}
+	}
+	size, pages := int(t.PageBytes()), records/pageRecords
+	if cpar.KeywordTailBytes(t.PageBytes()) != uint64(len(tail)) {
+		return nil, fmt.Errorf("%w: a tail of %d bytes", cpar.ErrCorrupt, len(tail))
+	}
+	b, err := c.open(tail[size:], c.bindingTo("amendments", generation))
+	if err == nil {
+		err = t.readAmendments(b, pages*pageRecords)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("amendments: %w", err)
+	}
+	for k, b := range full {
+		if err := c.openPages(t, b, pages); err != nil {
+			return nil, fmt.Errorf("segment %d: page %d of %d: %w", k, t.pages(), pages, err)
+		}
+		if k == len(full)-1 && len(b) < recentPages*size {
+			t.recent = b
+		}
+	}
+	if t.pages() != pages {
+		return nil, fmt.Errorf("%w: %d full pages of %d records", cpar.ErrCorrupt, t.pages(), records)
+	}
+	if b, err = c.open(tail[:size], c.bindingTo("tail", generation)); err == nil {
+		err = t.lists.readPage(b, records%pageRecords, len(c.dict.words))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tail: %w", err)
+	}
+	return t, nil
+}
+
+// openPages adds the pages of a segment to t, which is to have so many.
+func (c *Cipher) openPages(t *Table, b []byte, pages int) error {
+	for size := int(t.PageBytes()); len(b) > 0; b = b[size:] {
+		if len(b) < size || t.pages() == pages {
+			return fmt.Errorf("%w: %d bytes too many", cpar.ErrCorrupt, len(b))
+		}
+		plain, err := c.open(b[:size], c.pageBinding(t.epoch, t.pages()))
+		if err == nil {
+			err = t.lists.readPage(plain, pageRecords, len(c.dict.words))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cipher) open(b, binding []byte) ([]byte, error) {
+	plain, err := c.box.Open(b, binding)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cpar.ErrCorrupt, err)
+	}
+	return plain, nil
+}
