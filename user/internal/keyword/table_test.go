@@ -222,6 +222,46 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
+// TestAmendments: what was changed back needs no room, nor does what was removed; a budget
+// never becomes less, which would tell; and of two states made of one each has its own.
+func TestAmendments(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 17))
+	p := begin(t, rng, 600, 25)
+	first, budget := slices.Clone(p.lists), p.table.budget
+	for i := range 40 {
+		p.lists[i] = p.draw(rng, Max)
+	}
+	if p.write().check(); len(p.table.amended) < 38 || budget != 16 {
+		t.Fatalf("%d amendments, budget %d", len(p.table.amended), budget)
+	}
+	copy(p.lists[:20], first)
+	for i := 20; i < 500; i++ {
+		p.gone[i] = true
+	}
+	if p.write().check(); len(p.table.amended) != 0 || p.table.epoch != 1 {
+		t.Errorf("%d amendments of records that have what their page says, or are gone", len(p.table.amended))
+	}
+	next := func(list ...string) *Table {
+		t.Helper()
+		table, err := p.cipher().Next(p.table, append(slices.Clone(p.lists), list), func(i int) bool { return p.gone[i] }, p.at+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table
+	}
+	one, other := next("word 0001"), next("word 0002")
+	if got := append(one.Of(600), other.Of(600)...); !slices.Equal(got, []string{"word 0001", "word 0002"}) {
+		t.Errorf("two states made of one have %q", got)
+	}
+	clear(p.gone)
+	for i := range p.lists {
+		p.lists[i] = []string{"word 0003", "word 0004"}
+	}
+	if p.write().check(); p.table.epoch != p.at || p.table.budget != budget {
+		t.Errorf("written again in generation %d, not %d, with budget %d", p.table.epoch, p.at, p.table.budget)
+	}
+}
+
 // TestTablesAreBound: to index, generation, epoch and place; nothing that was altered, cut
 // short or exchanged is read, not even what was right in a state before.
 func TestTablesAreBound(t *testing.T) {
@@ -280,11 +320,12 @@ func TestTablesAreBound(t *testing.T) {
 		}
 	}
 	// Pages of an epoch before, of the very same words, under the same numbers.
-	for p.table.epoch == 1 {
-		for i := range 256 {
-			p.lists[i] = p.draw(rng, Max)
-		}
-		p.write()
+	for i := range 768 {
+		p.lists[i] = p.draw(rng, 4)
+	}
+	p.write().check()
+	if p.table.epoch != p.at || len(p.segments[0]) != len(old[0]) {
+		t.Fatalf("epoch %d in generation %d, pages of other lengths", p.table.epoch, p.at)
 	}
 	refused("pages of an older epoch", old[0], p.segments[1])
 }
