@@ -149,6 +149,38 @@ func TestUpdateOnTheWay(t *testing.T) {
 	}
 }
 
+// TestOnlyWhatIsNewIsFetched: after an update a device that had the state before fetches the
+// segments that it did not have, and of keywords those of the last records.
+func TestOnlyWhatIsNewIsFetched(t *testing.T) {
+	w := newWorld(t, 8)
+	d, key := w.device("one"), user.NewKey()
+	folder := w.build(d, key, "index", user.Options{Scheme: cpar.SchemeLocal})
+	c := w.cloud(t.TempDir())
+	before := w.push(d, c, folder, PushOptions{})
+	second := w.device("two")
+	x, err := second.Open(t.Context(), c, key, OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Annotate(t.Context(), []Photo{File(w.photos[0])}, Walk{Ranking: user.Ranking{Most: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	w.update(d, key, folder)
+	after := w.push(d, c, folder, PushOptions{})
+	want := uint64(0)
+	for _, s := range after.Segments {
+		if needed := s.Kind == cpar.SegmentVectors || s.Kind == cpar.SegmentKeywords; needed && !slices.Contains(before.Segments, s) {
+			want += s.Bytes
+		}
+	}
+	if x, err = second.Open(t.Context(), c, key, OpenOptions{}); err != nil || x.Fetched != want {
+		t.Errorf("%d bytes were fetched, %d are new: %v", x.Fetched, want, err)
+	}
+	if all := after.Bytes(); want >= all/2 {
+		t.Errorf("%d of %d bytes are new", want, all)
+	}
+}
+
 // TestWalkStops when it is told to, and when the cloud does.
 func TestWalkStops(t *testing.T) {
 	w := newWorld(t, 3)
