@@ -35,11 +35,11 @@ type checkedModel struct {
 	MS            checkedMS              `json:"ms"`
 
 	used     usedNetwork
-	unchosen error // why nothing can be told to be the embedding
-	native  checkedRuntime // plain Go
-	library checkedRuntime // ONNX Runtime
-	absent  error          // why there is no ONNX Runtime
-	cosine  float64        // of both runtimes' embeddings
+	unchosen error          // why nothing can be told to be the embedding
+	native   checkedRuntime // plain Go
+	library  checkedRuntime // ONNX Runtime
+	absent   error          // why there is no ONNX Runtime
+	cosine   float64        // of both runtimes' embeddings
 }
 
 var errNotAsked = errors.New("not asked for: --runtime onnxruntime, or name its library in " + onnxruntime.Variable)
