@@ -288,6 +288,18 @@ func (m *Manifest) Bytes() (n uint64) {
 	return n
 }
 
+// OpaqueReplyBytes bounds an opaque reply: some 80 bytes, and a word for each row of the
+// encrypted vectors, which has more than Dim of them.
+func (m *Manifest) OpaqueReplyBytes() int64 {
+	vectors := uint64(0)
+	for _, s := range m.Segments {
+		if s.Kind == SegmentVectors {
+			vectors += s.Bytes
+		}
+	}
+	return 128 + int64(vectors/(uint64(m.Dim)+1))
+}
+
 // Segment returns the segment of kind k, which must not be SegmentVectors.
 func (m *Manifest) Segment(k SegmentKind) (Segment, bool) {
 	for _, s := range m.Segments {

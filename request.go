@@ -157,13 +157,12 @@ func orderWidth(list []OrderCiphertext) uint8 {
 	return 2
 }
 
-// MaxReplyBytes is the largest size in bytes of a valid reply to q from an index of this many
-// records: 44 bytes before the matches, then for each match a record, a score and a
-// keyword block of at most 64 KiB. For an opaque reply: some 80 bytes and at most 40 bits
-// per record.
-func (q *Request) MaxReplyBytes(records uint32) int64 {
+// MaxReplyBytes is the largest size in bytes of a valid reply to q: 44 bytes before the
+// matches, then for each match a record, a score and a keyword block of at most 64 KiB. An
+// opaque reply can be as long as opaque says (Manifest.OpaqueReplyBytes).
+func (q *Request) MaxReplyBytes(opaque int64) int64 {
 	if q.Params.Scheme.Opaque() {
-		return 128 + 5*int64(records)
+		return opaque
 	}
 	return 44 + int64(q.Params.L)*(12+1<<16)
 }

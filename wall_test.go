@@ -41,7 +41,7 @@ type ban struct{ pkg, why string }
 // open packages see no key and no plaintext; every room may use them.
 var open = []string{
 	module, module + "/kdforest", module + "/ivf", module + "/cparhttp",
-	module + "/internal/mod48", module + "/internal/modp", module + "/internal/modq", module + "/internal/lattice", module + "/internal/wire",
+	module + "/internal/mod48", module + "/internal/modq", module + "/internal/lattice", module + "/internal/wire",
 	module + "/internal/durable", module + "/internal/enum", module + "/internal/hint", module + "/internal/untrusted", module + "/internal/indexdir", module + "/internal/exitcode", module + "/internal/stdout", module + "/internal/version", module + "/internal/progress", module + "/internal/progress/bar", module + "/internal/reveal",
 	module + "/internal/settings", module + "/internal/manual", module + "/internal/findings", module + "/internal/bearer",
 }
@@ -189,7 +189,7 @@ var rooms = []room{
 	{
 		name: "all but the generators of kernels",
 		in: func(pkg string) bool {
-			generators := []string{module + "/internal/kernelgen", module + "/internal/mod48/gen", module + "/internal/modp/gen", module + "/internal/modq/gen", module + "/internal/f32/gen", module + "/internal/fourier/gen"}
+			generators := []string{module + "/internal/kernelgen", module + "/internal/mod48/gen", module + "/internal/modq/gen", module + "/internal/f32/gen", module + "/internal/fourier/gen"}
 			return !slices.Contains(generators, pkg)
 		},
 		never: []ban{{"github.com/mmcloughlin/avo", "it writes kernels before the build; no product needs it"}},
@@ -226,7 +226,7 @@ var refusedDirectives = []string{"//go:linkname", "//go:cgo_"}
 // on words, whatever the words are: notArithmetic refuses anything else.
 var kernelFiles = []string{
 	"internal/mod48/avx2_amd64.s", "internal/mod48/ifma_amd64.s",
-	"internal/modp/avx2_amd64.s", "internal/modp/ifma_amd64.s", "internal/modq/avx2_amd64.s", "internal/modq/avx512_amd64.s",
+	"internal/modq/avx2_amd64.s", "internal/modq/avx512_amd64.s",
 }
 
 // arithmetic matches the instructions that kernels may use. None calls, traps into the

@@ -32,19 +32,20 @@ type sealedFixture struct {
 	groups   []*lattice.Group
 }
 
-func elements(r *rand.Rand, n int) []uint64 {
+// elements are n packed words of the ring.
+func elements(r *rand.Rand, n int) []byte {
 	x := make([]uint64, n)
 	for i := range x {
-		x[i] = r.Uint64N(lattice.Q)
+		x[i] = r.Uint64N(lattice.Fast.Q)
 	}
-	return x
+	return lattice.AppendWords(nil, x)
 }
 
 // newSealed makes an index. Every list of counts is a vectors segment, every count a
 // group. The same seed gives the same first groups.
 func newSealed(t *testing.T, counts ...[]int) *sealedFixture {
 	t.Helper()
-	p, err := lattice.Params{Dim: 40, Block: 16, LogT: 20, RecordNorm: 500, RequestNorm: 500, Addend: 1000}.Balance()
+	p, err := lattice.Params{LogN: lattice.Fast.LogN, Dim: 40, Block: 16, LogT: 16, RecordNorm: 150, RequestNorm: 150, Addend: 1000}.Balance()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,13 +139,13 @@ func TestSealed(t *testing.T) {
 		}
 		defer c.Close()
 		c.Workers = 3
-		s := newSealed(t, []int{256, 256, 256, 200}, []int{256, 7})
+		s := newSealed(t, []int{128, 128, 128, 100}, []int{128, 7})
 		s.push(t, c)
 		q1, first := s.request(1)
 		q2, second := s.request(2)
 		seen := new(stage.Record)
 		one, err := c.Annotate(seen.In(t.Context()), store.Key{Index: sealedID}, first)
-		if visited, touched := seen.Searched(); visited != 1231 || touched == 0 {
+		if visited, touched := seen.Searched(); visited != 619 || touched == 0 {
 			t.Errorf("%v: %d records and %d bytes are counted", memory, visited, touched)
 		}
 		if err != nil {
@@ -167,7 +168,7 @@ func TestSealed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		next := newSealed(t, []int{256, 256, 256, 200}, []int{256, 7}, []int{9})
+		next := newSealed(t, []int{128, 128, 128, 100}, []int{128, 7}, []int{9})
 		want := []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentIdentities}
 		if sent := next.push(t, c); !slices.Equal(sent, want) {
 			t.Errorf("the update sent %v, want %v", sent, want)

@@ -36,7 +36,7 @@ func TestSharedPassesOverHTTP(t *testing.T) {
 	srv := httptest.NewServer(h)
 	defer srv.Close()
 
-	s := newSealed(t, []int{256, 256, 256, 200}, []int{256, 7})
+	s := newSealed(t, []int{128, 128, 128, 100}, []int{128, 7})
 	s.push(t, c)
 	id := pushed(t, c, 700)
 	bodies := map[string][][]byte{} // by path

@@ -130,7 +130,7 @@ func TestSealedReplies(t *testing.T) {
 	q := &cpar.Request{Index: id, Params: cpar.Params{Scheme: cpar.SchemeSealed, L: 1, Approx: 1000}, Opaque: sealed('q', 400_000)}
 	m := &cpar.Manifest{Scheme: cpar.SchemeSealed, ID: id, Records: 20_000, Dim: 8, KeywordBytes: cpar.KeywordPageBytes(8)}
 	page := uint64(m.KeywordBytes)
-	for i, size := range []uint64{8, 20_000 / cpar.KeywordPageRecords * page, page + cpar.KeywordAmendmentBytes, 7, cpar.ParamsBytes, 5, 9, 28 + 20_000*cpar.IdentityBytes} {
+	for i, size := range []uint64{607_504, 20_000 / cpar.KeywordPageRecords * page, page + cpar.KeywordAmendmentBytes, 7, cpar.ParamsBytes, 5, 9, 28 + 20_000*cpar.IdentityBytes} {
 		kind := []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentKeywords, cpar.SegmentLedger, cpar.SegmentParams, cpar.SegmentHints, cpar.SegmentProfile, cpar.SegmentIdentities}[i]
 		m.Segments = append(m.Segments, cpar.Segment{Kind: kind, Bytes: size, Digest: cpar.Digest{byte(i)}})
 	}

@@ -39,10 +39,9 @@ type Client struct {
 	http       *http.Client
 	retryDelay time.Duration
 
-	// records[id] is the number of records of an index, from its manifest. It bounds a
-	// sealed reply.
-	mu      sync.Mutex
-	records map[cpar.IndexID]uint32
+	// opaque[id] bounds a sealed reply of an index, from its manifest.
+	mu     sync.Mutex
+	opaque map[cpar.IndexID]int64
 }
 
 // activationPatience is long since the cloud reads the whole index before it answers.
@@ -69,7 +68,7 @@ func New(baseURL string, hc *http.Client) (*Client, error) {
 	}
 	own.Jar = nil
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{Patience: time.Minute, Busy: 2 * time.Minute, base: u, http: &own, retryDelay: 100 * time.Millisecond, records: map[cpar.IndexID]uint32{}}, nil
+	return &Client{Patience: time.Minute, Busy: 2 * time.Minute, base: u, http: &own, retryDelay: 100 * time.Millisecond, opaque: map[cpar.IndexID]int64{}}, nil
 }
 
 // SetToken has every request show a token. It goes to the client's address and nowhere else,
@@ -144,7 +143,7 @@ func (c *Client) Manifest(ctx context.Context, id cpar.IndexID) (*cpar.Manifest,
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.records[id] = m.Records
+	c.opaque[id] = m.OpaqueReplyBytes()
 	return m, nil
 }
 
@@ -244,16 +243,16 @@ func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, St
 // index, so maxReply fetches the manifest if it is not known yet.
 func (c *Client) maxReply(ctx context.Context, q *cpar.Request) (int64, error) {
 	c.mu.Lock()
-	records, known := c.records[q.Index]
+	opaque, known := c.opaque[q.Index]
 	c.mu.Unlock()
 	if q.Params.Scheme.Opaque() && !known {
 		m, err := c.Manifest(ctx, q.Index)
 		if err != nil {
 			return 0, err
 		}
-		records = m.Records
+		opaque = m.OpaqueReplyBytes()
 	}
-	return q.MaxReplyBytes(records), nil
+	return q.MaxReplyBytes(opaque), nil
 }
 
 func checkReply(q *cpar.Request, a *cpar.Reply) error {

@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"slices"
+
 	"cpar/eval/estimate"
 	"cpar/internal/lattice"
 )
@@ -61,21 +63,16 @@ type RowCost struct {
 const rareFailure = -80
 
 // The vectors of profile paper and of the others, of 96 numbers, as user/internal/rows
-// makes them; and coarser ones. Vectors of the others are 125 long then. Rounded, those of
-// no special direction have Σq² = 15,633 ± 72: 127² is almost seven deviations away, and
-// longer ones are shortened as today. If shorter ones are bounded alike, addends,
-// Σq²/2 − 7,812.5, stay within ±252 and scores below 2¹⁴. Those of paper have histograms of
-// sum 114 instead of 1000, all else in proportion, and scores below 2¹⁵.
+// makes them for scheme sealed.
 var (
-	paperVectors  = estimate.Vectors{Dim: 1344, RecordNorm: 1411, RequestNorm: 1489, Addend: 336000, LogT: 23}
-	unitVectors   = estimate.Vectors{Dim: 96, RecordNorm: 1006, RequestNorm: 1006, Addend: 254100, LogT: 22}
-	coarsePaper   = estimate.Vectors{Dim: 1344, RecordNorm: 161, RequestNorm: 173, Addend: 4367, LogT: 16}
-	coarseVectors = estimate.Vectors{Dim: 96, RecordNorm: 127, RequestNorm: 127, Addend: 252, LogT: 15}
+	paperVectors = estimate.Vectors{Dim: 1344, RecordNorm: 161, RequestNorm: 173, Addend: 4380, LogT: 16}
+	unitVectors  = estimate.Vectors{Dim: 96, RecordNorm: 127, RequestNorm: 127, Addend: 252, LogT: 15}
 )
 
+// The program's rings, that of most indexes first, and others that were looked at.
 var (
-	todaysRing = estimate.Ring{N: lattice.N, LogQ: 60}
-	otherRings = []estimate.Ring{{N: 4096, LogQ: 48}, {N: 2048, LogQ: 46}, {N: 2048, LogQ: 47}, {N: 2048, LogQ: 48}, {N: 2048, LogQ: 50}}
+	ourRings   = []estimate.Ring{{N: lattice.Fast.N, LogQ: lattice.Fast.LogQ}, {N: lattice.Careful.N, LogQ: lattice.Careful.LogQ}}
+	otherRings = []estimate.Ring{{N: 2048, LogQ: 46}, {N: 2048, LogQ: 48}, {N: 2048, LogQ: 50}, {N: 4096, LogQ: 60}}
 	hintBits   = []int{24, 25, 26, 27, 28, 30}
 )
 
@@ -88,16 +85,14 @@ func ComputeSecurity() *Security {
 	for _, log := range []int{48, 52, 56, 60, 64, 80, 96, 101, 109} {
 		s.Rings = append(s.Rings, ringBits(estimate.Ring{N: 4096, LogQ: log}))
 	}
-	for _, v := range []estimate.Vectors{paperVectors, unitVectors} {
-		for _, d := range []int{16, 32, 64, 128, 256} {
-			f := estimate.Format{Ring: todaysRing, Vectors: v, Block: d, InRow: 1, HintBits: 34, ReplyBits: v.LogT + 5}
-			s.Formats = append(s.Formats, formatCost(f))
-		}
-	}
-	for _, r := range otherRings {
-		for _, v := range []estimate.Vectors{coarsePaper, coarseVectors} {
+	for _, r := range slices.Concat(ourRings, otherRings) {
+		for _, v := range []estimate.Vectors{paperVectors, unitVectors} {
 			for _, d := range []int{16, 32, 64, 128, 256} {
-				s.Formats = append(s.Formats, formatCost(estimate.Format{Ring: r, Vectors: v, Block: d, InRow: 1}.Frugal(rareFailure)))
+				f := estimate.Format{Ring: r, Vectors: v, Block: d, InRow: 1, HintBits: estimate.HintBits}
+				if !slices.Contains(ourRings, r) {
+					f = f.Frugal(rareFailure)
+				}
+				s.Formats = append(s.Formats, formatCost(f))
 			}
 		}
 		s.addRows(r)
@@ -107,9 +102,9 @@ func ComputeSecurity() *Security {
 
 // addRows adds formats with several records of 96 numbers in a row.
 func (s *Security) addRows(r estimate.Ring) {
-	finer := coarseVectors
+	finer := unitVectors
 	finer.LogT++
-	for _, v := range []estimate.Vectors{coarseVectors, finer} {
+	for _, v := range []estimate.Vectors{unitVectors, finer} {
 		for c := 1; c <= 16; c *= 2 {
 			row := RowFailure{Ring: r, LogT: v.LogT, InRow: c, LogFailure: map[int]float64{}}
 			for _, h := range hintBits {
@@ -124,7 +119,7 @@ func (s *Security) addRows(r estimate.Ring) {
 		copies float64
 	}{{4, 1.25}, {8, 1.5}, {8, 1.7}, {16, 2}} {
 		for _, d := range []int{32, 64, 128} {
-			f := estimate.Format{Ring: r, Vectors: coarseVectors.WithAddend(), Block: d, InRow: c.inRow}.Frugal(rareFailure)
+			f := estimate.Format{Ring: r, Vectors: unitVectors.WithAddend(), Block: d, InRow: c.inRow}.Frugal(rareFailure)
 			places := 1e6 * c.copies
 			cost := RowCost{FormatCost: formatCost(f), Copies: c.copies, Reply: places * f.ReplyBytes()}
 			cost.Hints, cost.Cloud = places*cost.HintBytes, places*cost.RecordBytes

@@ -24,7 +24,7 @@ func (s *Security) ringTable() Table {
 }
 
 func (s *Security) formatTable() Table {
-	t := Table{Name: "security-formats", Title: "Failure of a score, a bound for the worst vectors that are allowed, and bytes by block width D: as it is, and with coarser vectors, exact replies and the fewest bits of hints that fail at most once in 2⁸⁰",
+	t := Table{Name: "security-formats", Title: "Failure of a score, a bound for the worst vectors that are allowed, and bytes by block width D: of the two rings that there are, and of others with the fewest bits of hints that fail at most once in 2⁸⁰",
 		Columns: []string{"N", "log q", "", "dim", "norms", "log t", "D", "hint bits", "failure 2^", "hint B a record", "record B", "request kB"}}
 	for _, f := range s.Formats {
 		t.Rows = append(t.Rows, []string{whole(f.N), whole(f.LogQ), todays(f.Ring), whole(f.Dim), fmt.Sprintf("%g, %g", f.RecordNorm, f.RequestNorm), whole(f.LogT),
@@ -60,9 +60,13 @@ func (s *Security) millionTable() Table {
 	return t
 }
 
+// todays says of a ring which of the program's it is.
 func todays(r estimate.Ring) string {
-	if r == todaysRing {
-		return "today"
+	switch slices.Index(ourRings, r) {
+	case 0:
+		return "in use"
+	case 1:
+		return "--careful"
 	}
 	return ""
 }

@@ -40,6 +40,15 @@ func small(s cpar.Scheme) Options {
 	return Options{Scheme: s, PCA: 128, Trees: 2, WithLists: true, Lists: 3}
 }
 
+// itself is the most that a photo of profile `paper` may be from itself: what rounding its
+// histogram may add. Scheme sealed takes coarser steps than the others (package rows).
+func itself(s cpar.Scheme) float64 {
+	if s == cpar.SchemeSealed {
+		return 0.1
+	}
+	return 0.025
+}
+
 func setUp(t testing.TB, key *Key, images []Image, opt Options) *Builder {
 	t.Helper()
 	b, err := Setup(context.Background(), key, images, opt)

@@ -65,10 +65,13 @@ type Options struct {
 	// index holds both and they can be compared over the same records. Its cloud learns
 	// what both tell.
 	WithLists bool
-	// Block is the block width of scheme sealed: a power of two from 32 to 256. With
-	// profile `paper` it is wide enough that a request keeps cpar.MaxRequestBytes
-	// (64 at PCA-16 to PCA-128, 128 at PCA-8). 0 means 128 there, and 32 with others.
-	Block    int
+	// Block is the block width of scheme sealed: a power of two from 16 to 128, wide enough
+	// that a request keeps cpar.MaxRequestBytes and scores are certain. Wide blocks make
+	// requests short and hints long. 0 means 128 with profile `paper`, and 32 with others.
+	Block int
+	// Careful takes a ring of twice the degree for scheme sealed: 290 bits of security by
+	// the core-SVP count instead of 120, for requests of twice the length.
+	Careful  bool
 	Progress Progress
 
 	// testOnlyRand replaces crypto/rand, so that a test can pin the bytes of
@@ -127,7 +130,7 @@ func checkForest(o *Options) error {
 	return nil
 }
 
-const minBlock, maxBlock = 32, 256
+const minBlock, maxBlock = 16, 128
 
 // checkBlock refuses a block width whose requests would be larger than a cloud
 // takes: the index could be built and never be asked.
@@ -141,11 +144,11 @@ func checkBlock(o *Options) error {
 	if o.Profile != profile.Paper {
 		return nil // a few blocks, whatever their width
 	}
-	q := rows.NewQuantiser(profile.PaperLayout(o.PCA))
+	q := rows.NewQuantiser(profile.PaperLayout(o.PCA), true)
 	least := 0
 	for block := o.Block; block <= maxBlock && least == 0; block *= 2 {
 		// Narrow blocks make requests large, and scores less certain.
-		if p, err := q.Lattice(block); err == nil && p.RequestSize() <= cpar.MaxRequestBytes {
+		if p, err := q.Lattice(block, o.Careful); err == nil && p.RequestSize() <= cpar.MaxRequestBytes {
 			least = block
 		}
 	}

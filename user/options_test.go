@@ -7,6 +7,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/user/combined"
 	"cpar/user/internal/rows"
 	"cpar/user/profile"
 )
@@ -43,30 +44,41 @@ func TestOptionsRefused(t *testing.T) {
 // is not built.
 func TestBlocksThatCanBeAsked(t *testing.T) {
 	for _, c := range []struct {
-		pca, block int
-		ok         bool
+		pca, block  int
+		ok, careful bool // in the two rings
 	}{
-		{32, 0, true}, {32, 16, false}, {32, 32, false}, {32, 64, true}, {32, 128, true}, {32, 256, true}, {32, 512, false},
-		{32, 96, false}, {32, -64, false}, {8, 64, false}, {8, 128, true}, {16, 64, true}, {64, 32, false}, {128, 32, false}, {128, 64, true},
+		{32, 0, true, true}, {32, 8, false, false}, {32, 16, true, false}, {32, 32, true, true}, {32, 64, true, true}, {32, 128, true, true}, {32, 256, false, false},
+		{32, 96, false, false}, {32, -64, false, false}, {8, 0, true, true}, {8, 16, false, false}, {8, 32, true, false}, {8, 64, true, true},
+		{16, 16, false, false}, {16, 32, true, false}, {16, 64, true, true}, {64, 16, true, false}, {64, 32, true, true}, {128, 16, true, false}, {128, 32, true, true},
 	} {
-		o, err := Options{PCA: c.pca, Block: c.block}.withDefaults()
-		if !c.ok {
-			if !errors.Is(err, cpar.ErrInput) || hint.Of(err) == "" {
-				t.Errorf("PCA-%d, blocks of %d: %v; %s", c.pca, c.block, err, hint.Of(err))
+		for _, careful := range []bool{false, true} {
+			o, err := Options{PCA: c.pca, Block: c.block, Careful: careful}.withDefaults()
+			if ok := map[bool]bool{false: c.ok, true: c.careful}[careful]; !ok {
+				if !errors.Is(err, cpar.ErrInput) || hint.Of(err) == "" {
+					t.Errorf("PCA-%d, blocks of %d, careful %v: %v; %s", c.pca, c.block, careful, err, hint.Of(err))
+				}
+				continue
 			}
-			continue
-		}
-		if err != nil {
-			t.Errorf("PCA-%d, blocks of %d: %v", c.pca, c.block, err)
-			continue
-		}
-		p, err := rows.NewQuantiser(profile.PaperLayout(o.PCA)).Lattice(o.Block)
-		if err != nil || p.RequestSize() > cpar.MaxRequestBytes {
-			t.Errorf("PCA-%d, blocks of %d: requests of %d bytes, %v", c.pca, c.block, p.RequestSize(), err)
+			if err != nil {
+				t.Errorf("PCA-%d, blocks of %d, careful %v: %v", c.pca, c.block, careful, err)
+				continue
+			}
+			p, err := rows.NewQuantiser(profile.PaperLayout(o.PCA), true).Lattice(o.Block, o.Careful)
+			if err != nil || p.RequestSize() > cpar.MaxRequestBytes {
+				t.Errorf("PCA-%d, blocks of %d, careful %v: requests of %d bytes, %v", c.pca, c.block, careful, p.RequestSize(), err)
+			}
 		}
 	}
 	// Short vectors have few blocks, whatever their width.
-	if _, err := (Options{Profile: profile.Learned, Block: 32}).withDefaults(); err != nil {
-		t.Errorf("blocks of 32 of a learnt profile: %v", err)
+	for block := minBlock; block <= maxBlock; block *= 2 {
+		for _, careful := range []bool{false, true} {
+			if _, err := (Options{Profile: profile.Learned, Block: block, Careful: careful}).withDefaults(); err != nil {
+				t.Errorf("blocks of %d of a learnt profile, careful %v: %v", block, careful, err)
+			}
+			p, err := rows.NewQuantiser(combined.SquaredL2(96, 1000), true).Lattice(block, careful)
+			if err != nil || p.RequestSize() > cpar.MaxRequestBytes {
+				t.Errorf("96 numbers, blocks of %d, careful %v: requests of %d bytes, %v", block, careful, p.RequestSize(), err)
+			}
+		}
 	}
 }

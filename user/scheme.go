@@ -103,7 +103,7 @@ func ofRows(k rows.Kind, check func(*Options) error) entry {
 		hides: true,
 		check: check,
 		setUp: func(_ context.Context, x *index.Index, c *index.Collection, o Options) (plain, error) {
-			return k.SetUp(x, c, o.Block)
+			return k.SetUp(x, c, rows.Options{Block: o.Block, Careful: o.Careful})
 		},
 		open:  func(x *index.Index, r *wire.Reader) (scheme, error) { return k.Open(x, r) },
 		bytes: k.Bytes,

@@ -53,7 +53,7 @@ func TestAskedAlike(t *testing.T) {
 		}
 		for _, i := range []int{0, 7, 39} {
 			near := x.nearest(images[i], 12)
-			if len(near) != 12 || b.Image(near[0].Record) != i || near[0].Dis > 0.025 {
+			if len(near) != 12 || b.Image(near[0].Record) != i || near[0].Dis > itself(scheme) {
 				t.Fatalf("%v: photo %d is found as %+v", scheme, i, near)
 			}
 			for _, n := range near {

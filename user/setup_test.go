@@ -33,12 +33,12 @@ func TestPinnedIndex(t *testing.T) {
 		opt  Options
 		want string
 	}{
-		{Options{Scheme: cpar.SchemeCPAR}, "ac63b057fa49326b"},
-		{Options{Scheme: cpar.SchemeCPAR, WithLists: true}, "082d867cf6666228"},
-		{Options{Scheme: cpar.SchemeIVF}, "34e822ad2ac66412"},
-		{Options{Scheme: cpar.SchemeCAPIA}, "9b4189d970ddf870"},
-		{Options{Scheme: cpar.SchemeSealed}, "264d9d2d974fe023"},
-		{Options{Scheme: cpar.SchemeLocal}, "1174dab66c4fde12"},
+		{Options{Scheme: cpar.SchemeCPAR}, "6041208f000966cf"},
+		{Options{Scheme: cpar.SchemeCPAR, WithLists: true}, "87440ed718f3cb05"},
+		{Options{Scheme: cpar.SchemeIVF}, "5e0c70cd98d80c67"},
+		{Options{Scheme: cpar.SchemeCAPIA}, "cb2ba17a8ead84f4"},
+		{Options{Scheme: cpar.SchemeSealed}, "4f591ad14aa12eb5"},
+		{Options{Scheme: cpar.SchemeLocal}, "26e9a36138ea0667"},
 	} {
 		c.opt.Fitted, c.opt.Split = pickingProfile(t), SplitOriginal
 		c.opt.testOnlyRand = rand.NewChaCha8([32]byte{1})
@@ -228,7 +228,7 @@ func TestSetupChecksFirst(t *testing.T) {
 	key := NewKey()
 	for name, opt := range map[string]Options{
 		"a scheme that the key does not allow": {Scheme: cpar.SchemeCAPIA},
-		"blocks that cannot be asked":          {Block: 32},
+		"blocks that cannot be asked":          {Block: 16, Careful: true},
 		"no such profile":                      {Profile: 7},
 	} {
 		opt.Progress = worked

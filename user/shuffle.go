@@ -12,7 +12,7 @@ import (
 // two of one id would encrypt the same vectors twice under one key.
 func draw(key *Key, c *index.Collection, opt Options) seed.Secret {
 	d := index.NewDigest()
-	index.Add(d, []byte(fmt.Sprint(opt.Scheme, opt.Profile, opt.Ranker, opt.PCA, opt.Trees, opt.Lists, opt.Split, opt.Place, opt.Order, opt.Block)))
+	index.Add(d, []byte(fmt.Sprint(opt.Scheme, opt.Profile, opt.Ranker, opt.PCA, opt.Trees, opt.Lists, opt.Split, opt.Place, opt.Order, opt.Block, opt.Careful)))
 	for i, v := range c.Vectors {
 		index.Add(d, v.Levels)
 		index.Add(d, v.KL)

@@ -112,7 +112,7 @@ func TestAddRemoveCompact(t *testing.T) {
 		// What was added is found by itself, and the second device of before sees
 		// another state.
 		for _, im := range second {
-			if n := x.nearest(im, 1)[0]; n.Dis > 0.025 || !slices.Equal(n.Keywords, im.Keywords) {
+			if n := x.nearest(im, 1)[0]; n.Dis > itself(scheme) || !slices.Equal(n.Keywords, im.Keywords) {
 				t.Errorf("%v: a photo that was added is found as %+v", scheme, n)
 			}
 		}

@@ -99,17 +99,17 @@ func TestSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	p, err := lattice.Params{Dim: 40, Block: 16, LogT: 20, RecordNorm: 500, RequestNorm: 500, Addend: 1000}.Balance()
+	p, err := lattice.Params{LogN: lattice.Fast.LogN, Dim: 40, Block: 16, LogT: 16, RecordNorm: 150, RequestNorm: 150, Addend: 1000}.Balance()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	elements := func(n int) []uint64 {
+	elements := func(n int) []byte {
 		x := make([]uint64, n)
 		for i := range x {
-			x[i] = r.Uint64N(lattice.Q)
+			x[i] = r.Uint64N(p.Ring().Q)
 		}
-		return x
+		return lattice.AppendWords(nil, x)
 	}
 	params, err := p.AppendBinary(nil)
 	if err != nil {

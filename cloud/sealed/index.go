@@ -104,7 +104,7 @@ func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Requ
 	for i, a := range answers {
 		replies[i] = &cpar.Reply{
 			Index: x.id, Visited: uint32(x.records), Touched: uint64(len(x.groups) * x.params.GroupSize()),
-			Opaque: a.AppendBinary(x.params, make([]byte, 0, x.params.ReplySize(x.records))),
+			Opaque: a.AppendBinary(x.params, make([]byte, 0, x.params.ReplySize(len(x.groups)))),
 		}
 	}
 	return replies, nil

@@ -12,16 +12,17 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/internal/mod48"
 )
 
 // Index holds the groups of an index in the order in which they were added. It is safe
 // for concurrent use.
 type Index struct {
 	params  lattice.Params
+	modulus *mod48.Modulus
 	id      cpar.IndexID
 	state   lattice.State
 	groups  []*lattice.Group
-	first   []int // number of each group's first record
 	records int
 }
 
@@ -31,12 +32,11 @@ func NewIndex(p lattice.Params, id cpar.IndexID, groups []*lattice.Group) (*Inde
 	if err != nil {
 		return nil, fmt.Errorf("opening a sealed index: %w", err)
 	}
-	x := &Index{params: p, id: id, state: state, groups: groups}
+	x := &Index{params: p, modulus: mod48.New(p.Ring().Q), id: id, state: state, groups: groups}
 	for i, g := range groups {
 		if !g.Fits(p, id) {
 			return nil, fmt.Errorf("opening a sealed index: %w: group %d belongs to another index", cpar.ErrCorrupt, i)
 		}
-		x.first = append(x.first, x.records)
 		x.records += g.Count
 		x.state = x.state.Append(g.Seed, g.Count)
 	}

@@ -5,91 +5,79 @@ import (
 	"runtime"
 
 	"cpar/internal/lattice"
-	"cpar/internal/modp"
+	"cpar/internal/mod48"
 )
 
-const (
-	// operandWords are those of requests' rows that are prepared at once: they stay in the second
-	// cache, also sixteen times over.
-	operandWords = 2048
-	// productsOf is the number of rows whose products are kept until their groups are finished, 4 MB:
-	// for each such part of the index the requests are prepared anew.
-	productsOf = 1 << 15
-)
+// operandWords are those of requests' rows that are prepared at once: they stay in the second
+// cache, also sixteen times over.
+const operandWords = 2048
 
 // A workspace is what a worker needs to multiply groups by many requests.
 type workspace struct {
-	operands []modp.Operand
-	requests [][]uint64
-	products [][modp.Most]uint64
+	tiles []mod48.Tile
+	rows  [][]uint64
 }
 
 // together writes what each would, for up to sixteen requests: all groups' rows k are multiplied
 // by the requests' rows k, for a few k at a time, which are prepared for that once.
-func (x *Index) together(ctx context.Context, replies []*lattice.Reply, requests []*lattice.Request, first, last int) error {
-	p, records := x.params, x.params.Records()
-	some := max(1, min(operandWords/p.RowLen(), records))
-	run := min(max(1, productsOf/records/modp.TileRows)*modp.TileRows, last-first)
-	w := workspace{operands: make([]modp.Operand, some), products: make([][modp.Most]uint64, run*records)}
-	y := make([]uint64, modp.Most*records)
-	for ; first < last; first += run {
-		groups := x.groups[first:min(first+run, last)]
-		for k := 0; k < records; k += some {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			w.multiply(p, groups, requests, k, min(k+some, records))
+func (x *Index) together(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
+	k := x.params.Records()
+	for group := first; group < last; group++ {
+		for _, a := range replies {
+			lattice.Words(a.Words[group*k:][:k], x.groups[group].Addends)
 		}
-		for i := range groups {
-			for k, products := range w.products[i*records:][:records] {
-				for j, p := range products {
-					y[j*records+k] = p
-				}
-			}
-			for j, a := range replies {
-				x.finish(a.Scores, y[j*records:][:records], first+i)
-			}
+	}
+	some := max(1, min(operandWords/x.params.RowLen(), k))
+	w := workspace{tiles: make([]mod48.Tile, some)}
+	for from := 0; from < k; from += some {
+		if err := x.multiply(ctx, &w, replies, requests, [2]int{first, last}, [2]int{from, min(from+some, k)}); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// multiply writes the products of rows k to end−1 of all groups and requests: those of row k of
-// group i to products[i·K+k].
-func (w *workspace) multiply(p lattice.Params, groups []*lattice.Group, requests []*lattice.Request, k, end int) {
-	operands := w.operands[:end-k]
-	for i := range operands {
-		w.requests = w.requests[:0]
+// multiply adds the products of some rows of some groups and of all requests to the replies.
+func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.Reply, requests [][]uint64, groups, rows [2]int) error {
+	p, ring, n := x.params, x.params.Ring(), x.params.RowLen()
+	tiles := w.tiles[:rows[1]-rows[0]]
+	for i := range tiles {
+		w.rows = w.rows[:0]
 		for _, q := range requests {
-			w.requests = append(w.requests, p.Row(q.Matrix, k+i))
+			w.rows = append(w.rows, q[(rows[0]+i)*n:][:n])
 		}
-		operands[i].Set(w.requests)
+		tiles[i].Set(x.modulus, w.rows)
 	}
 	// Row after row of some groups, then of the next: t counts both.
-	var rows, ahead [modp.TileRows][]uint64
-	var dst [modp.TileRows][modp.Most]uint64
-	tile := func(to *[modp.TileRows][]uint64, t int) (at, n int) {
-		at = t / len(operands) * modp.TileRows
-		n = max(0, min(modp.TileRows, len(groups)-at))
-		for i := range n {
-			to[i] = p.Row(groups[at+i].Matrix, k+t%len(operands))
+	var now, ahead [mod48.TileRows][]byte
+	var dst [mod48.TileRows][mod48.Most]uint64
+	take := func(to *[mod48.TileRows][]byte, t int) (at, count int) {
+		at = groups[0] + t/len(tiles)*mod48.TileRows
+		count = max(0, min(mod48.TileRows, groups[1]-at))
+		for i := range count {
+			to[i] = p.Row(x.groups[at+i].Matrix, rows[0]+t%len(tiles))
 		}
-		return at, n
+		return at, count
 	}
 	for t := 0; ; t++ {
-		at, n := tile(&rows, t)
-		if n == 0 {
-			return
+		at, count := take(&now, t)
+		if count == 0 {
+			return nil
 		}
-		if t%len(operands) == 0 {
+		if t%len(tiles) == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			runtime.Gosched() // requests of others need a core for a moment
 		}
-		copy(ahead[:], rows[:n])
-		tile(&ahead, t+1)
-		row := t % len(operands)
-		operands[row].Times(dst[:n], rows[:n], ahead[:n])
-		for i := range n {
-			w.products[(at+i)*p.Records()+k+row] = dst[i]
+		copy(ahead[:], now[:count])
+		take(&ahead, t+1)
+		tiles[t%len(tiles)].Times(dst[:count], now[:count], ahead[:count])
+		for i := range count {
+			word := (at+i)*p.Records() + rows[0] + t%len(tiles)
+			for j, a := range replies {
+				a.Words[word] = ring.Add(a.Words[word], dst[i][j])
+			}
 		}
 	}
 }

@@ -34,6 +34,7 @@ type buildFlags struct {
 	split, place    string
 	pca, trees      int
 	block           int
+	careful         bool
 	lists           int
 	strict, dryRun  bool
 	people          bool
@@ -134,7 +135,8 @@ shows it.`,
 	c.Flags().IntVar(&f.trees, "trees", 10, "of scheme cpar: trees of the forest")
 	c.Flags().StringVar(&f.split, "split", "pca", "of scheme cpar: space of the forest's planes: pca (principal components) or original (the paper's)")
 	c.Flags().StringVar(&f.place, "place", "leaf", "of scheme cpar: records in the leaves of a tree (leaf) or at every node (node, the paper's)")
-	c.Flags().IntVar(&f.block, "block", 0, "block width of scheme sealed, 32 to 256: wider blocks make requests smaller and what is fetched once larger; 0 for what suits the profile")
+	c.Flags().IntVar(&f.block, "block", 0, "block width of scheme sealed, 16 to 128: wider blocks make requests smaller and what is fetched once larger; 0 for what suits the profile")
+	c.Flags().BoolVar(&f.careful, "careful", false, "scheme sealed in a ring of twice the degree: 290 bits of security by the core-SVP count instead of 120, and requests of twice the length")
 	c.Flags().IntVar(&f.lists, "lists", 0, "of scheme ivf: lists of the inverted file; 0 for what suits the number of photos")
 	peopleFlag(c, &f.people)
 	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first photo that cannot be used")
@@ -151,7 +153,7 @@ const schemeAuto, profileAuto, profileSuited = "auto", "auto", "default"
 // plan is what the flags ask for.
 func (f *buildFlags) plan() (o tune.Plan, err error) {
 	o = tune.Plan{TryScheme: f.scheme == schemeAuto, TryProfiles: f.profile == profileAuto, Suited: f.profile == profileSuited}
-	o.PCA, o.Trees, o.Lists, o.Block = f.pca, f.trees, f.lists, f.block
+	o.PCA, o.Trees, o.Lists, o.Block, o.Careful = f.pca, f.trees, f.lists, f.block, f.careful
 	if !o.TryScheme {
 		if o.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
 			return o, hint.Add(err, "or --scheme auto, which measures and chooses")

@@ -13,11 +13,11 @@ import (
 )
 
 // sealedCloud is the cloud of scheme sealed: for every record it computes a ciphertext
-// from a request. The word of the ciphertext stands in for the score, which it cannot
-// read.
+// from a request, a coefficient modulo Q. That stands in for the score, which it cannot read.
 type sealedCloud struct {
 	index  *sealed.Index
 	params lattice.Params
+	counts []int // records of each group
 	stored Stored
 }
 
@@ -31,7 +31,20 @@ func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sealedCloud{index: x, params: p, stored: Stored{Records: int(m.Records)}}, nil
+	c := &sealedCloud{index: x, params: p, stored: Stored{Records: int(m.Records)}}
+	for i, s := range m.Segments {
+		if s.Kind != cpar.SegmentVectors {
+			continue
+		}
+		for b := files.Segments()[i]; len(b) > 0; b = b[p.GroupSize():] { // whole groups, says Load
+			g, err := lattice.DecodeGroup(p, b[:p.GroupSize()])
+			if err != nil {
+				return nil, err
+			}
+			c.counts = append(c.counts, g.Count)
+		}
+	}
+	return c, nil
 }
 
 func (c *sealedCloud) Scheme() string  { return cpar.SchemeSealed.String() }
@@ -51,18 +64,18 @@ func (c *sealedCloud) Observe(request []byte) (*Seen, error) {
 	if s.Reply, err = replies[0].MarshalBinary(); err != nil {
 		return nil, fmt.Errorf("observing a request: %w", err)
 	}
-	words, err := lattice.DecodeReply(c.params, s.Reply)
+	reply, err := lattice.DecodeReply(c.params, replies[0].Opaque)
 	if err != nil {
 		return nil, fmt.Errorf("observing a request: %w", err)
 	}
-	half := int64(1) << (c.params.ReplyBits() - 1)
-	for i, w := range words.Scores {
-		x := int64(w)
-		if x >= half {
-			x -= 2 * half
+	ring, k := c.params.Ring(), c.params.Records()
+	for g, n := range c.counts {
+		group := reply.Words[g*k : (g+1)*k]
+		ring.InterpolateFolded(group) // the coefficient of each record
+		for _, x := range group[:n] {
+			s.Returned = append(s.Returned, uint32(len(s.Returned)))
+			s.Scores = append(s.Scores, float64(ring.Centred(x)))
 		}
-		s.Scores = append(s.Scores, float64(x))
-		s.Returned = append(s.Returned, uint32(i))
 	}
 	return s, nil
 }

@@ -84,11 +84,12 @@ type Format struct {
 	// the other, of which a request asks one.
 	Block int `json:"block"`
 	InRow int `json:"in_row"`
-	// HintBits is kept of each coefficient of a hint, ReplyBits of each score. With 0 the
-	// reply is exact.
-	HintBits  int `json:"hint_bits"`
-	ReplyBits int `json:"reply_bits,omitempty"`
+	// HintBits is kept of each coefficient of a hint. Replies are exact.
+	HintBits int `json:"hint_bits"`
 }
+
+// HintBits is what internal/lattice keeps.
+const HintBits = 26
 
 func (f Format) blocks() int { return (f.InRow*f.Dim + f.Block - 1) / f.Block }
 
@@ -106,11 +107,7 @@ func (f Format) failure(recordScale int, gap float64) float64 {
 	record := lattice.Sigma * (exp(recordScale)*math.Sqrt(f.perGroup())*f.RecordNorm +
 		lattice.MaxNoise*math.Sqrt(float64(f.N*f.blocks())))
 	hint := math.Sqrt(2*float64(f.N)/3) * (exp(f.LogQ-1-f.HintBits) + gap)
-	rest := lattice.MaxNoise + gap
-	if f.ReplyBits > 0 {
-		rest += exp(f.LogQ-1-f.ReplyBits) + gap
-	}
-	room := exp(scale-1) - rest
+	room := exp(scale-1) - lattice.MaxNoise - gap
 	if room <= 0 {
 		return 1
 	}
@@ -156,10 +153,4 @@ func (f Format) RecordBytes() float64 {
 func (f Format) RequestBytes() int { return f.blocks() * f.N * f.wordBytes() }
 
 // ReplyBytes is the share of a record in a reply.
-func (f Format) ReplyBytes() float64 {
-	bits := f.ReplyBits
-	if bits == 0 {
-		bits = 8 * f.wordBytes()
-	}
-	return float64(bits) / 8 / float64(f.InRow)
-}
+func (f Format) ReplyBytes() float64 { return float64(f.wordBytes()) / float64(f.InRow) }

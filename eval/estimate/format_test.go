@@ -7,12 +7,16 @@ import (
 	"cpar/internal/lattice"
 )
 
-var today = Ring{N: lattice.N, LogQ: 60}
-
-// The ring that a format assumes is the program's own.
-func TestTodaysRing(t *testing.T) {
-	if q := today.Modulus(); !q.IsUint64() || q.Uint64() != lattice.Q {
-		t.Errorf("modulus %d, the program's is %d", q, uint64(lattice.Q))
+// The rings that a format assumes are the program's own.
+func TestRings(t *testing.T) {
+	for _, own := range []*lattice.Ring{lattice.Fast, lattice.Careful} {
+		r := Ring{N: own.N, LogQ: own.LogQ}
+		if q := r.Modulus(); !q.IsUint64() || q.Uint64() != own.Q {
+			t.Errorf("modulus %d, the program's is %d", q, own.Q)
+		}
+		if r.wordBytes() != lattice.WordBytes {
+			t.Errorf("words of %d bytes", r.wordBytes())
+		}
 	}
 	if r := (Ring{N: 2048, LogQ: 48}); r.Modulus().Uint64() != 1<<48-r.gapWord()+1 || r.Modulus().Uint64()%4096 != 1 {
 		t.Errorf("modulus %d and gap %d do not belong together", r.Modulus(), r.gapWord())
@@ -21,16 +25,16 @@ func TestTodaysRing(t *testing.T) {
 
 func (r Ring) gapWord() uint64 { return uint64(r.gap()) }
 
-// One formula twice: of a single record in a row, with today's ring and roundings, the
-// bound is that of internal/lattice to the last digits, and so are the bytes.
+// One formula twice: of a single record in a row the bound is that of internal/lattice to the
+// last digits, and so are the bytes.
 func TestFailureIsTheProgramsOwn(t *testing.T) {
 	for _, p := range []lattice.Params{
-		{Dim: 1344, Block: 128, LogT: 23, LogRecordScale: 17, RecordNorm: 1411, RequestNorm: 1489, Addend: 336000},
-		{Dim: 96, Block: 32, LogT: 22, LogRecordScale: 17, RecordNorm: 1006, RequestNorm: 1006, Addend: 254100},
-		{Dim: 64, Block: 16, LogT: 22, LogRecordScale: 16, RecordNorm: 1006, RequestNorm: 1006, Addend: 254100},
-		{Dim: 5000, Block: 256, LogT: 12, LogRecordScale: 25, RecordNorm: 44, RequestNorm: 45, Addend: 60},
+		{LogN: 11, Dim: 1344, Block: 128, LogT: 16, LogRecordScale: 15, RecordNorm: 161, RequestNorm: 173, Addend: 4380},
+		{LogN: 12, Dim: 1344, Block: 128, LogT: 16, LogRecordScale: 15, RecordNorm: 161, RequestNorm: 173, Addend: 4380},
+		{LogN: 11, Dim: 96, Block: 32, LogT: 15, LogRecordScale: 14, RecordNorm: 127, RequestNorm: 127, Addend: 252},
+		{LogN: 12, Dim: 5000, Block: 256, LogT: 12, LogRecordScale: 16, RecordNorm: 44, RequestNorm: 45, Addend: 60},
 	} {
-		f := Format{Ring: today, Block: p.Block, InRow: 1, HintBits: p.HintBits(), ReplyBits: p.ReplyBits(), Vectors: Vectors{
+		f := Format{Ring: Ring{N: p.Ring().N, LogQ: p.Ring().LogQ}, Block: p.Block, InRow: 1, HintBits: HintBits, Vectors: Vectors{
 			Dim: p.Dim, RecordNorm: float64(p.RecordNorm), RequestNorm: float64(p.RequestNorm), Addend: float64(p.Addend), LogT: p.LogT}}
 		if got, want := f.failure(p.LogRecordScale, f.gap()), p.LogFailure(); math.Abs(got-want) > 1e-9*math.Abs(want) {
 			t.Errorf("%+v: 2^%g here, 2^%g there", p, got, want)
@@ -46,8 +50,8 @@ func TestFailureIsTheProgramsOwn(t *testing.T) {
 			t.Errorf("%+v wraps here", p)
 		}
 		records := float64(p.Records())
-		if f.RequestBytes() != 8*p.Words() || f.RecordBytes() != float64(8*p.Words())/records ||
-			f.HintBytes() != float64(lattice.PackedSize(lattice.N, p.HintBits()))/records || f.ReplyBytes() != float64(p.ReplyBits())/8 {
+		if f.RequestBytes() != p.MatrixBytes() || f.RecordBytes() != float64(p.MatrixBytes())/records ||
+			f.HintBytes() != float64(p.HintBytes())/records || f.ReplyBytes() != lattice.WordBytes {
 			t.Errorf("%+v: request %d, record %g, hint %g, reply %g", p, f.RequestBytes(), f.RecordBytes(), f.HintBytes(), f.ReplyBytes())
 		}
 	}

@@ -9,12 +9,13 @@ import (
 )
 
 // Every object starts with the magic, its kind, a zero, the version and the index. All
-// words are little-endian; words modulo Q are below Q, so one value has one encoding.
+// numbers are little-endian; words modulo Q, of WordBytes each, are below Q, so one value has
+// one encoding.
 // Lengths depend only on the parameters and the number of records.
 //
 //	group    header (24)  seed (32)  count (4)  zero (4)  K words  K·B·D words
 //	request  header (24)  number (16)  K·B·D words
-//	reply    header (24)  number (16)  state (32)  count (4)  zero (4)  packed scores
+//	reply    header (24)  number (16)  state (32)  groups (4)  zero (4)  K words for each
 //	hints    header (24)  groups (4)  zero (4), then for each group
 //	         seed (32)  count (4)  zero (4)  N packed coefficients, by Classes
 const (
@@ -90,20 +91,4 @@ func ReadCount(r *wire.Reader, what string) int {
 		r.Fail("the reserved bytes are not zero")
 	}
 	return int(n)
-}
-
-// readElements reads n words below Q from r, without copying if the machine allows it.
-func readElements(r *wire.Reader, n int, what string) []uint64 {
-	b := r.Bytes(8*n, what)
-	if b == nil {
-		return nil
-	}
-	v := wire.View(b)
-	for _, x := range v {
-		if x >= Q {
-			r.Fail("a word of %s is not below the modulus", what)
-			return nil
-		}
-	}
-	return v
 }

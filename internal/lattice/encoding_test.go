@@ -12,25 +12,24 @@ import (
 )
 
 var (
-	small = Params{Dim: 16, Block: 256, LogT: 20, LogRecordScale: 20, RecordNorm: 100, RequestNorm: 100, Addend: 100}
+	small = Params{LogN: 11, Dim: 16, Block: 128, LogT: 15, LogRecordScale: 16, RecordNorm: 100, RequestNorm: 100, Addend: 100}
 	id    = cpar.IndexID{9, 8, 7}
 )
 
+func randomWords(seed uint64, n int) []byte {
+	return AppendWords(nil, Fast.random(rand.New(rand.NewPCG(seed, 2)), n))
+}
+
 func testGroup() *Group {
-	r := rand.New(rand.NewPCG(1, 2))
-	return &Group{Index: id, Seed: [32]byte{1}, Count: 3, Addends: elements(r, small.Records()), Matrix: elements(r, small.Words())}
+	return &Group{Index: id, Seed: [32]byte{1}, Count: 3, Addends: randomWords(1, small.Records()), Matrix: randomWords(2, small.Words())}
 }
 
 func testRequest() *Request {
-	return &Request{Index: id, Number: [16]byte{5}, Matrix: elements(rand.New(rand.NewPCG(3, 4)), small.Words())}
+	return &Request{Index: id, Number: [16]byte{5}, Matrix: randomWords(3, small.Words())}
 }
 
-func testReply(n int) *Reply {
-	a := &Reply{Index: id, Number: [16]byte{5}, State: State{6}, Scores: make([]uint64, n)}
-	for i := range a.Scores {
-		a.Scores[i] = uint64(i*1234567) & (1<<small.ReplyBits() - 1)
-	}
-	return a
+func testReply(groups int) *Reply {
+	return &Reply{Index: id, Number: [16]byte{5}, State: State{6}, Words: Fast.random(rand.New(rand.NewPCG(4, 2)), groups*small.Records())}
 }
 
 // objects are the three encodings, each with its decoder and encoder.
@@ -54,7 +53,7 @@ var objects = []struct {
 		}
 		return q.AppendBinary(nil), nil
 	}},
-	{"reply", testReply(5).AppendBinary(small, nil), small.ReplySize(5), func(b []byte) ([]byte, error) {
+	{"reply", testReply(2).AppendBinary(small, nil), small.ReplySize(2), func(b []byte) ([]byte, error) {
 		a, err := DecodeReply(small, b)
 		if err != nil {
 			return nil, err
@@ -98,26 +97,30 @@ func TestEncodings(t *testing.T) {
 }
 
 func TestHostileEncodings(t *testing.T) {
+	const q = 1<<47 - 80<<10 + 1
+	count := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
+	word := func(x uint64) []byte { return AppendWords(nil, []uint64{x}) }
 	for name, c := range map[string]struct {
 		object, at int
-		value      uint64
+		value      []byte
 	}{
-		"no records in a group":          {0, 56, 0},
-		"more than a group holds":        {0, 56, 17},
-		"reserved bytes of a group":      {0, 56, 3 | 1<<32},
-		"an addend of Q":                 {0, 64, Q},
-		"an element of Q":                {0, 64 + 8*16, Q},
-		"the last element of a group":    {0, small.GroupSize() - 8, 1<<64 - 1},
-		"an element of a request":        {1, 40, Q},
-		"the last element of a request":  {1, small.RequestSize() - 8, Q + 1},
-		"more scores than bytes":         {2, 72, 6},
-		"many more scores than bytes":    {2, 72, 1<<32 - 1},
-		"fewer scores than bytes":        {2, 72, 4},
-		"reserved bytes of a reply":      {2, 72, 5 | 1<<40},
-		"bits behind the last score set": {2, small.ReplySize(5) - 8, 1 << 63},
+		"no records in a group":         {0, 56, count(0)},
+		"more than a group holds":       {0, 56, count(17)},
+		"reserved bytes of a group":     {0, 56, count(3 | 1<<32)},
+		"an addend of Q":                {0, 64, word(q)},
+		"an element of Q":               {0, 64 + 6*16, word(q)},
+		"the last element of a group":   {0, small.GroupSize() - 6, word(1<<48 - 1)},
+		"an element of a request":       {1, 40, word(q)},
+		"the last element of a request": {1, small.RequestSize() - 6, word(q + 1)},
+		"more groups than bytes":        {2, 72, count(3)},
+		"many more groups than bytes":   {2, 72, count(1<<32 - 1)},
+		"fewer groups than bytes":       {2, 72, count(1)},
+		"reserved bytes of a reply":     {2, 72, count(2 | 1<<40)},
+		"a word of a reply":             {2, 80, word(q)},
+		"the last word of a reply":      {2, small.ReplySize(2) - 6, word(q)},
 	} {
 		b := bytes.Clone(objects[c.object].bytes)
-		binary.LittleEndian.PutUint64(b[c.at:], c.value)
+		copy(b[c.at:], c.value)
 		if _, err := objects[c.object].decode(b); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -131,7 +134,7 @@ func TestDecodersAllocateLittle(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, err := DecodeReply(small, b); err == nil {
-		t.Error("2³¹ scores in a hundred bytes")
+		t.Error("2³¹ groups in some hundred bytes")
 	}
 	runtime.ReadMemStats(&after)
 	if made := after.TotalAlloc - before.TotalAlloc; made > 1<<16 {

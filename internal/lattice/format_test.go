@@ -15,11 +15,12 @@ func TestFormatExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Params{Dim: 1344, Block: 128, LogT: 23, RecordNorm: 1411, RequestNorm: 1489, Addend: 336000}.Balance()
+	p, err := Params{LogN: 11, Dim: 1344, Block: 128, LogT: 16, RecordNorm: 161, RequestNorm: 173, Addend: 4380}.Balance()
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Reply{Scores: []uint64{1, 2, 1<<28 - 1}}
+	a := &Reply{Words: make([]uint64, p.Records())}
+	a.Words[0], a.Words[1], a.Words[15] = 1, 2, 1<<40
 	for i := range 16 {
 		a.Index[i], a.Number[i] = byte(i), byte(16+i)
 	}

@@ -14,21 +14,21 @@ type Group struct {
 	Seed [SeedSize]byte
 	// Count is the number of records, 1 to K; further rows encrypt zeros.
 	Count int
-	// Addends are the coefficients 0, D, 2D, … of A_g, K words.
-	Addends []uint64
-	// Matrix holds the evaluations of the W_{g,b}, K rows of B·D words.
-	Matrix []uint64
+	// Addends are D times the evaluations of A_g at the K points, packed words.
+	Addends []byte
+	// Matrix holds the evaluations of the W_{g,b}, K rows of B·D packed words.
+	Matrix []byte
 }
 
 // Fits reports whether g can be a group of index id under p.
 func (g *Group) Fits(p Params, id cpar.IndexID) bool {
 	return g.Index == id && g.Count >= 1 && g.Count <= p.Records() &&
-		len(g.Addends) == p.Records() && len(g.Matrix) == p.Words()
+		len(g.Addends) == p.Records()*WordBytes && len(g.Matrix) == p.MatrixBytes()
 }
 
 // GroupSize is the length of a group's encoding.
 func (p Params) GroupSize() int {
-	return headerSize + SeedSize + 8 + 8*p.Records() + 8*p.Words()
+	return headerSize + SeedSize + 8 + p.Records()*WordBytes + p.MatrixBytes()
 }
 
 // AppendBinary appends the canonical encoding of g, a group under p.
@@ -36,8 +36,8 @@ func (g *Group) AppendBinary(b []byte) []byte {
 	b = AppendHeader(b, KindGroup, g.Index)
 	b = append(b, g.Seed[:]...)
 	b = AppendCount(b, g.Count)
-	b = wire.AppendWords(b, g.Addends)
-	return wire.AppendWords(b, g.Matrix)
+	b = append(b, g.Addends...)
+	return append(b, g.Matrix...)
 }
 
 // DecodeGroup reads a group under valid parameters. The group keeps b, which may be a
@@ -54,8 +54,8 @@ func DecodeGroup(p Params, b []byte) (*Group, error) {
 	if r.Err() == nil && (g.Count < 1 || g.Count > p.Records()) {
 		r.Fail("%d records in a group of 1 to %d", g.Count, p.Records())
 	}
-	g.Addends = readElements(r, p.Records(), "the addends")
-	g.Matrix = readElements(r, p.Words(), "the matrix")
+	g.Addends = p.Ring().elements(r, p.Records(), "the addends")
+	g.Matrix = p.Ring().elements(r, p.Words(), "the matrix")
 	if err := r.Close(); err != nil {
 		return nil, fmt.Errorf("reading %v: %w", KindGroup, err)
 	}

@@ -5,24 +5,25 @@ import (
 	"fmt"
 )
 
-// Row returns row k of a matrix of Words words: the evaluations at the points ζ with ζ^D
-// = y_k, block by block.
-func (p Params) Row(matrix []uint64, k int) []uint64 {
-	n := p.RowLen()
+// Row returns row k of a matrix of Words packed words: the evaluations at the points ζ with
+// ζ^D = y_k, block by block.
+func (p Params) Row(matrix []byte, k int) []byte {
+	n := p.RowLen() * WordBytes
 	return matrix[k*n : (k+1)*n : (k+1)*n]
 }
 
 // Scatter writes the N evaluations of block b into a matrix.
-func (p Params) Scatter(matrix, evaluations []uint64, b int) {
+func (p Params) Scatter(matrix []byte, evaluations []uint64, b int) {
 	for k := range p.Records() {
-		copy(p.Row(matrix, k)[b*p.Block:(b+1)*p.Block], evaluations[k*p.Block:])
+		row := p.Row(matrix, k)[b*p.Block*WordBytes:]
+		AppendWords(row[:0], evaluations[k*p.Block:(k+1)*p.Block])
 	}
 }
 
 // Gather is the inverse of Scatter.
-func (p Params) Gather(evaluations, matrix []uint64, b int) {
+func (p Params) Gather(evaluations []uint64, matrix []byte, b int) {
 	for k := range p.Records() {
-		copy(evaluations[k*p.Block:(k+1)*p.Block], p.Row(matrix, k)[b*p.Block:])
+		Words(evaluations[k*p.Block:(k+1)*p.Block], p.Row(matrix, k)[b*p.Block*WordBytes:])
 	}
 }
 
@@ -43,38 +44,48 @@ func (p Params) Classes(dst, coefficients []uint64) {
 // EvaluateClasses evaluates each of the D classes at K points, in place.
 func (p Params) EvaluateClasses(classes []uint64) {
 	for k := p.Records(); len(classes) > 0; classes = classes[k:] {
-		Evaluate(classes[:k])
+		p.Ring().Evaluate(classes[:k])
 	}
 }
 
-// Round keeps the upper width of 60 bits of x, which is below Q, rounding to nearest.
-// Expand puts zeros back. Both treat Q as 2⁶⁰, which wraps where Q does not: x and
-// Expand(Round(x)) differ by at most 2^(59−width) + gap modulo Q.
-func Round(x uint64, width int) uint64 {
-	drop := logQ - width
-	return (x + 1<<(drop-1)) >> drop & (1<<width - 1)
+// PackHint appends a hint's coefficients, below Q, rounded. UnpackHint reads them back, off by
+// at most 2^(LogQ−1−hintBits) + gap modulo Q.
+func (p Params) PackHint(b []byte, coefficients []uint64) []byte {
+	rounded := make([]uint64, len(coefficients))
+	for i, x := range coefficients {
+		rounded[i] = p.Ring().round(x, hintBits)
+	}
+	return pack(b, rounded, hintBits)
 }
 
-// Expand restores a rounded number to its magnitude; the result is below Q.
-func Expand(x uint64, width int) uint64 { return x << (logQ - width) }
+// UnpackHint is the inverse of PackHint.
+func (p Params) UnpackHint(dst []uint64, b []byte) {
+	unpack(dst, b, hintBits)
+	for i, x := range dst {
+		dst[i] = x << (p.Ring().LogQ - hintBits)
+	}
+}
+
+// HintBytes is the length of a packed hint.
+func (p Params) HintBytes() int { return packedSize(p.Ring().N, hintBits) }
 
 // Score returns the integer nearest to phase/Δ modulo t, in [−t/2, t/2). phase is below Q
 // and holds Δ·score plus noise.
 func (p Params) Score(phase uint64) int64 {
 	shift := 64 - p.LogT
-	return int64(Round(phase, p.LogT)<<shift) >> shift
+	return int64(p.Ring().round(phase, p.LogT)<<shift) >> shift
 }
 
-// PackedSize is the number of bytes for n numbers of width bits.
-func PackedSize(n, width int) int { return (n*width + 7) / 8 }
+// packedSize is the number of bytes for n numbers of width bits.
+func packedSize(n, width int) int { return (n*width + 7) / 8 }
 
-// maxWidth is the limit of Pack and Unpack: a number and up to seven bits before it in
+// maxWidth is the limit of pack and unpack: a number and up to seven bits before it in
 // its first byte must fit in a word.
 const maxWidth = 57
 
-// Pack appends the numbers of v, each below 2^width, least significant bit first and
+// pack appends the numbers of v, each below 2^width, least significant bit first and
 // without gaps; zeros fill the last byte.
-func Pack(b []byte, v []uint64, width int) []byte {
+func pack(b []byte, v []uint64, width int) []byte {
 	checkWidth(width)
 	var pending uint64
 	filled := 0
@@ -91,9 +102,9 @@ func Pack(b []byte, v []uint64, width int) []byte {
 	return b
 }
 
-// Unpack reads len(dst) numbers of width bits and reports whether the rest of the last
-// byte is zero. b has PackedSize(len(dst), width) bytes.
-func Unpack(dst []uint64, b []byte, width int) bool {
+// unpack reads len(dst) numbers of width bits and reports whether the rest of the last
+// byte is zero. b has packedSize(len(dst), width) bytes.
+func unpack(dst []uint64, b []byte, width int) bool {
 	checkWidth(width)
 	mask := uint64(1)<<width - 1
 	at := 0

@@ -18,13 +18,12 @@ import "math"
 //	Δ_q·Σ e·p_b        each e meets one element of u    Δ_q·σ·RequestNorm
 //	(Δ_db·m + e)·e′    each e′ meets one element of      σ·(Δ_db·√K·RecordNorm +
 //	                   the K records, and one e           MaxNoise·√(N·B))
-//	s′·ρ               N terms                           √(2N/3)·(2^(59−h) + gap)
-//	rest               rounding of the reply             2^(59−r) + gap
-//	                   e_g of the addend                 MaxNoise
+//	s′·ρ               N terms                           √(2N/3)·(2^(LogQ−1−h) + gap)
+//	rest               e_g of the addend                 MaxNoise
 //	                   Δ·score, negative, modulo Q       gap
 //
-// h is HintBits and r is ReplyBits. Every rounding adds gap, since it treats Q as 2⁶⁰
-// (see Round). e_{g,b} and e′_b are assumed to be cut off at 6σ.
+// h is hintBits, gap what the ring says. Rounding adds gap, since it treats Q as 2^LogQ (see round); replies are not
+// rounded. e_{g,b} and e′_b are assumed to be cut off at 6σ.
 //
 // That a score cannot wrap modulo 2^LogT is another matter: Params.Validate (params.go)
 // checks it, user/internal/rows/quantise.go argues it for the vectors of each profile.
@@ -39,13 +38,13 @@ const (
 // Noise returns the width S of the sub-Gaussian part of the noise, and the bound on the
 // rest, both as integers modulo Q.
 func (p Params) Noise() (width, rest float64) {
+	r := p.Ring()
 	recordScale, requestScale := math.Exp2(float64(p.LogRecordScale)), math.Exp2(float64(p.LogRequestScale()))
 	request := requestScale * Sigma * float64(p.RequestNorm)
 	record := Sigma * (recordScale*math.Sqrt(float64(p.Records()))*float64(p.RecordNorm) +
-		MaxNoise*math.Sqrt(float64(N*p.Blocks())))
-	hint := math.Sqrt(2*N/3.) * (math.Exp2(logQ-1-hintBits) + gap)
-	rest = math.Exp2(float64(logQ-1-p.ReplyBits())) + gap + MaxNoise + gap
-	return math.Sqrt(request*request + record*record + hint*hint), rest
+		MaxNoise*math.Sqrt(float64(r.N*p.Blocks())))
+	hint := math.Sqrt(2*float64(r.N)/3) * (math.Exp2(float64(r.LogQ-1-hintBits)) + float64(r.gap))
+	return math.Sqrt(request*request + record*record + hint*hint), MaxNoise + float64(r.gap)
 }
 
 // LogFailure returns log₂ of the bound on the probability that one score is wrong.

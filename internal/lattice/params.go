@@ -9,16 +9,18 @@ import (
 	"cpar"
 )
 
-// DefaultBlock is the default block width D. A request of 1,408 dimensions then takes 360
-// KB and the owner's hints 544 bytes per record. The cloud's time does not depend on D.
+// DefaultBlock is the default block width D. A request of 1,344 numbers then takes 135
+// KB (270 in ring Careful) and the owner's hints 416 bytes a record. The cloud's time does not depend on D.
 const DefaultBlock = 128
 
 // Params are the public constants of an index. They depend only on its profile and never
 // on its contents, which they would otherwise reveal.
 type Params struct {
+	// LogN is log₂ N, which names the ring: that of Fast or of Careful.
+	LogN int
 	// Dim is d, the length of every vector.
 	Dim int
-	// Block is D, the block width: a power of two, 16 to 256.
+	// Block is D, the block width: a power of two, 16 to N/16.
 	Block int
 	// LogT is log₂ t. Scores are exact modulo t.
 	LogT int
@@ -31,55 +33,53 @@ type Params struct {
 }
 
 const (
-	minBlock, maxBlock = 16, 256
-	maxDim             = 1 << 16
-	minLogT, maxLogT   = 8, 32
-
-	// A reply keeps five bits below the score: rounding then uses 1/32 of the noise budget.
-	replyGuardBits = 5
-	// hintBits is the number of bits that the owner keeps of each hint coefficient. With
-	// two bits fewer, the rounding of hints would outweigh the noise.
-	hintBits = 34
+	minBlock         = 16
+	maxDim           = 1 << 16
+	minLogT, maxLogT = 8, 32
 )
+
+// Ring is the ring, nil if there is none of this degree.
+func (p Params) Ring() *Ring { return ringOf(p.LogN) }
 
 // Blocks is B, the number of blocks of a vector.
 func (p Params) Blocks() int { return (p.Dim + p.Block - 1) / p.Block }
 
 // Records is K, the number of records in a full group.
-func (p Params) Records() int { return N / p.Block }
+func (p Params) Records() int { return 1 << p.LogN / p.Block }
 
 // RowLen is the number of words in a row: B·D, the dimension padded to blocks.
 func (p Params) RowLen() int { return p.Blocks() * p.Block }
 
 // Words is the number of words in a group's matrix and in a request's: B·N.
-func (p Params) Words() int { return p.Blocks() * N }
+func (p Params) Words() int { return p.Blocks() << p.LogN }
+
+// MatrixBytes is the length of such a matrix.
+func (p Params) MatrixBytes() int { return p.Words() * WordBytes }
 
 // Groups is the number of groups needed for n records.
 func (p Params) Groups(n int) int { return (n + p.Records() - 1) / p.Records() }
 
 // LogScale is log₂ Δ.
-func (p Params) LogScale() int { return logQ - p.LogT }
+func (p Params) LogScale() int { return p.Ring().LogQ - p.LogT }
 
 // LogRequestScale is log₂ Δ_q.
 func (p Params) LogRequestScale() int { return p.LogScale() - p.LogRecordScale }
 
-// ReplyBits is the number of bits per score in a reply.
-func (p Params) ReplyBits() int { return p.LogT + replyGuardBits }
-
-// HintBits is the number of bits per coefficient in a hint.
-func (p Params) HintBits() int { return hintBits }
-
 // Validate refuses parameters that are insecure, that could wrap, or that leave too
 // little room for the noise. Errors wrap cpar.ErrInput.
 func (p Params) Validate() error {
-	if err := secure(N, math.Log2(Q)); err != nil {
+	r := p.Ring()
+	if r == nil {
+		return refuse("no ring of degree 2^%d", p.LogN)
+	}
+	if err := secure(r.N, math.Log2(float64(r.Q))); err != nil {
 		return fmt.Errorf("checking the ring: %w", err)
 	}
 	switch {
 	case p.Dim < 1 || p.Dim > maxDim:
 		return refuse("dimension %d is not in [1, %d]", p.Dim, maxDim)
-	case p.Block < minBlock || p.Block > maxBlock || bits.OnesCount(uint(p.Block)) != 1:
-		return refuse("block width %d is not a power of two in [%d, %d]", p.Block, minBlock, maxBlock)
+	case p.Block < minBlock || p.Block > r.N/minPoints || bits.OnesCount(uint(p.Block)) != 1:
+		return refuse("block width %d is not a power of two in [%d, %d]", p.Block, minBlock, r.N/minPoints)
 	case p.LogT < minLogT || p.LogT > maxLogT:
 		return refuse("score modulus 2^%d is not in [2^%d, 2^%d]", p.LogT, minLogT, maxLogT)
 	case p.LogRecordScale < 1 || p.LogRequestScale() < 1:
@@ -103,6 +103,9 @@ func (p Params) Validate() error {
 
 // Balance returns p with the record scale that makes wrong scores least likely.
 func (p Params) Balance() (Params, error) {
+	if p.Ring() == nil {
+		return Params{}, p.Validate()
+	}
 	least := math.Inf(1)
 	best := p
 	for p.LogRecordScale = 1; p.LogRequestScale() >= 1; p.LogRecordScale++ {
@@ -126,7 +129,7 @@ func (p Params) AppendBinary(b []byte) ([]byte, error) {
 	}
 	b = binary.LittleEndian.AppendUint32(b, uint32(p.Dim))
 	b = binary.LittleEndian.AppendUint32(b, uint32(p.Block))
-	b = append(b, byte(p.LogT), byte(p.LogRecordScale), 0, 0)
+	b = append(b, byte(p.LogT), byte(p.LogRecordScale), byte(p.LogN), 0)
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.RecordNorm))
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.RequestNorm))
 	return binary.LittleEndian.AppendUint64(b, uint64(p.Addend)), nil
@@ -139,12 +142,12 @@ func DecodeParams(b []byte) (Params, error) {
 	}
 	word := func(at int) int64 { return int64(binary.LittleEndian.Uint64(b[at:])) }
 	p := Params{
-		Dim: int(binary.LittleEndian.Uint32(b)), Block: int(binary.LittleEndian.Uint32(b[4:])),
+		LogN: int(b[10]), Dim: int(binary.LittleEndian.Uint32(b)), Block: int(binary.LittleEndian.Uint32(b[4:])),
 		LogT: int(b[8]), LogRecordScale: int(b[9]),
 		RecordNorm: word(12), RequestNorm: word(20), Addend: word(28),
 	}
-	if b[10] != 0 || b[11] != 0 {
-		return Params{}, fmt.Errorf("reading sealed parameters: %w: the reserved bytes are not zero", cpar.ErrCorrupt)
+	if b[11] != 0 {
+		return Params{}, fmt.Errorf("reading sealed parameters: %w: the reserved byte is not zero", cpar.ErrCorrupt)
 	}
 	if err := p.Validate(); err != nil {
 		// Invalid parameters are a caller's mistake elsewhere, but damage here.

@@ -9,7 +9,7 @@ import (
 	"cpar"
 )
 
-var good = Params{Dim: 1296, Block: 128, LogT: 22, LogRecordScale: 18, RecordNorm: 1290, RequestNorm: 1290, Addend: 416025}
+var good = Params{LogN: 11, Dim: 1296, Block: 128, LogT: 16, LogRecordScale: 15, RecordNorm: 160, RequestNorm: 160, Addend: 6000}
 
 func TestSecurityTable(t *testing.T) {
 	for _, c := range []struct {
@@ -17,8 +17,8 @@ func TestSecurityTable(t *testing.T) {
 		bits float64
 		ok   bool
 	}{
-		{N, logQ, true}, {4096, 101, true}, {4096, 102, false}, {4096, 109, false}, {2048, 51, true}, {2048, 52, false},
-		{2048, logQ, false}, {1024, 25, true}, {1024, 26, false}, {512, 10, false}, {5000, 10, false}, {32768, 827, true}, {65536, 100, false},
+		{Fast.N, float64(Fast.LogQ), true}, {Careful.N, float64(Careful.LogQ), true},
+		{4096, 101, true}, {4096, 102, false}, {4096, 109, false}, {2048, 51, true}, {2048, 52, false}, {1024, 25, true}, {1024, 26, false}, {512, 10, false}, {5000, 10, false}, {32768, 827, true}, {65536, 100, false},
 	} {
 		err := secure(c.n, c.bits)
 		if (err == nil) != c.ok || err != nil && !errors.Is(err, cpar.ErrInput) {
@@ -32,24 +32,26 @@ func TestValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Params){
+		"no ring":                       func(p *Params) { p.LogN = 10 },
+		"a negative ring":               func(p *Params) { p.LogN = -1 },
 		"no dimension":                  func(p *Params) { p.Dim = 0 },
 		"too many dimensions":           func(p *Params) { p.Dim = maxDim + 1 },
 		"block too narrow":              func(p *Params) { p.Block = 8 },
-		"block too wide":                func(p *Params) { p.Block = 512 },
+		"block too wide":                func(p *Params) { p.Block = 256 },
 		"block no power":                func(p *Params) { p.Block = 96 },
 		"negative block":                func(p *Params) { p.Block = -128 },
 		"small modulus":                 func(p *Params) { p.LogT, p.RecordNorm, p.RequestNorm, p.Addend = 7, 2, 2, 1 },
 		"large modulus":                 func(p *Params) { p.LogT = 33 },
 		"negative modulus":              func(p *Params) { p.LogT = -1 },
 		"no record scale":               func(p *Params) { p.LogRecordScale = 0 },
-		"no request scale":              func(p *Params) { p.LogRecordScale = 38 },
+		"no request scale":              func(p *Params) { p.LogRecordScale = 31 },
 		"no norm":                       func(p *Params) { p.RecordNorm = 0 },
 		"negative norm":                 func(p *Params) { p.RequestNorm = -1 },
 		"negative addend":               func(p *Params) { p.Addend = -1 },
 		"norms whose product overflows": func(p *Params) { p.RecordNorm, p.RequestNorm = math.MaxInt64/2, 4 },
 		"largest addend":                func(p *Params) { p.Addend = math.MaxInt64 },
-		"scores wrap":                   func(p *Params) { p.Addend = 1<<21 - 1290*1290 },
-		"scores wrap by norms":          func(p *Params) { p.RequestNorm = 1448; p.RecordNorm = 1449 },
+		"scores wrap":                   func(p *Params) { p.Addend = 1<<15 - 160*160 },
+		"scores wrap by norms":          func(p *Params) { p.RequestNorm = 181; p.RecordNorm = 182 },
 		"too noisy":                     func(p *Params) { p.LogRecordScale = 20 },
 	} {
 		p := good
@@ -59,7 +61,7 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	p := good
-	p.Addend = 1<<21 - 1290*1290 - 1
+	p.Addend = 1<<15 - 160*160 - 1
 	if err := p.Validate(); err != nil {
 		t.Errorf("one less than what wraps: %v", err)
 	}
@@ -75,58 +77,50 @@ func TestBalanceIsTheBestScale(t *testing.T) {
 			t.Errorf("scale 2^%d is better than 2^%d", q.LogRecordScale, p.LogRecordScale)
 		}
 	}
-	if _, err := (Params{Dim: 1408, Block: 32, LogT: 24, RecordNorm: 2500, RequestNorm: 2500, Addend: 1}).Balance(); !errors.Is(err, cpar.ErrInput) {
+	if _, err := (Params{LogN: 11, Dim: 1408, Block: 32, LogT: 18, RecordNorm: 300, RequestNorm: 300, Addend: 1}).Balance(); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("more than the noise leaves room for: %v", err)
 	}
 }
 
 // The figures that noise.go promises, worked out by hand for one set of parameters.
 func TestNoiseBudgetWorkedOut(t *testing.T) {
-	p := good // Δ_db = 2¹⁸, Δ_q = 2²⁰, K = 32, B = 11
-	request := math.Exp2(20) * 3.2 * 1290
-	record := 3.2 * (math.Exp2(18)*math.Sqrt(32)*1290 + 19*math.Sqrt(4096*11))
-	hint := math.Sqrt(8192./3) * (math.Exp2(25) + 16384)
+	p := good // Δ_db = 2¹⁵, Δ_q = 2¹⁶, K = 16, B = 11
+	request := math.Exp2(16) * 3.2 * 160
+	record := 3.2 * (math.Exp2(15)*math.Sqrt(16)*160 + 19*math.Sqrt(2048*11))
+	hint := math.Sqrt(4096./3) * (math.Exp2(20) + 81920)
 	width, rest := p.Noise()
 	if want := math.Sqrt(request*request + record*record + hint*hint); math.Abs(width/want-1) > 1e-12 {
 		t.Errorf("width 2^%.3f, want 2^%.3f", math.Log2(width), math.Log2(want))
 	}
-	if want := math.Exp2(32) + 2*16384 + 19; rest != want {
-		t.Errorf("rest %f, want %f", rest, want)
+	if rest != 81920+19 {
+		t.Errorf("rest %f", rest)
 	}
-	z := (math.Exp2(37) - rest) / width
+	z := (math.Exp2(30) - rest) / width
 	if want := 1 - z*z/2/math.Ln2; math.Abs(p.LogFailure()-want) > 1e-9 {
 		t.Errorf("failure 2^%f, want 2^%f", p.LogFailure(), want)
 	}
-	if p.LogFailure() > -100 {
+	if p.LogFailure() > -80 {
 		t.Errorf("the paper's vectors fail with 2^%.0f", p.LogFailure())
-	}
-}
-
-// The parameters of indexes with PCA-32.
-func TestFailureOfDeployedParameters(t *testing.T) {
-	p := Params{Dim: 1344, Block: 128, LogT: 23, LogRecordScale: 17, RecordNorm: 1411, RequestNorm: 1489, Addend: 336000}
-	if err := p.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	if f := p.LogFailure(); f > -79 || f < -82 {
-		t.Errorf("a score is wrong with probability 2^%.1f", f)
 	}
 }
 
 func TestSizes(t *testing.T) {
 	p := good
 	p.Dim = 1408
-	if p.Blocks() != 11 || p.Records() != 32 || p.Words() != 11*4096 || p.Groups(20000) != 625 || p.Groups(20001) != 626 {
+	if p.Blocks() != 11 || p.Records() != 16 || p.Words() != 11*2048 || p.Groups(20000) != 1250 || p.Groups(20001) != 1251 {
 		t.Errorf("%d blocks, %d records, %d words, %d groups", p.Blocks(), p.Records(), p.Words(), p.Groups(20000))
 	}
-	if n := p.RequestSize(); n > 400e3 {
+	if n := p.RequestSize(); n != 40+6*11*2048 {
 		t.Errorf("a request of %d bytes", n)
 	}
-	if n := p.ReplySize(20000); n > 80e3 {
+	if n := p.ReplySize(1250); n != 80+6*20000 {
 		t.Errorf("a reply of %d bytes", n)
 	}
-	if n := p.Groups(20000) * p.GroupSize(); float64(n) > 1.3*216e6 {
-		t.Errorf("an index of %d bytes", n)
+	if n := p.GroupSize(); n != 64+6*16+6*11*2048 {
+		t.Errorf("a group of %d bytes", n)
+	}
+	if n := p.HintBytes(); n != 26*2048/8 {
+		t.Errorf("a hint of %d bytes", n)
 	}
 }
 

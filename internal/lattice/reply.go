@@ -8,19 +8,20 @@ import (
 	"cpar/internal/wire"
 )
 
-// A Reply holds the rounded coefficients 0, D, 2D, … of every c_g, in the order of the
-// groups and without padding: one number per record.
+// A Reply holds D times the evaluations of every c_g at the K points, in the order of the
+// groups. They are exact, so that the owner can tell whether they are right (package sealed of
+// the owner, check.go).
 type Reply struct {
 	Index  cpar.IndexID
 	Number [NumberSize]byte
 	State  State
-	// Scores are encrypted, ReplyBits bits each.
-	Scores []uint64
+	// Words are encrypted scores: K for each group, below Q.
+	Words []uint64
 }
 
-// ReplySize is the length of the encoding of a reply for n records.
-func (p Params) ReplySize(n int) int {
-	return headerSize + NumberSize + sha256.Size + 8 + PackedSize(n, p.ReplyBits())
+// ReplySize is the length of the encoding of a reply of so many groups.
+func (p Params) ReplySize(groups int) int {
+	return headerSize + NumberSize + sha256.Size + 8 + groups*p.Records()*WordBytes
 }
 
 // AppendBinary appends the canonical encoding of a, a reply under p.
@@ -28,8 +29,8 @@ func (a *Reply) AppendBinary(p Params, b []byte) []byte {
 	b = AppendHeader(b, KindReply, a.Index)
 	b = append(b, a.Number[:]...)
 	b = append(b, a.State[:]...)
-	b = AppendCount(b, len(a.Scores))
-	return Pack(b, a.Scores, p.ReplyBits())
+	b = AppendCount(b, len(a.Words)/p.Records())
+	return AppendWords(b, a.Words)
 }
 
 // DecodeReply reads a reply under valid parameters.
@@ -42,16 +43,12 @@ func DecodeReply(p Params, b []byte) (*Reply, error) {
 	a := &Reply{Index: id}
 	copy(a.Number[:], r.Bytes(NumberSize, "number"))
 	copy(a.State[:], r.Bytes(len(a.State), "state"))
-	n := ReadCount(r, "count of scores")
-	// A score takes at least one byte (minLogT), so the memory for n scores is at most
-	// eight times the remaining input.
-	packed := r.Bytes(PackedSize(n, p.ReplyBits()), "scores")
+	n := ReadCount(r, "count of groups") * p.Records()
+	packed := p.Ring().elements(r, n, "the scores")
 	if err := r.Close(); err != nil {
 		return nil, fmt.Errorf("reading %v: %w", KindReply, err)
 	}
-	a.Scores = make([]uint64, n)
-	if !Unpack(a.Scores, packed, p.ReplyBits()) {
-		return nil, fmt.Errorf("reading %v: %w: the bits after the last score are not zero", KindReply, cpar.ErrCorrupt)
-	}
+	a.Words = make([]uint64, n)
+	Words(a.Words, packed)
 	return a, nil
 }

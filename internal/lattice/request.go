@@ -13,17 +13,17 @@ type Request struct {
 	// Number is random; the reply repeats it.
 	Number [NumberSize]byte
 	// Matrix holds the evaluations of the R_b, in the layout of a group.
-	Matrix []uint64
+	Matrix []byte
 }
 
 // RequestSize is the length of a request's encoding.
-func (p Params) RequestSize() int { return headerSize + NumberSize + 8*p.Words() }
+func (p Params) RequestSize() int { return headerSize + NumberSize + p.MatrixBytes() }
 
 // AppendBinary appends the canonical encoding of q.
 func (q *Request) AppendBinary(b []byte) []byte {
 	b = AppendHeader(b, KindRequest, q.Index)
 	b = append(b, q.Number[:]...)
-	return wire.AppendWords(b, q.Matrix)
+	return append(b, q.Matrix...)
 }
 
 // DecodeRequest reads a request under valid parameters. The request keeps b.
@@ -35,7 +35,7 @@ func DecodeRequest(p Params, b []byte) (*Request, error) {
 	}
 	q := &Request{Index: id}
 	copy(q.Number[:], r.Bytes(NumberSize, "number"))
-	q.Matrix = readElements(r, p.Words(), "the matrix")
+	q.Matrix = p.Ring().elements(r, p.Words(), "the matrix")
 	if err := r.Close(); err != nil {
 		return nil, fmt.Errorf("reading %v: %w", KindRequest, err)
 	}

@@ -4,25 +4,9 @@ import (
 	"fmt"
 
 	"cpar"
-	"cpar/internal/modp"
 )
 
 // The ring is fixed. A different ring would be a new format version.
-const (
-	// N is the number of coefficients; X^N = −1.
-	N = 1 << logN
-	// Q is the largest prime below 2⁶⁰ that is 1 modulo 2N, so that X^N+1
-	// splits into linear factors.
-	Q = modp.Q
-	// Sigma is the width of all noise, from the standard. Secrets are uniform in {−1, 0, 1}.
-	Sigma = 3.2
-
-	logN = 12
-	logQ = 60
-	// gap − 1 is 2⁶⁰ mod Q: so small that rounding may pretend that the modulus is 2⁶⁰.
-	gap = 1<<logQ - Q + 1
-)
-
 // standard holds the 128-bit rows of the tables for ternary secrets and σ = 3.2 in
 // Albrecht et al., "Homomorphic Encryption Security Standard" (HomomorphicEncryption.org,
 // 2018; "Homomorphic Encryption Standard" in Protecting Privacy through Homomorphic

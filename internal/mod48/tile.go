@@ -96,3 +96,7 @@ func (t *Tile) Times(dst [][Most]uint64, rows, ahead [][]byte) {
 		}
 	}
 }
+
+// Tiles reports whether the processor multiplies tiles: sixteen requests then take two or three times
+// as long as one, and else fifteen times.
+func Tiles() bool { return active == withIFMA }

@@ -45,19 +45,18 @@ func (x index) sealedParams() (p lattice.Params, err error) {
 }
 
 // sealedRequest describes a header of 24 bytes, a random number, and words of the ring.
-// Only the index knows how many words there must be; this checks that they are whole
-// polynomials.
+// Only the index knows how many words there must be; this checks that they are whole.
 func sealedRequest(q *cpar.Request, _ []byte) ([]Part, error) {
 	const head = 24 + lattice.NumberSize
-	words := len(q.Opaque) - head
-	if words <= 0 || words%(8*lattice.N) != 0 {
+	bytes := len(q.Opaque) - head
+	if bytes <= 0 || bytes%lattice.WordBytes != 0 {
 		return nil, fmt.Errorf("reading sealed request: %w: %d bytes", cpar.ErrCorrupt, len(q.Opaque))
 	}
 	return []Part{
 		{What: fmt.Sprintf("the header and a random number of %d bytes", lattice.NumberSize), Bytes: head, Start: start(q.Opaque),
 			Learns: "which index is asked, and when; not how many records are wanted"},
-		{What: fmt.Sprintf("the encrypted vector, %d polynomials of %d words (ring-LWE)", words/8/lattice.N, lattice.N),
-			Bytes: uint64(words), Start: start(q.Opaque[head:]),
+		{What: fmt.Sprintf("the encrypted vector, %d words (ring-LWE)", bytes/lattice.WordBytes),
+			Bytes: uint64(bytes), Start: start(q.Opaque[head:]),
 			Learns: "nothing: every request has its own secret, so one for the same photo looks like any other"},
 	}, nil
 }
@@ -69,14 +68,15 @@ func sealedReply(a *cpar.Reply, _ []byte) ([]Part, error) {
 	if len(a.Opaque) < head+8 {
 		return nil, fmt.Errorf("reading sealed reply: %w: %d bytes", cpar.ErrCorrupt, len(a.Opaque))
 	}
-	n, bytes := int(binary.LittleEndian.Uint32(a.Opaque[head:])), len(a.Opaque)-head-8
-	if n > 8*bytes || n == 0 {
-		return nil, fmt.Errorf("reading sealed reply: %w: %d scores in %d bytes", cpar.ErrCorrupt, n, bytes)
+	groups, bytes := uint64(binary.LittleEndian.Uint32(a.Opaque[head:])), len(a.Opaque)-head-8
+	words := bytes / lattice.WordBytes
+	if groups == 0 || bytes%lattice.WordBytes != 0 || uint64(words)%groups != 0 {
+		return nil, fmt.Errorf("reading sealed reply: %w: %d groups in %d bytes", cpar.ErrCorrupt, groups, bytes)
 	}
 	return []Part{
 		{What: "the header, the request's number and the state of the index", Bytes: uint64(head + 8), Start: start(a.Opaque),
 			Learns: "which request it answers"},
-		{What: fmt.Sprintf("an encrypted score for each of %d records", n), Bytes: uint64(bytes), Start: start(a.Opaque[head+8:]),
+		{What: fmt.Sprintf("%d words, which hold an encrypted score for each record", words), Bytes: uint64(bytes), Start: start(a.Opaque[head+8:]),
 			Learns: "the cloud made them, and can read none: it does not know which records are near"},
 	}, nil
 }

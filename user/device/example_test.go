@@ -52,7 +52,7 @@ func Example() {
 	fmt.Println("keywords:", len(found[0].Keywords), "after", found[0].Sent, "bytes were sent")
 	fmt.Println("the nearest photo is the same one:", slices.Equal(found[0].Near[0].Keywords, photos[5].Keywords))
 	// Output:
-	// keywords: 1 after 360488 bytes were sent
+	// keywords: 1 after 135208 bytes were sent
 	// the nearest photo is the same one: true
 }
 

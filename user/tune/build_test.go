@@ -17,9 +17,9 @@ func TestCheckBeforeTheProfileIsKnown(t *testing.T) {
 	}{
 		{Plan{}, false}, {Plan{Suited: true}, true}, {Plan{TryProfiles: true}, true}, {Plan{TryScheme: true}, false},
 	} {
-		c.plan.Options = user.Options{Block: 32}
+		c.plan.Options = user.Options{Block: 16, Careful: true}
 		if err := c.plan.Check(); (err == nil) != c.ok || err != nil && !errors.Is(err, cpar.ErrInput) {
-			t.Errorf("blocks of 32 with %+v: %v", c.plan, err)
+			t.Errorf("careful blocks of 16 with %+v: %v", c.plan, err)
 		}
 		c.plan.Block = 33
 		if err := c.plan.Check(); !errors.Is(err, cpar.ErrInput) {

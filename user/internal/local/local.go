@@ -22,7 +22,7 @@ import (
 
 // Kind is scheme local as package rows asks for it.
 var Kind = rows.Kind{
-	New: func(x *index.Index, q *rows.Quantiser, _ int) (rows.Cipher, error) { return open(x, q), nil },
+	New: func(x *index.Index, q *rows.Quantiser, _ rows.Options) (rows.Cipher, error) { return open(x, q), nil },
 	Read: func(x *index.Index, q *rows.Quantiser, _ *wire.Reader) (rows.Cipher, error) {
 		return open(x, q), nil
 	},
@@ -129,8 +129,8 @@ func (s *cipher) decode(plain []byte, each func(row []int16, addend int64)) erro
 }
 
 // Sums has nothing to add: every block was authenticated.
-func (s *cipher) Sums() (add func(int, []int16, int64), right func() bool) {
-	return func(int, []int16, int64) {}, func() bool { return true }
+func (s *cipher) Sums() (add func([]byte, int) error, right func() bool) {
+	return func([]byte, int) error { return nil }, func() bool { return true }
 }
 
 // Needs names the vectors.

@@ -27,7 +27,7 @@ const dim = 3
 // testScheme is of rows of 3 numbers.
 func testScheme(id byte) *cipher {
 	x := &index.Index{ID: cpar.IndexID{id}, Key: seed.Secret{1}}
-	return open(x, rows.NewQuantiser(combined.SquaredL2(dim, 1000)))
+	return open(x, rows.NewQuantiser(combined.SquaredL2(dim, 1000), false))
 }
 
 func fresh() (s seed.Secret) {
@@ -167,7 +167,7 @@ func TestHeldOnlyWhole(t *testing.T) {
 // TestScoresAreTheTwins: those that are computed at home are the twin's.
 func TestScoresAreTheTwins(t *testing.T) {
 	x, c := fixtures.Index(t, cpar.SchemeLocal, profile.Paper, fixtures.Photos(33, 1), rand.Reader)
-	b, err := Kind.SetUp(x, c, 0)
+	b, err := Kind.SetUp(x, c, rows.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestScoresAreTheTwins(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := fixtures.Write(t, fixtures.Folder(t), x, b)
-	s := open(x, rows.NewQuantiser(x.Profile.Layout()))
+	s := open(x, rows.NewQuantiser(x.Profile.Layout(), false))
 	if err := s.Hold(cpar.SegmentVectors, [][]byte{at.Segment(cpar.SegmentVectors)}); err != nil {
 		t.Fatal(err)
 	}

@@ -38,11 +38,10 @@ type Builder struct {
 	z       [][]int16
 }
 
-// SetUp begins an index of a collection. block is the block width of scheme
-// sealed, 0 for the default.
-func (k Kind) SetUp(x *index.Index, c *index.Collection, block int) (*Builder, error) {
-	q := NewQuantiser(x.Profile.Layout())
-	cipher, err := k.New(x, q, block)
+// SetUp begins an index of a collection.
+func (k Kind) SetUp(x *index.Index, c *index.Collection, o Options) (*Builder, error) {
+	q := NewQuantiser(x.Profile.Layout(), k.Coarse)
+	cipher, err := k.New(x, q, o)
 	if err != nil {
 		return nil, err
 	}
@@ -224,9 +223,11 @@ func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read fu
 		if err != nil {
 			return err
 		}
+		if err := sum(b, unit); err != nil {
+			return err
+		}
 		units, err := x.cipher.Decrypt(ctx, b, unit, func(row []int16, addend int64) {
 			if record < x.Records {
-				sum(record, row, addend)
 				each(record, row, addend, x.removed.Has(record))
 			}
 			record++

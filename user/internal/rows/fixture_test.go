@@ -38,7 +38,7 @@ type state struct {
 func begin(t testing.TB, scheme cpar.Scheme, kind profile.Kind, photos []fixtures.Photo, random io.Reader) (*state, *rows.Builder, *index.Collection) {
 	t.Helper()
 	x, c := fixtures.Index(t, scheme, kind, photos, random)
-	b, err := kinds[scheme].SetUp(x, c, 0)
+	b, err := kinds[scheme].SetUp(x, c, rows.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

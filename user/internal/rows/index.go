@@ -35,8 +35,8 @@ type Cipher interface {
 	// which has this number, and returns the number of units.
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
 	// Sums tells whether the records are those that the ledger was written for:
-	// right is called when all were added.
-	Sums() (add func(record int, row []int16, addend int64), right func() bool)
+	// add is called with every segment of vectors and the number of its first unit, then right.
+	Sums() (add func(segment []byte, unit int) error, right func() bool)
 
 	// Needs says which segments must be held besides the keywords, Hold takes those
 	// of a kind, one at least. Held is the number of records in what is held.
@@ -44,7 +44,7 @@ type Cipher interface {
 	Hold(k cpar.SegmentKind, segments [][]byte) error
 	Held() int
 	// Request makes what is sent, nil where nothing is, and how scores are read from
-	// the reply. Scores that are refused are returned beside the error.
+	// the reply.
 	Request(u []int16, fresh seed.Secret) (q *cpar.Request, scores func(*cpar.Reply) ([]int64, error), err error)
 
 	// Next is the cipher of the next state, to which records are added after so
@@ -53,10 +53,19 @@ type Cipher interface {
 	Rebuild(x *index.Index) (Cipher, error)
 }
 
+// Options are those of scheme sealed: the block width, 0 for the default, and whether the ring
+// is the larger one.
+type Options struct {
+	Block   int
+	Careful bool
+}
+
 // A Kind makes ciphers of one scheme.
 type Kind struct {
-	New  func(x *index.Index, q *Quantiser, block int) (Cipher, error)
-	Read func(x *index.Index, q *Quantiser, r *wire.Reader) (Cipher, error)
+	// Coarse says which steps its rows have.
+	Coarse bool
+	New    func(x *index.Index, q *Quantiser, o Options) (Cipher, error)
+	Read   func(x *index.Index, q *Quantiser, r *wire.Reader) (Cipher, error)
 	// Vectors is the size of the vectors of n records, with all that Finish writes and
 	// AppendBinary appends.
 	Vectors func(q *Quantiser, n int) (uint64, error)
@@ -74,7 +83,7 @@ type Index struct {
 
 // Open opens an index from its bytes in the ledger.
 func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
-	out := &Index{Index: x, quantiser: NewQuantiser(x.Profile.Layout())}
+	out := &Index{Index: x, quantiser: NewQuantiser(x.Profile.Layout(), k.Coarse)}
 	out.removed = append(Bitmap{}, r.Bytes(len(NewBitmap(x.Records)), "removed records")...)
 	if tail := x.Records % 8; r.Err() == nil && tail != 0 && out.removed[len(out.removed)-1]>>tail != 0 {
 		r.Fail("a record that is not there was removed")
@@ -90,7 +99,7 @@ func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
 // Bytes is the size of n records: their vectors, what goes with them, and what the
 // ledger keeps.
 func (k Kind) Bytes(layout combined.Params, n int) (uint64, error) {
-	size, err := k.Vectors(NewQuantiser(layout), n)
+	size, err := k.Vectors(NewQuantiser(layout, k.Coarse), n)
 	return size + uint64(len(NewBitmap(n))), err
 }
 
@@ -204,13 +213,11 @@ func (p *Reading) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 	if p.near != nil && digest == p.digest {
 		return append([]rank.Neighbour{}, p.near...), nil
 	}
-	scores, refused := p.read(a)
-	// Ranked even if refused, so that the time until the next request does not tell
-	// the cloud that it was.
-	near := p.index.neighbours(p.words, scores, p.own, p.l)
-	if refused != nil {
-		return nil, refused
+	scores, err := p.read(a)
+	if err != nil {
+		return nil, err
 	}
+	near := p.index.neighbours(p.words, scores, p.own, p.l)
 	p.digest, p.near = digest, near
 	return append([]rank.Neighbour{}, near...), nil
 }

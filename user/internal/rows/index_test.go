@@ -112,9 +112,11 @@ func TestTwinsRowsAreTheRecords(t *testing.T) {
 }
 
 // TestIndexGrows: what is added is found, what was removed is not, and all of it is
-// still there to be read until the index begins anew.
+// still there to be read until the index begins anew. A photo is near itself: what the
+// rounding of the histogram may add is a tenth in coarse steps.
 func TestIndexGrows(t *testing.T) {
 	for scheme := range kinds {
+		itself := map[cpar.Scheme]float64{cpar.SchemeLocal: 0.025, cpar.SchemeSealed: 0.1}[scheme]
 		first, second := fixtures.Photos(35, 1), fixtures.Photos(3, 2)
 		s, _, _ := begin(t, scheme, profile.Paper, first, good)
 		before := s.vectors()
@@ -137,7 +139,7 @@ func TestIndexGrows(t *testing.T) {
 		}
 		for i, photo := range all {
 			n := s.nearest(photo, 1)[0]
-			if there := i != 4 && i != 34; (int(n.Record) == i) != there || there && n.Dis > 0.025 {
+			if there := i != 4 && i != 34; (int(n.Record) == i) != there || there && n.Dis > itself {
 				t.Errorf("%v: photo %d is found as %+v", scheme, i, n)
 			}
 		}
@@ -170,7 +172,7 @@ func TestIndexGrows(t *testing.T) {
 		if anew.Live() != 36 || anew.Records != 36 {
 			t.Errorf("%v: anew there are %d of %d records", scheme, anew.Live(), anew.Records)
 		}
-		if n := anew.nearest(second[2], 1)[0]; n.Record != 0 || n.Dis > 0.025 || !slices.Equal(n.Keywords, second[2].Keywords) {
+		if n := anew.nearest(second[2], 1)[0]; n.Record != 0 || n.Dis > itself || !slices.Equal(n.Keywords, second[2].Keywords) {
 			t.Errorf("%v: anew the last photo is found as %+v", scheme, n)
 		}
 	}

@@ -28,29 +28,32 @@ import (
 //
 //	score = ⟨record, request⟩ + addend        Dis = 2·(score + own)/G
 //
-// q is s·z rounded, halves to even, z the Johnson–Lindenstrauss vector, s = 13.5/√m̂ (three
-// eighths for the paper's 1296), so that G = F·s² = 91,033.875 units are one unit of
-// distance whatever m̂ is. a is A·v rounded so that Σa = A; b = β·(log c − mean) rounded,
-// A·β = G/2, mean that of the request's logarithms. Subtracting it halves the
-// request's norm, and Σa = A makes it a constant that the owner adds again.
+// q is s·z rounded, halves to even, z the Johnson–Lindenstrauss vector. With a histogram s is
+// S/√m̂ and G = 499.5·S² units are one unit of distance, whatever m̂ is. a is A·v rounded so
+// that Σa = A; b = β·(log c − mean) rounded, A·β = G/2, mean that of the request's logarithms.
+// Subtracting it halves the request's norm, and Σa = A makes it a constant that the owner
+// adds again. A profile without a histogram has q alone, and G = 1,000,000·s².
 //
-// A profile without a histogram has q alone: z itself (s = 1), of norm 1000 and what
-// rounding adds, and G = F = 1,000,000.
+// Scheme local takes fine steps: S = 13.5 (s is three eighths for the paper's 1296), A = 1000
+// and s = 1. Scheme sealed takes coarse ones, about an eighth: every bit of a score costs a bit
+// of the modulus, for the bound on its noise and for the security of the ring.
 //
 // # What can wrap
 //
 // The norms are constants: nothing about them is learnt from the records, which
-// they would tell about.
+// they would tell about. Fine, then coarse:
 //
 //	‖q‖² ≤ maxSquare, else q is shortened towards the baseline, on both sides alike
 //	‖a‖ ≤ A, since Σa = A and no element is below 0
-//	‖b‖² ≤ 48·(β·7/2 + 1/2)² < 1,226,100: 48 logarithms within [−7, 0], as
+//	‖b‖² ≤ 48·(β·7/2 + 1/2)² < 1,226,100 or 16,758: 48 logarithms within [−7, 0], as
 //	‖log c − mean‖ ≤ √48·7/2, and each rounded by 1/2 at most
-//	0 ≤ Σq²/2 ≤ 495,500 and −176,300 ≤ (G/2)·Σ (a/A)·log(a/A) ≤ 0
+//	0 ≤ Σq²/2 ≤ 495,500 or 6,463 and −176,300 or −2,293 ≤ (G/2)·Σ (a/A)·log(a/A) ≤ 0
 //
-// maxSquare is a distance of 10.88 from the baseline; photos of Corel-5k lie 4.0
-// from it, at most 5.5, blank images 6.2 (package combined). Without a histogram
-// ‖q‖ ≤ 1000 + √128/2, and 0 ≤ Σq²/2 ≤ 508,100.
+// maxSquare is a distance of 10.9 from the baseline; photos of Corel-5k lie 4.0
+// from it, at most 5.5, blank images 6.2 (package combined). Without a histogram z has norm
+// 1000 and what rounding adds. Fine steps leave shorter ones alone: 0 ≤ Σq²/2 ≤ 508,100.
+// Coarse ones lengthen them to 125, so that addends are within 252 of half of 125²; q of
+// 15,625 ± 72 is the rule.
 //
 // # The error
 //
@@ -61,34 +64,38 @@ import (
 // Mostly it is off by less, as two photos that are not alike are rounded
 // independently: with mean squares r and r′ of what rounding moves a coordinate by,
 // about √(4D(r+r′)/G) around m̂(r+r′)/G. All coordinates of one z have one parity, that
-// of the number of its steps. At m̂ = 1296, where s is three eighths, roundings are
+// of the number of its steps. At m̂ = 1296, where the fine s is three eighths, roundings are
 // therefore not quite uniform: of an odd z they are odd eighths, r = 5/64; of an even z
-// fourths, r = 6/64. Other m̂ have an irrational s, and r is 1/12. The L1 part is off by
-// about √(2D/3G) around m̂/6G = 0.0024; at D = 3 that spread is 0.0047.
+// fourths, r = 6/64. Elsewhere r is 1/12. The L1 part is off by about √(2D/3G) around m̂/6G:
+// at m̂ = 1296 and D = 3 by 0.0047 around 0.0024, coarse by 0.04 around 0.18, which is alike
+// for all records.
 //
-// b adds at most A/G = 0.011 and the addend 1/G, and KL is that of a/A, which
+// b adds at most A/G = 0.011 or 0.096 and the addend 1/G, and KL is that of a/A, which
 // differs from v by less than 1/A in each bin.
-const (
-	jlNumerator  = 13.5
-	histogramSum = 1000
-)
 
-// A layout has the norms of rows and requests, what addends are measured from, and t.
+// A layout has the steps, the norms of rows and requests, what addends are measured from,
+// and t.
 type layout struct {
-	recordNorm, requestNorm, maxSquare int64
-	centre, maxAddend                  int64
-	logT                               int
-	block                              int // the default block width
+	scale                   float64 // S with a histogram, s without
+	histogramSum            int64   // A
+	recordNorm, requestNorm int64
+	minSquare, maxSquare    int64 // of q; shorter ones are lengthened to unitNorm
+	unitNorm                float64
+	centre, maxAddend       int64
+	logT                    int
+	block                   int // the default block width
 }
 
 var (
-	// layoutL1KL is for profiles with a histogram.
-	layoutL1KL = layout{recordNorm: 1411, requestNorm: 1489, maxSquare: 1411*1411 - histogramSum*histogramSum,
-		centre: 159600, maxAddend: 336000, logT: 23, block: lattice.DefaultBlock}
-	// layoutL2 is for profiles without. Narrow blocks suit few dimensions: what is
-	// fetched once is 136 bytes a record, a request 92 or 123 kB.
-	layoutL2 = layout{recordNorm: 1006, requestNorm: 1006, maxSquare: 1006 * 1006,
-		centre: 254000, maxAddend: 254100, logT: 22, block: 32}
+	// With a histogram.
+	fineL1KL = layout{scale: 13.5, histogramSum: 1000, recordNorm: 1411, requestNorm: 1489, maxSquare: 1411*1411 - 1000*1000,
+		centre: 159600, maxAddend: 336000}
+	coarseL1KL = layout{scale: 1.54, histogramSum: 114, recordNorm: 161, requestNorm: 173, maxSquare: 161*161 - 114*114,
+		centre: 2085, maxAddend: 4380, logT: 16, block: lattice.DefaultBlock}
+	// Without. Narrow blocks suit few dimensions: a request has 37 kB.
+	fineL2   = layout{scale: 1, recordNorm: 1006, requestNorm: 1006, maxSquare: 1006 * 1006, centre: 254000, maxAddend: 254100}
+	coarseL2 = layout{scale: 1. / 8, recordNorm: 127, requestNorm: 127, minSquare: 2 * (7812 - 252), maxSquare: 127*127 - 1, unitNorm: 125,
+		centre: 7812, maxAddend: 252, logT: 15, block: 32}
 )
 
 // A Quantiser makes rows and requests of the vectors of one layout.
@@ -99,11 +106,22 @@ type Quantiser struct {
 	layout   layout
 }
 
-// NewQuantiser is for vectors of a layout.
-func NewQuantiser(vectors combined.Params) *Quantiser {
-	q := &Quantiser{jl: vectors.JL, bins: vectors.KL, scale: 1, unit: vectors.Unit, layout: layoutL2}
+// NewQuantiser is for vectors of a layout, with fine or coarse steps.
+func NewQuantiser(vectors combined.Params, coarse bool) *Quantiser {
+	q := &Quantiser{jl: vectors.JL, bins: vectors.KL}
+	switch {
+	case q.bins > 0 && coarse:
+		q.layout = coarseL1KL
+	case q.bins > 0:
+		q.layout = fineL1KL
+	case coarse:
+		q.layout = coarseL2
+	default:
+		q.layout = fineL2
+	}
+	q.scale, q.unit = q.layout.scale, vectors.Unit*q.layout.scale*q.layout.scale
 	if q.bins > 0 {
-		q.scale, q.unit, q.layout = jlNumerator/math.Sqrt(float64(q.jl)), jlNumerator*jlNumerator*vector.Beta/2., layoutL1KL
+		q.scale, q.unit = q.layout.scale/math.Sqrt(float64(q.jl)), q.layout.scale*q.layout.scale*vector.Beta/2.
 	}
 	return q
 }
@@ -113,11 +131,15 @@ func (q *Quantiser) Dim() int { return q.jl + q.bins }
 
 // Lattice are the parameters under which scheme sealed encrypts the rows. block is
 // its block width, 0 for the default.
-func (q *Quantiser) Lattice(block int) (lattice.Params, error) {
-	return lattice.Params{
-		Dim: q.Dim(), Block: cmp.Or(block, q.layout.block), LogT: q.layout.logT,
+func (q *Quantiser) Lattice(block int, careful bool) (lattice.Params, error) {
+	p := lattice.Params{
+		LogN: lattice.Fast.LogN, Dim: q.Dim(), Block: cmp.Or(block, q.layout.block), LogT: q.layout.logT,
 		RecordNorm: q.layout.recordNorm, RequestNorm: q.layout.requestNorm, Addend: q.layout.maxAddend,
-	}.Balance()
+	}
+	if careful {
+		p.LogN = lattice.Careful.LogN
+	}
+	return p.Balance()
 }
 
 // Fits reports whether a row and addend are within the bounds that scores rely on.
@@ -126,15 +148,15 @@ func (q *Quantiser) Fits(row []int16, addend int64) bool {
 }
 
 // perLog is β.
-func (q *Quantiser) perLog() float64 { return q.unit / 2 / histogramSum }
+func (q *Quantiser) perLog() float64 { return q.unit / 2 / float64(q.layout.histogramSum) }
 
 // Record lays out a record. Its vector is shortened where it is unlike the vector of any
 // photograph (Clamps).
 func (q *Quantiser) Record(z []int16, v []float64) (row []int16, addend int64, err error) {
 	row = make([]int16, q.Dim())
-	square, err := q.shorten(row, z)
+	square, err := q.bounded(row, z)
 	if err == nil && (q.bins > 0 || len(v) > 0) {
-		err = fillHistogram(row[q.jl:], v)
+		err = fillHistogram(row[q.jl:], v, q.layout.histogramSum)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("laying out a record: %w", err)
@@ -148,17 +170,19 @@ func (q *Quantiser) addend(square int64, a []int16) int64 {
 	entropy := 0.0
 	for _, x := range a {
 		if x > 0 {
-			share := float64(x) / histogramSum
+			share := float64(x) / float64(q.layout.histogramSum)
 			entropy += share * math.Log(share)
 		}
 	}
-	return int64(math.Round(float64(square)/2+q.unit/2*entropy)) - q.layout.centre
+	addend := int64(math.Round(float64(square)/2+q.unit/2*entropy)) - q.layout.centre
+	// Only a clamped vector whose coordinates are all rounded one way is beyond.
+	return min(max(addend, -q.layout.maxAddend), q.layout.maxAddend)
 }
 
 // Request lays out a request. own is what makes a distance of its scores.
 func (q *Quantiser) Request(z []int16, c []float64) (u []int16, own float64, err error) {
 	u = make([]int16, q.Dim())
-	square, err := q.shorten(u, z)
+	square, err := q.bounded(u, z)
 	if err == nil && len(c) != q.bins {
 		err = fmt.Errorf("%w: a histogram of %d bins", cpar.ErrInput, len(c))
 	}
@@ -182,42 +206,54 @@ func (q *Quantiser) Request(z []int16, c []float64) (u []int16, own float64, err
 	return u, float64(square)/2 - q.unit/2*mean + float64(q.layout.centre), nil
 }
 
-// shorten writes s·z, rounded, to the front of row and returns its square, which is
-// at most the layout's maxSquare: a vector that is longer is shortened.
-func (q *Quantiser) shorten(row, z []int16) (square int64, err error) {
+// bounded writes s·z, rounded, to the front of row and returns its square: a vector that is
+// longer than the layout allows is shortened, one that is shorter lengthened.
+func (q *Quantiser) bounded(row, z []int16) (square int64, err error) {
 	if len(z) != q.jl {
 		return 0, fmt.Errorf("%w: %d projected coordinates, want %d", cpar.ErrInput, len(z), q.jl)
 	}
-	if square = q.scaled(row, z); square <= q.layout.maxSquare {
+	scale := q.scale
+	square = q.scaled(row, z, scale)
+	if square < q.layout.minSquare {
+		norm := math.Sqrt(float64(squaredNorm(z)))
+		if norm == 0 { // it has no direction, and gets the first
+			row[0] = int16(q.layout.unitNorm)
+			return squaredNorm(row[:q.jl]), nil
+		}
+		scale = q.layout.unitNorm / norm
+		square = q.scaled(row, z, scale)
+	}
+	if square <= q.layout.maxSquare {
 		return square, nil
 	}
 	by := math.Sqrt(float64(q.layout.maxSquare) / float64(square))
 	square = 0
 	for i, x := range z {
-		short := int64(math.RoundToEven(float64(x)*q.scale) * by) // towards 0: the norm cannot end above
+		short := int64(math.RoundToEven(float64(x)*scale) * by) // towards 0: the norm cannot end above
 		row[i] = int16(short)
 		square += short * short
 	}
 	return square, nil
 }
 
-// scaled writes s·z, rounded, and returns its square. A number that int16 cannot
+// scaled writes scale·z, rounded, and returns its square. A number that int16 cannot
 // hold makes a square far beyond every bound, and row is not used then.
-func (q *Quantiser) scaled(row, z []int16) (square int64) {
+func (q *Quantiser) scaled(row, z []int16, scale float64) (square int64) {
 	for i, x := range z {
 		// Halves to even: a quarter of an even z often ends in a half, and away
 		// from 0 they would add up.
-		r := int64(math.RoundToEven(float64(x) * q.scale))
+		r := int64(math.RoundToEven(float64(x) * scale))
 		row[i] = int16(r)
 		square += r * r
 	}
 	return square
 }
 
-// Clamps reports whether the vector of a photo is shortened, which photographs are
-// not.
+// Clamps reports whether the vector of a photo is shortened or lengthened, which those of
+// photographs are not.
 func (q *Quantiser) Clamps(z []int16) bool {
-	return q.scaled(make([]int16, len(z)), z) > q.layout.maxSquare
+	square := q.scaled(make([]int16, len(z)), z, q.scale)
+	return square > q.layout.maxSquare || square < q.layout.minSquare
 }
 
 func squaredNorm(v []int16) (s int64) {
@@ -229,24 +265,24 @@ func squaredNorm(v []int16) (s int64) {
 
 // fillHistogram writes A·v rounded to integers of sum A: down first, then up
 // where most was lost.
-func fillHistogram(a []int16, v []float64) error {
+func fillHistogram(a []int16, v []float64, sum int64) error {
 	if len(v) != len(a) {
 		return fmt.Errorf("%w: a histogram of %d bins, want %d", cpar.ErrInput, len(v), len(a))
 	}
-	left := histogramSum
+	left := int(sum)
 	lost := make([]int, len(v)) // bins, those that lost most first
 	for i, x := range v {
 		if !(x >= 0 && x <= 1) {
 			return fmt.Errorf("%w: histogram bin %d is not within 0 and 1", cpar.ErrInput, i)
 		}
-		a[i] = int16(x * histogramSum)
+		a[i] = int16(x * float64(sum))
 		left -= int(a[i])
 		lost[i] = i
 	}
 	if left < 0 || left > len(a) {
 		return fmt.Errorf("%w: the histogram does not sum to 1", cpar.ErrInput)
 	}
-	loss := func(i int) float64 { return v[i]*histogramSum - float64(a[i]) }
+	loss := func(i int) float64 { return v[i]*float64(sum) - float64(a[i]) }
 	slices.SortStableFunc(lost, func(i, j int) int {
 		switch {
 		case loss(i) > loss(j):

@@ -2,106 +2,100 @@ package sealed
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"cpar"
 
 	"cpar/internal/hint"
+	"cpar/internal/lattice"
 	"cpar/user/internal/seed"
 )
 
-// How an owner notices scores that the cloud made up, altered, swapped, replayed
-// or left out (Freivalds, "Probabilistic machines can use less running time",
-// 1977). Every record i has a secret number ρ_i, uniform modulo the prime
-// p = 2⁶¹ − 1, and the ledger keeps
+// How an owner notices replies that the cloud made up, altered, swapped, replayed or left
+// something out of (Freivalds, "Probabilistic machines can use less running time", 1977).
+// Every group g has a secret number ρ_g modulo Q, and the ledger keeps
 //
-//	h = Σ ρ_i·v_i mod p (a word a coordinate)    a = Σ ρ_i·addend_i mod p
+//	S = Σ ρ_g·W_g   (the matrix)      T = Σ ρ_g·A_g   (the addends, D times)
 //
-// Scores of a request u are accepted if Σ ρ_i·score_i = ⟨h, u⟩ + a mod p. The right
-// ones are. Let others differ by e_i, not all 0 and below p: they pass for one of
-// p values of any ρ_i with e_i ≠ 0, the others given. Nothing that the cloud sees
-// depends on ρ, but whether earlier replies were accepted; so of r made-up replies
-// one passes with a chance of at most r/(p − r).
+// both modulo Q. With row k of the request R, the reply c is accepted if at every one of the
+// K points
 //
-// ρ_i follows from the key, the index id and the record's number. A number may
-// come to stand for another vector where a backup is restored; the sums are then
-// others, and ρ is still nothing that the cloud knows.
-const checkPrime = 1<<61 - 1
-
-// checkSums are h and a.
+//	Σ ρ_g·c_g[k] = T[k] + ⟨S[k], R[k]⟩ mod Q
+//
+// Right replies pass, as the reply is c_g[k] = A_g[k] + ⟨W_g[k], R[k]⟩ exactly: nothing is
+// rounded and no noise is in it but what the cloud has itself. Let another be off by e_g[k],
+// not all 0. At a point where e_g[k] ≠ 0 the sum is right for one value of ρ_g modulo Q, the
+// others given: a chance of at most 1.0001/Q (Q has 47 or 48 bits; ρ is a word of 64 modulo Q).
+//
+// So whether a reply is accepted is whether it is right, which the cloud knows before it
+// sends it, but for that chance. A refusal tells nothing of the photo, the key or the
+// records: the owner may react to it as it likes. Nothing else that the cloud sees depends
+// on ρ; of r wrong replies one passes with a chance of at most 1.0001·r/(Q − r).
+//
+// ρ_g follows from the key, the index id and the group's number. A group may come to stand
+// for other records where a backup is restored; the sums are then others, and ρ is still
+// nothing that the cloud knows.
 type checkSums struct {
-	vector []uint64
-	addend uint64
+	matrix, addends []uint64
 }
 
-// rho is ρ_i, from the stream of the index's secret `check`.
-func rho(s *seed.Stream, record int) uint64 {
-	return addMod(s.At(8*uint64(record)).Uint64()&checkPrime, 0)
+func newCheckSums(p lattice.Params) checkSums {
+	return checkSums{matrix: make([]uint64, p.Words()), addends: make([]uint64, p.Records())}
 }
 
-// rhos writes ρ of record first and those that follow.
-func rhos(s *seed.Stream, dst []uint64, first int) {
-	s.At(8 * uint64(first)).Words(dst)
-	for i, x := range dst {
-		dst[i] = addMod(x&checkPrime, 0)
+func (c checkSums) clone() checkSums {
+	return checkSums{matrix: slices.Clone(c.matrix), addends: slices.Clone(c.addends)}
+}
+
+func (c checkSums) equal(o checkSums) bool {
+	return slices.Equal(c.matrix, o.matrix) && slices.Equal(c.addends, o.addends)
+}
+
+// rhos are ρ of the groups from first on, as factors of lattice.
+func rhos(r *lattice.Ring, s *seed.Stream, first, n int) []uint64 {
+	out := make([]uint64, n)
+	s.At(8 * uint64(first)).Words(out)
+	for i, x := range out {
+		out[i] = r.Mod(x)
 	}
+	r.Factors(out)
+	return out
 }
 
-// add counts one more record.
-func (c *checkSums) add(rho uint64, row []int16, addend int64) {
-	for i, x := range row {
-		c.vector[i] = addMod(c.vector[i], mulMod(rho, liftMod(int64(x))))
+// add counts group number n.
+func (c checkSums) add(p lattice.Params, s *seed.Stream, n int, g *lattice.Group) {
+	r := p.Ring()
+	rho := rhos(r, s, n, 1)[0]
+	words := make([]uint64, len(c.matrix))
+	lattice.Words(words, g.Matrix)
+	r.AddScaled(c.matrix, words, rho)
+	words = words[:len(c.addends)]
+	lattice.Words(words, g.Addends)
+	r.AddScaled(c.addends, words, rho)
+}
+
+// wanted is the right side of the equation, for each point.
+func (c checkSums) wanted(p lattice.Params, request []byte) []uint64 {
+	r, n := p.Ring(), p.RowLen()
+	row := make([]uint64, n)
+	out := slices.Clone(c.addends)
+	for k := range out {
+		lattice.Words(row, p.Row(request, k))
+		out[k] = r.Add(out[k], r.Dot(c.matrix[k*n:(k+1)*n], row))
 	}
-	c.addend = addMod(c.addend, mulMod(rho, liftMod(addend)))
+	return out
 }
 
-// fit is whether these are the scores of u, all of them.
-func (c *checkSums) fit(s *seed.Stream, scores []int64, u []int16) bool {
-	want := c.addend
-	for i, x := range u {
-		want = addMod(want, mulMod(c.vector[i], liftMod(int64(x))))
+// fits is whether these are the words of a right reply.
+func fits(p lattice.Params, s *seed.Stream, reply, wanted []uint64) bool {
+	r, k := p.Ring(), p.Records()
+	sum := make([]uint64, k)
+	for at, rho := range rhos(r, s, 0, len(reply)/k) {
+		r.AddScaled(sum, reply[at*k:(at+1)*k], rho)
 	}
-	numbers := make([]uint64, len(scores))
-	rhos(s, numbers, 0)
-	got := uint64(0)
-	for i, x := range scores {
-		got = addMod(got, mulMod(numbers[i], liftMod(x)))
-	}
-	return got == want
+	return slices.Equal(sum, wanted)
 }
 
-// liftMod is x modulo p, for |x| < p.
-func liftMod(x int64) uint64 {
-	if x < 0 {
-		return uint64(x + checkPrime)
-	}
-	return uint64(x)
-}
-
-// addMod is x + y modulo p, for x, y ≤ p.
-func addMod(x, y uint64) uint64 {
-	s := x + y
-	if s >= checkPrime {
-		s -= checkPrime
-	}
-	if s >= checkPrime { // both were p
-		s -= checkPrime
-	}
-	return s
-}
-
-// mulMod is x·y modulo p, for x, y < p: 2⁶¹ is 1.
-func mulMod(x, y uint64) uint64 {
-	hi, lo := bits.Mul64(x, y)
-	return addMod(lo&checkPrime, hi<<3|lo>>61)
-}
-
-func (c *checkSums) equal(o checkSums) bool {
-	return c.addend == o.addend && slices.Equal(c.vector, o.vector)
-}
-
-// ErrRefused must not lead anybody to do something that the cloud could see, such
-// as to push again: it could alter replies a little and watch which are refused.
-var ErrRefused = hint.Add(fmt.Errorf("%w: its scores are not those of the index", cpar.ErrCloud),
-	"this photo gets no keywords; go on as if it had, and let nothing show that it did not. See SECURITY.md, on refused replies")
+// ErrRefused says that a reply is not what the cloud's records and the request give.
+var ErrRefused = hint.Add(fmt.Errorf("%w: its reply is not that of the index", cpar.ErrCloud),
+	"the cloud is damaged or lies; if it persists, ask its operator to check the index, or push it again")

@@ -6,84 +6,99 @@ import (
 	"slices"
 	"testing"
 
+	cloud "cpar/cloud/sealed"
+	"cpar/internal/lattice"
 	"cpar/user/internal/seed"
 )
 
-// TestCheckArithmetic against math/big.
-func TestCheckArithmetic(t *testing.T) {
-	p := big.NewInt(checkPrime)
-	if !p.ProbablyPrime(20) {
-		t.Fatal("the modulus is not prime")
-	}
-	rng := rand.New(rand.NewPCG(9, 10))
-	edges := []uint64{0, 1, 2, checkPrime - 1, checkPrime - 2, 1 << 60}
-	for i := range 2000 {
-		x, y := rng.Uint64N(checkPrime), rng.Uint64N(checkPrime)
-		if i < 36 {
-			x, y = edges[i/6], edges[i%6]
+// TestCheckSums against math/big, in both rings.
+func TestCheckSums(t *testing.T) {
+	for _, p := range []lattice.Params{tiny(t), balanced(t, careful(tiny(t)))} {
+		ring, s := p.Ring(), seed.New([32]byte{1})
+		big1 := func(x uint64) *big.Int { return new(big.Int).SetUint64(x) }
+		r := rand.New(rand.NewPCG(9, 10))
+		random := func(n int) (b []byte) {
+			for range n {
+				b = lattice.AppendWords(b, []uint64{r.Uint64N(ring.Q)})
+			}
+			return b
 		}
-		a, b := new(big.Int).SetUint64(x), new(big.Int).SetUint64(y)
-		if got, want := mulMod(x, y), new(big.Int).Mod(new(big.Int).Mul(a, b), p).Uint64(); got != want {
-			t.Fatalf("%d·%d: %d, want %d", x, y, got, want)
+		c := newCheckSums(p)
+		matrix, addends := make([]big.Int, p.Words()), make([]big.Int, p.Records())
+		numbers := make([]uint64, 3)
+		s.At(0).Words(numbers)
+		for n := range 3 {
+			g := &lattice.Group{Matrix: random(p.Words()), Addends: random(p.Records())}
+			c.add(p, s, n, g)
+			rho := new(big.Int).Mod(big1(numbers[n]), big1(ring.Q))
+			for i, x := range words(g.Matrix) {
+				matrix[i].Add(&matrix[i], new(big.Int).Mul(rho, big1(x)))
+			}
+			for i, x := range words(g.Addends) {
+				addends[i].Add(&addends[i], new(big.Int).Mul(rho, big1(x)))
+			}
 		}
-		if got, want := addMod(x, y), new(big.Int).Mod(new(big.Int).Add(a, b), p).Uint64(); got != want {
-			t.Fatalf("%d+%d: %d, want %d", x, y, got, want)
+		for i, x := range c.matrix {
+			if want := new(big.Int).Mod(&matrix[i], big1(ring.Q)).Uint64(); x != want {
+				t.Fatalf("word %d of the matrix is %d, want %d", i, x, want)
+			}
 		}
-		s := int64(x) - checkPrime/2
-		if got, want := liftMod(s), new(big.Int).Mod(big.NewInt(s), p).Uint64(); got != want {
-			t.Fatalf("%d: %d, want %d", s, got, want)
+		request := random(p.Words())
+		q := words(request)
+		for k, got := range c.wanted(p, request) {
+			sum := new(big.Int).Set(&addends[k])
+			for j := range p.RowLen() {
+				at := k*p.RowLen() + j
+				sum.Add(sum, new(big.Int).Mul(&matrix[at], big1(q[at])))
+			}
+			if want := sum.Mod(sum, big1(ring.Q)).Uint64(); got != want {
+				t.Fatalf("at point %d %d is wanted, not %d", k, got, want)
+			}
 		}
-	}
-	if addMod(checkPrime, checkPrime) != 0 || addMod(checkPrime, 0) != 0 {
-		t.Error("p is not 0")
 	}
 }
 
-// TestCheckFits: right scores fit, and no other that differ in one record, in
-// two by opposite amounts, or in their order.
-func TestCheckFits(t *testing.T) {
-	rng := rand.New(rand.NewPCG(11, 12))
-	s := seed.New([32]byte{1})
-	const n, d = 20, 7
-	c := checkSums{vector: make([]uint64, d)}
-	u := make([]int16, d)
-	for i := range u {
-		u[i] = int16(rng.IntN(2001) - 1000)
-	}
-	scores := make([]int64, n)
-	all := make([]uint64, n)
-	rhos(s, all, 0)
-	for i := range scores {
-		row, addend := make([]int16, d), rng.Int64N(1<<20)-1<<19
-		for j := range row {
-			row[j] = int16(rng.IntN(2001) - 1000)
+// TestOnlyRightRepliesFit: what the cloud computes fits, and nothing that differs in a word,
+// in two by opposite amounts, or in its order.
+func TestOnlyRightRepliesFit(t *testing.T) {
+	for _, p := range []lattice.Params{tiny(t), balanced(t, careful(tiny(t)))} {
+		ring, k, s := p.Ring(), testKey(t, p), seed.New([32]byte{1})
+		groups, _ := build(t, k, randomCollection(rand.New(rand.NewPCG(11, 12)), p, 40), p.Records())
+		c := newCheckSums(p)
+		for n, g := range groups {
+			c.add(p, s, n, g)
 		}
-		scores[i] = addend + dotPlain(row, u)
-		if rho(s, i) != all[i] {
-			t.Fatalf("ρ of record %d depends on how it is read", i)
+		x, err := cloud.NewIndex(p, testID, groups)
+		if err != nil {
+			t.Fatal(err)
 		}
-		c.add(rho(s, i), row, addend)
-	}
-	if !c.fit(s, scores, u) {
-		t.Fatal("the right scores do not fit")
-	}
-	if c.fit(seed.New([32]byte{2}), scores, u) {
-		t.Error("they fit numbers of another key")
-	}
-	for i := range scores {
-		for _, e := range []int64{1, -1, 1 << 21} {
-			bad := slices.Clone(scores)
-			bad[i] += e
-			if c.fit(s, bad, u) {
-				t.Errorf("score %d is off by %d and fits", i, e)
-			}
-			bad[(i+1)%n] -= e
-			if c.fit(s, bad, u) {
-				t.Errorf("scores %d and the next are off by %d and fit", i, e)
+		_, q, err := k.NewRequest(make([]int16, p.Dim), fresh())
+		if err != nil {
+			t.Fatal(err)
+		}
+		right, wanted := evaluate(t, x, q, 1).Words, c.wanted(p, q.Matrix)
+		if !fits(p, s, right, wanted) {
+			t.Fatal("the right reply does not fit")
+		}
+		if fits(p, seed.New([32]byte{2}), right, wanted) {
+			t.Error("it fits numbers of another key")
+		}
+		for i := range right {
+			for _, e := range []uint64{1, ring.Q - 1, 1 << 30} {
+				bad := slices.Clone(right)
+				bad[i] = ring.Add(bad[i], e)
+				if fits(p, s, bad, wanted) {
+					t.Fatalf("word %d is off by %d and fits", i, e)
+				}
+				next := (i + p.Records()) % len(bad) // of the same point
+				bad[next] = ring.Sub(bad[next], e)
+				if fits(p, s, bad, wanted) {
+					t.Fatalf("words %d and %d are off by %d and fit", i, next, e)
+				}
 			}
 		}
-	}
-	if c.fit(s, scores[:n-1], u) || c.fit(s, append(slices.Clone(scores), 1), u) {
-		t.Error("a score too few or too many fits")
+		if fits(p, s, right[p.Records():], wanted) || fits(p, s, append(slices.Clone(right), right[:p.Records()]...), wanted) {
+			t.Error("a group too few or too many fits")
+		}
 	}
 }

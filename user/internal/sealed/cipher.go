@@ -21,7 +21,7 @@ import (
 )
 
 // Kind is scheme sealed as package rows asks for it.
-var Kind = rows.Kind{New: newScheme, Read: readScheme, Vectors: schemeBytes}
+var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Vectors: schemeBytes}
 
 // cipher encrypts the rows of one state of an index in groups.
 type cipher struct {
@@ -30,8 +30,8 @@ type cipher struct {
 	params lattice.Params
 	// key is derived when first needed.
 	key func() (*Key, error)
-	// rho is the stream of the numbers that check scores, check the sums over the
-	// records of this state.
+	// rho is the stream of the numbers that check replies, check the sums over the
+	// groups of this state.
 	rho   *seed.Stream
 	check checkSums
 	// hints of the records of this state: fetched by Hold, or made by Encrypt.
@@ -45,8 +45,8 @@ func open(x *index.Index, p lattice.Params, check checkSums) *cipher {
 	return s
 }
 
-func newScheme(x *index.Index, q *rows.Quantiser, block int) (rows.Cipher, error) {
-	p, err := q.Lattice(block)
+func newScheme(x *index.Index, q *rows.Quantiser, o rows.Options) (rows.Cipher, error) {
+	p, err := q.Lattice(o.Block, o.Careful)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func newScheme(x *index.Index, q *rows.Quantiser, block int) (rows.Cipher, error
 
 // begin starts an index without records.
 func begin(x *index.Index, p lattice.Params) (rows.Cipher, error) {
-	s := open(x, p, checkSums{vector: make([]uint64, p.Dim)})
+	s := open(x, p, newCheckSums(p))
 	none, err := NewHints(p, x.ID)
 	s.hints.Store(none)
 	return s, err
@@ -70,15 +70,17 @@ func readScheme(x *index.Index, q *rows.Quantiser, r *wire.Reader) (rows.Cipher,
 	if err != nil {
 		return nil, err
 	}
-	if want, err := q.Lattice(p.Block); err != nil || want != p {
+	if want, err := q.Lattice(p.Block, p.LogN == lattice.Careful.LogN); err != nil || want != p {
 		return nil, fmt.Errorf("%w: sealed parameters that are not the profile's", cpar.ErrCorrupt)
 	}
-	check := checkSums{vector: r.Words(p.Dim, "check of vectors"), addend: r.U64("check of addends")}
-	if r.Err() != nil {
-		return nil, r.Err()
-	}
-	for _, x := range append(slices.Clone(check.vector), check.addend) {
-		if x >= checkPrime {
+	check := newCheckSums(p)
+	for _, words := range [][]uint64{check.matrix, check.addends} {
+		packed := r.Bytes(len(words)*lattice.WordBytes, "check of replies")
+		if r.Err() != nil {
+			return nil, r.Err()
+		}
+		lattice.Words(words, packed)
+		if slices.ContainsFunc(words, func(x uint64) bool { return x >= p.Ring().Q }) {
 			return nil, fmt.Errorf("%w: a check that is not below its modulus", cpar.ErrCorrupt)
 		}
 	}
@@ -88,7 +90,7 @@ func readScheme(x *index.Index, q *rows.Quantiser, r *wire.Reader) (rows.Cipher,
 // schemeBytes counts the groups of n records, their hints, the parameters
 // twice, in a segment and in the ledger, and the sums.
 func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
-	p, err := q.Lattice(0)
+	p, err := q.Lattice(0, false)
 	if err != nil {
 		return 0, err
 	}
@@ -96,15 +98,15 @@ func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	perHint := lattice.SeedSize + len(lattice.AppendCount(nil, 0)) + none.packedSize()
-	return uint64(p.Groups(n)*(p.GroupSize()+perHint) + len(none.AppendBinary(nil)) + box.Overhead + 2*lattice.ParamsSize + 8*(p.Dim+1)), nil
+	perHint := lattice.SeedSize + len(lattice.AppendCount(nil, 0)) + p.HintBytes()
+	return uint64(p.Groups(n)*(p.GroupSize()+perHint) + len(none.AppendBinary(nil)) + box.Overhead + 2*lattice.ParamsSize + p.MatrixBytes() + p.Records()*lattice.WordBytes), nil
 }
 
 // AppendBinary appends parameters and sums.
 func (s *cipher) AppendBinary(b []byte) ([]byte, error) {
 	b, err := s.params.AppendBinary(b)
-	b = wire.AppendWords(b, s.check.vector)
-	return wire.AppendWords(b, []uint64{s.check.addend}), err
+	b = lattice.AppendWords(b, s.check.matrix)
+	return lattice.AppendWords(b, s.check.addends), err
 }
 
 // Unit is a group.
@@ -138,14 +140,10 @@ func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) ([]byt
 	defer s.mu.Unlock()
 	var b []byte
 	hints := s.hints.Load()
-	for i, g := range groups {
+	for _, g := range groups {
+		s.check.add(s.params, s.rho, hints.Groups(), g)
 		if err := hints.Append(g); err != nil {
 			return nil, err
-		}
-		for k := range units[i].Len() {
-			row, addend := units[i].At(k)
-			s.check.add(rho(s.rho, first), row, addend)
-			first++
 		}
 		b = g.AppendBinary(b)
 	}
@@ -179,30 +177,43 @@ func (s *cipher) Decrypt(ctx context.Context, segment []byte, _ int, each func(r
 	if err != nil {
 		return 0, err
 	}
-	for size := s.params.GroupSize(); len(segment) > 0; segment = segment[min(size, len(segment)):] {
+	return s.eachGroup(segment, func(_ int, g *lattice.Group) error {
 		if err := ctx.Err(); err != nil {
-			return 0, err
+			return err
 		}
+		vectors, addends, err := key.Decrypt(g)
+		for k, row := range vectors {
+			each(row, addends[k])
+		}
+		return err
+	})
+}
+
+// eachGroup reads a segment of groups, and counts them.
+func (s *cipher) eachGroup(segment []byte, f func(i int, g *lattice.Group) error) (n int, err error) {
+	for size := s.params.GroupSize(); len(segment) > 0; segment = segment[min(size, len(segment)):] {
 		g, err := lattice.DecodeGroup(s.params, segment[:min(size, len(segment))])
 		if err != nil {
 			return 0, err
 		}
-		vectors, addends, err := key.Decrypt(g)
-		if err != nil {
+		if err := f(n, g); err != nil {
 			return 0, err
 		}
-		for k, row := range vectors {
-			each(row, addends[k])
-		}
-		units++
+		n++
 	}
-	return units, nil
+	return n, nil
 }
 
-// Sums counts records as the ledger does.
-func (s *cipher) Sums() (add func(record int, row []int16, addend int64), right func() bool) {
-	sums := checkSums{vector: make([]uint64, s.params.Dim)}
-	add = func(record int, row []int16, addend int64) { sums.add(rho(s.rho, record), row, addend) }
+// Sums counts groups as the ledger does.
+func (s *cipher) Sums() (add func(segment []byte, unit int) error, right func() bool) {
+	sums := newCheckSums(s.params)
+	add = func(segment []byte, unit int) error {
+		_, err := s.eachGroup(segment, func(i int, g *lattice.Group) error {
+			sums.add(s.params, s.rho, unit+i, g)
+			return nil
+		})
+		return err
+	}
 	return add, func() bool { return sums.equal(s.check) }
 }
 
@@ -242,14 +253,15 @@ func (s *cipher) Request(u []int16, fresh seed.Secret) (*cpar.Request, func(*cpa
 	if err != nil {
 		return nil, nil, err
 	}
-	read := func(a *cpar.Reply) ([]int64, error) { return s.checkedScores(once, hints, u, a) }
+	wanted := s.check.wanted(s.params, q.Matrix)
+	read := func(a *cpar.Reply) ([]int64, error) { return s.checkedScores(once, hints, wanted, a) }
 	return &cpar.Request{Index: s.index.ID, Params: cpar.Params{Scheme: s.index.Scheme},
 		Opaque: q.AppendBinary(make([]byte, 0, s.params.RequestSize()))}, read, nil
 }
 
-// checkedScores reads the reply to the request for u, and refuses scores that are not
-// those of the records.
-func (s *cipher) checkedScores(once *OneTimeKey, hints *Hints, u []int16, a *cpar.Reply) ([]int64, error) {
+// checkedScores reads the reply to a request, and refuses one that is not what the groups
+// and the request give.
+func (s *cipher) checkedScores(once *OneTimeKey, hints *Hints, wanted []uint64, a *cpar.Reply) ([]int64, error) {
 	if a == nil || a.Index != s.index.ID {
 		return nil, fmt.Errorf("%w: it is no reply of this index", cpar.ErrCloud)
 	}
@@ -257,16 +269,15 @@ func (s *cipher) checkedScores(once *OneTimeKey, hints *Hints, u []int16, a *cpa
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", cpar.ErrCloud, err)
 	}
-	scores, err := once.Scores(hints, r, runtime.GOMAXPROCS(0))
-	if err == nil && !s.check.fit(s.rho, scores, u) {
-		err = ErrRefused
+	if len(r.Words) == hints.Groups()*s.params.Records() && !fits(s.params, s.rho, r.Words, wanted) {
+		return nil, ErrRefused
 	}
-	return scores, err
+	return once.Scores(hints, r, runtime.GOMAXPROCS(0))
 }
 
 // Next adds to these hints and sums.
 func (s *cipher) Next(x *index.Index, _ uint64) rows.Cipher {
-	next := open(x, s.params, checkSums{vector: slices.Clone(s.check.vector), addend: s.check.addend})
+	next := open(x, s.params, s.check.clone())
 	next.hints.Store(s.hints.Load().clone())
 	return next
 }

@@ -13,32 +13,36 @@ import (
 //
 //	W_{g,b} + a_g·s_b = Δ_db·m_{g,b} + e_{g,b}
 func (k *Key) Decrypt(g *lattice.Group) ([][]int16, []int64, error) {
-	p := k.params
+	p, ring := k.params, k.params.Ring()
 	if !g.Fits(p, k.id) {
 		return nil, nil, fmt.Errorf("decrypting a sealed group: %w: it is not of this index", cpar.ErrCorrupt)
 	}
 	if 1<<(p.LogRecordScale-1) <= lattice.MaxNoise {
 		return nil, nil, fmt.Errorf("decrypting a sealed group: %w: records are scaled by 2^%d only", cpar.ErrInput, p.LogRecordScale)
 	}
-	a, w := make([]uint64, lattice.N), make([]uint64, lattice.N)
-	publicGroup(a, k.id, g.Seed)
+	a, w := make([]uint64, ring.N), make([]uint64, ring.N)
+	publicGroup(ring, a, k.id, g.Seed)
 	vectors := make([][]int16, g.Count)
 	for i := range vectors {
 		vectors[i] = make([]int16, p.Dim)
 	}
 	for b, s := range k.blocks {
 		p.Gather(w, g.Matrix, b)
-		lattice.MulAdd(w, a, s)
-		lattice.Interpolate(w)
+		ring.MulAdd(w, a, s)
+		ring.Interpolate(w)
 		for i, v := range vectors {
 			readRecord(v, p, w, i, b)
 		}
 	}
-	mask := make([]uint64, p.Records())
-	k.maskAddends(mask, a)
+	words := make([]uint64, p.Records())
+	lattice.Words(words, g.Addends)
+	for i, mask := range k.maskAddends(a) {
+		words[i] = ring.Add(words[i], mask)
+	}
+	ring.InterpolateFolded(words)
 	addends := make([]int64, g.Count)
 	for i := range addends {
-		addends[i] = nearest(lattice.Sub(g.Addends[i], mask[i]), p.LogScale())
+		addends[i] = nearest(ring, words[i], p.LogScale())
 		// What another key decrypts is noise, and far beyond the bounds.
 		if err := checkVector(p, vectors[i], p.RecordNorm); err != nil || addends[i] > p.Addend || addends[i] < -p.Addend {
 			return nil, nil, fmt.Errorf("decrypting a sealed group: record %d: %w: it is none of this key's", i, cpar.ErrCorrupt)
@@ -49,14 +53,14 @@ func (k *Key) Decrypt(g *lattice.Group) ([][]int16, []int64, error) {
 
 // readRecord is the inverse of placeRecord.
 func readRecord(v []int16, p lattice.Params, w []uint64, i, b int) {
-	from := b * p.Block
+	from, ring := b*p.Block, p.Ring()
 	for j := range v[from:min(from+p.Block, p.Dim)] {
 		at := i*p.Block - j
 		if at < 0 {
-			v[from+j] = saturated(nearest(lattice.Sub(0, w[at+lattice.N]), p.LogRecordScale))
+			v[from+j] = saturated(nearest(ring, ring.Sub(0, w[at+ring.N]), p.LogRecordScale))
 			continue
 		}
-		v[from+j] = saturated(nearest(w[at], p.LogRecordScale))
+		v[from+j] = saturated(nearest(ring, w[at], p.LogRecordScale))
 	}
 }
 
@@ -66,10 +70,6 @@ func saturated(x int64) int16 { return int16(min(max(x, math.MinInt16), math.Max
 
 // nearest is the integer nearest to x/2^shift, where x stands for a number
 // between −Q/2 and Q/2.
-func nearest(x uint64, shift int) int64 {
-	c := int64(x)
-	if x > lattice.Q/2 {
-		c -= lattice.Q
-	}
-	return (c + 1<<(shift-1)) >> shift
+func nearest(ring *lattice.Ring, x uint64, shift int) int64 {
+	return (ring.Centred(x) + 1<<(shift-1)) >> shift
 }

@@ -5,7 +5,6 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
-	"cpar/internal/modp"
 	"cpar/user/internal/seed"
 )
 
@@ -13,7 +12,7 @@ import (
 // coordinates and the addend of its score. The seed of a_g and the noise come
 // from fresh, which must serve this group alone (seed.Source).
 func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*lattice.Group, error) {
-	p := k.params
+	p, ring := k.params, k.params.Ring()
 	if len(vectors) < 1 || len(vectors) > p.Records() || len(addends) != len(vectors) {
 		return nil, fmt.Errorf("encrypting a sealed group: %w: %d vectors and %d addends for 1 to %d records",
 			cpar.ErrInput, len(vectors), len(addends), p.Records())
@@ -29,64 +28,67 @@ func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*l
 
 	g := &lattice.Group{
 		Index: k.id, Count: len(vectors),
-		Addends: make([]uint64, p.Records()), Matrix: make([]uint64, p.Words()),
+		Matrix: make([]byte, p.MatrixBytes()),
 	}
 	// The seed is public, the noise must not follow from it.
 	g.Seed = fresh.Derive("sealed/seed")
 	noise := seed.New(fresh.Derive("sealed/noise"))
-	a := make([]uint64, lattice.N)
-	publicGroup(a, k.id, g.Seed)
+	a := make([]uint64, ring.N)
+	publicGroup(ring, a, k.id, g.Seed)
 
-	w := make([]uint64, lattice.N)
-	masked := make([]uint64, lattice.N)
+	w := make([]uint64, ring.N)
+	masked := make([]uint64, ring.N)
 	for b, s := range k.blocks {
 		clear(w)
 		for i, v := range vectors {
 			placeRecord(w, p, v, i, b)
 		}
-		addGaussian(noise, w)
-		lattice.Evaluate(w)
+		addGaussian(ring, noise, w)
+		ring.Evaluate(w)
 		clear(masked)
-		lattice.MulAdd(masked, a, s)
+		ring.MulAdd(masked, a, s)
 		for i := range w {
-			w[i] = lattice.Sub(w[i], masked[i])
+			w[i] = ring.Sub(w[i], masked[i])
 		}
 		p.Scatter(g.Matrix, w, b)
 	}
 
-	k.maskAddends(g.Addends, a)
+	words := make([]uint64, p.Records())
 	for i, x := range addends {
-		g.Addends[i] = lattice.Add(g.Addends[i], lift(x<<p.LogScale()))
+		words[i] = ring.Lift(x << p.LogScale())
 	}
-	addGaussian(noise, g.Addends)
+	addGaussian(ring, noise, words)
+	ring.EvaluateFolded(words)
+	for i, mask := range k.maskAddends(a) {
+		words[i] = ring.Sub(words[i], mask)
+	}
+	g.Addends = lattice.AppendWords(nil, words)
 	return g, nil
 }
 
-// maskAddends writes the coefficients 0, D, 2D, … of −a_g·s_n into dst. The
-// others would only be thrown away.
-func (k *Key) maskAddends(dst, a []uint64) {
-	d := k.params.Block
-	for i := range dst {
-		dst[i] = modp.Dot(a[i*d:(i+1)*d], k.addend[i*d:])
-	}
-	lattice.InterpolateFolded(dst)
-	for i, x := range dst {
-		dst[i] = lattice.Sub(0, x)
+// maskAddends is D times the evaluations of what a_g·s_n has at the coefficients 0, D, 2D, ….
+// The others would only be thrown away.
+func (k *Key) maskAddends(a []uint64) []uint64 {
+	ring, d := k.params.Ring(), k.params.Block
+	mask := make([]uint64, k.params.Records())
+	for i := range mask {
+		mask[i] = ring.Dot(a[i*d:(i+1)*d], k.addend[i*d:])
 	}
 	// k.addend is a factor, 2⁶⁴ times s_n.
-	lattice.Scale(dst, 1)
+	ring.Scale(mask, 1)
+	return mask
 }
 
 // placeRecord writes block b of record i into m_{g,b}, times Δ_db: coordinate j
 // at X^(iD−j), where X^−j is −X^(N−j).
 func placeRecord(w []uint64, p lattice.Params, v []int16, i, b int) {
-	from := b * p.Block
+	from, ring := b*p.Block, p.Ring()
 	for j, x := range v[from:min(from+p.Block, p.Dim)] {
 		c, at := int64(x)<<p.LogRecordScale, i*p.Block-j
 		if at < 0 {
-			c, at = -c, at+lattice.N
+			c, at = -c, at+ring.N
 		}
-		w[at] = lift(c)
+		w[at] = ring.Lift(c)
 	}
 }
 

@@ -25,7 +25,7 @@ type Hints struct {
 type groupHint struct {
 	seed         [lattice.SeedSize]byte
 	first, count int
-	packed       []byte // N coefficients by classes, of HintBits bits
+	packed       []byte // N coefficients by classes, packed by lattice
 }
 
 // NewHints begins the hints of an index without groups.
@@ -47,6 +47,9 @@ func (h *Hints) clone() *Hints {
 // Records is the number of records of all groups.
 func (h *Hints) Records() int { return h.records }
 
+// Groups is their number.
+func (h *Hints) Groups() int { return len(h.groups) }
+
 // State names the groups that the hints belong to.
 func (h *Hints) State() lattice.State { return h.state }
 
@@ -60,17 +63,15 @@ func (h *Hints) Append(g *lattice.Group) error {
 	if h.public == nil {
 		h.public = publicRequest(p, h.id)
 	}
-	sum, w := make([]uint64, lattice.N), make([]uint64, lattice.N)
+	ring := p.Ring()
+	sum, w := make([]uint64, ring.N), make([]uint64, ring.N)
 	for b, a := range h.public {
 		p.Gather(w, g.Matrix, b)
-		lattice.MulAdd(sum, w, a)
+		ring.MulAdd(sum, w, a)
 	}
-	lattice.Interpolate(sum)
+	ring.Interpolate(sum)
 	p.Classes(w, sum)
-	for i, x := range w {
-		w[i] = lattice.Round(x, p.HintBits())
-	}
-	h.add(g.Seed, g.Count, lattice.Pack(make([]byte, 0, h.packedSize()), w, p.HintBits()))
+	h.add(g.Seed, g.Count, p.PackHint(make([]byte, 0, p.HintBytes()), w))
 	return nil
 }
 
@@ -80,15 +81,10 @@ func (h *Hints) add(seed [lattice.SeedSize]byte, count int, packed []byte) {
 	h.state = h.state.Append(seed, count)
 }
 
-func (h *Hints) packedSize() int { return lattice.PackedSize(lattice.N, h.params.HintBits()) }
-
 // evaluate writes the evaluations of the hint by classes into dst: D times K
 // points, which takes fewer than N points, and no more are needed.
 func (g groupHint) evaluate(p lattice.Params, dst []uint64) {
-	lattice.Unpack(dst, g.packed, p.HintBits())
-	for i, x := range dst {
-		dst[i] = lattice.Expand(x, p.HintBits())
-	}
+	p.UnpackHint(dst, g.packed)
 	p.EvaluateClasses(dst)
 }
 
@@ -122,7 +118,7 @@ func DecodeHints(p lattice.Params, b []byte) (*Hints, error) {
 		if r.Err() == nil && (count < 1 || count > p.Records()) {
 			r.Fail("%d records in a group of 1 to %d", count, p.Records())
 		}
-		packed := r.Bytes(h.packedSize(), "hint")
+		packed := r.Bytes(p.HintBytes(), "hint")
 		if r.Err() == nil {
 			h.add(seed, count, packed)
 		}

@@ -13,7 +13,7 @@ import (
 func chiSquare(words []uint64) (chi float64) {
 	var bins [16]float64
 	for _, x := range words {
-		bins[x>>56]++
+		bins[x>>43]++ // of 47 bits
 	}
 	each := float64(len(words)) / 16
 	for _, n := range bins {
@@ -23,20 +23,26 @@ func chiSquare(words []uint64) (chi float64) {
 }
 
 // coefficients are those of all blocks of a matrix, one block after the other.
-func coefficients(p lattice.Params, matrix []uint64) (all []uint64) {
+func coefficients(p lattice.Params, matrix []byte) (all []uint64) {
 	for b := range p.Blocks() {
-		w := make([]uint64, lattice.N)
+		w := make([]uint64, p.Ring().N)
 		p.Gather(w, matrix, b)
-		lattice.Interpolate(w)
+		p.Ring().Interpolate(w)
 		all = append(all, w...)
 	}
 	return all
 }
 
+func words(b []byte) []uint64 {
+	w := make([]uint64, len(b)/lattice.WordBytes)
+	lattice.Words(w, b)
+	return w
+}
+
 func difference(a, b []uint64) []uint64 {
 	d := make([]uint64, len(a))
 	for i := range a {
-		d[i] = lattice.Sub(a[i], b[i])
+		d[i] = lattice.Fast.Sub(a[i], b[i])
 	}
 	return d
 }
@@ -44,7 +50,7 @@ func difference(a, b []uint64) []uint64 {
 // What the cloud sees of the plainest and of the longest vectors, and the
 // differences of what it sees of one vector twice: nothing stands out.
 func TestCiphertextsLookUniform(t *testing.T) {
-	p := balanced(t, lattice.Params{Dim: 600, Block: 256, LogT: 20, RecordNorm: 500, RequestNorm: 500, Addend: 1000})
+	p := balanced(t, lattice.Params{LogN: 11, Dim: 300, Block: 128, LogT: 15, RecordNorm: 120, RequestNorm: 120, Addend: 1000})
 	k := testKey(t, p)
 	r := rand.New(rand.NewPCG(1, 2))
 	zero := make([]int16, p.Dim)
@@ -66,23 +72,23 @@ func TestCiphertextsLookUniform(t *testing.T) {
 			}
 			matrices = append(matrices, coefficients(p, g.Matrix))
 			requests = append(requests, coefficients(p, q.Matrix))
-			addends = append(addends, g.Addends...)
+			addends = append(addends, words(g.Addends)...)
 		}
 		for range 40 {
 			g, err := k.Encrypt(vectors[:1], []int64{0}, fresh())
 			if err != nil {
 				t.Fatal(err)
 			}
-			addends = append(addends, g.Addends...)
+			addends = append(addends, words(g.Addends)...)
 		}
-		one := matrices[0][:lattice.N]
+		one := matrices[0][:lattice.Fast.N]
 		for what, words := range map[string][]uint64{
 			"a group": matrices[0], "a request": requests[0], "addends": addends,
 			"one group written twice":            difference(matrices[0], matrices[1]),
 			"two requests for one vector":        difference(requests[0], requests[1]),
-			"two blocks of a group":              difference(one, matrices[0][lattice.N:2*lattice.N]),
-			"two blocks of a request":            difference(requests[0][:lattice.N], requests[0][lattice.N:2*lattice.N]),
-			"a record and a request of one sort": difference(one, requests[0][:lattice.N]),
+			"two blocks of a group":              difference(one, matrices[0][lattice.Fast.N:2*lattice.Fast.N]),
+			"two blocks of a request":            difference(requests[0][:lattice.Fast.N], requests[0][lattice.Fast.N:2*lattice.Fast.N]),
+			"a record and a request of one sort": difference(one, requests[0][:lattice.Fast.N]),
 		} {
 			if chi := chiSquare(words); chi > 60 {
 				t.Errorf("%s vectors: %s: χ² = %.0f", name, what, chi)

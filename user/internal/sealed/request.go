@@ -26,34 +26,35 @@ type OneTimeKey struct {
 // fresh, which must serve this request alone (seed.Source).
 func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*OneTimeKey, *lattice.Request, error) {
 	p := k.params
+	ring := p.Ring()
 	if err := checkVector(p, u, p.RequestNorm); err != nil {
 		return nil, nil, fmt.Errorf("encrypting a sealed request: %w", err)
 	}
 	noise := seed.New(fresh.Derive("sealed/noise"))
-	once := ternary(seed.New(fresh.Derive("sealed/once")))
-	q := &OneTimeKey{params: p, id: k.id, once: reflected(p, once), combined: make([]uint64, lattice.N)}
-	lattice.Evaluate(once)
-	r := &lattice.Request{Index: k.id, Matrix: make([]uint64, p.Words())}
+	once := ternary(ring, seed.New(fresh.Derive("sealed/once")))
+	q := &OneTimeKey{params: p, id: k.id, once: reflected(p, once), combined: make([]uint64, ring.N)}
+	ring.Evaluate(once)
+	r := &lattice.Request{Index: k.id, Matrix: make([]byte, p.MatrixBytes())}
 	number := fresh.Derive("sealed/number")
 	copy(r.Number[:], number[:])
 	q.number = r.Number
 
 	// s_n by the way: 1 times a factor is what the factor stands for.
-	w, masked := make([]uint64, lattice.N), make([]uint64, lattice.N)
+	w, masked := make([]uint64, ring.N), make([]uint64, ring.N)
 	copy(q.combined, k.addend)
-	lattice.Scale(q.combined, 1)
+	ring.Scale(q.combined, 1)
 	for b := range p.Blocks() {
 		clear(w)
 		for j, x := range u[b*p.Block : min((b+1)*p.Block, p.Dim)] {
-			w[j] = lift(int64(x) << p.LogRequestScale())
+			w[j] = ring.Lift(int64(x) << p.LogRequestScale())
 		}
-		addGaussian(noise, w)
-		lattice.Evaluate(w)
-		lattice.MulAdd(q.combined, w, k.blocks[b])
+		addGaussian(ring, noise, w)
+		ring.Evaluate(w)
+		ring.MulAdd(q.combined, w, k.blocks[b])
 		clear(masked)
-		lattice.MulAdd(masked, once, k.public[b])
+		ring.MulAdd(masked, once, k.public[b])
 		for i := range w {
-			w[i] = lattice.Sub(w[i], masked[i])
+			w[i] = ring.Sub(w[i], masked[i])
 		}
 		p.Scatter(r.Matrix, w, b)
 	}
@@ -64,20 +65,20 @@ func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*OneTimeKey, *lattice.Re
 // lattice.Params.Classes). D times, since that is what the Dots at N points are
 // to which the product is added.
 func reflected(p lattice.Params, s []uint64) []uint64 {
-	k := p.Records()
-	classes := make([]uint64, lattice.N)
+	ring, k := p.Ring(), p.Records()
+	classes := make([]uint64, ring.N)
 	for r := range p.Block {
 		for i := range k {
 			if at := i*p.Block - r; at >= 0 {
 				classes[r*k+i] = s[at]
 			} else {
-				classes[r*k+i] = lattice.Sub(0, s[at+lattice.N])
+				classes[r*k+i] = ring.Sub(0, s[at+ring.N])
 			}
 		}
 	}
 	factor := []uint64{uint64(p.Block)}
-	lattice.Factors(factor)
-	lattice.Scale(classes, factor[0])
+	ring.Factors(factor)
+	ring.Scale(classes, factor[0])
 	p.EvaluateClasses(classes)
 	return classes
 }

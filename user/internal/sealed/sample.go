@@ -7,22 +7,18 @@ import (
 	"cpar/user/internal/seed"
 )
 
-// lift is the element of [0, Q) that v is modulo Q, for |v| < Q. No branch: v
-// may be secret.
-func lift(v int64) uint64 { return uint64(v) + uint64(v>>63)&lattice.Q }
-
 // addGaussian adds one sample of the noise to every element of p, below Q.
-func addGaussian(s *seed.Stream, p []uint64) {
+func addGaussian(r *lattice.Ring, s *seed.Stream, p []uint64) {
 	for i, x := range p {
-		p[i] = lattice.Add(x, lift(s.Gaussian()))
+		p[i] = r.Add(x, r.Lift(s.Gaussian()))
 	}
 }
 
 // ternary is N coefficients uniform in {−1, 0, 1}.
-func ternary(s *seed.Stream) []uint64 {
-	p := make([]uint64, lattice.N)
+func ternary(r *lattice.Ring, s *seed.Stream) []uint64 {
+	p := make([]uint64, r.N)
 	for i := range p {
-		p[i] = lift(int64(s.Uint64n(3)) - 1)
+		p[i] = r.Lift(int64(s.Uint64n(3)) - 1)
 	}
 	return p
 }

@@ -5,7 +5,6 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
-	"cpar/internal/modp"
 	"cpar/internal/parallel"
 	"cpar/user/internal/seed"
 )
@@ -31,13 +30,13 @@ func (q *OneTimeKey) scores(h *Hints, r *lattice.Reply, workers int) ([]int64, e
 		return nil, fmt.Errorf("%w: it answers another request", cpar.ErrCloud)
 	case r.State != h.state:
 		return nil, fmt.Errorf("%w: it comes from another state of the index than the hints", cpar.ErrCloud)
-	case len(r.Scores) != h.records:
-		return nil, fmt.Errorf("%w: %d scores for %d records", cpar.ErrCloud, len(r.Scores), h.records)
+	case len(r.Words) != len(h.groups)*q.params.Records():
+		return nil, fmt.Errorf("%w: %d words for %d groups", cpar.ErrCloud, len(r.Words), len(h.groups))
 	case !q.used.CompareAndSwap(false, true):
 		return nil, fmt.Errorf("%w: this request has been answered", cpar.ErrInput)
 	}
 	scores := make([]int64, h.records)
-	parallel.Ranges(len(h.groups), workers, func(from, to int) { q.decrypt(scores, h, from, to, r.Scores) })
+	parallel.Ranges(len(h.groups), workers, func(from, to int) { q.decrypt(scores, h, from, to, r.Words) })
 	clear(q.once)
 	clear(q.combined)
 	return scores, nil
@@ -45,10 +44,10 @@ func (q *OneTimeKey) scores(h *Hints, r *lattice.Reply, workers int) ([]int64, e
 
 // decrypt writes the scores of groups from to to−1.
 func (q *OneTimeKey) decrypt(scores []int64, h *Hints, from, to int, reply []uint64) {
-	d := newDecryption(q)
+	d, k := newDecryption(q), q.params.Records()
 	for at := from; at < to; at++ {
 		g := h.groups[at]
-		for i, phase := range d.phases(g, reply[g.first:g.first+g.count]) {
+		for i, phase := range d.phases(g, reply[at*k:(at+1)*k])[:g.count] {
 			scores[g.first+i] = q.params.Score(phase)
 		}
 	}
@@ -63,30 +62,24 @@ type decryption struct {
 }
 
 func newDecryption(q *OneTimeKey) *decryption {
-	return &decryption{
-		OneTimeKey: q,
-		a:          make([]uint64, lattice.N), hint: make([]uint64, lattice.N),
-		y: make([]uint64, q.params.Records()), hinted: make([]uint64, q.params.Records()),
-	}
+	n, k := q.params.Ring().N, q.params.Records()
+	return &decryption{OneTimeKey: q, a: make([]uint64, n), hint: make([]uint64, n), y: make([]uint64, k), hinted: make([]uint64, k)}
 }
 
 // phases are Δ·score + noise of the records of one group: what the cloud
-// replied, plus the coefficients 0, D, 2D, … of
+// replied, plus the evaluations at the K points of
 //
 //	a_g·(s_n + Σ_b s_b·(Δ_q·p_b + e′_b)) + s′·Σ_b W_{g,b}·a′_b
 //
-// They are overwritten by the next call.
+// transformed back. They are overwritten by the next call.
 func (d *decryption) phases(g groupHint, reply []uint64) []uint64 {
-	p := d.params
-	publicGroup(d.a, d.id, g.seed)
+	p, ring := d.params, d.params.Ring()
+	publicGroup(ring, d.a, d.id, g.seed)
 	g.evaluate(p, d.hint)
-	modp.Columns(d.hinted, d.hint, d.once)
+	ring.DotColumns(d.hinted, d.hint, d.once)
 	for k, hinted := range d.hinted {
-		d.y[k] = lattice.Add(hinted, modp.Dot(d.a[k*p.Block:(k+1)*p.Block], d.combined[k*p.Block:]))
+		d.y[k] = ring.Add(ring.Add(hinted, reply[k]), ring.Dot(d.a[k*p.Block:(k+1)*p.Block], d.combined[k*p.Block:]))
 	}
-	lattice.InterpolateFolded(d.y)
-	for i, c := range reply {
-		d.y[i] = lattice.Add(d.y[i], lattice.Expand(c, p.ReplyBits()))
-	}
-	return d.y[:len(reply)]
+	ring.InterpolateFolded(d.y)
+	return d.y
 }

@@ -18,7 +18,7 @@ import (
 
 // tiny keeps tests quick: one block, 16 records a group.
 func tiny(t testing.TB) lattice.Params {
-	return balanced(t, lattice.Params{Dim: 20, Block: 256, LogT: 20, RecordNorm: 500, RequestNorm: 500, Addend: 1000})
+	return balanced(t, lattice.Params{LogN: 11, Dim: 20, Block: 128, LogT: 15, RecordNorm: 100, RequestNorm: 100, Addend: 1000})
 }
 
 func TestVectorsThatDoNotFitAreRefused(t *testing.T) {
@@ -36,8 +36,8 @@ func TestVectorsThatDoNotFitAreRefused(t *testing.T) {
 		"no record":            {nil, nil},
 		"too many records":     {many, make([]int64, len(many))},
 		"no addend":            {[][]int16{at(1)}, nil},
-		"norm too large":       {[][]int16{at(501)}, []int64{0}},
-		"norm a bit too large": {[][]int16{append([]int16{1}, at(500)[1:]...)}, []int64{0}},
+		"norm too large":       {[][]int16{at(101)}, []int64{0}},
+		"norm a bit too large": {[][]int16{append([]int16{1}, at(100)[1:]...)}, []int64{0}},
 		"largest coordinate":   {[][]int16{at(-1 << 15)}, []int64{0}},
 		"norm that overflows":  {[][]int16{slices.Repeat([]int16{-1 << 15}, p.Dim)}, []int64{0}},
 		"vector too short":     {[][]int16{make([]int16, p.Dim-1)}, []int64{0}},
@@ -55,7 +55,7 @@ func TestVectorsThatDoNotFitAreRefused(t *testing.T) {
 			t.Errorf("request, %s: %v", name, err)
 		}
 	}
-	if _, err := k.Encrypt([][]int16{at(500), at(-500)}, []int64{1000, -1000}, fresh()); err != nil {
+	if _, err := k.Encrypt([][]int16{at(100), at(-100)}, []int64{1000, -1000}, fresh()); err != nil {
 		t.Errorf("at the bounds: %v", err)
 	}
 	if _, err := NewKey(testSecret(1), lattice.Params{}, testID); !errors.Is(err, cpar.ErrInput) {
@@ -89,10 +89,10 @@ func TestEveryWriteIsFresh(t *testing.T) {
 			if groups[i].Seed == groups[j].Seed || requests[i].Number == requests[j].Number {
 				t.Errorf("writes %d and %d drew the same", j, i)
 			}
-			if n := common(groups[i].Matrix, groups[j].Matrix) + common(groups[i].Addends, groups[j].Addends); n > 0 {
+			if n := common(words(groups[i].Matrix), words(groups[j].Matrix)) + common(words(groups[i].Addends), words(groups[j].Addends)); n > 0 {
 				t.Errorf("groups %d and %d share %d words", j, i, n)
 			}
-			if n := common(requests[i].Matrix, requests[j].Matrix); n > 0 {
+			if n := common(words(requests[i].Matrix), words(requests[j].Matrix)); n > 0 {
 				t.Errorf("requests %d and %d share %d words", j, i, n)
 			}
 		}
@@ -111,7 +111,7 @@ func common(a, b []uint64) (n int) {
 // The derivation of keys and public values, the samplers and the encodings are
 // the format: an index must open with the program of another year.
 func TestKnownAnswers(t *testing.T) {
-	p := balanced(t, lattice.Params{Dim: 300, Block: 256, LogT: 20, RecordNorm: 500, RequestNorm: 500, Addend: 1000})
+	p := balanced(t, lattice.Params{LogN: 11, Dim: 200, Block: 128, LogT: 15, RecordNorm: 100, RequestNorm: 100, Addend: 1000})
 	k := testKey(t, p)
 	r := rand.New(rand.NewPCG(1, 2))
 	plain := randomCollection(r, p, 3)
@@ -138,9 +138,9 @@ func TestKnownAnswers(t *testing.T) {
 		name, want string
 		bytes      []byte
 	}{
-		{"group", "c3c9fa0218e58e57c330a06b5e5906cb76c9eb0a57e78b6594483a4555c830d0", groups[1].AppendBinary(nil)},
-		{"request", "bad82d00ead860766b1b8e2fab6d4ed42206f2a30d0676b79ccb6092830f8193", q.AppendBinary(nil)},
-		{"hints", "a2e57f757f9bc20717a501ea6b30f63e519d7982ab5c8e1b0f47fbea2bb03147", h.AppendBinary(nil)},
+		{"group", "244589e91c3049552efbf06dcd2faa224bfc1cbfa2af3fc49605ca8a129411ae", groups[1].AppendBinary(nil)},
+		{"request", "17f2c6cde47a9135ad1290d60e2323efd451611e19d2b73d4dae24a90c27affc", q.AppendBinary(nil)},
+		{"hints", "83ad27dd0fea2a7bb491cf458a5ce0aeb1e31ca853c99326703a085b0092d530", h.AppendBinary(nil)},
 	} {
 		if digest := sha256.Sum256(c.bytes); hex.EncodeToString(digest[:]) != c.want {
 			t.Errorf("%s: %x, want %s", c.name, digest, c.want)

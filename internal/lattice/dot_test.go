@@ -1,0 +1,68 @@
+package lattice
+
+import (
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// slowDot is Σ a[i]·b[i] mod Q.
+func (o *Ring) slowDot(a, b []uint64) uint64 {
+	sum := new(big.Int)
+	for i := range a {
+		sum.Add(sum, new(big.Int).Mul(new(big.Int).SetUint64(a[i]), new(big.Int).SetUint64(b[i])))
+	}
+	return sum.Mod(sum, o.big()).Uint64()
+}
+
+func TestDotAgainstBigIntegers(t *testing.T) {
+	eachRing(t, func(t *testing.T, o *Ring) {
+		r := rand.New(rand.NewPCG(1, 2))
+		// Nothing comes closer to 2¹²⁸ than this.
+		largest := slices.Repeat([]uint64{o.Q - 1}, lazy+3)
+		for _, n := range []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 100, 1408, lazy, lazy + 1, lazy + 3} {
+			if n < 2000 {
+				a, b := o.random(r, n), o.random(r, n+3)
+				if got, want := o.Dot(a, b), o.slowDot(a, b); got != want {
+					t.Errorf("%d elements: %d, want %d", n, got, want)
+				}
+			}
+			if got, want := o.Dot(largest[:n], largest), o.slowDot(largest[:n], largest); got != want {
+				t.Errorf("%d largest elements: %d, want %d", n, got, want)
+			}
+		}
+	})
+}
+
+func TestDotColumnsIsDotOfEach(t *testing.T) {
+	eachRing(t, func(t *testing.T, o *Ring) {
+		r := rand.New(rand.NewPCG(5, 6))
+		for _, c := range []struct{ rows, columns int }{{16, 256}, {128, 32}, {256, 16}, {3, 4}, {0, 8}} {
+			a, b := o.random(r, c.rows*c.columns), o.random(r, c.rows*c.columns)
+			for i := 0; i < len(a); i += c.columns {
+				a[i], b[i] = o.Q-1, o.Q-1
+			}
+			sum := o.random(r, c.columns)
+			o.DotColumns(sum, a, b)
+			for k, got := range sum {
+				var x, y []uint64
+				for at := k; at < len(a); at += c.columns {
+					x, y = append(x, a[at]), append(y, b[at])
+				}
+				if want := o.Dot(x, y); got != want {
+					t.Fatalf("%+v, column %d: %d, want %d", c, k, got, want)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkDot(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	x, y := Fast.random(r, 1408), Fast.random(r, 1408)
+	b.SetBytes(8 * 1408)
+	for b.Loop() {
+		Fast.Dot(x, y)
+	}
+}
