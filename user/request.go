@@ -7,7 +7,6 @@ import (
 	"cpar/internal/hint"
 	"cpar/user/feature"
 	"cpar/user/internal/index"
-	"cpar/user/internal/sealed"
 	"cpar/user/internal/seed"
 	"cpar/user/rank"
 	"cpar/user/vector"
@@ -72,13 +71,9 @@ func (o *Owner) serves(p cpar.Params) error {
 	return hint.Add(fmt.Errorf("%w: the index has no forest", cpar.ErrInput), "ask without --search")
 }
 
-// ErrRefused is the error of a reply of scheme sealed whose scores the cloud has altered
-// (ErrCloud too). Nothing that the cloud could see may depend on it: SECURITY.md.
-var ErrRefused = sealed.ErrRefused
-
 // Neighbours reads a reply, nil where nothing was asked: the nearest records with
 // their distances, nearest first. It refuses a reply that does not answer the
-// request (ErrCloud), whose scores were altered (ErrRefused), or whose keywords were
+// request (ErrCloud), that was altered (ErrCloud), or whose keywords were
 // (ErrCorrupt).
 func (p *Pending) Neighbours(a *cpar.Reply) ([]rank.Neighbour, error) {
 	near, err := p.reading.Read(a)

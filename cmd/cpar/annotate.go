@@ -105,8 +105,7 @@ seen, or another index of your key than the one in use, annotate stops (exit cod
 before anything is sent. An index that you have built anew is named once with --index.
 One of a scheme that shows the cloud distances must be allowed for the key (cpar key
 allow) and named each time. cpar card takes what this device has seen to another.
-A reply that was tampered with is named beside its photo and changes nothing else, not
-even the exit code: the cloud must not see that it was noticed.
+A reply that was tampered with is an error of its photo (exit code 7).
 
 Photos that cannot be read are named at the end, and the exit code is 3. On a second
 device the key is all you need, and for an index of profile network the image network

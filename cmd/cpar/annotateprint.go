@@ -73,9 +73,7 @@ func (p *annotatePrinter) take(r library.Result) {
 	if r.Beside {
 		p.beside++
 	}
-	// A reply that was refused is no failure: what a script does after an exit code, the
-	// cloud may see.
-	if r.Err != nil && !library.RefusedReply(&r) {
+	if r.Err != nil {
 		p.failed++
 		p.first = worse(p.first, fmt.Errorf("%s: %w", untrusted.Text(r.Path), r.Err))
 	}

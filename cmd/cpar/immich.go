@@ -190,9 +190,6 @@ func (f *immichFlags) summary(cmd *cobra.Command, s immich.Summary) error {
 	if s.Foreign > 0 {
 		fmt.Fprintf(notes, "note: %s of other people, which only they can tag\n", photosOf(s.Foreign))
 	}
-	if s.Refused > 0 {
-		fmt.Fprintf(notes, "note: the cloud tampered with %s, which got no tags\n", count(s.Refused, "answer"))
-	}
 	if s.Tags > 0 && s.Run != "" {
 		next(cmd, "cpar immich undo %s takes them off; cpar immich check, after Immich has read files again, puts them back", s.Run)
 	}

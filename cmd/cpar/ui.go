@@ -164,9 +164,6 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 			}
 			return nil
 		}})
-	if n := owner.Refused(); n > 0 { // only now: what is asked must not depend on it
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: the cloud tampered with %d of its replies, which were not used\n", n)
-	}
 	return err
 }
 

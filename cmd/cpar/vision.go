@@ -103,11 +103,7 @@ func (f *visionFlags) run(cmd *cobra.Command) error {
 	labels := vision.Of(x, f.ask.walk())
 	fmt.Fprintf(cmd.OutOrStdout(), "listening on %s/api/v1/vision/labels\n", addressOf(l, cert))
 	h := vision.Handler(vision.Options{Token: token, Hosts: f.hosts, Addresses: !loopback, Label: labels.Label, Log: log})
-	err = vision.Serve(cmd.Context(), l, cert, h, log)
-	if n := labels.Refused(); n > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: the cloud tampered with %d of its replies, which were not used\n", n)
-	}
-	return err
+	return vision.Serve(cmd.Context(), l, cert, h, log)
 }
 
 func addressOf(l net.Listener, cert *tls.Certificate) string {

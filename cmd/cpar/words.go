@@ -169,8 +169,7 @@ func (f *wordsFlags) of(cmd *cobra.Command, all []library.Result, report progres
 	var done atomic.Int64
 	err := parallel.Until(cmd.Context(), len(all), func() func(int) {
 		return func(i int) {
-			// A reply that was refused says nothing of the photo.
-			if r := &all[i]; r.Err == nil || library.RefusedReply(r) {
+			if r := &all[i]; r.Err == nil {
 				out[i].words, out[i].err = f.photos.Words(r.Path, textOf(r.Keywords))
 			}
 			report.Report("words of photos", int(done.Add(1)), len(all))

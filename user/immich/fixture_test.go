@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"cpar"
 	"cpar/internal/immichtest"
 	"cpar/user"
 	"cpar/user/device"
@@ -46,7 +47,7 @@ func (x *words) Annotate(_ context.Context, photos []device.Photo, _ device.Walk
 		a := device.Annotated{Photo: p.Name}
 		switch said := keywords[p.Name]; said {
 		case "refused":
-			a.Err = user.ErrRefused
+			a.Err = fmt.Errorf("%w: a reply that was altered", cpar.ErrCloud)
 		default:
 			for _, w := range strings.Fields(said) {
 				a.Keywords = append(a.Keywords, rank.Keyword{Word: strings.ReplaceAll(w, "_", " "), Probability: 0.9})

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cpar"
-	"cpar/user"
 	"cpar/user/device"
 	"cpar/user/feature"
 	"cpar/user/rank"
@@ -61,7 +60,6 @@ type Summary struct {
 	Tags    int    `json:"tags"`    // put on photos
 	Failed  int    `json:"failed"`  // photos
 	Foreign int    `json:"foreign"` // photos of others, which cannot be tagged
-	Refused int    `json:"refused"` // replies of the cloud
 }
 
 // group is how many photos are fetched, asked about and tagged together.
@@ -189,9 +187,7 @@ func (p *photo) fetch(ctx context.Context, c *Client, x Index) (err error) {
 	return ctx.Err()
 }
 
-// ask asks the cloud about photos, and returns those whose answers came. A reply that
-// was refused is an answer without keywords: such a photo is finished, and not asked
-// about again, so that the cloud does not see that it was noticed.
+// ask asks the cloud about photos, and returns those whose answers came.
 func (r *run) ask(ctx context.Context, photos []*photo) (asked []*photo, broken error) {
 	var questions []device.Photo
 	for _, p := range photos {
@@ -206,8 +202,6 @@ func (r *run) ask(ctx context.Context, photos []*photo) (asked []*photo, broken 
 	asked = asked[:len(answers)]
 	for i, a := range answers {
 		switch p := asked[i]; {
-		case errors.Is(a.Err, user.ErrRefused):
-			r.summary.Refused++
 		case a.Err != nil:
 			p.result.Err = a.Err
 		default:

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"cpar"
 	"cpar/internal/immichtest"
 	"cpar/user/rank"
 )
@@ -17,28 +18,28 @@ func TestAnnotate(t *testing.T) {
 	w := newWorld(t, "dog beach", "", "dog black/white", "refused", "?")
 	var results []Result
 	got := w.annotate(Options{Each: func(r Result) { results = append(results, r) }})
-	want := Summary{Run: got.Run, Photos: 5, Done: 4, Tags: 4, Failed: 1, Refused: 1}
+	want := Summary{Run: got.Run, Photos: 5, Done: 3, Tags: 4, Failed: 2}
 	if got != want || !strings.HasPrefix(got.Run, "immich-20") {
 		t.Errorf("%+v", got)
 	}
 	w.want("auto/beach auto/dog; ; auto/black-white auto/dog; ; ", "auto auto/beach auto/black-white auto/dog")
-	if len(results) != 5 || !slices.Equal(results[0].Tags, []string{"auto/dog", "auto/beach"}) || !errors.Is(results[4].Err, errPicture) || results[3].Err != nil {
+	if len(results) != 5 || !slices.Equal(results[0].Tags, []string{"auto/dog", "auto/beach"}) || !errors.Is(results[4].Err, errPicture) || !errors.Is(results[3].Err, cpar.ErrCloud) {
 		t.Errorf("%+v", results)
 	}
 	// Again: nothing is asked, but what failed.
-	if got := w.annotate(Options{}); got.Known != 4 || got.Done != 0 || got.Failed != 1 || len(w.index.asked) != 4 {
+	if got := w.annotate(Options{}); got.Known != 3 || got.Done != 0 || got.Failed != 2 || len(w.index.asked) != 5 {
 		t.Errorf("%+v, asked %v", got, w.index.asked)
 	}
 	// A file that was replaced, another state of the index, and --again.
 	w.Photos[0].Checksum = "other"
-	if got := w.annotate(Options{}); got.Known != 3 || got.Done != 1 || got.Tags != 0 {
+	if got := w.annotate(Options{}); got.Known != 2 || got.Done != 1 || got.Tags != 0 {
 		t.Errorf("%+v", got)
 	}
 	w.index.state = [32]byte{2}
-	if got := w.annotate(Options{}); got.Known != 0 || got.Done != 4 || got.Tags != 0 {
+	if got := w.annotate(Options{}); got.Known != 0 || got.Done != 3 || got.Tags != 0 {
 		t.Errorf("%+v", got)
 	}
-	if got := w.annotate(Options{Again: true}); got.Known != 0 || got.Done != 4 {
+	if got := w.annotate(Options{Again: true}); got.Known != 0 || got.Done != 3 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -132,7 +132,7 @@ func annotate(ctx context.Context, l *Library, x *device.Index, list []photos.Ph
 }
 
 func (s *Summary) count(r *Result) {
-	if r.Err != nil && !RefusedReply(r) {
+	if r.Err != nil {
 		s.Failed++
 		return
 	}
@@ -140,7 +140,7 @@ func (s *Summary) count(r *Result) {
 	if r.Known {
 		s.Known++
 	}
-	if len(r.Keywords) == 0 && r.Err == nil {
+	if len(r.Keywords) == 0 {
 		s.Nothing++
 	}
 	if len(r.Files) > 0 {
@@ -149,10 +149,6 @@ func (s *Summary) count(r *Result) {
 	s.Files += len(r.Files)
 	s.Words += len(r.Added)
 }
-
-// RefusedReply reports whether a photo's reply was refused, of which nothing that the
-// cloud can see may depend.
-func RefusedReply(r *Result) bool { return errors.Is(r.Err, user.ErrRefused) }
 
 // keyOf names the state of an index and the way of asking it: whatever could change an
 // answer.
@@ -256,14 +252,14 @@ func (w *walk) walk(ctx context.Context) error {
 	return err
 }
 
-// fail notes what is wrong with a photo that was not asked about.
+// fail notes what is wrong with a photo.
 func (w *walk) fail(j *job, err error) {
 	w.failLate(j, err)
 	w.failed.Add(1)
 }
 
-// failLate notes what is wrong with a photo that was asked about. It does not count for
-// OnErrors: where a reply was refused nothing is written, and so nothing fails.
+// failLate notes what is wrong with a photo whose answer came. It does not count for
+// OnErrors: what cannot be written now is known the next time, without asking.
 func (w *walk) failLate(j *job, err error) {
 	j.err = err
 	w.results[j.at].Err = err
@@ -341,10 +337,8 @@ func (w *walk) askGroup(ctx context.Context, g group) (group, error) {
 		r := &w.results[j.at]
 		a.Pending = nil
 		switch {
-		case a.Err != nil && a.Sent == 0:
-			w.fail(j, a.Err) // before anything was asked
 		case a.Err != nil:
-			r.Err, j.answer, j.fresh = a.Err, &answer{Refused: true}, true
+			w.fail(j, a.Err)
 		default:
 			known := newAnswer(a.Keywords, a.Near)
 			j.answer, j.fresh = &known, true

@@ -23,7 +23,5 @@
 //
 //	STATE/library/FINGERPRINT/…
 //
-// A reply that was refused changes nothing of what is asked: it ends no run, does not
-// count as an error, and the photo counts as asked. Results are told when the last photo
-// has been asked about (SECURITY.md, Refused replies).
+// A photo whose reply was refused has failed, and is asked about again by the next run.
 package library

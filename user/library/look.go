@@ -13,7 +13,6 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/user"
 	"cpar/user/device"
 	"cpar/user/picture"
 )
@@ -126,12 +125,6 @@ func (w *walk) tell(j *job) {
 	r := &w.results[j.at]
 	w.told[j.at] = true
 	r.Known = !j.fresh
-	if j.answer.Refused {
-		if r.Err == nil { // asked about in an earlier walk
-			r.Err = fmt.Errorf("asked before: %w: %w", cpar.ErrCloud, user.ErrRefused)
-		}
-		return
-	}
 	all := j.answer.keywords()
 	for _, k := range all {
 		if len(r.Keywords) < w.o.Most && (k.Probability == 0 || k.Probability >= w.o.MinProbability) {

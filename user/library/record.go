@@ -168,9 +168,8 @@ func (i *intent) edit(now []byte) *metadata.Edit {
 // An answer is what is kept of a reply: words that are worth showing, and the neighbours
 // that gave them.
 type answer struct {
-	Refused bool        `json:"r,omitempty"`
-	Words   []word      `json:"k,omitempty"`
-	Near    []neighbour `json:"n,omitempty"`
+	Words []word      `json:"k,omitempty"`
+	Near  []neighbour `json:"n,omitempty"`
 }
 
 type word struct {

@@ -142,11 +142,7 @@ func (w *walk) words(j *job) ([]string, error) {
 		words = append(words, k.Word)
 	}
 	if w.o.Suggest != nil {
-		// Also of one whose reply was refused, which gets none: it must take no less time.
 		more, err := w.o.Suggest(j.path, w.results[j.at].Keywords)
-		if j.err != nil || w.results[j.at].Err != nil {
-			return nil, nil
-		}
 		if err != nil {
 			return nil, unnamed(err)
 		}

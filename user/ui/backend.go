@@ -33,8 +33,7 @@ type Backend interface {
 	// Look reads what is known of a photo, without asking anybody.
 	Look(path string) (*Known, error)
 	// Annotate asks about photos and returns an answer for each that was asked, in order. The
-	// error is the cloud's or the person's, not a photo's. Of a reply that was refused nothing may be
-	// told while more can be asked: it is an answer without keywords.
+	// error is the cloud's or the person's, not a photo's.
 	Annotate(ctx context.Context, paths []string) ([]Answer, error)
 	// AnnotateData is Annotate for a photo that is in no folder.
 	AnnotateData(ctx context.Context, data []byte) (Answer, error)

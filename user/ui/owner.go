@@ -14,7 +14,6 @@ import (
 
 	"cpar"
 	"cpar/internal/reveal"
-	"cpar/user"
 	"cpar/user/device"
 	"cpar/user/library"
 	"cpar/user/metadata"
@@ -58,8 +57,6 @@ type Owner struct {
 	index  *device.Index
 	// state is the index as it was when it was asked last, for who only looks.
 	state atomic.Pointer[device.Index]
-
-	refused atomic.Int64
 
 	mu   sync.Mutex
 	also map[string][]string // other files of a photo's shot
@@ -150,8 +147,6 @@ func (w *Owner) Look(path string) (*Known, error) {
 	}
 	r := &results[0]
 	switch {
-	case library.RefusedReply(r):
-		known.Asked = true // and found to have no keywords: see Refused
 	case r.Err != nil:
 		return nil, r.Err
 	case r.Known:
@@ -206,26 +201,10 @@ func (w *Owner) Annotate(ctx context.Context, paths []string) ([]Answer, error) 
 	_, err := w.library.Annotate(ctx, w.index, w.shots(paths...), o, func(r library.Result) {
 		i := at[r.Path]
 		told = max(told, i+1)
-		answers[i] = Answer{r.Keywords, r.Near, saw[i].answered(&r.Asked, len(r.Near)), w.unlessRefused(r.Err, r.Known)}
+		answers[i] = Answer{r.Keywords, r.Near, saw[i].answered(&r.Asked, len(r.Near)), r.Err}
 	})
 	return answers[:told], err
 }
-
-// unlessRefused counts a reply that was refused, and takes its photo for one without keywords: a person
-// who saw it on the page would go on in another way than one who did not, and the cloud would
-// see that. SECURITY.md, "Refused replies".
-func (w *Owner) unlessRefused(err error, before bool) error {
-	if !errors.Is(err, user.ErrRefused) {
-		return err
-	}
-	if !before {
-		w.refused.Add(1)
-	}
-	return nil
-}
-
-// Refused is how many replies were refused, to be told when nothing more is asked.
-func (w *Owner) Refused() int { return int(w.refused.Load()) }
 
 // Write writes a decision, and then what is likely of what was suggested: two runs, since what a
 // person says and what a machine says are taken back each on its own.
@@ -235,7 +214,7 @@ func (w *Owner) Write(ctx context.Context, path string, d Decision) (*Written, e
 	}
 	out := &Written{Added: []string{}}
 	take := func(r library.Result) error {
-		if r.Err != nil && !library.RefusedReply(&r) {
+		if r.Err != nil {
 			return r.Err
 		}
 		if len(r.Files) > 0 {

@@ -32,7 +32,7 @@ func (w *Owner) AnnotateData(ctx context.Context, data []byte) (Answer, error) {
 		return Answer{}, err
 	}
 	a := &all[0]
-	return Answer{a.Keywords, a.Near, saw.answered(a, len(a.Near)), w.unlessRefused(a.Err, false)}, nil
+	return Answer{a.Keywords, a.Near, saw.answered(a, len(a.Near)), a.Err}, nil
 }
 
 // sawOf is what a request shows the cloud.

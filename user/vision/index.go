@@ -3,15 +3,12 @@ package vision
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"math"
-	"slices"
-	"sync"
-
 	"cpar"
 	"cpar/user"
 	"cpar/user/device"
+	"fmt"
+	"math"
+	"slices"
 )
 
 // An Index finds labels in an index at a cloud. It is safe for concurrent use.
@@ -20,9 +17,6 @@ type Index struct {
 	// turn is held by whoever asks: a device.Index is for one goroutine.
 	turn  chan struct{}
 	index *device.Index
-
-	mu      sync.Mutex
-	refused int
 }
 
 // Of asks an open index as a walk says.
@@ -83,17 +77,11 @@ func (x *Index) take(ctx context.Context) error {
 
 func (x *Index) release() { <-x.turn }
 
-// merged are the keywords of all pictures, each with its highest probability. A reply
-// that was refused is no failure: PhotoPrism would ask again, which the cloud would see.
+// merged are the keywords of all pictures, each with its highest probability.
 func (x *Index) merged(all []device.Annotated) ([]Label, error) {
 	best := map[string]float64{}
 	for _, a := range all {
-		switch {
-		case errors.Is(a.Err, user.ErrRefused):
-			x.mu.Lock()
-			x.refused++
-			x.mu.Unlock()
-		case a.Err != nil:
+		if a.Err != nil {
 			return nil, a.Err
 		}
 		for _, k := range a.Keywords {
@@ -109,12 +97,4 @@ func (x *Index) merged(all []device.Annotated) ([]Label, error) {
 		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), cmp.Compare(a.Name, b.Name))
 	})
 	return labels[:min(len(labels), x.walk.Ranking.Most)], nil
-}
-
-// Refused is how many replies were refused. It is told when the service ends, so that
-// nobody stops it for that: the cloud would see it.
-func (x *Index) Refused() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.refused
 }

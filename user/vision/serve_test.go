@@ -93,18 +93,17 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// What any part of a photo shows, the photo shows, and a refused reply is none.
+// What any part of a photo shows, the photo shows.
 func TestMerged(t *testing.T) {
 	x := Of(nil, device.Walk{Ranking: user.Ranking{Most: 3}})
 	got, err := x.merged([]device.Annotated{
 		{Keywords: []rank.Keyword{{Word: "sky", Probability: 0.6}, {Word: "dog", Probability: 0.51234567}}},
-		{Err: user.ErrRefused},
 		{Keywords: []rank.Keyword{{Word: "sky", Probability: 0.9}, {Word: "cat", Probability: 0.55}, {Word: "ant", Probability: 0.55}}},
 		{Keywords: []rank.Keyword{{Word: "sky", Probability: 0.7}}},
 	})
 	want := []Label{{"sky", "image", 0.9, 0.9}, {"ant", "image", 0.55, 0.55}, {"cat", "image", 0.55, 0.55}}
-	if err != nil || !slices.Equal(got, want) || x.Refused() != 1 {
-		t.Errorf("%v, %v, %d refused", got, err, x.Refused())
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
 	}
 	broken := errors.New("broken")
 	if _, err := x.merged([]device.Annotated{{Err: broken}}); !errors.Is(err, broken) {
