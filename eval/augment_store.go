@@ -31,7 +31,7 @@ const (
 	augmentChunk = 500
 	augmentMagic = "cparaug2"
 	// augmentedSize is the encoded size of an image.
-	augmentedSize = 5*4 + 2*(3*feature.ColorDim+feature.GaborDim+feature.HaarDim) + feature.GaborDim + feature.HaarDim
+	augmentedSize = 6*4 + 2*(3*feature.ColorDim+feature.GaborDim+feature.HaarDim+feature.PatchDim) + feature.GaborDim + feature.HaarDim
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

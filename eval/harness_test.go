@@ -435,7 +435,7 @@ func TestAugmentPixels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(enc) != len(augmentMagic)+4+7*augmentedSize+4 || augmentedSize != 13364 {
+	if len(enc) != len(augmentMagic)+4+7*augmentedSize+4 || augmentedSize != 16568 {
 		t.Errorf("%d bytes, %d an image", len(enc), augmentedSize)
 	}
 	back, err := decodeAugmented(enc)

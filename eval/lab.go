@@ -230,7 +230,7 @@ func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
 		Encrypt: s.encryption.Seconds(),
 		Whole:   s.whole.Seconds(),
 		PeakMB:  peakMB(),
-		RawMB:   float64(n) * 4 * (3*feature.ColorDim + 2*feature.GaborDim + 2*feature.HaarDim) / (1 << 20),
+		RawMB:   float64(n) * 4 * (3*feature.ColorDim + 2*feature.GaborDim + 2*feature.HaarDim + feature.PatchDim) / (1 << 20),
 
 		IndexBytes: m.Bytes(), Fields: m.Fields, Planes: m.Planes,
 	}}, nil

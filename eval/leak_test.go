@@ -77,11 +77,13 @@ func randomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 		}
 		return h
 	}
-	return &feature.Vectors{
+	v := &feature.Vectors{
 		RGB: histogram(centre.RGB), HSV: histogram(centre.HSV), Lab: histogram(centre.Lab),
 		Gabor: part(256, centre.Gabor, true), GaborQ: part(256, centre.GaborQ, true),
 		Haar: part(4096, centre.Haar, true), HaarQ: part(4096, centre.HaarQ, false),
 	}
+	v.Patches = slices.Repeat(v.Gabor, feature.PatchDim)[:feature.PatchDim]
+	return v
 }
 
 // mustSession is an index of records with a forest, and 8 photos to request. PCA-128 makes it fast.

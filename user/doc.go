@@ -11,7 +11,7 @@
 // schemes are the rows of one table, in scheme.go.
 //
 // Around it lie, on the way of a photo: dataset (importers), picture (files to pixels),
-// feature (pixels to seven vectors) and network (to an embedding), profile (those to
+// feature (pixels to eight vectors) and network (to an embedding), profile (those to
 // one vector), device (what this device has seen of which cloud, and the walk), rank
 // (neighbours to keywords). For profile `paper`: pca, vector, embed. For
 // schemes cpar, ivf and capia: combined (one vector for both distances, and the noise

@@ -33,12 +33,12 @@ func TestPinnedIndex(t *testing.T) {
 		opt  Options
 		want string
 	}{
-		{Options{Scheme: cpar.SchemeCPAR}, "6041208f000966cf"},
-		{Options{Scheme: cpar.SchemeCPAR, WithLists: true}, "87440ed718f3cb05"},
-		{Options{Scheme: cpar.SchemeIVF}, "5e0c70cd98d80c67"},
-		{Options{Scheme: cpar.SchemeCAPIA}, "cb2ba17a8ead84f4"},
-		{Options{Scheme: cpar.SchemeSealed}, "4f591ad14aa12eb5"},
-		{Options{Scheme: cpar.SchemeLocal}, "26e9a36138ea0667"},
+		{Options{Scheme: cpar.SchemeCPAR}, "9f2e8c911ff54984"},
+		{Options{Scheme: cpar.SchemeCPAR, WithLists: true}, "af497491d8437a2e"},
+		{Options{Scheme: cpar.SchemeIVF}, "6fa99c77c310d4df"},
+		{Options{Scheme: cpar.SchemeCAPIA}, "c308222e4525c142"},
+		{Options{Scheme: cpar.SchemeSealed}, "438d5b828868a248"},
+		{Options{Scheme: cpar.SchemeLocal}, "405ddbb2386c61d8"},
 	} {
 		c.opt.Fitted, c.opt.Split = pickingProfile(t), SplitOriginal
 		c.opt.testOnlyRand = rand.NewChaCha8([32]byte{1})

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"math"
 	mrand "math/rand/v2"
+	"slices"
 	"testing"
 
 	"cpar/user"
@@ -74,8 +75,10 @@ func (m *maker) features(rng *mrand.Rand, u *[factors]float64) *feature.Vectors 
 		at += n
 		return out
 	}
-	return &feature.Vectors{RGB: part(48, true), HSV: part(48, true), Lab: part(48, true),
+	v := &feature.Vectors{RGB: part(48, true), HSV: part(48, true), Lab: part(48, true),
 		Gabor: part(256, false), GaborQ: part(256, false), Haar: part(4096, false), HaarQ: part(4096, false)}
+	v.Patches = slices.Repeat(v.Gabor, feature.PatchDim)[:feature.PatchDim]
+	return v
 }
 
 // opaque is a target that reveals nothing: a request is random bytes, and the cloud

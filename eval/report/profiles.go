@@ -28,7 +28,7 @@ func profileTiles(p *eval.Profiles) []tile {
 // profileSections is the part of the page on profiles.
 func (b *builder) profileSections(p *eval.Profiles) []section {
 	text := []template.HTML{
-		prose("A profile turns a photo into the vector that is encrypted. <b>paper</b>: seven features of colour and texture, L1 and KL. <b>learned</b>: a projection of the same features that was learnt from the collection's keywords. <b>network</b>: such a projection of what an image network gives. Each was fitted on the training images alone, once; plain is the exact distance in the clear, so that what is below it says what encryption costs."),
+		prose("A profile turns a photo into the vector that is encrypted. <b>paper</b>: seven features of colour and texture, L1 and KL. <b>learned</b>: a projection of the same features and of patches that was learnt from the collection's keywords. <b>network</b>: such a projection of what an image network gives. Each was fitted on the training images alone, once; plain is the exact distance in the clear, so that what is below it says what encryption costs."),
 		prose("P, R and N+ are measured on the untouched collection, n = %s. Bytes and times are measured on indexes of %s images (%s) with the same fitted profiles, on one core, with all indexes in turn.", eval.Thousands(p.Records), eval.Thousands(p.CostRecords), p.CostKind),
 	}
 	if p.CapiaRatio > 0 {

@@ -70,6 +70,16 @@ func BenchmarkStages(b *testing.B) {
 			s.respond(grey, m, q)
 		}
 	})
+	b.Run("patches", func(b *testing.B) {
+		s, rgb := newPatchSpace(), make([]float64, 3*patchLong*patchShort)
+		for i, v := range synthetic(patchLong, patchShort).RGB {
+			rgb[i] = float64(v)
+		}
+		out := make([]float32, PatchDim)
+		for b.Loop() {
+			s.respond(rgb, patchLong, out)
+		}
+	})
 	b.Run("haar", func(b *testing.B) {
 		grey, out := noiseImage(1), make([]float64, HaarDim)
 		for b.Loop() {

@@ -1,13 +1,14 @@
-// Package feature computes the seven features of a photo, on which profiles paper and
-// learned are based.
+// Package feature computes the features of a photo: the seven of the paper, on which its
+// profile is based, and patches. Profile learned has all of them.
 //
 //	Picture ─▶ Extract ─▶ Vectors
 //	             │ rgb hsv lab    3 × 16 bins, each vector sums to 1
 //	             │ gabor gaborq   4 orientations × 8×8 blocks
-//	             └ haar  haarq    64×64 coefficients, 6 levels
+//	             │ haar  haarq    64×64 coefficients, 6 levels
+//	             └ patches        4 quarters × 400 words
 //
 // Vectors are returned as extracted: before principal components and L1 normalisation. Up
-// to rounding, they are the features of OpenCV and PyWavelets, the libraries named by the
+// to rounding, the seven are the features of OpenCV and PyWavelets, the libraries named by the
 // paper's authors; tests compare them.
 //
 // Colours are counted in the picture itself if its longest side is at most 256 pixels,
@@ -32,13 +33,14 @@ import (
 
 // Version identifies the definition of the vectors. It changes whenever some image's
 // vector could change by more than rounding, and every cache key changes with it.
-const Version = 4
+const Version = 5
 
 // The lengths of the vectors.
 const (
 	ColorDim = 3 * colorBins                 // of rgb, hsv and lab
 	GaborDim = 4 * gaborBlocks * gaborBlocks // of gabor and gaborq
 	HaarDim  = haarSide * haarSide           // of haar and haarq
+	PatchDim = 4 * patchWords                // of patches
 )
 
 // Vectors are the features of one image. The caller owns the slices.
@@ -50,6 +52,8 @@ type Vectors struct {
 	GaborQ []float32 // 256, mean phase in eighths of a turn: 0 … 7
 	Haar   []float32 // 4096, magnitudes, grey in [0, 1]
 	HaarQ  []float32 // 4096, signs: -1, 0, 1
+	// Patches are 1600, how much each word is in each quarter: top left, top right, bottom left, bottom right.
+	Patches []float32
 	// Embedding is set if a network was used. It is not part of the JSON.
 	Embedding *Embedding `json:"-"`
 }
@@ -64,7 +68,7 @@ const (
 	Quantised             // small integers
 )
 
-// A Block is one of the seven features: its name, its length, and its place in Vectors.
+// A Block is one of the features: its name, its length, and its place in Vectors.
 type Block struct {
 	Name string
 	Kind Kind
@@ -83,9 +87,10 @@ var blocks = []Block{
 	{"gaborq", Quantised, GaborDim, func(v *Vectors) *[]float32 { return &v.GaborQ }},
 	{"haar", Magnitude, HaarDim, func(v *Vectors) *[]float32 { return &v.Haar }},
 	{"haarq", Quantised, HaarDim, func(v *Vectors) *[]float32 { return &v.HaarQ }},
+	{"patches", Magnitude, PatchDim, func(v *Vectors) *[]float32 { return &v.Patches }},
 }
 
-// Blocks returns the seven features, in the order of Vectors.
+// Blocks returns the features, in the order of Vectors.
 func Blocks() []Block { return slices.Clone(blocks) }
 
 // New returns zero vectors.
@@ -97,7 +102,7 @@ func New() *Vectors {
 	return v
 }
 
-// MarshalJSON writes an object of the seven blocks, with seven decimals: more would be
+// MarshalJSON writes an object of the blocks, with seven decimals: more would be
 // float32 noise.
 func (v Vectors) MarshalJSON() ([]byte, error) {
 	buf := make([]byte, 0, 64<<10)

@@ -5,7 +5,7 @@
 //	Choose: the same ─▶ Options by cross-validation, and a ranker for them
 //	Apply:  one row of in float32 ─▶ Dim float32 of length 1; a guess of its keywords
 //
-// A row is made of blocks: the seven features of profile paper (Row, FeatureSpace) or the
+// A row is made of blocks: the features of package feature (Row, FeatureSpace) or the
 // output of a network (EmbeddingRow, EmbeddingSpace). Each block goes through a signed
 // square root, which turns distances of histograms into Hellinger distances. It is then
 // centred, reduced to its first principal components and divided by its total standard

@@ -2,7 +2,7 @@ package learn
 
 import "cpar/user/feature"
 
-// Row concatenates the seven features.
+// Row concatenates all features.
 func Row(v *feature.Vectors) []float32 {
 	var row []float32
 	for _, b := range feature.Blocks() {

@@ -31,7 +31,7 @@ type Kind uint8
 const (
 	// Paper: seven features of colour and texture, compared by L1 and KL.
 	Paper Kind = 0
-	// Learned: a projection of the seven features that was learnt from the
+	// Learned: a projection of these and of patches that was learnt from the
 	// collection's keywords, compared by squared L2.
 	Learned Kind = 1
 	// Network: a projection, learnt in the same way, of the embedding of an image
