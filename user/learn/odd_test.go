@@ -191,9 +191,9 @@ func TestSpacesFitTheirRows(t *testing.T) {
 		row   []float32
 		space Space
 	}{
-		"features":        {Row(v), FeatureSpace()},
-		"with colours":    {with, EmbeddingSpace(3, true)},
-		"without colours": {EmbeddingRow([]float32{7, 8, 9}, nil), EmbeddingSpace(3, false)},
+		"features":         {Row(v), FeatureSpace()},
+		"with features":    {with, EmbeddingSpace(3, true)},
+		"without features": {EmbeddingRow([]float32{7, 8, 9}, nil), EmbeddingSpace(3, false)},
 	} {
 		in := 0
 		for _, b := range c.space.Base.Blocks {
