@@ -144,7 +144,7 @@ func TestIndexesAreHedged(t *testing.T) {
 		case cpar.SchemeIVF:
 			with("more lists", func(o *Options) { o.Lists++ })
 		case cpar.SchemeSealed:
-			with("wider blocks", func(o *Options) { o.Block = 256 })
+			with("narrower blocks", func(o *Options) { o.Block = 64 })
 		}
 		with("by learning", func(o *Options) { o.Profile = profile.Learned })
 		with("with probabilities", func(o *Options) { o.Ranker = rank.KindCalibrated })
