@@ -56,6 +56,8 @@ func (b *builder) section(x eval.Result) section {
 		s.Title, s.Text = "PCA", []template.HTML{prose("The Haar vectors of 4,096 elements are reduced to 4,096/X before all else. Without PCA a key would exceed a gigabyte, so this is measured in the clear, with exact distances and ten neighbours.")}
 	case *eval.Sealed:
 		s.Title, s.Text = "The scheme that hides distances too", []template.HTML{prose("In scheme sealed the cloud computes every distance under ring-LWE encryption and can read none; the owner decrypts all of them, checks them against a secret sum, and ranks. Scores are exact, so the ten nearest are the same as for the small integers in the clear. In scheme local the owner fetches the whole encrypted index once and searches at home.")}
+	case *eval.Clusters:
+		s.Title, s.Text = "One hidden cluster", []template.HTML{prose("Records in C clusters of equal size, each in several so that no cell is empty, and requests scored against the cluster of the nearest centroid alone. In the clear, on the integers of scheme sealed: there the cloud would not see which cluster it was.")}
 	case *eval.ProfileGrowth:
 		s.Title, s.Text = "Sealed, to a million", []template.HTML{prose("Scheme sealed with short vectors, as in profiles learned and network. The photos are synthetic, and the same ones are added again and again: the cost depends on the number of records and their dimension, not on what they show.")}
 	case *eval.Structures:

@@ -1,0 +1,199 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"cpar"
+	"cpar/internal/parallel"
+	"cpar/kdforest"
+	"cpar/user"
+	"cpar/user/cluster"
+	"cpar/user/profile"
+	"cpar/user/rank"
+	"cpar/user/vector"
+)
+
+// Clusters is what hidden clusters find: records stand in C clusters of equal size, some
+// in several, and a request is scored against one. Everything is in the clear, on the
+// integers of scheme sealed.
+type Clusters struct {
+	Records  int    `json:"records"`
+	Requests int    `json:"requests"`
+	Profile  string `json:"profile"`
+	// Full is how many of a photo's human keywords are found where all records are scored.
+	Full float64      `json:"words_per_photo"`
+	Rows []ClusterRow `json:"rows"`
+}
+
+// A ClusterRow is one number of clusters and of places a record; figures are means of
+// clusterSeeds divisions.
+type ClusterRow struct {
+	Clusters int     `json:"clusters"`
+	Copies   float64 `json:"copies"`
+	// Recall is the share of the ten nearest of all records that are found in the cluster
+	// asked, Least that of the worst division. Words are the human keywords found, of Full.
+	Recall float64 `json:"recall_at_10"`
+	Least  float64 `json:"least_recall_at_10"`
+	Words  float64 `json:"words_of_full"`
+}
+
+const clusterSeeds = 5
+
+// MeasureClusters measures profile network if all images have embeddings, else learned.
+func MeasureClusters(ctx context.Context, c *Corpus, progress user.Progress) (*Clusters, error) {
+	opt := user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Learned, Ranker: rank.KindCalibrated, Progress: progress}
+	embedded := func(im user.Image) bool { return im.Vectors.Embedding != nil }
+	if !slices.ContainsFunc(slices.Concat(c.Train, c.Test), func(im user.Image) bool { return !embedded(im) }) {
+		opt.Profile = profile.Network
+	}
+	b, err := user.Setup(ctx, user.NewKey(), c.Train, opt)
+	if err != nil {
+		return nil, err
+	}
+	m := &clusterRun{corpus: c, owner: b}
+	if err := m.score(); err != nil {
+		return nil, err
+	}
+	all, err := m.found(func(int, uint32) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	out := &Clusters{Records: len(c.Train), Requests: len(c.Test), Profile: opt.Profile.String(), Full: round(all.words, 3)}
+	for _, clusters := range []int{4, 8, 16} {
+		for _, copies := range []float64{1.25, 1.5, 2} {
+			if clusters > len(c.Train)/2 {
+				continue
+			}
+			row, err := m.row(ctx, clusters, copies, all)
+			if err != nil {
+				return nil, err
+			}
+			out.Rows = append(out.Rows, row)
+			progress.Report("clusters", len(out.Rows), 9)
+		}
+	}
+	return out, nil
+}
+
+// A clusterRun has the vectors and scores of a collection.
+type clusterRun struct {
+	corpus   *Corpus
+	owner    *user.Builder
+	rows     [][]float32
+	keywords [][]string
+	vectors  []*vector.Vector
+	requests [][]float32
+	scores   [][]int64
+	dis      func(v *vector.Vector, score int64) (float64, error)
+}
+
+func (m *clusterRun) score() error {
+	plain, err := m.owner.Twin()
+	if err != nil {
+		return err
+	}
+	twin, _ := plain.Rows()
+	m.dis = twin.Dis
+	floats := func(row []int16, sign float32) []float32 {
+		out := make([]float32, len(row))
+		for i, x := range row {
+			out[i] = sign * float32(x)
+		}
+		return out
+	}
+	for i := range m.corpus.Train {
+		row, _ := twin.Row(i)
+		m.rows = append(m.rows, floats(row, 1))
+		m.keywords = append(m.keywords, m.corpus.Train[m.owner.Image(uint32(i))].Keywords)
+	}
+	for i, im := range m.corpus.Test {
+		v, err := m.owner.Vector(im.Vectors)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		u, err := twin.Request(v)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		scores, err := twin.Scores(v)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		m.vectors, m.requests, m.scores = append(m.vectors, v), append(m.requests, floats(u, -1)), append(m.scores, scores)
+	}
+	return nil
+}
+
+// row divides the collection some times, and asks.
+func (m *clusterRun) row(ctx context.Context, clusters int, copies float64, all *foundOf) (ClusterRow, error) {
+	out := ClusterRow{Clusters: clusters, Copies: copies, Least: 1}
+	size := (int(copies*float64(len(m.rows))) + clusters - 1) / clusters
+	for seed := range clusterSeeds {
+		cells, err := cluster.Balance(ctx, m.rows, clusters, size, [32]byte{byte(seed)})
+		if err != nil {
+			return out, err
+		}
+		found, err := m.found(func(request int, record uint32) bool {
+			_, there := slices.BinarySearch(cells.Records[cells.Nearest(m.requests[request])], record)
+			return there
+		})
+		if err != nil {
+			return out, err
+		}
+		share := recall(found.near, all.near)
+		out.Recall += share / clusterSeeds
+		out.Least = min(out.Least, share)
+		out.Words += found.words / all.words / clusterSeeds
+	}
+	out.Recall, out.Least, out.Words = round(out.Recall, 3), round(out.Least, 3), round(out.Words, 4)
+	return out, nil
+}
+
+// foundOf is what requests found: their ten nearest, and human keywords a photo.
+type foundOf struct {
+	near  [][]uint32
+	words float64
+}
+
+// found ranks the nearest of those records that a request is scored against.
+func (m *clusterRun) found(scored func(request int, record uint32) bool) (*foundOf, error) {
+	all, errs := make([][]rank.Neighbour, len(m.vectors)), make([]error, len(m.vectors))
+	parallel.For(len(m.vectors), func(i int) {
+		queue := kdforest.NewQueue(max(10, m.owner.Ranker().Neighbours()))
+		for record, score := range m.scores[i] {
+			if scored(i, uint32(record)) {
+				queue.Push(kdforest.Hit{Record: uint32(record), Score: score})
+			}
+		}
+		for _, hit := range queue.Hits() {
+			n := rank.Neighbour{Record: hit.Record, Keywords: m.keywords[hit.Record]}
+			if n.Dis, errs[i] = m.dis(m.vectors[i], hit.Score); errs[i] != nil {
+				return
+			}
+			all[i] = append(all[i], n)
+		}
+	})
+	said := make([][]rank.Keyword, len(all))
+	for i, near := range all {
+		err := errs[i]
+		if err == nil {
+			said[i], err = m.owner.Rank(near[:min(len(near), m.owner.Ranker().Neighbours())], user.Ranking{Most: keywordsKept, Guess: m.vectors[i].Guess})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("request %d: %w", i, err)
+		}
+	}
+	return &foundOf{near: topRecords(all), words: foundWords(wordsOf(said), Keywords(m.corpus.Test))}, nil
+}
+
+// Tables implements Result.
+func (c *Clusters) Tables() []Table {
+	t := Table{Name: "clusters", Title: fmt.Sprintf("One hidden cluster asked, profile %s, %d records, %d requests, %.2f words a photo found in all", c.Profile, c.Records, c.Requests, c.Full),
+		Columns: []string{"clusters", "places a record", "recall@10", "the least", "words of the full scan's %"}}
+	for _, r := range c.Rows {
+		t.Rows = append(t.Rows, []string{whole(r.Clusters), num(r.Copies, 2), num(r.Recall, 3), num(r.Least, 3), num(100*r.Words, 1)})
+	}
+	return []Table{t}
+}
