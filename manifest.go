@@ -182,6 +182,9 @@ func (m *Manifest) requiredSegments(form schemeSpec) map[SegmentKind]uint64 {
 	if !form.grows {
 		want[SegmentKeywords] = uint64(m.Records) * uint64(m.KeywordBytes)
 	}
+	if _, clustered := m.Segment(SegmentCells); clustered && form.clusters {
+		want[SegmentCells], want[SegmentParams] = notEmpty, ClusteredParamsBytes
+	}
 	if m.Lists > 0 {
 		want[SegmentLists] = 4 * uint64(m.Lists)
 		want[SegmentCentroids] = uint64(m.Lists) * form.unit(m)

@@ -55,6 +55,8 @@ type schemeSpec struct {
 	fits func(m *Manifest, units uint64) bool
 	// trees, lists: the index may have these. If it may have any, it must have some.
 	trees, lists bool
+	// clusters: the index may have records in clusters, and then says which.
+	clusters bool
 	// grows: records can be added later, so the index says which photos it holds.
 	grows bool
 	// searches are those that a request may name, the default first. Where there is but
@@ -94,6 +96,7 @@ var schemeSpecs = map[Scheme]schemeSpec{
 		unit:     func(*Manifest) uint64 { return 8 },
 		fits:     func(_ *Manifest, units uint64) bool { return units > 0 },
 		grows:    true,
+		clusters: true,
 		segments: map[SegmentKind]uint64{SegmentParams: ParamsBytes, SegmentHints: notEmpty},
 		searches: []Search{0},
 		accepts:  []Scheme{SchemeSealed},

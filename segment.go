@@ -69,11 +69,16 @@ const (
 	// SegmentIdentities: which photos consecutive records are of, IdentityBytes each,
 	// encrypted. An index that can be updated has one or more; only updates read them.
 	SegmentIdentities SegmentKind = 11
+	// SegmentCells: which records are in which cluster, encrypted, of an index of scheme
+	// sealed that has clusters. It stays as it is through updates.
+	SegmentCells SegmentKind = 12
 )
 
 const (
-	// ParamsBytes is the length of the parameters segment.
-	ParamsBytes = 36
+	// ParamsBytes is the length of the parameters segment, ClusteredParamsBytes that of an
+	// index with clusters.
+	ParamsBytes          = 36
+	ClusteredParamsBytes = 2*ParamsBytes + 4
 	// LocalBlockRecords is the number of records in a full block of scheme local.
 	LocalBlockRecords = 32
 	// IdentityBytes is the length of a record's identity. A segment of them begins with a
@@ -112,7 +117,7 @@ func LocalBlockBytes(dim uint32) uint64 {
 }
 
 var segmentKinds = enum.Table[SegmentKind]{What: "segment kind", First: SegmentVectors,
-	Names: []string{"vectors", "keywords", "forest", "planes", "lists", "centroids", "ledger", "parameters", "hints", "profile", "identities"}}
+	Names: []string{"vectors", "keywords", "forest", "planes", "lists", "centroids", "ledger", "parameters", "hints", "profile", "identities", "cells"}}
 
 func (k SegmentKind) String() string { return segmentKinds.String(k) }
 

@@ -71,7 +71,11 @@ type Options struct {
 	Block int
 	// Careful takes a ring of twice the degree for scheme sealed: 290 bits of security by
 	// the core-SVP count instead of 120, for requests of twice the length.
-	Careful  bool
+	Careful bool
+	// Clusters is how many clusters an index of scheme sealed hides its records in, of which
+	// a request asks one: 1, 2, 4 or 8, and 1 with profile `paper`. 0 means 8 from 50,000 records
+	// on, and 1 below.
+	Clusters int
 	Progress Progress
 
 	// testOnlyRand replaces crypto/rand, so that a test can pin the bytes of
@@ -121,6 +125,8 @@ func (o Options) withDefaults() (Options, error) {
 // checkForest is for scheme cpar: no lists, unless they are asked for.
 func checkForest(o *Options) error {
 	switch {
+	case o.Clusters != 0:
+		return unclustered(o)
 	case o.WithLists:
 	case o.Lists > 0:
 		return hint.Add(fmt.Errorf("%w: %d lists with scheme cpar, which has a forest and no lists", cpar.ErrInput, o.Lists), "ivf is the scheme of the inverted file")
@@ -131,6 +137,28 @@ func checkForest(o *Options) error {
 }
 
 const minBlock, maxBlock = 16, 128
+
+// unclustered refuses clusters, which other schemes have none of.
+func unclustered(o *Options) error {
+	if o.Clusters != 0 {
+		return hint.Add(fmt.Errorf("%w: %d clusters with scheme %v", cpar.ErrInput, o.Clusters, o.Scheme), "sealed is the scheme that hides them")
+	}
+	return nil
+}
+
+// checkSealed refuses options that scheme sealed has nothing for.
+func checkSealed(o *Options) error {
+	switch {
+	case o.Clusters < 0 || o.Clusters > MaxClusters || bits.OnesCount(uint(o.Clusters)) > 1:
+		return hint.Add(fmt.Errorf("%w: %d clusters", cpar.ErrInput, o.Clusters), "take 1, 2, 4 or %d", MaxClusters)
+	case o.Clusters > 1 && o.Profile == profile.Paper:
+		return hint.Add(fmt.Errorf("%w: profile paper has too many numbers for clusters", cpar.ErrInput), "take profile learned or network, or no clusters")
+	}
+	return checkBlock(o)
+}
+
+// MaxClusters is the most clusters of an index: with more, scores would not be certain.
+const MaxClusters = 8
 
 // checkBlock refuses a block width whose requests would be larger than a cloud
 // takes: the index could be built and never be asked.
@@ -148,7 +176,7 @@ func checkBlock(o *Options) error {
 	least := 0
 	for block := o.Block; block <= maxBlock && least == 0; block *= 2 {
 		// Narrow blocks make requests large, and scores less certain.
-		if p, err := q.Lattice(block, o.Careful); err == nil && p.RequestSize() <= cpar.MaxRequestBytes {
+		if p, err := q.Lattice(block, o.Careful, 0); err == nil && p.RequestSize() <= cpar.MaxRequestBytes {
 			least = block
 		}
 	}

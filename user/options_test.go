@@ -63,7 +63,7 @@ func TestBlocksThatCanBeAsked(t *testing.T) {
 				t.Errorf("PCA-%d, blocks of %d, careful %v: %v", c.pca, c.block, careful, err)
 				continue
 			}
-			p, err := rows.NewQuantiser(profile.PaperLayout(o.PCA), true).Lattice(o.Block, o.Careful)
+			p, err := rows.NewQuantiser(profile.PaperLayout(o.PCA), true).Lattice(o.Block, o.Careful, 0)
 			if err != nil || p.RequestSize() > cpar.MaxRequestBytes {
 				t.Errorf("PCA-%d, blocks of %d, careful %v: requests of %d bytes, %v", c.pca, c.block, careful, p.RequestSize(), err)
 			}
@@ -75,7 +75,7 @@ func TestBlocksThatCanBeAsked(t *testing.T) {
 			if _, err := (Options{Profile: profile.Learned, Block: block, Careful: careful}).withDefaults(); err != nil {
 				t.Errorf("blocks of %d of a learnt profile, careful %v: %v", block, careful, err)
 			}
-			p, err := rows.NewQuantiser(combined.SquaredL2(96, 1000), true).Lattice(block, careful)
+			p, err := rows.NewQuantiser(combined.SquaredL2(96, 1000), true).Lattice(block, careful, 0)
 			if err != nil || p.RequestSize() > cpar.MaxRequestBytes {
 				t.Errorf("96 numbers, blocks of %d, careful %v: requests of %d bytes, %v", block, careful, p.RequestSize(), err)
 			}

@@ -1,12 +1,15 @@
 package user
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/user/feature"
 	"cpar/user/internal/index"
+	"cpar/user/internal/rows"
 	"cpar/user/internal/seed"
 	"cpar/user/rank"
 	"cpar/user/vector"
@@ -47,6 +50,36 @@ func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
 	return &Pending{owner: o, reading: reading}, q, nil
+}
+
+// RequestAll is RequestVector where nothing near may be missed: a request to each of the
+// clusters of the index, which the cloud sees are so many, and one where it has none. A
+// reply belongs to each Pending, and Nearest puts together what they say.
+func (o *Owner) RequestAll(v *vector.Vector, p cpar.Params) ([]*Pending, []*cpar.Request, error) {
+	x, ok := o.scheme.(*rows.Index)
+	if !ok || p.Validate() != nil || o.serves(p) != nil {
+		pending, q, err := o.RequestVector(v, p)
+		return []*Pending{pending}, []*cpar.Request{q}, err
+	}
+	readings, requests, err := x.RequestAll(v, p)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making requests: %w", err)
+	}
+	all := make([]*Pending, len(readings))
+	for i, r := range readings {
+		all[i] = &Pending{owner: o, reading: r}
+	}
+	return all, requests, nil
+}
+
+// Nearest are the l nearest of several lists of neighbours, nearest first, none twice.
+func Nearest(l int, lists ...[]rank.Neighbour) []rank.Neighbour {
+	all := slices.Concat(lists...)
+	slices.SortFunc(all, func(a, b rank.Neighbour) int {
+		return cmp.Or(cmp.Compare(a.Dis, b.Dis), cmp.Compare(a.Record, b.Record))
+	})
+	all = slices.CompactFunc(all, func(a, b rank.Neighbour) bool { return a.Record == b.Record })
+	return all[:min(l, len(all))]
 }
 
 // DefaultParams is the best search that the index can serve, for as many

@@ -72,18 +72,15 @@ var schemes = map[cpar.Scheme]entry{
 	cpar.SchemeCPAR: ofCompared(checkForest, func(o Options) compared.Options {
 		return compared.Options{Trees: o.Trees, Lists: o.Lists, Split: o.Split, Place: o.Place, Order: o.Order}
 	}),
-	cpar.SchemeIVF: ofCompared(anything, func(o Options) compared.Options {
+	cpar.SchemeIVF: ofCompared(unclustered, func(o Options) compared.Options {
 		return compared.Options{Trees: compared.None, Lists: o.Lists}
 	}),
-	cpar.SchemeCAPIA: ofCompared(anything, func(Options) compared.Options {
+	cpar.SchemeCAPIA: ofCompared(unclustered, func(Options) compared.Options {
 		return compared.Options{Trees: compared.None, Lists: compared.None}
 	}),
-	cpar.SchemeSealed: ofRows(sealed.Kind, checkBlock),
-	cpar.SchemeLocal:  ofRows(local.Kind, anything),
+	cpar.SchemeSealed: ofRows(sealed.Kind, checkSealed),
+	cpar.SchemeLocal:  ofRows(local.Kind, unclustered),
 }
-
-// anything has no say in the options of a scheme.
-func anything(*Options) error { return nil }
 
 // ofCompared is the entry of a scheme of package compared.
 func ofCompared(check func(*Options) error, options func(Options) compared.Options) entry {
@@ -102,8 +99,8 @@ func ofRows(k rows.Kind, check func(*Options) error) entry {
 	return entry{
 		hides: true,
 		check: check,
-		setUp: func(_ context.Context, x *index.Index, c *index.Collection, o Options) (plain, error) {
-			return k.SetUp(x, c, rows.Options{Block: o.Block, Careful: o.Careful})
+		setUp: func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (plain, error) {
+			return k.SetUp(ctx, x, c, rows.Options{Block: o.Block, Careful: o.Careful, Clusters: o.Clusters})
 		},
 		open:  func(x *index.Index, r *wire.Reader) (scheme, error) { return k.Open(x, r) },
 		bytes: k.Bytes,

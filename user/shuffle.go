@@ -13,6 +13,9 @@ import (
 func draw(key *Key, c *index.Collection, opt Options) seed.Secret {
 	d := index.NewDigest()
 	index.Add(d, []byte(fmt.Sprint(opt.Scheme, opt.Profile, opt.Ranker, opt.PCA, opt.Trees, opt.Lists, opt.Split, opt.Place, opt.Order, opt.Block, opt.Careful)))
+	if opt.Clusters > 0 {
+		index.Add(d, []int64{int64(opt.Clusters)})
+	}
 	for i, v := range c.Vectors {
 		index.Add(d, v.Levels)
 		index.Add(d, v.KL)

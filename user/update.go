@@ -194,7 +194,7 @@ func (u *updating) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment, byt
 }
 
 // stay are the kinds whose segments an update keeps, of some of them not the last ones.
-var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities}
+var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities, cpar.SegmentCells}
 
 // write writes the next state: a ledger that change makes of this one's, what begin
 // makes of its index, and the identities of all records.
@@ -248,7 +248,7 @@ func (u *updating) compact(ctx context.Context) error {
 		copy(l.id[:], drawn[:])
 		l.records, l.begun = len(kept), l.generation
 		return l.begin(keywords)
-	}, func(x *index.Index) (*rows.Builder, error) { return u.rows.Rebuild(x, all, order, keywords) })
+	}, func(x *index.Index) (*rows.Builder, error) { return u.rows.Rebuild(ctx, x, all, order, keywords) })
 }
 
 // grown begins the next state of the same index.

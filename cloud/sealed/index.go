@@ -29,35 +29,21 @@ func load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 		return nil, fmt.Errorf("%w: %d segments, its manifest lists %d", cpar.ErrCorrupt, len(segments), len(m.Segments))
 	}
 	// The manifest lists the parameters after the vectors.
-	var p lattice.Params
+	var p lattice.Parts
 	for i, s := range m.Segments {
 		if uint64(len(segments[i])) != s.Bytes {
 			return nil, fmt.Errorf("%w: segment %v (%v) has %d bytes, not %d", cpar.ErrCorrupt, s.Kind, s.Digest, len(segments[i]), s.Bytes)
 		}
 		if s.Kind == cpar.SegmentParams {
 			var err error
-			if p, err = lattice.DecodeParams(segments[i]); err != nil {
+			if p, err = lattice.DecodeParts(segments[i]); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if p.Dim != int(m.Dim) {
-		return nil, fmt.Errorf("%w: sealed parameters for %d coordinates, its manifest says %d", cpar.ErrCorrupt, p.Dim, m.Dim)
-	}
-	var groups []*lattice.Group
-	for i, s := range m.Segments {
-		if s.Kind != cpar.SegmentVectors {
-			continue
-		}
-		some, err := decodeGroups(p, segments[i])
-		if err != nil {
-			return nil, fmt.Errorf("segment %v (%v): %w", s.Kind, s.Digest, err)
-		}
-		groups = append(groups, some...)
-	}
-	x, err := NewIndex(p, m.ID, groups)
-	if err == nil && x.records != int(m.Records) {
-		err = fmt.Errorf("%w: %d records in its groups, its manifest says %d", cpar.ErrCorrupt, x.records, m.Records)
+	x, err := newParts(p, m, segments)
+	if err == nil && x.Records() != int(m.Records) {
+		err = fmt.Errorf("%w: %d records in its groups, its manifest says %d", cpar.ErrCorrupt, x.Records(), m.Records)
 	}
 	return x, err
 }
@@ -96,15 +82,16 @@ func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Requ
 			return nil, err
 		}
 	}
-	answers, err := x.Evaluate(ctx, workers, decoded...)
+	answers, err := x.evaluateParts(ctx, workers, decoded)
 	if err != nil {
 		return nil, err
 	}
+	groups, bytes := x.size()
 	replies := make([]*cpar.Reply, len(requests))
 	for i, a := range answers {
 		replies[i] = &cpar.Reply{
-			Index: x.id, Visited: uint32(x.records), Touched: uint64(len(x.groups) * x.params.GroupSize()),
-			Opaque: a.AppendBinary(x.params, make([]byte, 0, x.params.ReplySize(len(x.groups)))),
+			Index: x.id, Visited: uint32(x.Records()), Touched: bytes,
+			Opaque: a.AppendBinary(x.params, make([]byte, 0, x.params.ReplySize(groups))),
 		}
 	}
 	return replies, nil
@@ -113,7 +100,14 @@ func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Requ
 // decode reads a request. A request that does not fit is a mistake of its sender, not
 // damage to the index.
 func (x *Index) decode(r *cpar.Request) (*lattice.Request, error) {
-	q, err := lattice.DecodeRequest(x.params, r.Opaque)
+	var params []lattice.Params
+	for _, part := range x.parts() {
+		params = append(params, part.params)
+	}
+	if len(params) == 0 {
+		return nil, fmt.Errorf("%w: the index has no records", cpar.ErrInput)
+	}
+	q, err := lattice.DecodeRequest(r.Opaque, params...)
 	switch {
 	case errors.Is(err, cpar.ErrCorrupt):
 		return nil, fmt.Errorf("%w: %v", cpar.ErrInput, err)

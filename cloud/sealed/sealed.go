@@ -24,6 +24,10 @@ type Index struct {
 	state   lattice.State
 	groups  []*lattice.Group
 	records int
+	// clustered are the groups with several records in a row, which hold this many; nil
+	// where there are none.
+	clustered  *Index
+	inClusters int
 }
 
 // NewIndex checks that the groups fit together, and keeps them.
@@ -44,4 +48,4 @@ func NewIndex(p lattice.Params, id cpar.IndexID, groups []*lattice.Group) (*Inde
 }
 
 // Records is the number of records.
-func (x *Index) Records() int { return x.records }
+func (x *Index) Records() int { return x.inClusters + x.records }

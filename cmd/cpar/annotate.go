@@ -40,6 +40,7 @@ type annotateFlags struct {
 	saveRequests string
 	onErrors     string
 	again        bool
+	exact        bool
 	asJSON       bool
 	options      library.Options // what parse makes of them
 	tell         io.Writer       // of the network; nil for nowhere
@@ -139,6 +140,7 @@ that it was built with (--model).`,
 	c.Flags().BoolVar(&f.ranking.Rare, "rare", false, "give rare words their due; the index needs a calibrated ranker")
 	c.Flags().IntVar(&f.options.Jobs, "jobs", 0, "photos read at once; 0 for one a processor")
 	c.Flags().StringVar(&f.onErrors, "on-errors", "continue", "photos that cannot be read: continue, stop at the first, or a number of them to bear")
+	c.Flags().BoolVar(&f.exact, "exact", false, "ask all clusters of an index that has some, also about photos whose answer is known; the cloud sees that it is so many requests")
 	c.Flags().BoolVar(&f.again, "again", false, "ask also about photos whose answer is known")
 	c.Flags().StringVar(&f.saveRequests, "save-requests", "", "keep a copy of every encrypted request in this `folder`, for cpar inspect")
 	dryRunFlag(c, &f.options.DryRun)
@@ -185,7 +187,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	f.notes(cmd, x)
 	o := f.wanted(x)
 	o.Progress, o.Command = report, commandLine(cmd, args)
-	o.Walk = device.Walk{Params: f.params, Ranking: f.ranking}
+	o.Walk = device.Walk{Params: f.params, Ranking: f.ranking, Exact: f.exact}
 	if f.saveRequests != "" {
 		o.Walk.Sending = func(i int, q *cpar.Request) error { return saveRequest(f.saveRequests, i, q) }
 	}
@@ -325,7 +327,7 @@ func likelihoods(x *device.Index, r user.Ranking) bool {
 func (f *annotateFlags) wanted(x *device.Index) library.Options {
 	o := f.options
 	o.Where, o.Style, o.KeepMtime = f.write.where(), metadata.Style(f.write.style), f.write.keepTime
-	o.Again, o.Lean = f.again || f.saveRequests != "", true
+	o.Again, o.Lean = f.again || f.exact || f.saveRequests != "", true
 	o.Most = f.most
 	switch {
 	case likelihoods(x, f.ranking):

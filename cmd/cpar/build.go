@@ -35,6 +35,7 @@ type buildFlags struct {
 	pca, trees      int
 	block           int
 	careful         bool
+	clusters        int
 	lists           int
 	strict, dryRun  bool
 	people          bool
@@ -137,6 +138,7 @@ shows it.`,
 	c.Flags().StringVar(&f.place, "place", "leaf", "of scheme cpar: records in the leaves of a tree (leaf) or at every node (node, the paper's)")
 	c.Flags().IntVar(&f.block, "block", 0, "block width of scheme sealed, 16 to 128: wider blocks make requests smaller and what is fetched once larger; 0 for what suits the profile")
 	c.Flags().BoolVar(&f.careful, "careful", false, "scheme sealed in a ring of twice the degree: 290 bits of security by the core-SVP count instead of 120, and requests of twice the length")
+	c.Flags().IntVar(&f.clusters, "clusters", 0, "of scheme sealed, profiles learned and network: hide the photos in 2, 4 or 8 clusters, of which a request asks one, or in 1, so that it asks all; 0 for 8 from 50,000 photos on")
 	c.Flags().IntVar(&f.lists, "lists", 0, "of scheme ivf: lists of the inverted file; 0 for what suits the number of photos")
 	peopleFlag(c, &f.people)
 	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first photo that cannot be used")
@@ -153,7 +155,7 @@ const schemeAuto, profileAuto, profileSuited = "auto", "auto", "default"
 // plan is what the flags ask for.
 func (f *buildFlags) plan() (o tune.Plan, err error) {
 	o = tune.Plan{TryScheme: f.scheme == schemeAuto, TryProfiles: f.profile == profileAuto, Suited: f.profile == profileSuited}
-	o.PCA, o.Trees, o.Lists, o.Block, o.Careful = f.pca, f.trees, f.lists, f.block, f.careful
+	o.PCA, o.Trees, o.Lists, o.Block, o.Careful, o.Clusters = f.pca, f.trees, f.lists, f.block, f.careful, f.clusters
 	if !o.TryScheme {
 		if o.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
 			return o, hint.Add(err, "or --scheme auto, which measures and chooses")

@@ -27,10 +27,11 @@ func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := lattice.DecodeParams(files.Segment(cpar.SegmentParams))
+	parts, err := lattice.DecodeParts(files.Segment(cpar.SegmentParams))
 	if err != nil {
 		return nil, err
 	}
+	p := parts.Open // the attacks build no clusters
 	c := &sealedCloud{index: x, params: p, stored: Stored{Records: int(m.Records)}}
 	for i, s := range m.Segments {
 		if s.Kind != cpar.SegmentVectors {

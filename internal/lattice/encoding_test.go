@@ -47,7 +47,7 @@ var objects = []struct {
 		return g.AppendBinary(nil), nil
 	}},
 	{"request", testRequest().AppendBinary(nil), small.RequestSize(), func(b []byte) ([]byte, error) {
-		q, err := DecodeRequest(small, b)
+		q, err := DecodeRequest(b, small)
 		if err != nil {
 			return nil, err
 		}

@@ -16,14 +16,17 @@ import "math"
 // the worst request within the norms.
 //
 //	Δ_q·Σ e·p_b        each e meets one element of u    Δ_q·σ·RequestNorm
-//	(Δ_db·m + e)·e′    each e′ meets one element of      σ·(Δ_db·√K·RecordNorm +
-//	                   the K records, and one e           MaxNoise·√(N·B))
+//	(Δ_db·m + e)·e′    each e′ meets one element of      σ·(Δ_db·√(C·K)·RecordNorm +
+//	                   the C·K records, and one e         MaxNoise·√(N·B))
 //	s′·ρ               N terms                           √(2N/3)·(2^(LogQ−1−h) + gap)
 //	rest               e_g of the addend                 MaxNoise
 //	                   Δ·score, negative, modulo Q       gap
 //
 // h is hintBits, gap what the ring says. Rounding adds gap, since it treats Q as 2^LogQ (see round); replies are not
 // rounded. e_{g,b} and e′_b are assumed to be cut off at 6σ.
+//
+// A request is 0 but in the place of one of the C records of a row, so RecordNorm bounds
+// what it meets there, and the score is that of this record alone.
 //
 // That a score cannot wrap modulo 2^LogT is another matter: Params.Validate (params.go)
 // checks it, user/internal/rows/quantise.go argues it for the vectors of each profile.
@@ -40,8 +43,9 @@ const (
 func (p Params) Noise() (width, rest float64) {
 	r := p.Ring()
 	recordScale, requestScale := math.Exp2(float64(p.LogRecordScale)), math.Exp2(float64(p.LogRequestScale()))
-	request := requestScale * Sigma * float64(p.RequestNorm)
-	record := Sigma * (recordScale*math.Sqrt(float64(p.Records()))*float64(p.RecordNorm) +
+	recordNorm, requestNorm := p.norms()
+	request := requestScale * Sigma * requestNorm
+	record := Sigma * (recordScale*math.Sqrt(float64(p.Cells()*p.Records()))*recordNorm +
 		MaxNoise*math.Sqrt(float64(r.N*p.Blocks())))
 	hint := math.Sqrt(2*float64(r.N)/3) * (math.Exp2(float64(r.LogQ-1-hintBits)) + float64(r.gap))
 	return math.Sqrt(request*request + record*record + hint*hint), MaxNoise + float64(r.gap)

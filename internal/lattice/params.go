@@ -18,8 +18,11 @@ const DefaultBlock = 128
 type Params struct {
 	// LogN is log₂ N, which names the ring: that of Fast or of Careful.
 	LogN int
-	// Dim is d, the length of every vector.
+	// Dim is d, the length of every vector: a row of C records, one behind the other, and a
+	// request, which is 0 but in the place of one of them.
 	Dim int
+	// LogCells is log₂ C; 0 where a row is a record.
+	LogCells int
 	// Block is D, the block width: a power of two, 16 to N/16.
 	Block int
 	// LogT is log₂ t. Scores are exact modulo t.
@@ -27,7 +30,7 @@ type Params struct {
 	// LogRecordScale is log₂ Δ_db; Δ_q is the rest of Δ. Balance sets it.
 	LogRecordScale int
 	// RecordNorm and RequestNorm bound the Euclidean norms of records and requests,
-	// Addend the magnitude of addends. If RecordNorm·RequestNorm + Addend < t/2, no score
+	// Addend the magnitude of addends, which a row of several records holds itself (cells.go). If RecordNorm·RequestNorm + Addend < t/2, no score
 	// can wrap.
 	RecordNorm, RequestNorm, Addend int64
 }
@@ -36,6 +39,7 @@ const (
 	minBlock         = 16
 	maxDim           = 1 << 16
 	minLogT, maxLogT = 8, 32
+	maxLogCells      = 4
 )
 
 // Ring is the ring, nil if there is none of this degree.
@@ -44,7 +48,13 @@ func (p Params) Ring() *Ring { return ringOf(p.LogN) }
 // Blocks is B, the number of blocks of a vector.
 func (p Params) Blocks() int { return (p.Dim + p.Block - 1) / p.Block }
 
-// Records is K, the number of records in a full group.
+// Cells is C, the number of records in a row.
+func (p Params) Cells() int { return 1 << p.LogCells }
+
+// CellDim is the number of coordinates of one record in a row.
+func (p Params) CellDim() int { return p.Dim >> p.LogCells }
+
+// Records is K, the number of rows in a full group: of records where a row is one.
 func (p Params) Records() int { return 1 << p.LogN / p.Block }
 
 // RowLen is the number of words in a row: B·D, the dimension padded to blocks.
@@ -56,7 +66,7 @@ func (p Params) Words() int { return p.Blocks() << p.LogN }
 // MatrixBytes is the length of such a matrix.
 func (p Params) MatrixBytes() int { return p.Words() * WordBytes }
 
-// Groups is the number of groups needed for n records.
+// Groups is the number of groups needed for n rows.
 func (p Params) Groups(n int) int { return (n + p.Records() - 1) / p.Records() }
 
 // LogScale is log₂ Δ.
@@ -78,6 +88,8 @@ func (p Params) Validate() error {
 	switch {
 	case p.Dim < 1 || p.Dim > maxDim:
 		return refuse("dimension %d is not in [1, %d]", p.Dim, maxDim)
+	case p.LogCells < 0 || p.LogCells > maxLogCells || p.Dim%p.Cells() != 0 || p.LogCells > 0 && p.CellDim() <= addendDim:
+		return refuse("rows of %d coordinates do not hold 2^%d records, 1 to %d of them", p.Dim, p.LogCells, 1<<maxLogCells)
 	case p.Block < minBlock || p.Block > r.N/minPoints || bits.OnesCount(uint(p.Block)) != 1:
 		return refuse("block width %d is not a power of two in [%d, %d]", p.Block, minBlock, r.N/minPoints)
 	case p.LogT < minLogT || p.LogT > maxLogT:
@@ -129,7 +141,7 @@ func (p Params) AppendBinary(b []byte) ([]byte, error) {
 	}
 	b = binary.LittleEndian.AppendUint32(b, uint32(p.Dim))
 	b = binary.LittleEndian.AppendUint32(b, uint32(p.Block))
-	b = append(b, byte(p.LogT), byte(p.LogRecordScale), byte(p.LogN), 0)
+	b = append(b, byte(p.LogT), byte(p.LogRecordScale), byte(p.LogN), byte(p.LogCells))
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.RecordNorm))
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.RequestNorm))
 	return binary.LittleEndian.AppendUint64(b, uint64(p.Addend)), nil
@@ -143,11 +155,8 @@ func DecodeParams(b []byte) (Params, error) {
 	word := func(at int) int64 { return int64(binary.LittleEndian.Uint64(b[at:])) }
 	p := Params{
 		LogN: int(b[10]), Dim: int(binary.LittleEndian.Uint32(b)), Block: int(binary.LittleEndian.Uint32(b[4:])),
-		LogT: int(b[8]), LogRecordScale: int(b[9]),
+		LogT: int(b[8]), LogRecordScale: int(b[9]), LogCells: int(b[11]),
 		RecordNorm: word(12), RequestNorm: word(20), Addend: word(28),
-	}
-	if b[11] != 0 {
-		return Params{}, fmt.Errorf("reading sealed parameters: %w: the reserved byte is not zero", cpar.ErrCorrupt)
 	}
 	if err := p.Validate(); err != nil {
 		// Invalid parameters are a caller's mistake elsewhere, but damage here.

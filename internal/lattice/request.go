@@ -12,7 +12,8 @@ type Request struct {
 	Index cpar.IndexID
 	// Number is random; the reply repeats it.
 	Number [NumberSize]byte
-	// Matrix holds the evaluations of the R_b, in the layout of a group.
+	// Matrix holds the evaluations of the R_b, in the layout of a group; of an index of two
+	// parts one matrix behind the other.
 	Matrix []byte
 }
 
@@ -26,8 +27,13 @@ func (q *Request) AppendBinary(b []byte) []byte {
 	return append(b, q.Matrix...)
 }
 
-// DecodeRequest reads a request under valid parameters. The request keeps b.
-func DecodeRequest(p Params, b []byte) (*Request, error) {
+// DecodeRequest reads a request to parts with these parameters, one at least, valid and of
+// one ring. The request keeps b.
+func DecodeRequest(b []byte, parts ...Params) (*Request, error) {
+	words := 0
+	for _, p := range parts {
+		words += p.Words()
+	}
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	id, err := ReadHeader(r, KindRequest)
 	if err != nil {
@@ -35,7 +41,7 @@ func DecodeRequest(p Params, b []byte) (*Request, error) {
 	}
 	q := &Request{Index: id}
 	copy(q.Number[:], r.Bytes(NumberSize, "number"))
-	q.Matrix = p.Ring().elements(r, p.Words(), "the matrix")
+	q.Matrix = parts[0].Ring().elements(r, words, "the matrix")
 	if err := r.Close(); err != nil {
 		return nil, fmt.Errorf("reading %v: %w", KindRequest, err)
 	}

@@ -16,17 +16,26 @@ func localSegment(p *Part, x index, s cpar.Segment, _ []byte) error {
 }
 
 func sealedSegment(p *Part, x index, s cpar.Segment, _ []byte) error {
-	params, err := x.sealedParams()
+	parts, err := x.sealedParams()
 	if err != nil {
 		return err
 	}
+	params := parts.Open
 	switch s.Kind {
 	case cpar.SegmentVectors:
+		if c := parts.Clustered; c != nil && s.Bytes%uint64(c.GroupSize()) == 0 {
+			p.What = fmt.Sprintf("vectors of %d coordinates, %d in a row, in %d groups of at most %d rows (ring-LWE)", x.manifest.Dim, c.Cells(), s.Bytes/uint64(c.GroupSize()), c.Records())
+			p.Learns = "how many records there are, how many coordinates each has, and that they are divided into so many clusters of one size; no vector, not which record is in which cluster, nor which cluster a request asks"
+			return nil
+		}
 		p.What = fmt.Sprintf("vectors of %d coordinates in %d groups of at most %d records (ring-LWE)", x.manifest.Dim, s.Bytes/uint64(params.GroupSize()), params.Records())
 		p.Learns = "how many records there are, how many coordinates each has, and in which groups they were added; no vector, and no distance to any request"
 	case cpar.SegmentParams:
 		p.What = fmt.Sprintf("the constants of the scheme: %d coordinates, blocks of %d, scores modulo 2^%d", params.Dim, params.Block, params.LogT)
 		p.Learns = "these constants, which tell the profile and how many numbers it compares"
+	case cpar.SegmentCells:
+		p.What = "which record is in which cluster, and the centres of clusters (AES-256-GCM)"
+		p.Learns = "nothing: its length follows from the number of records"
 	case cpar.SegmentHints:
 		p.What = "what the owner needs to read replies (AES-256-GCM)"
 		p.Learns = "nothing: its length follows from the number of groups"
@@ -35,10 +44,10 @@ func sealedSegment(p *Part, x index, s cpar.Segment, _ []byte) error {
 }
 
 // sealedParams returns the public constants of an index of scheme sealed.
-func (x index) sealedParams() (p lattice.Params, err error) {
+func (x index) sealedParams() (p lattice.Parts, err error) {
 	for i, s := range x.manifest.Segments {
 		if s.Kind == cpar.SegmentParams {
-			return lattice.DecodeParams(x.segments[i])
+			return lattice.DecodeParts(x.segments[i])
 		}
 	}
 	return p, fmt.Errorf("%w: the index has no parameters", cpar.ErrCorrupt)

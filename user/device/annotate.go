@@ -12,6 +12,7 @@ import (
 	"cpar/user/feature"
 	"cpar/user/picture"
 	"cpar/user/rank"
+	"cpar/user/vector"
 )
 
 // A Photo is a photo to be annotated: its name for messages, and where its features
@@ -43,6 +44,8 @@ type Walk struct {
 	// again when the index has changed.
 	Params  func(*Index) (cpar.Params, error)
 	Ranking user.Ranking
+	// Exact asks all clusters of an index that has some, which the cloud sees.
+	Exact bool
 	// Sending, if not nil, is told of every request before it is sent; number counts
 	// the photos.
 	Sending func(number int, q *cpar.Request) error
@@ -80,7 +83,11 @@ type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 func (x *Index) Annotate(ctx context.Context, photos []Photo, w Walk) ([]Annotated, error) {
 	var all []Annotated
 	for len(all) < len(photos) {
-		group := photos[len(all):min(len(all)+x.Batch(), len(photos))]
+		size := x.Batch()
+		if w.Exact {
+			size = max(1, size/user.MaxClusters)
+		}
+		group := photos[len(all):min(len(all)+size, len(photos))]
 		some, err := x.annotateGroup(ctx, group, len(all), w)
 		all = append(all, some...)
 		w.Progress.Report("annotate", len(all), len(photos))
@@ -163,16 +170,22 @@ func (x *Index) askOnce(ctx context.Context, photos []Photo, number int, w Walk)
 		a := &asking{Annotated: Annotated{Photo: photo.Name}, in: x.Owner, records: x.Manifest.Records}
 		a.Err = x.prepare(a, photo, params, number+i, w)
 		if all = append(all, a); a.Err == nil && a.request != nil {
-			asked = append(asked, a)
+			asked = append(append(asked, a), a.rest...)
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 	}
 	err := x.ask(ctx, asked)
-	return slices.DeleteFunc(all, func(a *asking) bool {
-		return a.Err == nil && a.request != nil && a.reply == nil // an error ended the asking
-	}), err
+	unasked := func(a *asking) bool { return a.Err == nil && a.request != nil && a.reply == nil } // an error ended the asking
+	all = slices.DeleteFunc(all, func(a *asking) bool { return unasked(a) || slices.ContainsFunc(a.rest, unasked) })
+	for _, a := range all {
+		for _, r := range a.rest {
+			a.Sent, a.Received = a.Sent+r.Sent, a.Received+r.Received
+			a.Err = cmp.Or(a.Err, r.Err)
+		}
+	}
+	return all, err
 }
 
 // asking is one photo on its way.
@@ -183,6 +196,9 @@ type asking struct {
 	guess   *rank.Guess   // of the photo's keywords, where the profile has one
 	request *cpar.Request // nil where nothing is asked
 	reply   *cpar.Reply
+	// rest are the requests to further clusters, neighbours how many are wanted of all.
+	rest       []*asking
+	neighbours int
 }
 
 // prepare makes the request of a photo.
@@ -203,12 +219,34 @@ func (x *Index) prepare(a *asking, photo Photo, params cpar.Params, number int, 
 	}
 	lap(&a.Took.Vector)
 	a.guess = v.Guess
-	if a.Pending, a.request, err = x.RequestVector(v, params); err != nil {
+	if err := x.request(a, v, params, w.Exact); err != nil {
 		return err
 	}
 	lap(&a.Took.Request)
-	if a.request != nil && w.Sending != nil {
-		return w.Sending(number, a.request)
+	for _, one := range append([]*asking{a}, a.rest...) {
+		if one.request != nil && w.Sending != nil {
+			if err := w.Sending(number, one.request); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// request makes the request about a vector, or all of them.
+func (x *Index) request(a *asking, v *vector.Vector, params cpar.Params, exact bool) (err error) {
+	a.neighbours = int(params.L)
+	if !exact {
+		a.Pending, a.request, err = x.RequestVector(v, params)
+		return err
+	}
+	pending, requests, err := x.RequestAll(v, params)
+	if err != nil {
+		return err
+	}
+	a.Pending, a.request = pending[0], requests[0]
+	for i := range requests[1:] {
+		a.rest = append(a.rest, &asking{Annotated: Annotated{Pending: pending[i+1]}, request: requests[i+1]})
 	}
 	return nil
 }
@@ -222,7 +260,12 @@ func (a *asking) read(ranking user.Ranking) (err error) {
 	if a.reply != nil && a.reply.Visited > 0 {
 		a.Visited, a.Touched = a.reply.Visited, a.reply.Touched
 	}
-	if a.Near, err = a.Pending.Neighbours(a.reply); err == nil {
+	a.Near, err = a.Pending.Neighbours(a.reply)
+	for _, r := range a.rest {
+		near, e := r.Pending.Neighbours(r.reply)
+		a.Near, err = user.Nearest(a.neighbours, a.Near, near), cmp.Or(err, e)
+	}
+	if err == nil {
 		ranking.Guess = a.guess
 		a.Keywords, err = a.in.Rank(a.Near, ranking)
 	}

@@ -83,6 +83,9 @@ func (s *cipher) Encrypt(_ int, units []rows.Rows, fresh seed.Secret) ([]byte, e
 	return out, nil
 }
 
+// Clustered is none: what is searched at home hides nothing from home.
+func (s *cipher) Clustered() (rows.Clustered, int) { return nil, 0 }
+
 // Finish has nothing more to write.
 func (s *cipher) Finish(*index.Writer) error { return nil }
 
@@ -159,7 +162,7 @@ func (s *cipher) Held() int {
 }
 
 // Request sends nothing: scores are computed at home.
-func (s *cipher) Request(u []int16, _ seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
+func (s *cipher) Request(u []int16, _ int, _ seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
 	h := s.held.Load()
 	return nil, func(*cpar.Reply) ([]int64, error) { return h.Scores(u, runtime.GOMAXPROCS(0)), nil }, nil
 }
@@ -172,4 +175,6 @@ func (s *cipher) Next(x *index.Index, vectorBytes uint64) rows.Cipher {
 }
 
 // Rebuild numbers them from 0.
-func (s *cipher) Rebuild(x *index.Index) (rows.Cipher, error) { return open(x, s.quant), nil }
+func (s *cipher) Rebuild(x *index.Index, _ *rows.Quantiser, _ int) (rows.Cipher, error) {
+	return open(x, s.quant), nil
+}

@@ -149,7 +149,7 @@ func TestHeldOnlyWhole(t *testing.T) {
 		t.Errorf("segments swapped: %v; %d records are held", err, s.Held())
 	}
 	u := []int16{1, 2, 3}
-	q, scores, err := s.Request(u, fresh())
+	q, scores, err := s.Request(u, -1, fresh())
 	if err != nil || q != nil {
 		t.Fatalf("%v was sent, %v", q, err)
 	}
@@ -167,7 +167,7 @@ func TestHeldOnlyWhole(t *testing.T) {
 // TestScoresAreTheTwins: those that are computed at home are the twin's.
 func TestScoresAreTheTwins(t *testing.T) {
 	x, c := fixtures.Index(t, cpar.SchemeLocal, profile.Paper, fixtures.Photos(33, 1), rand.Reader)
-	b, err := Kind.SetUp(x, c, rows.Options{})
+	b, err := Kind.SetUp(t.Context(), x, c, rows.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

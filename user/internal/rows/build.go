@@ -8,6 +8,7 @@ import (
 	"cpar"
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
+	"cpar/user/internal/seed"
 	"cpar/user/vector"
 )
 
@@ -29,6 +30,8 @@ func (r *Rows) incoming() Incoming {
 type Builder struct {
 	*Index
 	incoming Incoming
+	// clustered is whether the new records are divided into clusters.
+	clustered bool
 	// words are the keywords of all records; before are those of the state before, nil
 	// where the index begins.
 	words   [][]string
@@ -39,7 +42,7 @@ type Builder struct {
 }
 
 // SetUp begins an index of a collection.
-func (k Kind) SetUp(x *index.Index, c *index.Collection, o Options) (*Builder, error) {
+func (k Kind) SetUp(ctx context.Context, x *index.Index, c *index.Collection, o Options) (*Builder, error) {
 	q := NewQuantiser(x.Profile.Layout(), k.Coarse)
 	cipher, err := k.New(x, q, o)
 	if err != nil {
@@ -55,7 +58,7 @@ func (k Kind) SetUp(x *index.Index, c *index.Collection, o Options) (*Builder, e
 			b.clamped++
 		}
 	}
-	return b, nil
+	return b, b.divide(ctx)
 }
 
 // Clamped counts the new records whose vectors were shortened.
@@ -66,7 +69,10 @@ func (b *Builder) Clamped() int { return b.clamped }
 // else the scheme has. The manifest names the segments of the state before already.
 func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
 	b.Describe(w.Manifest)
-	if err := b.writeNew(ctx, w); err != nil {
+	if err := b.writeNew(ctx, w, b.rows()); err != nil {
+		return err
+	}
+	if err := b.writeCells(w); err != nil {
 		return err
 	}
 	if err := b.writeKeywords(w); err != nil {
@@ -100,21 +106,40 @@ func (b *Builder) writeKeywords(w *index.Writer) (err error) {
 	return nil
 }
 
-// writeNew encrypts the new records.
-func (b *Builder) writeNew(ctx context.Context, w *index.Writer) error {
-	perUnit, bytes := b.cipher.Unit()
+// A writing is rows and what encrypts them; first is the number of the first one.
+type writing struct {
+	Incoming
+	cipher interface {
+		Unit() (records, bytes int)
+		Encrypt(first int, units []Rows, fresh seed.Secret) ([]byte, error)
+	}
+	dim, first int
+}
+
+// rows are the rows of the new records.
+func (b *Builder) rows() writing {
+	if b.clustered {
+		return b.clusteredRows()
+	}
+	_, clustered := b.cipher.Clustered()
+	return writing{Incoming: b.incoming, cipher: b.cipher, dim: b.quantiser.Dim(), first: b.Records - b.incoming.Len - clustered}
+}
+
+// writeNew encrypts new rows.
+func (b *Builder) writeNew(ctx context.Context, w *index.Writer, rows writing) error {
+	perUnit, bytes := rows.cipher.Unit()
 	perSegment := perUnit * max(1, index.ChunkBytes/bytes)
 	// As many units at once as keep all processors busy.
 	batch := 8 * perUnit
-	for from := 0; from < b.incoming.Len; from += perSegment {
-		to := min(from+perSegment, b.incoming.Len)
+	for from := 0; from < rows.Len; from += perSegment {
+		to := min(from+perSegment, rows.Len)
 		err := w.Segment(cpar.SegmentVectors, func(out io.Writer) error {
 			for at := from; at < to; at += batch {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				w.Progress.Report("encrypt", at, b.incoming.Len)
-				encrypted, err := b.encrypt(at, min(at+batch, to), perUnit)
+				w.Progress.Report("encrypt", at, rows.Len)
+				encrypted, err := b.encrypt(rows, at, min(at+batch, to), perUnit)
 				if err != nil {
 					return err
 				}
@@ -128,31 +153,31 @@ func (b *Builder) writeNew(ctx context.Context, w *index.Writer) error {
 			return err
 		}
 	}
-	w.Progress.Report("encrypt", b.incoming.Len, b.incoming.Len)
+	w.Progress.Report("encrypt", rows.Len, rows.Len)
 	return nil
 }
 
-// encrypt lays out new records from to before to, in units, and encrypts them.
-func (b *Builder) encrypt(from, to, perUnit int) ([]byte, error) {
-	first := b.Records - b.incoming.Len + from
+// encrypt lays out new rows from to before to, in units, and encrypts them.
+func (b *Builder) encrypt(rows writing, from, to, perUnit int) ([]byte, error) {
+	first := rows.first + from
 	d := index.NewDigest()
 	// Equal records elsewhere in the index are other contents: a block of scheme
 	// local is bound to its place, and one nonce must not serve two bindings.
 	index.Add(d, []int64{int64(first)})
 	var units []Rows
 	for i := from; i < to; i++ {
-		row, addend, err := b.incoming.At(i)
+		row, addend, err := rows.At(i)
 		if err != nil {
 			return nil, fmt.Errorf("record %d: %w", first+i-from, err)
 		}
 		if (i-from)%perUnit == 0 {
-			units = append(units, *New(b.quantiser.Dim()))
+			units = append(units, *New(rows.dim))
 		}
 		units[len(units)-1].Add(row, addend)
 		index.Add(d, row)
 		index.Add(d, []int64{addend})
 	}
-	return b.cipher.Encrypt(first, units, b.Fresh("vectors", d.Sum()))
+	return rows.cipher.Encrypt(first, units, b.Fresh("vectors", d.Sum()))
 }
 
 // A Change leads from one state of an index to the next.
@@ -169,27 +194,33 @@ type Change struct {
 
 // Next begins the next state. x is the index in that state.
 func (before *Index) Next(x *index.Index, c Change) *Builder {
-	return &Builder{
+	b := &Builder{
 		Index: &Index{
 			Index: x, quantiser: before.quantiser, cipher: before.cipher.Next(x, c.VectorBytes),
 			removed: before.removed.With(x.Records, c.Removed),
 		},
 		incoming: c.Add.incoming(), words: c.Keywords, before: before.keywords.Load(),
 	}
+	b.cells.Store(before.cells.Load())
+	return b
 }
 
 // Rebuild begins a new index x with the parameters of this one: record i is row
 // order[i].
-func (before *Index) Rebuild(x *index.Index, rows *Rows, order []int, keywords [][]string) (*Builder, error) {
-	cipher, err := before.cipher.Rebuild(x)
-	return &Builder{
+func (before *Index) Rebuild(ctx context.Context, x *index.Index, rows *Rows, order []int, keywords [][]string) (*Builder, error) {
+	cipher, err := before.cipher.Rebuild(x, before.quantiser, before.logClusters(len(order)))
+	if err != nil {
+		return nil, err
+	}
+	b := &Builder{
 		Index: &Index{Index: x, quantiser: before.quantiser, cipher: cipher, removed: NewBitmap(x.Records)},
 		incoming: Incoming{Len: len(order), At: func(i int) ([]int16, int64, error) {
 			row, addend := rows.At(order[i])
 			return row, addend, nil
 		}},
 		words: keywords,
-	}, err
+	}
+	return b, b.divide(ctx)
 }
 
 // RowsOf lays vectors out as rows of the index. clamped counts those that were
@@ -216,31 +247,38 @@ func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err er
 // DecryptAll decrypts every record, removed ones too, and checks that they are those that
 // the ledger was written for. segments hold the vectors, in their order.
 func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
-	record, unit := 0, 0
+	n, unit := 0, 0 // of the open part
 	sum, right := x.cipher.Sums()
+	clustered, found := x.readClustered(each)
 	for _, s := range segments {
 		b, err := read(s)
 		if err != nil {
 			return err
 		}
+		if !clustered.done() {
+			if err := clustered.decrypt(ctx, b); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := sum(b, unit); err != nil {
 			return err
 		}
 		units, err := x.cipher.Decrypt(ctx, b, unit, func(row []int16, addend int64) {
-			if record < x.Records {
+			if record := found + n; record < x.Records {
 				each(record, row, addend, x.removed.Has(record))
 			}
-			record++
+			n++
 		})
 		if err != nil {
 			return err
 		}
 		unit += units
 	}
-	if record != x.Records {
-		return fmt.Errorf("%w: %d records in it, its manifest names %d", cpar.ErrCorrupt, record, x.Records)
+	if found+n != x.Records || !clustered.done() {
+		return fmt.Errorf("%w: %d records in it, its manifest names %d", cpar.ErrCorrupt, found+n, x.Records)
 	}
-	if !right() {
+	if !right() || !clustered.right() {
 		return fmt.Errorf("%w: its records are not those that its ledger was written for", cpar.ErrCorrupt)
 	}
 	return nil

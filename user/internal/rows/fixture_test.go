@@ -37,8 +37,13 @@ type state struct {
 // begin makes an index of photos.
 func begin(t testing.TB, scheme cpar.Scheme, kind profile.Kind, photos []fixtures.Photo, random io.Reader) (*state, *rows.Builder, *index.Collection) {
 	t.Helper()
+	return beginWith(t, scheme, kind, photos, random, rows.Options{})
+}
+
+func beginWith(t testing.TB, scheme cpar.Scheme, kind profile.Kind, photos []fixtures.Photo, random io.Reader, o rows.Options) (*state, *rows.Builder, *index.Collection) {
+	t.Helper()
 	x, c := fixtures.Index(t, scheme, kind, photos, random)
-	b, err := kinds[scheme].SetUp(x, c, rows.Options{})
+	b, err := kinds[scheme].SetUp(t.Context(), x, c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +58,9 @@ func (s *state) after(x *index.Index, b *rows.Builder) *state {
 	var stay []cpar.Segment
 	if s.at != nil && s.at.Manifest().ID == x.ID {
 		stay = s.vectors()
+		if cells, ok := s.at.Manifest().Segment(cpar.SegmentCells); ok {
+			stay = append(stay, cells)
+		}
 	}
 	next.at = fixtures.Write(s.t, s.folder, x, b, stay...)
 	enc, err := b.AppendBinary(nil)

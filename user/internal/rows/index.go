@@ -10,6 +10,7 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/wire"
+	"cpar/user/cluster"
 	"cpar/user/combined"
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
@@ -44,20 +45,26 @@ type Cipher interface {
 	Hold(k cpar.SegmentKind, segments [][]byte) error
 	Held() int
 	// Request makes what is sent, nil where nothing is, and how scores are read from
-	// the reply.
-	Request(u []int16, fresh seed.Secret) (q *cpar.Request, scores func(*cpar.Reply) ([]int64, error), err error)
+	// the reply: of the records in this cluster, if there are any, then of those in none.
+	Request(u []int16, cluster int, fresh seed.Secret) (q *cpar.Request, scores func(*cpar.Reply) ([]int64, error), err error)
 
 	// Next is the cipher of the next state, to which records are added after so
 	// many bytes of vectors; Rebuild gives one with the same parameters for a new index.
 	Next(x *index.Index, vectorBytes uint64) Cipher
-	Rebuild(x *index.Index) (Cipher, error)
+	Rebuild(x *index.Index, q *Quantiser, logClusters int) (Cipher, error)
+
+	// Clustered is the cipher of the records that are divided into clusters, the first
+	// ones, and how many they are; nil where there are none.
+	Clustered() (Clustered, int)
 }
 
-// Options are those of scheme sealed: the block width, 0 for the default, and whether the ring
-// is the larger one.
+// Options are those of scheme sealed: the block width, 0 for the default, whether the ring
+// is the larger one, and the number of clusters: a power of two, 0 for what suits the number of
+// records.
 type Options struct {
-	Block   int
-	Careful bool
+	Block    int
+	Careful  bool
+	Clusters int
 }
 
 // A Kind makes ciphers of one scheme.
@@ -79,6 +86,8 @@ type Index struct {
 	removed   Bitmap
 	// keywords are those of all records; nil until Hold.
 	keywords atomic.Pointer[keyword.Table]
+	// cells say which records a cluster has; nil until Hold, and where there are none.
+	cells atomic.Pointer[cluster.Cells]
 }
 
 // Open opens an index from its bytes in the ledger.
@@ -119,7 +128,8 @@ func (x *Index) Removed(record int) bool { return x.removed.Has(record) }
 
 // Needs says which segments must be held before a photo can be annotated.
 func (x *Index) Needs(k cpar.SegmentKind) bool {
-	return k == cpar.SegmentKeywords || x.cipher.Needs(k)
+	clustered, _ := x.cipher.Clustered()
+	return k == cpar.SegmentKeywords || clustered != nil && k == cpar.SegmentCells || x.cipher.Needs(k)
 }
 
 // Hold takes the segments that Needs names, decrypts what is needed of them and
@@ -145,6 +155,12 @@ func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 			x.keywords.Store(table)
 			continue
 		}
+		if kind == cpar.SegmentCells {
+			if err := x.holdCells(list[0]); err != nil {
+				return fmt.Errorf("segment %v: %w", kind, err)
+			}
+			continue
+		}
 		if err := x.cipher.Hold(kind, list); err != nil {
 			return fmt.Errorf("segment %v: %w", kind, err)
 		}
@@ -161,8 +177,10 @@ type Reading struct {
 	l     int
 	u     []int16 // in the clear, for the twin
 	own   float64
-	words *keyword.Table
-	read  func(*cpar.Reply) ([]int64, error)
+	// cluster is the one that was asked; −1 where there are none.
+	cluster int
+	words   *keyword.Table
+	read    func(*cpar.Reply) ([]int64, error)
 
 	mu sync.Mutex
 	// near answers the reply of this digest: a reply is decrypted once, and may
@@ -174,21 +192,53 @@ type Reading struct {
 // Request lays out a vector and encrypts it under a secret that serves it alone.
 // The number of neighbours stays at home.
 func (x *Index) Request(v *vector.Vector, p cpar.Params) (index.Reading, *cpar.Request, error) {
-	words := x.keywords.Load()
-	if words == nil || x.cipher.Held() != x.Records {
-		return nil, nil, errNotHeld
-	}
-	u, own, err := x.request(v)
+	words, u, own, err := x.prepare(v)
 	if err != nil {
 		return nil, nil, err
 	}
+	return x.ask(words, u, own, x.clusterOf(u), int(p.L))
+}
+
+// RequestAll makes a request to every cluster, or one where there are none.
+func (x *Index) RequestAll(v *vector.Vector, p cpar.Params) (readings []index.Reading, requests []*cpar.Request, err error) {
+	words, u, own, err := x.prepare(v)
+	if err != nil {
+		return nil, nil, err
+	}
+	first, last := -1, -1
+	if clustered, _ := x.cipher.Clustered(); clustered != nil {
+		first, last = 0, clustered.Layout().Cells()-1
+	}
+	for cluster := first; cluster <= last; cluster++ {
+		reading, q, err := x.ask(words, u, own, cluster, int(p.L))
+		if err != nil {
+			return nil, nil, err
+		}
+		readings, requests = append(readings, reading), append(requests, q)
+	}
+	return readings, requests, nil
+}
+
+// prepare lays out the request of a vector, if all that it takes is held.
+func (x *Index) prepare(v *vector.Vector) (words *keyword.Table, u []int16, own float64, err error) {
+	words = x.keywords.Load()
+	if clustered, _ := x.cipher.Clustered(); words == nil || x.cipher.Held() != x.Records || clustered != nil && x.cells.Load() == nil {
+		return nil, nil, 0, errNotHeld
+	}
+	u, own, err = x.request(v)
+	return words, u, own, err
+}
+
+// ask makes a request to one cluster.
+func (x *Index) ask(words *keyword.Table, u []int16, own float64, cluster, l int) (index.Reading, *cpar.Request, error) {
 	d := index.NewDigest()
 	index.Add(d, u)
-	q, scores, err := x.cipher.Request(u, x.Fresh("request", d.Sum()))
+	index.Add(d, []int64{int64(cluster)})
+	q, scores, err := x.cipher.Request(u, cluster, x.Fresh("request", d.Sum()))
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Reading{index: x, l: int(p.L), u: u, own: own, words: words, read: scores}, q, nil
+	return &Reading{index: x, l: l, u: u, own: own, cluster: cluster, words: words, read: scores}, q, nil
 }
 
 // request lays a vector out; own is what makes a distance of its scores.
@@ -215,6 +265,9 @@ func (p *Reading) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 	}
 	scores, err := p.read(a)
 	if err != nil {
+		return nil, err
+	}
+	if scores, err = p.index.spread(scores, p.cluster); err != nil {
 		return nil, err
 	}
 	near := p.index.neighbours(p.words, scores, p.own, p.l)

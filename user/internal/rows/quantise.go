@@ -130,10 +130,14 @@ func NewQuantiser(vectors combined.Params, coarse bool) *Quantiser {
 func (q *Quantiser) Dim() int { return q.jl + q.bins }
 
 // Lattice are the parameters under which scheme sealed encrypts the rows. block is
-// its block width, 0 for the default.
-func (q *Quantiser) Lattice(block int, careful bool) (lattice.Params, error) {
+// its block width, 0 for the default; logCells is log₂ of the number of records in a row.
+func (q *Quantiser) Lattice(block int, careful bool, logCells int) (lattice.Params, error) {
+	dim := q.Dim()
+	if logCells > 0 {
+		dim = lattice.CellDim(dim) << logCells
+	}
 	p := lattice.Params{
-		LogN: lattice.Fast.LogN, Dim: q.Dim(), Block: cmp.Or(block, q.layout.block), LogT: q.layout.logT,
+		LogN: lattice.Fast.LogN, Dim: dim, LogCells: logCells, Block: cmp.Or(block, q.layout.block), LogT: q.layout.logT,
 		RecordNorm: q.layout.recordNorm, RequestNorm: q.layout.requestNorm, Addend: q.layout.maxAddend,
 	}
 	if careful {

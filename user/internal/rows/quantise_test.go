@@ -211,7 +211,7 @@ func TestDeployedParameters(t *testing.T) {
 	} {
 		want := c.want
 		want.LogN, want.LogRecordScale = c.logN, c.scale
-		p, err := NewQuantiser(c.layout, true).Lattice(0, c.careful)
+		p, err := NewQuantiser(c.layout, true).Lattice(0, c.careful, 0)
 		if err != nil || p != want {
 			t.Errorf("%s: %+v, want %+v; %v", name, p, want, err)
 			continue
@@ -345,7 +345,7 @@ func TestNothingWraps(t *testing.T) {
 			if !c.coarse {
 				continue // scheme local encrypts no scores
 			}
-			if p, err := q.Lattice(0, careful); err != nil || p.Validate() != nil {
+			if p, err := q.Lattice(0, careful, 0); err != nil || p.Validate() != nil {
 				t.Errorf("%s: %v, %v", name, err, p.Validate())
 			}
 		}

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"math"
 	"slices"
 
 	"cpar/internal/parallel"
@@ -61,16 +62,19 @@ func dot(a, b []int16) int32 {
 }
 
 // nearest are the l least scores, in ascending order of (score, record), of the
-// records that were not removed.
+// records that were not removed and have a score.
 func nearest(scores []int64, l int, removed Bitmap) []kdforest.Hit {
 	queue := kdforest.NewQueue(l)
 	for i, score := range scores {
-		if !removed.Has(i) {
+		if score != absent && !removed.Has(i) {
 			queue.Push(kdforest.Hit{Record: uint32(i), Score: score})
 		}
 	}
 	return queue.Hits()
 }
+
+// absent is the score of a record that was not asked about.
+const absent = math.MaxInt64
 
 // A Bitmap has bit i mod 8 of byte i/8 set where record i was removed. It is as
 // long as the records need, whether or not any were.

@@ -65,5 +65,7 @@ func (t *Twin) Search(request index.Reading, _ func(kdforest.Visit)) ([]kdforest
 	if !ok {
 		return nil, fmt.Errorf("searching in the clear: %w: the request belongs to another scheme", cpar.ErrInput)
 	}
-	return nearest(t.rows.Scores(reading.u, runtime.GOMAXPROCS(0)), reading.l, t.index.removed), nil
+	scores := t.rows.Scores(reading.u, runtime.GOMAXPROCS(0))
+	t.index.hide(scores, reading.cluster)
+	return nearest(scores, reading.l, t.index.removed), nil
 }

@@ -425,7 +425,7 @@ func TestBytesTellOnlyHowMany(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sent, err := lattice.DecodeRequest(p, note(q.AppendBinary(nil)))
+		sent, err := lattice.DecodeRequest(note(q.AppendBinary(nil)), p)
 		if err != nil {
 			t.Fatal(err)
 		}

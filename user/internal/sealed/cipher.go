@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"math/bits"
 	"runtime"
 	"slices"
 	"sync"
@@ -23,7 +24,7 @@ import (
 // Kind is scheme sealed as package rows asks for it.
 var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Vectors: schemeBytes}
 
-// cipher encrypts the rows of one state of an index in groups.
+// cipher encrypts the rows of one state of an index in groups: those of its open part.
 type cipher struct {
 	seed.Redacted
 	index  *index.Index
@@ -37,76 +38,149 @@ type cipher struct {
 	// hints of the records of this state: fetched by Hold, or made by Encrypt.
 	hints atomic.Pointer[Hints]
 	mu    sync.Mutex // adds to hints and check
+	// clustered encrypts the rows of the clustered part, and records counts what is in
+	// them; nil where there is none. It has no request, no Finish and no Hold of its own.
+	clustered *cipher
+	records   int
 }
 
 func open(x *index.Index, p lattice.Params, check checkSums) *cipher {
-	s := &cipher{index: x, params: p, check: check, rho: seed.New(x.Secret("check"))}
+	purpose := "check"
+	if p.LogCells > 0 {
+		purpose = "check of clusters"
+	}
+	s := &cipher{index: x, params: p, check: check, rho: seed.New(x.Secret(purpose))}
 	s.key = sync.OnceValues(func() (*Key, error) { return NewKey(x.Key, p, x.ID) })
 	return s
 }
 
 func newScheme(x *index.Index, q *rows.Quantiser, o rows.Options) (rows.Cipher, error) {
-	p, err := q.Lattice(o.Block, o.Careful)
+	clusters := q.LogClusters(x.Records)
+	if o.Clusters > 0 {
+		clusters = bits.TrailingZeros(uint(o.Clusters))
+	}
+	return begin(x, q, o.Block, o.Careful, clusters)
+}
+
+// begin starts an index without records, with a clustered part for all of them if there are
+// to be clusters.
+func begin(x *index.Index, q *rows.Quantiser, block int, careful bool, logClusters int) (rows.Cipher, error) {
+	s, err := beginPart(x, q, block, careful, 0)
+	if err == nil && logClusters > 0 {
+		s.records = x.Records
+		s.clustered, err = beginPart(x, q, block, careful, logClusters)
+	}
+	return s, err
+}
+
+func beginPart(x *index.Index, q *rows.Quantiser, block int, careful bool, logCells int) (*cipher, error) {
+	p, err := q.Lattice(block, careful, logCells)
 	if err != nil {
 		return nil, err
 	}
-	return begin(x, p)
-}
-
-// begin starts an index without records.
-func begin(x *index.Index, p lattice.Params) (rows.Cipher, error) {
 	s := open(x, p, newCheckSums(p))
 	none, err := NewHints(p, x.ID)
 	s.hints.Store(none)
 	return s, err
 }
 
-func readScheme(x *index.Index, q *rows.Quantiser, r *wire.Reader) (rows.Cipher, error) {
-	enc := r.Bytes(lattice.ParamsSize, "parameters")
-	if r.Err() != nil {
-		return nil, r.Err()
+// parts are the parameters of both parts.
+func (s *cipher) parts() lattice.Parts {
+	p := lattice.Parts{Open: s.params}
+	if s.clustered != nil {
+		p.Clustered, p.Records = &s.clustered.params, s.records
 	}
-	p, err := lattice.DecodeParams(enc)
+	return p
+}
+
+func readScheme(x *index.Index, q *rows.Quantiser, r *wire.Reader) (rows.Cipher, error) {
+	p, err := lattice.ReadParts(r)
 	if err != nil {
 		return nil, err
 	}
-	if want, err := q.Lattice(p.Block, p.LogN == lattice.Careful.LogN); err != nil || want != p {
+	fits := func(p lattice.Params) bool {
+		want, err := q.Lattice(p.Block, p.LogN == lattice.Careful.LogN, p.LogCells)
+		return err == nil && want == p
+	}
+	if !fits(p.Open) || p.Clustered != nil && (!fits(*p.Clustered) || p.Records > x.Records) {
 		return nil, fmt.Errorf("%w: sealed parameters that are not the profile's", cpar.ErrCorrupt)
 	}
+	check, err := readCheckSums(p.Open, r)
+	s := open(x, p.Open, check)
+	if p.Clustered != nil {
+		s.clustered, s.records = open(x, *p.Clustered, newCheckSums(*p.Clustered)), p.Records
+	}
+	return s, err
+}
+
+func readCheckSums(p lattice.Params, r *wire.Reader) (checkSums, error) {
 	check := newCheckSums(p)
 	for _, words := range [][]uint64{check.matrix, check.addends} {
 		packed := r.Bytes(len(words)*lattice.WordBytes, "check of replies")
 		if r.Err() != nil {
-			return nil, r.Err()
+			return check, r.Err()
 		}
 		lattice.Words(words, packed)
 		if slices.ContainsFunc(words, func(x uint64) bool { return x >= p.Ring().Q }) {
-			return nil, fmt.Errorf("%w: a check that is not below its modulus", cpar.ErrCorrupt)
+			return check, fmt.Errorf("%w: a check that is not below its modulus", cpar.ErrCorrupt)
 		}
 	}
-	return open(x, p, check), nil
+	return check, nil
 }
 
 // schemeBytes counts the groups of n records, their hints, the parameters
 // twice, in a segment and in the ledger, and the sums.
 func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
-	p, err := q.Lattice(0, false)
+	open, err := q.Lattice(0, false, 0)
 	if err != nil {
 		return 0, err
 	}
-	none, err := NewHints(p, cpar.IndexID{})
+	none, err := NewHints(open, cpar.IndexID{})
 	if err != nil {
 		return 0, err
 	}
-	perHint := lattice.SeedSize + len(lattice.AppendCount(nil, 0)) + p.HintBytes()
-	return uint64(p.Groups(n)*(p.GroupSize()+perHint) + len(none.AppendBinary(nil)) + box.Overhead + 2*lattice.ParamsSize + p.MatrixBytes() + p.Records()*lattice.WordBytes), nil
+	header := len(none.AppendBinary(nil))
+	part := func(p lattice.Params, rows int) int {
+		perHint := lattice.SeedSize + len(lattice.AppendCount(nil, 0)) + p.HintBytes()
+		return p.Groups(rows)*(p.GroupSize()+perHint) + header + p.MatrixBytes() + p.Records()*lattice.WordBytes
+	}
+	clusters := q.LogClusters(n)
+	if clusters == 0 {
+		return uint64(part(open, n) + box.Overhead + 2*lattice.ParamsSize), nil
+	}
+	p, err := q.Lattice(0, false, clusters)
+	return uint64(part(open, 0) + part(p, lattice.CellRows(n, p.Cells())) + box.Overhead + 2*lattice.PartsSize +
+		box.Overhead + rows.CellBytes(q, n, p.Cells())), err
 }
 
-// AppendBinary appends parameters and sums.
+// AppendBinary appends parameters and the sums of the open part.
 func (s *cipher) AppendBinary(b []byte) ([]byte, error) {
-	b, err := s.params.AppendBinary(b)
-	b = lattice.AppendWords(b, s.check.matrix)
-	return lattice.AppendWords(b, s.check.addends), err
+	b, err := s.parts().AppendBinary(b)
+	return s.check.append(b), err
+}
+
+func (c checkSums) append(b []byte) []byte {
+	return lattice.AppendWords(lattice.AppendWords(b, c.matrix), c.addends)
+}
+
+// Clustered is the cipher of the clustered part.
+func (s *cipher) Clustered() (rows.Clustered, int) {
+	if s.clustered == nil {
+		return nil, 0
+	}
+	return s.clustered, s.records
+}
+
+// Layout says how records lie in rows.
+func (s *cipher) Layout() lattice.Params { return s.params }
+
+// AppendStatic appends the sums of the clustered part, which stay as they are.
+func (s *cipher) AppendStatic(b []byte) []byte { return s.check.append(b) }
+
+// ReadStatic reads them.
+func (s *cipher) ReadStatic(r *wire.Reader) (err error) {
+	s.check, err = readCheckSums(s.params, r)
+	return err
 }
 
 // Unit is a group.
@@ -152,14 +226,18 @@ func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) ([]byt
 
 // Finish writes parameters and hints.
 func (s *cipher) Finish(w *index.Writer) error {
-	params, err := s.params.AppendBinary(nil)
+	params, err := s.parts().AppendBinary(nil)
 	if err != nil {
 		return err
 	}
 	if err := w.Bytes(cpar.SegmentParams, params); err != nil {
 		return err
 	}
-	plain := s.hints.Load().AppendBinary(nil)
+	var plain []byte
+	if s.clustered != nil {
+		plain = s.clustered.hints.Load().AppendBinary(plain)
+	}
+	plain = s.hints.Load().AppendBinary(plain)
 	nonce := seed.New(s.index.Fresh("hints", sha256.Sum256(plain)))
 	return w.Bytes(cpar.SegmentHints, box.New(s.index.Secret("hints")).Seal(nil, nonce, plain, s.hintsBinding()))
 }
@@ -226,42 +304,83 @@ func (s *cipher) Hold(_ cpar.SegmentKind, segments [][]byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: it was altered, or belongs to another generation", cpar.ErrCorrupt)
 	}
-	hints, err := DecodeHints(s.params, plain)
-	if err != nil {
-		return err
+	r := wire.NewReader(plain, cpar.ErrCorrupt)
+	for _, part := range []*cipher{s.clustered, s} {
+		if part == nil {
+			continue
+		}
+		hints, err := readHints(part.params, r)
+		if err != nil {
+			return err
+		}
+		part.hints.Store(hints)
 	}
-	s.hints.Store(hints)
-	return nil
+	return r.Close()
 }
 
 // Held is the number of records that the hints cover.
 func (s *cipher) Held() int {
-	if h := s.hints.Load(); h != nil {
-		return h.Records()
+	h := s.hints.Load()
+	if h == nil || s.clustered != nil && s.clustered.hints.Load().Records() != s.parts().Rows() {
+		return -1
 	}
-	return -1
+	return s.records + h.Records()
 }
 
-// Request encrypts a request under a secret that serves it alone.
-func (s *cipher) Request(u []int16, fresh seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
+// Request encrypts a request to one cluster of the clustered part and to the open part,
+// each under a secret that serves it alone. Parts without groups are not asked.
+func (s *cipher) Request(u []int16, cluster int, fresh seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
+	var asked []*askedPart
+	var whole *lattice.Request
+	for _, part := range []*cipher{s.clustered, s} {
+		if part == nil || part.hints.Load().Groups() == 0 {
+			continue
+		}
+		a, q, err := part.ask(u, cluster, fresh)
+		if err != nil {
+			return nil, nil, err
+		}
+		if asked = append(asked, a); whole == nil {
+			whole = q
+			continue
+		}
+		a.once.number = whole.Number
+		whole.Matrix = append(whole.Matrix, q.Matrix...)
+	}
+	state := s.hints.Load().State()
+	if s.clustered != nil {
+		state = s.clustered.hints.Load().State().Join(state)
+	}
+	read := func(a *cpar.Reply) ([]int64, error) { return s.checkedScores(asked, state, a) }
+	return &cpar.Request{Index: s.index.ID, Params: cpar.Params{Scheme: s.index.Scheme}, Opaque: whole.AppendBinary(nil)}, read, nil
+}
+
+// askedPart is what is kept of a request to one part.
+type askedPart struct {
+	*cipher
+	once   *OneTimeKey
+	hints  *Hints
+	wanted []uint64
+}
+
+func (s *cipher) ask(u []int16, cluster int, fresh seed.Secret) (*askedPart, *lattice.Request, error) {
 	key, err := s.key()
 	if err != nil {
 		return nil, nil, err
 	}
-	hints := s.hints.Load()
+	if s.params.LogCells > 0 {
+		u, fresh = s.params.Ask(u, cluster), fresh.Derive("sealed/clustered")
+	}
 	once, q, err := key.NewRequest(u, fresh)
 	if err != nil {
 		return nil, nil, err
 	}
-	wanted := s.check.wanted(s.params, q.Matrix)
-	read := func(a *cpar.Reply) ([]int64, error) { return s.checkedScores(once, hints, wanted, a) }
-	return &cpar.Request{Index: s.index.ID, Params: cpar.Params{Scheme: s.index.Scheme},
-		Opaque: q.AppendBinary(make([]byte, 0, s.params.RequestSize()))}, read, nil
+	return &askedPart{cipher: s, once: once, hints: s.hints.Load(), wanted: s.check.wanted(s.params, q.Matrix)}, q, nil
 }
 
 // checkedScores reads the reply to a request, and refuses one that is not what the groups
-// and the request give.
-func (s *cipher) checkedScores(once *OneTimeKey, hints *Hints, wanted []uint64, a *cpar.Reply) ([]int64, error) {
+// and the request give: first the rows of the clustered part, then those of the open part.
+func (s *cipher) checkedScores(asked []*askedPart, state lattice.State, a *cpar.Reply) ([]int64, error) {
 	if a == nil || a.Index != s.index.ID {
 		return nil, fmt.Errorf("%w: it is no reply of this index", cpar.ErrCloud)
 	}
@@ -269,18 +388,46 @@ func (s *cipher) checkedScores(once *OneTimeKey, hints *Hints, wanted []uint64, 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", cpar.ErrCloud, err)
 	}
-	if len(r.Words) == hints.Groups()*s.params.Records() && !fits(s.params, s.rho, r.Words, wanted) {
-		return nil, ErrRefused
+	words := 0
+	for _, part := range asked {
+		words += part.hints.Groups() * part.params.Records()
 	}
-	return once.Scores(hints, r, runtime.GOMAXPROCS(0))
+	switch {
+	case r.State != state:
+		return nil, fmt.Errorf("%w: it comes from another state of the index than the hints", cpar.ErrCloud)
+	case len(r.Words) != words:
+		return nil, fmt.Errorf("%w: %d words, not %d", cpar.ErrCloud, len(r.Words), words)
+	}
+	var scores []int64
+	rest := r.Words
+	for _, part := range asked {
+		n := part.hints.Groups() * part.params.Records()
+		own := *r
+		own.State, own.Words, rest = part.hints.State(), rest[:n], rest[n:]
+		if !fits(part.params, part.rho, own.Words, part.wanted) {
+			return nil, ErrRefused
+		}
+		some, err := part.once.Scores(part.hints, &own, runtime.GOMAXPROCS(0))
+		if err != nil {
+			return nil, err
+		}
+		scores = append(scores, some...)
+	}
+	return scores, nil
 }
 
-// Next adds to these hints and sums.
+// Next adds to the hints and sums of the open part.
 func (s *cipher) Next(x *index.Index, _ uint64) rows.Cipher {
 	next := open(x, s.params, s.check.clone())
 	next.hints.Store(s.hints.Load().clone())
+	if s.clustered != nil {
+		next.records, next.clustered = s.records, open(x, s.clustered.params, s.clustered.check)
+		next.clustered.hints.Store(s.clustered.hints.Load())
+	}
 	return next
 }
 
 // Rebuild has no records yet.
-func (s *cipher) Rebuild(x *index.Index) (rows.Cipher, error) { return begin(x, s.params) }
+func (s *cipher) Rebuild(x *index.Index, q *rows.Quantiser, logClusters int) (rows.Cipher, error) {
+	return begin(x, q, s.params.Block, s.params.LogN == lattice.Careful.LogN, logClusters)
+}

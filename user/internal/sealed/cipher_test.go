@@ -42,7 +42,7 @@ func newAsked(t testing.TB, photos []fixtures.Photo, block int) *asked {
 		own, _ = c.(*cipher)
 		return c, err
 	}
-	b, err := kind.SetUp(x, c, rows.Options{Block: block})
+	b, err := kind.SetUp(t.Context(), x, c, rows.Options{Block: block})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func (a *asked) cloud() *cloud.Index {
 // answer is the reply to the bytes of a request.
 func (a *asked) answer(c *cloud.Index, request []byte) *lattice.Reply {
 	a.t.Helper()
-	q, err := lattice.DecodeRequest(a.params, request)
+	q, err := lattice.DecodeRequest(request, a.params)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestScoresAreTheTwins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q, scores, err := a.cipher.Request(u, fresh())
+			q, scores, err := a.cipher.Request(u, -1, fresh())
 			if err != nil {
 				t.Fatal(err)
 			}

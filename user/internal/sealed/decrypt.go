@@ -44,7 +44,7 @@ func (k *Key) Decrypt(g *lattice.Group) ([][]int16, []int64, error) {
 	for i := range addends {
 		addends[i] = nearest(ring, words[i], p.LogScale())
 		// What another key decrypts is noise, and far beyond the bounds.
-		if err := checkVector(p, vectors[i], p.RecordNorm); err != nil || addends[i] > p.Addend || addends[i] < -p.Addend {
+		if err := checkRow(p, vectors[i], addends[i]); err != nil {
 			return nil, nil, fmt.Errorf("decrypting a sealed group: record %d: %w: it is none of this key's", i, cpar.ErrCorrupt)
 		}
 	}

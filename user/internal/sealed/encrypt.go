@@ -1,7 +1,9 @@
 package sealed
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"cpar"
 	"cpar/internal/lattice"
@@ -18,11 +20,8 @@ func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*l
 			cpar.ErrInput, len(vectors), len(addends), p.Records())
 	}
 	for i, v := range vectors {
-		if err := checkVector(p, v, p.RecordNorm); err != nil {
+		if err := checkRow(p, v, addends[i]); err != nil {
 			return nil, fmt.Errorf("encrypting a sealed group: record %d: %w", i, err)
-		}
-		if a := addends[i]; a > p.Addend || a < -p.Addend {
-			return nil, fmt.Errorf("encrypting a sealed group: record %d: %w: its addend exceeds %d", i, cpar.ErrInput, p.Addend)
 		}
 	}
 
@@ -92,11 +91,57 @@ func placeRecord(w []uint64, p lattice.Params, v []int16, i, b int) {
 	}
 }
 
+// checkRow refuses a row that is too long for scores that cannot wrap and for the noise
+// budget. One of several records has their addends in it, and no other.
+func checkRow(p lattice.Params, v []int16, addend int64) error {
+	fits := func(addend int64) error {
+		if addend > p.Addend || addend < -p.Addend {
+			return fmt.Errorf("%w: an addend exceeds %d", cpar.ErrInput, p.Addend)
+		}
+		return nil
+	}
+	if p.LogCells == 0 {
+		return cmp.Or(checkVector(p.Dim, v, p.RecordNorm), fits(addend))
+	}
+	if len(v) != p.Dim || addend != 0 {
+		return fmt.Errorf("%w: a row of %d coordinates, not %d, and an addend of %d", cpar.ErrInput, len(v), p.Dim, addend)
+	}
+	again := make([]int16, p.Dim)
+	for c := range p.Cells() {
+		record, addend := p.Cell(v, c)
+		if err := cmp.Or(checkVector(len(record), record, p.RecordNorm), fits(addend)); err != nil {
+			return err
+		}
+		p.PutCell(again, c, record, addend)
+	}
+	if !slices.Equal(again, v) {
+		return fmt.Errorf("%w: an addend that is not divided as it should be", cpar.ErrInput)
+	}
+	return nil
+}
+
+// checkRequest refuses a request that is too long, or asks more than one record of a row.
+func checkRequest(p lattice.Params, u []int16) error {
+	if p.LogCells == 0 {
+		return checkVector(p.Dim, u, p.RequestNorm)
+	}
+	if len(u) != p.Dim {
+		return fmt.Errorf("%w: a vector of %d coordinates, not %d", cpar.ErrInput, len(u), p.Dim)
+	}
+	for c := range p.Cells() {
+		asked, _ := p.Cell(u, c)
+		if slices.Equal(p.Ask(asked, c), u) {
+			return checkVector(len(asked), asked, p.RequestNorm)
+		}
+	}
+	return fmt.Errorf("%w: it does not ask one record of a row", cpar.ErrInput)
+}
+
 // checkVector refuses a vector of another length and one that is too long for
 // scores that cannot wrap and for the noise budget.
-func checkVector(p lattice.Params, v []int16, norm int64) error {
-	if len(v) != p.Dim {
-		return fmt.Errorf("%w: a vector of %d coordinates, not %d", cpar.ErrInput, len(v), p.Dim)
+func checkVector(dim int, v []int16, norm int64) error {
+	if len(v) != dim {
+		return fmt.Errorf("%w: a vector of %d coordinates, not %d", cpar.ErrInput, len(v), dim)
 	}
 	square := uint64(0)
 	for _, x := range v {

@@ -103,6 +103,14 @@ func (h *Hints) AppendBinary(b []byte) []byte {
 // DecodeHints reads hints under valid parameters. They keep b.
 func DecodeHints(p lattice.Params, b []byte) (*Hints, error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
+	h, err := readHints(p, r)
+	if err == nil {
+		err = r.Close()
+	}
+	return h, err
+}
+
+func readHints(p lattice.Params, r *wire.Reader) (*Hints, error) {
 	id, err := lattice.ReadHeader(r, lattice.KindHints)
 	if err != nil {
 		return nil, fmt.Errorf("reading sealed hints: %w", err)
@@ -123,8 +131,8 @@ func DecodeHints(p lattice.Params, b []byte) (*Hints, error) {
 			h.add(seed, count, packed)
 		}
 	}
-	if err := r.Close(); err != nil {
-		return nil, fmt.Errorf("reading sealed hints: %w", err)
+	if r.Err() != nil {
+		return nil, fmt.Errorf("reading sealed hints: %w", r.Err())
 	}
 	return h, nil
 }

@@ -27,7 +27,7 @@ type OneTimeKey struct {
 func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*OneTimeKey, *lattice.Request, error) {
 	p := k.params
 	ring := p.Ring()
-	if err := checkVector(p, u, p.RequestNorm); err != nil {
+	if err := checkRequest(p, u); err != nil {
 		return nil, nil, fmt.Errorf("encrypting a sealed request: %w", err)
 	}
 	noise := seed.New(fresh.Derive("sealed/noise"))

@@ -1,0 +1,68 @@
+package lattice
+
+import "math"
+
+// A row of several records has one addend, so each of them brings its own as its last two
+// coordinates, high and low, which a request meets with M and 1:
+//
+//	cell     v ‖ high ‖ low       addend = M·high + low, |low| ≤ M/2
+//	request  u ‖ M ‖ 1            in the place of one cell, and 0 elsewhere
+//	⟨row, request⟩ = ⟨v, u⟩ + addend
+//
+// M is near the root of the greatest addend, so that neither norm grows by much.
+const addendDim = 2
+
+// CellDim is the number of coordinates that a vector of dim takes in such a row.
+func CellDim(dim int) int { return dim + addendDim }
+
+// addendScale is M.
+func (p Params) addendScale() int64 { return int64(math.Ceil(math.Sqrt(float64(p.Addend)))) }
+
+// split divides an addend.
+func (p Params) split(addend int64) (high, low int64) {
+	m := p.addendScale()
+	if m == 0 {
+		return 0, 0
+	}
+	low = (addend%m + m) % m // 0 to M−1
+	if low > m/2 {
+		low -= m
+	}
+	return (addend - low) / m, low
+}
+
+// PutCell writes a record into cell c of a row.
+func (p Params) PutCell(row []int16, c int, v []int16, addend int64) {
+	cell := row[c*p.CellDim() : (c+1)*p.CellDim()]
+	at := copy(cell, v)
+	high, low := p.split(addend)
+	cell[at], cell[at+1] = int16(high), int16(low)
+}
+
+// Cell is the record in cell c of a row; v is no copy.
+func (p Params) Cell(row []int16, c int) (v []int16, addend int64) {
+	cell := row[c*p.CellDim() : (c+1)*p.CellDim()]
+	v = cell[: len(cell)-addendDim : len(cell)-addendDim]
+	return v, p.addendScale()*int64(cell[len(v)]) + int64(cell[len(v)+1])
+}
+
+// Ask is the request that asks cell c of every row about u.
+func (p Params) Ask(u []int16, c int) []int16 {
+	out := make([]int16, p.Dim)
+	cell := out[c*p.CellDim():]
+	at := copy(cell, u)
+	cell[at], cell[at+1] = int16(p.addendScale()), 1
+	return out
+}
+
+// norms bound the Euclidean norms of a record and of a request, their addends with them.
+func (p Params) norms() (record, request float64) {
+	record, request = float64(p.RecordNorm), float64(p.RequestNorm)
+	if p.LogCells == 0 {
+		return record, request
+	}
+	m := p.addendScale()
+	low := m / 2
+	high := float64((p.Addend - low + m - 1) / max(1, m))
+	return math.Sqrt(record*record + high*high + float64(low*low)), math.Sqrt(request*request + float64(m*m) + 1)
+}

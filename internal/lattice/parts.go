@@ -1,0 +1,112 @@
+package lattice
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"cpar"
+	"cpar/internal/wire"
+)
+
+// Parts are the parts of an index, of one ring and block width. Every record is first in
+// the open part, a row for each. Where records were divided into clusters they are in the
+// clustered part, C in a row, of which a request asks one; what was added since is in the
+// open part.
+//
+//	parameters   those of the clustered part (36)  its records (4)     where there is one
+//	             those of the open part (36)
+//	request      words of the clustered part, then of the open part; of those that have groups
+//	reply        the same
+type Parts struct {
+	Open Params
+	// Clustered is nil where there is none. Records are those in it.
+	Clustered *Params
+	Records   int
+}
+
+// CellRows is the number of rows of n records in so many clusters: there is room for one
+// and a half of every record. It depends on nothing else.
+func CellRows(n, clusters int) int { return min(n, (3*n+2*clusters-1)/(2*clusters)) }
+
+// Rows is the number of rows of the clustered part.
+func (p Parts) Rows() int {
+	if p.Clustered == nil {
+		return 0
+	}
+	return CellRows(p.Records, p.Clustered.Cells())
+}
+
+// Validate refuses parts that do not fit together. Errors wrap cpar.ErrInput.
+func (p Parts) Validate() error {
+	if err := p.Open.Validate(); err != nil || p.Clustered == nil {
+		return err
+	}
+	if err := p.Clustered.Validate(); err != nil {
+		return err
+	}
+	switch c := p.Clustered; {
+	case p.Open.LogCells != 0 || c.LogCells == 0 || c.LogN != p.Open.LogN || c.Block != p.Open.Block:
+		return refuse("a clustered part with rows of %d records, %d in the other", c.Cells(), p.Open.Cells())
+	case p.Records < c.Cells() || p.Records > cpar.MaxRecords:
+		return refuse("%d records in %d clusters", p.Records, c.Cells())
+	}
+	return nil
+}
+
+// AppendBinary appends the canonical encoding of p.
+func (p Parts) AppendBinary(b []byte) ([]byte, error) {
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("writing sealed parameters: %w", err)
+	}
+	if p.Clustered != nil {
+		var err error
+		if b, err = p.Clustered.AppendBinary(b); err != nil {
+			return nil, err
+		}
+		b = binary.LittleEndian.AppendUint32(b, uint32(p.Records))
+	}
+	return p.Open.AppendBinary(b)
+}
+
+// PartsSize is the length of encoded Parts with a clustered one; without, it is ParamsSize.
+const PartsSize = ParamsSize + 4 + ParamsSize
+
+// DecodeParts reads the output of AppendBinary and validates it. Errors wrap cpar.ErrCorrupt.
+func DecodeParts(b []byte) (p Parts, err error) {
+	r := wire.NewReader(b, cpar.ErrCorrupt)
+	if p, err = ReadParts(r); err != nil {
+		return Parts{}, err
+	}
+	return p, r.Close()
+}
+
+// ReadParts is DecodeParts where more follows: the first parameters tell whether there is a
+// clustered part.
+func ReadParts(r *wire.Reader) (p Parts, err error) {
+	if p.Open, err = readParams(r); err != nil {
+		return p, err
+	}
+	if p.Open.LogCells > 0 {
+		clustered := p.Open
+		p.Clustered, p.Records = &clustered, int(r.U32("records in clusters"))
+		if p.Open, err = readParams(r); err != nil {
+			return p, err
+		}
+	}
+	if err := p.Validate(); err != nil {
+		return p, fmt.Errorf("reading sealed parameters: %w: %v", cpar.ErrCorrupt, err)
+	}
+	return p, nil
+}
+
+func readParams(r *wire.Reader) (Params, error) {
+	b := r.Bytes(ParamsSize, "parameters")
+	if r.Err() != nil {
+		return Params{}, fmt.Errorf("reading sealed parameters: %w", r.Err())
+	}
+	return DecodeParams(b)
+}
+
+// Join is the state of an index of two parts, s being that of the clustered one.
+func (s State) Join(open State) State { return sha256.Sum256(append(s[:], open[:]...)) }

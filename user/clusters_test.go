@@ -1,0 +1,147 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"cpar"
+	"cpar/internal/lattice"
+	"cpar/user/combined"
+	"cpar/user/internal/rows"
+	"cpar/user/profile"
+	"cpar/user/rank"
+)
+
+// all asks every cluster for the l nearest of a photo.
+func (x *opened) all(im Image, l int) []rank.Neighbour {
+	x.t.Helper()
+	v, err := x.Vector(im.Vectors)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	p := x.DefaultParams()
+	p.L = uint16(l)
+	pending, requests, err := x.RequestAll(v, p)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	var lists [][]rank.Neighbour
+	for i, q := range requests {
+		near, err := pending[i].Neighbours(x.answer(q))
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		lists = append(lists, near)
+	}
+	return Nearest(l, lists...)
+}
+
+// TestClustersLive: an index with clusters is added to, removed from and compacted, and all
+// clusters together find what an index without any does.
+func TestClustersLive(t *testing.T) {
+	ctx, key := context.Background(), testKey()
+	first, second, asked := madeEmbedded(60, 1), madeEmbedded(4, 2), madeEmbedded(3, 9)
+	opt := Options{Scheme: cpar.SchemeSealed, Profile: profile.Network, Clusters: 4}
+	b, folder := build(t, key, first, opt)
+	check := func(when string, live int, open int) *opened {
+		t.Helper()
+		x := held(t, key, folder)
+		for _, im := range asked {
+			every := x.all(im, 100)
+			if len(every) != live {
+				t.Errorf("%s: %d records in all clusters, want %d", when, len(every), live)
+			}
+			some := x.nearest(im, 100)
+			if most := open + lattice.CellRows(62, 4); len(some) > most || len(some) == 0 {
+				t.Errorf("%s: %d records in a cluster, at most %d", when, len(some), most)
+			}
+			// Those in the cluster are in the order of all.
+			at := 0
+			for _, n := range every {
+				if at < len(some) && some[at].Record == n.Record && some[at].Dis == n.Dis && slices.Equal(some[at].Keywords, n.Keywords) {
+					at++
+				}
+			}
+			if at != len(some) {
+				t.Errorf("%s: %d of the %d records of a cluster are among all in their order", when, at, len(some))
+			}
+		}
+		return x
+	}
+	x := check("built", 60, 0)
+	plain := setUp(t, key, first, Options{Fitted: b.Fitted(), Scheme: cpar.SchemeSealed, Clusters: 1})
+	twin, err := plain.Twin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, _ := twin.Rows()
+	for _, im := range asked {
+		near := x.all(im, 10)
+		v, err := plain.Vector(im.Vectors)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores, err := whole.Scores(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(scores)
+		for i, n := range near {
+			if want, _ := whole.Dis(v, scores[i]); want != n.Dis {
+				t.Errorf("neighbour %d at distance %g, without clusters at %g", i, n.Dis, want)
+			}
+		}
+	}
+	done, err := Add(ctx, key, folder, second, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.Added != 4 {
+		t.Errorf("%+v", done)
+	}
+	x = check("added", 64, 4)
+	for i, im := range second {
+		if near := x.nearest(im, 1); near[0].Dis > 0.01 {
+			t.Errorf("added photo %d is found at a distance of %g", i, near[0].Dis)
+		}
+	}
+	if _, err := Remove(ctx, key, folder, contentsOfAll(first[:2]), UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	check("removed", 62, 4)
+	if _, err := Compact(ctx, key, folder, UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	x = check("compacted", 62, 0)
+	if s, ok := x.manifest.Segment(cpar.SegmentParams); !ok || s.Bytes != cpar.ClusteredParamsBytes {
+		t.Errorf("compacted: parameters of %d bytes", s.Bytes)
+	}
+}
+
+// TestClustersByNumber: whether there are clusters follows from the number of records and
+// the profile.
+func TestClustersByNumber(t *testing.T) {
+	layout := combined.SquaredL2(96, 1000)
+	for n, want := range map[int]int{1: 0, 4500: 0, 49_999: 0, 50_000: 3, 1_000_000: 3} {
+		if got := rows.NewQuantiser(layout, true).LogClusters(n); got != want {
+			t.Errorf("%d records: 2^%d clusters, want 2^%d", n, got, want)
+		}
+		if got := rows.NewQuantiser(profile.PaperLayout(32), true).LogClusters(n) + rows.NewQuantiser(layout, false).LogClusters(n); got != 0 {
+			t.Errorf("%d records of profile paper or scheme local have clusters", n)
+		}
+	}
+	for name, o := range map[string]Options{
+		"profile paper": {Clusters: 2},
+		"no power":      {Clusters: 3, Profile: profile.Learned},
+		"too many":      {Clusters: 16, Profile: profile.Learned},
+		"negative":      {Clusters: -1, Profile: profile.Learned},
+		"scheme local":  {Clusters: 2, Profile: profile.Learned, Scheme: cpar.SchemeLocal},
+		"scheme cpar":   {Clusters: 2, Profile: profile.Learned, Scheme: cpar.SchemeCPAR},
+	} {
+		if err := o.Check(); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

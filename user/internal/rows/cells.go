@@ -1,0 +1,245 @@
+package rows
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"cpar"
+	"cpar/internal/lattice"
+	"cpar/internal/wire"
+	"cpar/user/cluster"
+	"cpar/user/internal/box"
+	"cpar/user/internal/index"
+	"cpar/user/internal/seed"
+)
+
+// Records of an index of scheme sealed can be divided into C clusters of equal size
+// (package cluster): row i then has one record of each, and a request is scored against
+// one of them in every row. Which one, the cloud cannot see. Records that are added later
+// are in no cluster, and every request is scored against them.
+//
+//	records 0 … n−1 ─▶ Cells ─▶ rows of C ║ groups     segment cells: which record is where
+//	records n …     ─▶ rows of one        ║ groups
+
+// Clustered encrypts rows of several records; it is part of a Cipher.
+type Clustered interface {
+	Unit() (records, bytes int)
+	Encrypt(first int, units []Rows, fresh seed.Secret) ([]byte, error)
+	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
+	Sums() (add func(segment []byte, unit int) error, right func() bool)
+	// Layout says how records lie in rows.
+	Layout() lattice.Params
+	// AppendStatic appends what is kept beside the cells, ReadStatic reads it.
+	AppendStatic(b []byte) []byte
+	ReadStatic(r *wire.Reader) error
+}
+
+// logClustered is log₂ of the clusters of a large index, and clusterFrom the records from
+// which on it has them: with fewer, requests are longer by more than replies are shorter.
+const logClustered, clusterFrom = 3, 50_000
+
+// LogClusters is log₂ of the number of clusters of n records, if nobody asks for others. It
+// depends on nothing else. Vectors with a histogram leave no room for several in a row.
+func (q *Quantiser) LogClusters(n int) int {
+	if n >= clusterFrom && q.bins == 0 && q.layout.logT > 0 {
+		return logClustered
+	}
+	return 0
+}
+
+// logClusters is that of an index that n records are left of.
+func (x *Index) logClusters(n int) int {
+	if clustered, _ := x.cipher.Clustered(); clustered != nil && n >= 4*clustered.Layout().Cells() {
+		return clustered.Layout().LogCells
+	}
+	return x.quantiser.LogClusters(n)
+}
+
+// divide divides the new records into clusters, if the cipher wants them.
+func (b *Builder) divide(ctx context.Context) error {
+	clustered, n := b.cipher.Clustered()
+	if clustered == nil {
+		return nil
+	}
+	vectors := make([][]float32, n)
+	for i := range vectors {
+		row, _, err := b.incoming.At(i)
+		if err != nil {
+			return fmt.Errorf("record %d: %w", i, err)
+		}
+		vectors[i] = floats(row, 1)
+	}
+	c := clustered.Layout().Cells()
+	cells, err := cluster.Balance(ctx, vectors, c, lattice.CellRows(n, c), b.Secret("clusters"))
+	b.cells.Store(cells)
+	b.clustered = true
+	return err
+}
+
+func floats(row []int16, sign float32) []float32 {
+	out := make([]float32, len(row))
+	for i, x := range row {
+		out[i] = sign * float32(x)
+	}
+	return out
+}
+
+// clusteredRows are the rows of the clusters.
+func (b *Builder) clusteredRows() writing {
+	clustered, _ := b.cipher.Clustered()
+	p, cells := clustered.Layout(), b.cells.Load()
+	return writing{cipher: clustered, dim: p.Dim, Incoming: Incoming{Len: len(cells.Records[0]), At: func(i int) ([]int16, int64, error) {
+		row := make([]int16, p.Dim)
+		for c, records := range cells.Records {
+			v, addend, err := b.incoming.At(int(records[i]))
+			if err != nil {
+				return nil, 0, err
+			}
+			p.PutCell(row, c, v, addend)
+		}
+		return row, 0, nil
+	}}}
+}
+
+// CellBytes is the length of what the segment of cells encrypts, but for the cipher's part.
+func CellBytes(q *Quantiser, n, clusters int) int { return 16 + clusters*(4*q.Dim()+(n+7)/8) }
+
+// writeCells writes which records are in which cells, once for an index.
+func (b *Builder) writeCells(w *index.Writer) error {
+	if !b.clustered {
+		return nil
+	}
+	clustered, n := b.cipher.Clustered()
+	plain := b.cells.Load().AppendBinary(clustered.AppendStatic(nil), n)
+	nonce := seed.New(b.Fresh("cells", sha256.Sum256(plain)))
+	return w.Bytes(cpar.SegmentCells, b.cellBox().Seal(nil, nonce, plain, b.cellBinding()))
+}
+
+func (x *Index) cellBox() *box.Box { return box.New(x.Secret("cells")) }
+
+func (x *Index) cellBinding() []byte { return append([]byte("cpar/v1/cells"), x.ID[:]...) }
+
+// holdCells reads what writeCells wrote.
+func (x *Index) holdCells(encrypted []byte) error {
+	clustered, n := x.cipher.Clustered()
+	if clustered == nil {
+		return fmt.Errorf("%w: the index has no clusters", cpar.ErrCorrupt)
+	}
+	plain, err := x.cellBox().Open(encrypted, x.cellBinding())
+	if err != nil {
+		return fmt.Errorf("%w: it was altered, or belongs to another index", cpar.ErrCorrupt)
+	}
+	r := wire.NewReader(plain, cpar.ErrCorrupt)
+	if err := clustered.ReadStatic(r); err != nil {
+		return err
+	}
+	cells, err := cluster.ReadCells(r, n, x.quantiser.Dim())
+	if err == nil {
+		err = r.Close()
+	}
+	if c := clustered.Layout().Cells(); err == nil && (len(cells.Records) != c || len(cells.Records[0]) != lattice.CellRows(n, c)) {
+		err = fmt.Errorf("%w: it has %d clusters of %d cells", cpar.ErrCorrupt, len(cells.Records), len(cells.Records[0]))
+	}
+	if err == nil {
+		x.cells.Store(cells)
+	}
+	return err
+}
+
+// clusterOf is the cluster that a request belongs to, −1 where there are none.
+func (x *Index) clusterOf(u []int16) int {
+	if clustered, _ := x.cipher.Clustered(); clustered == nil {
+		return -1
+	}
+	return x.cells.Load().Nearest(floats(u, -1)) // requests are turned round
+}
+
+// spread gives every record its score, absent where it was not asked about.
+func (x *Index) spread(scores []int64, cluster int) ([]int64, error) {
+	if cluster < 0 {
+		return scores, nil
+	}
+	records := x.cells.Load().Records[cluster]
+	_, n := x.cipher.Clustered()
+	if len(scores) != len(records)+x.Records-n {
+		return nil, fmt.Errorf("%w: %d scores of %d records in a cluster and %d in none", cpar.ErrCorrupt, len(scores), len(records), x.Records-n)
+	}
+	out := make([]int64, x.Records)
+	for i := range n {
+		out[i] = absent
+	}
+	for i, record := range records {
+		out[record] = scores[i]
+	}
+	copy(out[n:], scores[len(records):])
+	return out, nil
+}
+
+// hide makes scores absent that a request to this cluster does not get.
+func (x *Index) hide(scores []int64, cluster int) {
+	if cluster < 0 {
+		return
+	}
+	asked := make([]bool, len(scores))
+	for _, record := range x.cells.Load().Records[cluster] {
+		asked[record] = true
+	}
+	_, n := x.cipher.Clustered()
+	for i := range n {
+		if !asked[i] {
+			scores[i] = absent
+		}
+	}
+}
+
+// A clusteredReading decrypts the rows of clusters, and tells of each record in them once.
+type clusteredReading struct {
+	Clustered
+	tell      func(row int, cells []int16)
+	row, rows int
+	unit      int
+	sum       func([]byte, int) error
+	right     func() bool
+}
+
+// readClustered begins to read the rows of clusters; found is the number of records in them.
+func (x *Index) readClustered(each func(record int, row []int16, addend int64, removed bool)) (r *clusteredReading, found int) {
+	clustered, n := x.cipher.Clustered()
+	if clustered == nil {
+		return &clusteredReading{right: func() bool { return true }}, 0
+	}
+	cells, p, told := x.cells.Load(), clustered.Layout(), make([]bool, n)
+	r = &clusteredReading{Clustered: clustered, rows: len(cells.Records[0])}
+	r.sum, r.right = clustered.Sums()
+	r.tell = func(row int, all []int16) {
+		for c, records := range cells.Records {
+			if record := int(records[row]); !told[record] {
+				v, addend := p.Cell(all, c)
+				each(record, v, addend, x.removed.Has(record))
+				told[record] = true
+			}
+		}
+	}
+	return r, n
+}
+
+// done is whether there are no more.
+func (r *clusteredReading) done() bool { return r.row >= r.rows }
+
+func (r *clusteredReading) decrypt(ctx context.Context, segment []byte) error {
+	if err := r.sum(segment, r.unit); err != nil {
+		return err
+	}
+	units, err := r.Decrypt(ctx, segment, r.unit, func(row []int16, _ int64) {
+		if r.row < r.rows {
+			r.tell(r.row, row)
+		}
+		r.row++
+	})
+	r.unit += units
+	if err == nil && r.row > r.rows {
+		err = fmt.Errorf("%w: more rows of clusters than its cells say", cpar.ErrCorrupt)
+	}
+	return err
+}

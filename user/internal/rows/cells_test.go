@@ -1,0 +1,143 @@
+package rows_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"cpar"
+	"cpar/internal/lattice"
+	"cpar/user/internal/fixtures"
+	"cpar/user/internal/index"
+	"cpar/user/internal/rows"
+	"cpar/user/profile"
+	"cpar/user/rank"
+)
+
+func clusteredState(t testing.TB, n, clusters int) (*state, index.Twin) {
+	t.Helper()
+	s, b, _ := beginWith(t, cpar.SchemeSealed, profile.Network, fixtures.Embedded(n, 1), good, rows.Options{Clusters: clusters})
+	twin, err := b.Twin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.held(), twin
+}
+
+func records(near []rank.Neighbour) (list []uint32) {
+	for _, n := range near {
+		list = append(list, n.Record)
+	}
+	return list
+}
+
+// TestClustersAnswerAsTheirTwin: what a request to one cluster finds is what the twin
+// finds in it, and no record is found twice; with one cluster all are asked.
+func TestClustersAnswerAsTheirTwin(t *testing.T) {
+	for _, clusters := range []int{1, 2, 8} {
+		s, twin := clusteredState(t, 100, clusters)
+		for _, photo := range fixtures.Embedded(6, 5) {
+			reading, q, err := s.Request(s.vector(photo), s.params(40))
+			if err != nil {
+				t.Fatal(err)
+			}
+			near, err := reading.Read(s.answer(q))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := twin.Search(reading, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := min(40, 100)
+			if clusters > 1 {
+				asked = min(40, lattice.CellRows(100, clusters))
+			}
+			if len(near) != asked || len(want) != asked {
+				t.Fatalf("%d clusters: %d records found, the twin %d, want %d", clusters, len(near), len(want), asked)
+			}
+			for i, hit := range want {
+				if near[i].Record != hit.Record {
+					t.Errorf("%d clusters: neighbour %d is record %d, the twin has %d", clusters, i, near[i].Record, hit.Record)
+				}
+			}
+			if got := records(near); len(slices.Compact(slices.Sorted(slices.Values(got)))) != len(got) {
+				t.Errorf("%d clusters: a record twice: %v", clusters, got)
+			}
+		}
+	}
+}
+
+// TestRequestsToClustersHaveOneLength: which cluster a request asks is seen neither by its
+// length nor by that of the reply.
+func TestRequestsToClustersHaveOneLength(t *testing.T) {
+	s, _ := clusteredState(t, 100, 4)
+	lengths := map[[2]int]bool{}
+	for _, photo := range fixtures.Embedded(8, 5) {
+		_, q := s.ask(photo)
+		lengths[[2]int{len(q.Opaque), len(s.answer(q).Opaque)}] = true
+	}
+	if len(lengths) != 1 {
+		t.Errorf("lengths of requests and replies: %v", lengths)
+	}
+	other, _ := clusteredState(t, 100, 4)
+	for i, x := range s.at.Manifest().Segments {
+		if y := other.at.Manifest().Segments[i]; x.Kind != y.Kind || x.Bytes != y.Bytes {
+			t.Errorf("segments of the same number of photos: %v of %d bytes and %v of %d", x.Kind, x.Bytes, y.Kind, y.Bytes)
+		}
+	}
+}
+
+// TestWhatIsAddedToClusters is found whatever cluster is asked; what is removed is not;
+// and everything is decrypted once for compaction.
+func TestWhatIsAddedToClusters(t *testing.T) {
+	s, _ := clusteredState(t, 60, 4)
+	added := fixtures.Embedded(5, 3)
+	grown := s.grown(added, []int{7, 8}).held()
+	if grown.at.Manifest().Segments[0] != s.at.Manifest().Segments[0] || !bytes.Equal(grown.at.Segment(cpar.SegmentCells), s.at.Segment(cpar.SegmentCells)) {
+		t.Error("an addition writes the clusters again")
+	}
+	for i, photo := range added {
+		if near := grown.nearest(photo, 65); near[0].Record != uint32(60+i) || near[0].Dis > 0.01 ||
+			len(near) > 5+lattice.CellRows(60, 4) || slices.Contains(records(near), 7) || slices.Contains(records(near), 8) {
+			t.Errorf("added photo %d: its nearest are %v", i, records(near))
+		}
+	}
+	got, removed := map[int][]int16{}, []int{}
+	if err := grown.DecryptAll(t.Context(), grown.vectors(), grown.read, func(record int, row []int16, _ int64, gone bool) {
+		if got[record] != nil {
+			t.Errorf("record %d twice", record)
+		}
+		got[record] = slices.Clone(row)
+		if gone {
+			removed = append(removed, record)
+		}
+	}); err != nil || len(got) != 65 || !slices.Equal(slices.Sorted(slices.Values(removed)), []int{7, 8}) {
+		t.Errorf("%d records decrypted, %v removed, %v", len(got), removed, err)
+	}
+}
+
+// TestDamagedCellsAreRefused, and an index without them answers nothing.
+func TestDamagedCellsAreRefused(t *testing.T) {
+	s, b, _ := beginWith(t, cpar.SchemeSealed, profile.Network, fixtures.Embedded(40, 1), good, rows.Options{Clusters: 4})
+	if !s.Needs(cpar.SegmentCells) {
+		t.Error("cells are not needed")
+	}
+	all := s.needed()
+	cells := all[cpar.SegmentCells]
+	all[cpar.SegmentCells] = [][]byte{append(bytes.Clone(cells[0][:len(cells[0])-1]), cells[0][len(cells[0])-1]^1)}
+	if err := s.Hold(all); !errors.Is(err, cpar.ErrCorrupt) {
+		t.Errorf("altered cells: %v", err)
+	}
+	delete(all, cpar.SegmentCells)
+	if err := s.HoldSome(all); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Request(s.vector(fixtures.Embedded(1, 2)[0]), s.params(5)); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("a request without cells: %v", err)
+	}
+	if b.Clamped() > 0 {
+		t.Errorf("%d photos were shortened", b.Clamped())
+	}
+}
