@@ -292,7 +292,8 @@ func (m *Manifest) Bytes() (n uint64) {
 }
 
 // OpaqueReplyBytes bounds an opaque reply: some 80 bytes, and a word for each row of the
-// encrypted vectors, which has more than Dim of them.
+// encrypted vectors, which has more than Dim of them; and twice that, as the index may have
+// grown meanwhile.
 func (m *Manifest) OpaqueReplyBytes() int64 {
 	vectors := uint64(0)
 	for _, s := range m.Segments {
@@ -300,7 +301,7 @@ func (m *Manifest) OpaqueReplyBytes() int64 {
 			vectors += s.Bytes
 		}
 	}
-	return 128 + int64(vectors/(uint64(m.Dim)+1))
+	return 128 + 2*int64(vectors/(uint64(m.Dim)+1))
 }
 
 // Segment returns the segment of kind k, which must not be SegmentVectors.

@@ -163,7 +163,7 @@ func TestSealedReplies(t *testing.T) {
 		t.Errorf("the manifest was fetched %d times", fetched)
 	}
 	for name, bad := range map[string][]byte{
-		"longer than the index allows": sealed('a', 100_200),
+		"longer than the index allows": sealed('a', 135_200),
 		"reply of another scheme":      encoded(t, reply(1)),
 		"of nothing":                   sealed('a', 0),
 	} {

@@ -90,7 +90,9 @@ func (b *built) sealedTarget() (*Target, error) {
 	held := map[cpar.Digest][]byte{}
 	m := b.files.Manifest()
 	for _, need := range b.builder.Needs(m) {
-		held[need.Digest] = b.files.Segment(need.Kind)
+		if held[need.Digest], err = b.files.Read(need); err != nil {
+			return nil, err
+		}
 	}
 	if err := b.builder.Hold(m, held); err != nil {
 		return nil, err
