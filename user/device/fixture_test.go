@@ -5,7 +5,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -142,15 +141,6 @@ func (s *site) sent() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answers
-}
-
-// log is what was asked since the last call.
-func (s *site) log() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := slices.Clone(s.asked)
-	s.asked = nil
-	return out
 }
 
 // before is a cloud whose folder is a copy of s as it is now.
