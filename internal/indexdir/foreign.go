@@ -92,7 +92,7 @@ func foreignSegment(folder string, segments fs.DirEntry) (string, error) {
 }
 
 // lastKind is the greatest segment kind that has a name.
-const lastKind = cpar.SegmentIdentities
+const lastKind = cpar.SegmentCells
 
 // tempNames are the labels under which this package creates temporary files.
 var tempNames = func() []string {
