@@ -416,7 +416,7 @@ func TestBytesTellOnlyHowMany(t *testing.T) {
 			}
 			stored = append(stored, back)
 		}
-		hints, err := DecodeHints(p, note(h.AppendBinary(nil)))
+		hints, err := decodeHints(p, note(h.AppendBinary(nil)))
 		if err != nil {
 			t.Fatal(err)
 		}

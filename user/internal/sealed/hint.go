@@ -100,16 +100,7 @@ func (h *Hints) AppendBinary(b []byte) []byte {
 	return b
 }
 
-// DecodeHints reads hints under valid parameters. They keep b.
-func DecodeHints(p lattice.Params, b []byte) (*Hints, error) {
-	r := wire.NewReader(b, cpar.ErrCorrupt)
-	h, err := readHints(p, r)
-	if err == nil {
-		err = r.Close()
-	}
-	return h, err
-}
-
+// readHints reads hints under valid parameters. They keep the bytes of r.
 func readHints(p lattice.Params, r *wire.Reader) (*Hints, error) {
 	id, err := lattice.ReadHeader(r, lattice.KindHints)
 	if err != nil {

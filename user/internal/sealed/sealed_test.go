@@ -14,6 +14,7 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/internal/wire"
 )
 
 // tiny keeps tests quick: one block, 16 records a group.
@@ -186,7 +187,7 @@ func TestHintsThatDoNotFitAreRefused(t *testing.T) {
 	} {
 		b := h.AppendBinary(nil)
 		b[c.at] = byte(c.value)
-		if _, err := DecodeHints(p, b); !errors.Is(err, cpar.ErrCorrupt) {
+		if _, err := decodeHints(p, b); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -198,7 +199,7 @@ func TestHintsThatDoNotFitAreRefused(t *testing.T) {
 	if err := first.Append(groups[0]); err != nil {
 		t.Fatal(err)
 	}
-	read, err := DecodeHints(p, first.AppendBinary(nil))
+	read, err := decodeHints(p, first.AppendBinary(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,6 +209,16 @@ func TestHintsThatDoNotFitAreRefused(t *testing.T) {
 	if !bytes.Equal(read.AppendBinary(nil), h.AppendBinary(nil)) || read.State() != h.State() || read.Records() != h.Records() {
 		t.Error("hints appended to after reading differ")
 	}
+}
+
+// decodeHints reads hints and nothing after them.
+func decodeHints(p lattice.Params, b []byte) (*Hints, error) {
+	r := wire.NewReader(b, cpar.ErrCorrupt)
+	h, err := readHints(p, r)
+	if err == nil {
+		err = r.Close()
+	}
+	return h, err
 }
 
 func FuzzDecodeHints(f *testing.F) {
@@ -222,7 +233,7 @@ func FuzzDecodeHints(f *testing.F) {
 	many[24], many[27] = 0xff, 0xff
 	f.Add(many)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		h, err := DecodeHints(p, b)
+		h, err := decodeHints(p, b)
 		switch {
 		case err != nil && !errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrVersion):
 			t.Fatal(err)
