@@ -5,43 +5,14 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/hex"
-	"os"
 	"strings"
 	"testing"
 
+	"cpar/internal/formatdoc"
 	"cpar/kdforest"
 )
 
 // Other people write clients from docs/FORMAT.md: its examples must be what the encoders write.
-
-// formatExamples maps the name of each example in docs/FORMAT.md to its bytes. An example is a
-// fenced block that starts "```hex NAME"; each line is bytes, then a remark.
-func formatExamples(t *testing.T) map[string][]byte {
-	t.Helper()
-	page, err := os.ReadFile("docs/FORMAT.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string][]byte{}
-	name := ""
-	for line := range strings.Lines(string(page)) {
-		switch {
-		case strings.HasPrefix(line, "```hex "):
-			name = strings.TrimSpace(strings.TrimPrefix(line, "```hex "))
-			out[name] = []byte{}
-		case strings.HasPrefix(line, "```"):
-			name = ""
-		case name != "":
-			digits, _, _ := strings.Cut(line, "#")
-			b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
-			if err != nil {
-				t.Fatalf("%s: %q: %v", name, line, err)
-			}
-			out[name] = append(out[name], b...)
-		}
-	}
-	return out
-}
 
 func exampleID() (id IndexID) {
 	for i := range id {
@@ -89,7 +60,7 @@ func TestFormatExamples(t *testing.T) {
 		}),
 		"derivation": exampleDerivation(t),
 	}
-	got := formatExamples(t)
+	got := formatdoc.Examples(t, "docs/FORMAT.md")
 	for name, bytes := range want {
 		if hex.EncodeToString(got[name]) != hex.EncodeToString(bytes) {
 			t.Errorf("%s: docs/FORMAT.md has\n%x\nwant\n%x", name, got[name], bytes)

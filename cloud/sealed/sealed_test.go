@@ -158,7 +158,7 @@ func TestRequestsTogetherGetTheRepliesOfEach(t *testing.T) {
 	}{
 		{300, 128, slices.Repeat([]int{5, 16, 1}, 12)},
 		{96, 32, []int{64, 64, 3, 64, 64, 64, 64, 1, 64, 64, 64, 64, 64, 7}},
-		{20, 16, slices.Repeat([]int{100}, 62)}, // more groups than products are kept for
+		{20, 16, slices.Repeat([]int{100}, 62)}, // more groups than a tile has rows
 		{1, 64, nil},
 	} {
 		p := balanced(t, lattice.Fast, c.dim, c.block)

@@ -13,6 +13,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
@@ -88,6 +89,34 @@ func Differences(dir string, files map[string][]byte) (out []string) {
 	for _, file := range there {
 		if files[filepath.Base(file)] == nil {
 			out = append(out, file+" is not generated")
+		}
+	}
+	return out
+}
+
+// Jumps are the places where order or time may depend on the words of a kernel: every jump
+// must be on a count or a length, and flags be set from registers that hold such alone. A file
+// without jumps is named too: nothing was read in it.
+func Jumps(files map[string][]byte) (out []string) {
+	for name, text := range files {
+		if !strings.HasSuffix(name, ".s") {
+			continue
+		}
+		jumps, lines := 0, strings.Split(string(text), "\n")
+		for i, line := range lines {
+			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "J") {
+				continue
+			}
+			jumps++
+			// TEST and CMP of registers; DEC of a counter.
+			before := strings.TrimSpace(lines[i-1])
+			op, _, _ := strings.Cut(before, " ")
+			if !strings.HasPrefix(op, "TESTQ") && op != "CMPQ" && op != "DECQ" || strings.Contains(before, "(") {
+				out = append(out, fmt.Sprintf("%s, line %d: %s after %q", name, i+1, line, before))
+			}
+		}
+		if jumps == 0 {
+			out = append(out, name+": no jumps found")
 		}
 	}
 	return out

@@ -1,20 +1,16 @@
 package lattice
 
 import (
-	"encoding/hex"
-	"os"
-	"strings"
+	"bytes"
 	"testing"
 
 	"cpar"
+	"cpar/internal/formatdoc"
 )
 
 // TestFormatExamples: the examples of FORMAT.md are what is written.
 func TestFormatExamples(t *testing.T) {
-	page, err := os.ReadFile("../../docs/FORMAT.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	examples := formatdoc.Examples(t, "../../docs/FORMAT.md")
 	p, err := Params{LogN: 11, Dim: 1344, Block: 128, LogT: 16, RecordNorm: 161, RequestNorm: 173, Addend: 4380}.Balance()
 	if err != nil {
 		t.Fatal(err)
@@ -32,15 +28,8 @@ func TestFormatExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string][]byte{"sealed-reply": a.AppendBinary(p, nil), "sealed-parameters": params} {
-		_, block, _ := strings.Cut(string(page), "```hex "+name+"\n")
-		block, _, _ = strings.Cut(block, "```")
-		var digits strings.Builder
-		for line := range strings.Lines(block) {
-			bytes, _, _ := strings.Cut(line, "#")
-			digits.WriteString(strings.Join(strings.Fields(bytes), ""))
-		}
-		if digits.String() != hex.EncodeToString(want) {
-			t.Errorf("%s: FORMAT.md has\n%s\nit is\n%x", name, digits.String(), want)
+		if got := examples[name]; !bytes.Equal(got, want) {
+			t.Errorf("%s: FORMAT.md has\n%x\nit is\n%x", name, got, want)
 		}
 	}
 	if cpar.ParamsBytes != ParamsSize {

@@ -6,34 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"cpar/internal/guardpage"
 )
-
-// edge returns b where it ends just before an inaccessible page, or begins just after one.
-func edge(t *testing.T, b []byte, atEnd bool) []byte {
-	t.Helper()
-	page := unix.Getpagesize()
-	size := (len(b) + page - 1) / page * page
-	m, err := unix.Mmap(-1, 0, size+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		t.Skip("no pages to be had: ", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Munmap(m); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, forbidden := range [][]byte{m[:page], m[page+size:]} {
-		if err := unix.Mprotect(forbidden, unix.PROT_NONE); err != nil {
-			t.Fatal(err)
-		}
-	}
-	at := page
-	if atEnd {
-		at += size - len(b)
-	}
-	return m[at : at+copy(m[at:page+size], b)]
-}
 
 // A read beyond a slice would end the test program here: words are packed, and kernels read more
 // than they use. Prefetches may go beyond.
@@ -43,7 +17,8 @@ func TestNothingIsReadBeyondTheSlices(t *testing.T) {
 	for n := 0; n <= 160; n += block {
 		for _, atEnd := range []bool{false, true} {
 			x, y := words(r, m.c.q, n, 0, moulds[0]), words(r, m.c.q, n, 0, moulds[0])
-			b := edge(t, pack(y, 0), atEnd)
+			b := guardpage.Bytes(t, WordBytes*n, atEnd)
+			copy(b, pack(y, 0))
 			want := slowDot(m.c.q, y, x)
 			atEachLevel(func(l level) {
 				var products [1][Streams]uint64

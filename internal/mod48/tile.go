@@ -60,8 +60,8 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 }
 
 // Times sets dst[i][j] = ⟨rows[i], request j⟩ mod q for all rows, which are packed and as long as
-// the requests'. What it writes beyond the last request is of no use. ahead holds the rows to be
-// multiplied next, as many, or nil: they are prefetched.
+// the requests are. Products beyond those of the last request mean nothing. ahead is prefetched: it
+// holds as many rows, those that come next, or is nil.
 func (t *Tile) Times(dst [][Most]uint64, rows, ahead [][]byte) {
 	for _, some := range [...][][]byte{rows, ahead} {
 		for _, r := range some {

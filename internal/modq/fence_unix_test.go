@@ -7,36 +7,13 @@ import (
 	"testing"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"cpar/internal/guardpage"
 )
 
 // edge returns n words that end just before an inaccessible page, or begin just after one.
 func edge(t *testing.T, r *rand.Rand, n int, atEnd bool) []uint64 {
 	t.Helper()
-	page := unix.Getpagesize()
-	size := (8*n + page - 1) / page * page
-	m, err := unix.Mmap(-1, 0, size+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		t.Skip("no pages to be had: ", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Munmap(m); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, forbidden := range [][]byte{m[:page], m[page+size:]} {
-		if err := unix.Mprotect(forbidden, unix.PROT_NONE); err != nil {
-			t.Fatal(err)
-		}
-	}
-	start := page
-	if atEnd {
-		start += size - 8*n
-	}
-	if n == 0 {
-		return nil
-	}
-	x := unsafe.Slice((*uint64)(unsafe.Pointer(&m[start])), n)
+	x := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(guardpage.Bytes(t, 8*n, atEnd)))), n)
 	for i := range x {
 		x[i] = r.Uint64()
 	}

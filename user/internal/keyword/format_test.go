@@ -2,18 +2,14 @@ package keyword
 
 import (
 	"bytes"
-	"encoding/hex"
-	"os"
-	"strings"
 	"testing"
+
+	"cpar/internal/formatdoc"
 )
 
 // TestFormatExamples: the examples of FORMAT.md are what is written.
 func TestFormatExamples(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/FORMAT.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	examples := formatdoc.Examples(t, "../../../docs/FORMAT.md")
 	table := &Table{budget: 8, epoch: 7, amended: map[int][]uint16{3: {9}, 200: {}}}
 	for _, numbers := range [][]uint16{{5, 0}, {}, {2}} {
 		table.lists.add(numbers)
@@ -24,13 +20,6 @@ func TestFormatExamples(t *testing.T) {
 		"tail":       {b[:3], b[3:pageRecords], b[pageRecords : pageRecords+6], b[pageRecords+6:]},
 		"amendments": {a[:22], a[22:]},
 	} {
-		_, example, ok := strings.Cut(string(page), "```hex sealed-keyword-"+name+"\n")
-		example, _, _ = strings.Cut(example, "```")
-		var digits strings.Builder
-		for line := range strings.Lines(example) {
-			bytes, _, _ := strings.Cut(line, "#")
-			digits.WriteString(strings.Join(strings.Fields(bytes), ""))
-		}
 		var there []byte
 		for i, part := range want {
 			if i%2 == 0 {
@@ -39,8 +28,8 @@ func TestFormatExamples(t *testing.T) {
 				t.Errorf("%s: part %d is not zero: %x", name, i, part)
 			}
 		}
-		if !ok || digits.String() != hex.EncodeToString(there) {
-			t.Errorf("%s: FORMAT.md has\n%s\nit is\n%x", name, digits.String(), there)
+		if got := examples["sealed-keyword-"+name]; !bytes.Equal(got, there) {
+			t.Errorf("%s: FORMAT.md has\n%x\nit is\n%x", name, got, there)
 		}
 	}
 }

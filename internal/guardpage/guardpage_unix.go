@@ -1,0 +1,38 @@
+//go:build unix
+
+// Package guardpage gives tests of kernels memory that ends or begins at a page nobody may
+// touch: assembly that reads beyond a slice ends the test program there.
+package guardpage
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bytes returns n bytes that end just before an inaccessible page, or begin just after one.
+// Beginnings are aligned to eight bytes if n is a multiple of eight.
+func Bytes(t testing.TB, n int, atEnd bool) []byte {
+	t.Helper()
+	page := unix.Getpagesize()
+	size := (n + page - 1) / page * page
+	m, err := unix.Mmap(-1, 0, size+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Skip("no pages to be had: ", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Munmap(m); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, forbidden := range [][]byte{m[:page], m[page+size:]} {
+		if err := unix.Mprotect(forbidden, unix.PROT_NONE); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := page
+	if atEnd {
+		start += size - n
+	}
+	return m[start : start+n : start+n]
+}
