@@ -23,7 +23,7 @@ const (
 )
 
 // SealedVersion is the format version of everything that scheme sealed stores or sends.
-const SealedVersion = 2
+const SealedVersion = 3
 
 // opaqueHeader is the length of an opaque message's header: the common header and the index id.
 const opaqueHeader = 8 + len(IndexID{})

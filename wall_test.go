@@ -232,7 +232,7 @@ var kernelFiles = []string{
 // arithmetic matches the instructions that kernels may use. None calls, traps into the
 // system, or inserts raw bytes. Jumps go to labels nearby (labels); those that count a
 // length or handle a tail are enough.
-var arithmetic = regexp.MustCompile(`^((VP|VMOV|VEXTRACTI|VSHUFI)[A-Z0-9]+(\.BCST|\.Z)*|VZEROUPPER|K?MOV[BWLQ]|LEAQ|ADDQ|SUBQ|IMULQ|INCQ|DECQ|XORQ|ANDQ|SHLQ|SHRQ|SHLXQ|` +
+var arithmetic = regexp.MustCompile(`^((VP|VMOV|VEXTRACTI|VSHUFI|VBROADCAST)[A-Z0-9]+(\.BCST|\.Z)*|V(ADD|SUB|MUL|ROUND|CMP|AND|OR|XOR|FN?M(ADD|SUB)[123]+)PD|VZEROUPPER|K?MOV[BWLQ]|LEAQ|ADDQ|SUBQ|IMULQ|INCQ|DECQ|XORQ|ANDQ|SHLQ|SHRQ|SHLXQ|` +
 	`TESTQ|CMPQ|PREFETCHT[012]|J(MP|Z|NZ|E|NE|L)|RET)$`)
 
 // foreignSuffixes belong to files that the go command builds besides a package's Go

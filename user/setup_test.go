@@ -37,7 +37,7 @@ func TestPinnedIndex(t *testing.T) {
 		{Options{Scheme: cpar.SchemeCPAR, WithLists: true}, "af497491d8437a2e"},
 		{Options{Scheme: cpar.SchemeIVF}, "6fa99c77c310d4df"},
 		{Options{Scheme: cpar.SchemeCAPIA}, "c308222e4525c142"},
-		{Options{Scheme: cpar.SchemeSealed}, "438d5b828868a248"},
+		{Options{Scheme: cpar.SchemeSealed}, "e4b685191f8f46be"},
 		{Options{Scheme: cpar.SchemeLocal}, "405ddbb2386c61d8"},
 	} {
 		c.opt.Fitted, c.opt.Split = pickingProfile(t), SplitOriginal

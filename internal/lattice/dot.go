@@ -59,29 +59,5 @@ func dot(a, b []uint64) (hi, lo uint64) {
 	return hi, lo
 }
 
-// DotColumns writes the Dot of each pair of columns of a and b into sum. Both matrices
-// have at most lazy rows and len(sum) columns, a multiple of four.
-func (r *Ring) DotColumns(sum, a, b []uint64) {
-	t := r.tables()
-	b = b[:len(a)]
-	for k := 0; k < len(sum); k += 4 {
-		var h, l, c, h0, h1, h2, h3, l0, l1, l2, l3 uint64
-		for at := k; at < len(a); at += len(sum) {
-			x, y := (*[4]uint64)(a[at:]), (*[4]uint64)(b[at:])
-			h, l = bits.Mul64(x[0], y[0])
-			l0, c = bits.Add64(l0, l, 0)
-			h0, _ = bits.Add64(h0, h, c)
-			h, l = bits.Mul64(x[1], y[1])
-			l1, c = bits.Add64(l1, l, 0)
-			h1, _ = bits.Add64(h1, h, c)
-			h, l = bits.Mul64(x[2], y[2])
-			l2, c = bits.Add64(l2, l, 0)
-			h2, _ = bits.Add64(h2, h, c)
-			h, l = bits.Mul64(x[3], y[3])
-			l3, c = bits.Add64(l3, l, 0)
-			h3, _ = bits.Add64(h3, h, c)
-		}
-		sum[k], sum[k+1] = t.reduce(h0, l0), t.reduce(h1, l1)
-		sum[k+2], sum[k+3] = t.reduce(h2, l2), t.reduce(h3, l3)
-	}
-}
+// DotRows writes the Dot of each pair of rows of a and b into sum, by the kernels of mod48.
+func (r *Ring) DotRows(sum, a, b []uint64) { r.tables().kernels.Products(sum, a, b) }

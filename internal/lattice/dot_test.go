@@ -35,23 +35,18 @@ func TestDotAgainstBigIntegers(t *testing.T) {
 	})
 }
 
-func TestDotColumnsIsDotOfEach(t *testing.T) {
+func TestDotRowsIsDotOfEach(t *testing.T) {
 	eachRing(t, func(t *testing.T, o *Ring) {
 		r := rand.New(rand.NewPCG(5, 6))
-		for _, c := range []struct{ rows, columns int }{{16, 256}, {128, 32}, {256, 16}, {3, 4}, {0, 8}} {
-			a, b := o.random(r, c.rows*c.columns), o.random(r, c.rows*c.columns)
-			for i := 0; i < len(a); i += c.columns {
+		for _, d := range o.widths() {
+			a, b, sum := o.random(r, o.N), o.random(r, o.N), make([]uint64, o.N/d)
+			for i := 0; i < len(a); i += 3 {
 				a[i], b[i] = o.Q-1, o.Q-1
 			}
-			sum := o.random(r, c.columns)
-			o.DotColumns(sum, a, b)
+			o.DotRows(sum, a, b)
 			for k, got := range sum {
-				var x, y []uint64
-				for at := k; at < len(a); at += c.columns {
-					x, y = append(x, a[at]), append(y, b[at])
-				}
-				if want := o.Dot(x, y); got != want {
-					t.Fatalf("%+v, column %d: %d, want %d", c, k, got, want)
+				if want := o.Dot(a[k*d:(k+1)*d], b[k*d:]); got != want {
+					t.Fatalf("D = %d, row %d: %d, want %d", d, k, got, want)
 				}
 			}
 		}

@@ -17,7 +17,7 @@ import (
 //	request  header (24)  number (16)  K·B·D words
 //	reply    header (24)  number (16)  state (32)  groups (4)  zero (4)  K words for each
 //	hints    header (24)  groups (4)  zero (4), then for each group
-//	         seed (32)  count (4)  zero (4)  N packed coefficients, by Classes
+//	         seed (32)  count (4)  zero (4)  N packed coefficients
 const (
 	magic   = "CPAR"
 	version = cpar.SealedVersion

@@ -35,23 +35,23 @@ func TestScatterThenGather(t *testing.T) {
 	})
 }
 
-func TestClasses(t *testing.T) {
+func TestEvaluateColumns(t *testing.T) {
 	eachRing(t, func(t *testing.T, o *Ring) {
 		r := rand.New(rand.NewPCG(7, 8))
 		for _, d := range o.widths() {
 			p := Params{LogN: o.LogN, Dim: 1, Block: d}
-			f, classes := o.random(r, o.N), make([]uint64, o.N)
-			p.Classes(classes, f)
-			evaluations := slices.Clone(classes)
-			p.EvaluateClasses(evaluations)
-			for at, x := range f {
-				if classes[at%d*p.Records()+at/d] != x {
-					t.Fatalf("D = %d: coefficient %d is elsewhere", d, at)
+			f := o.random(r, o.N)
+			got := slices.Clone(f)
+			p.EvaluateColumns(got)
+			for column := range d {
+				want := make([]uint64, p.Records())
+				for k := range want {
+					want[k] = f[k*d+column]
 				}
-			}
-			for k := p.Records(); len(classes) > 0; classes, evaluations = classes[k:], evaluations[k:] {
-				if !slices.Equal(o.evaluated(classes[:k]), evaluations[:k]) {
-					t.Fatalf("D = %d: a class is not evaluated by itself", d)
+				for k, x := range o.evaluated(want) {
+					if got[k*d+column] != x {
+						t.Fatalf("D = %d: column %d is not evaluated by itself", d, column)
+					}
 				}
 			}
 		}
@@ -97,33 +97,19 @@ func TestScoreAtTheEdges(t *testing.T) {
 	})
 }
 
-func TestPackAgainstBigIntegers(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for width := 1; width <= maxWidth; width++ {
-		for _, n := range []int{0, 1, 2, 7, 8, 9, 33} {
-			v := make([]uint64, n)
-			all := new(big.Int)
-			for i := range v {
-				v[i] = r.Uint64() >> (64 - width)
-				all.Or(all, new(big.Int).Lsh(new(big.Int).SetUint64(v[i]), uint(i*width)))
-			}
-			want := make([]byte, packedSize(n, width))
-			all.FillBytes(want)
-			slices.Reverse(want)
-			got := pack(nil, v, width)
-			if !bytes.Equal(got, want) {
-				t.Fatalf("%d numbers of %d bits: %x, want %x", n, width, got, want)
-			}
-			back := make([]uint64, n)
-			if !unpack(back, got, width) || !slices.Equal(back, v) {
-				t.Fatalf("%d numbers of %d bits came back different", n, width)
-			}
-			if n*width%8 != 0 {
-				got[len(got)-1] |= 0x80
-				if unpack(back, got, width) {
-					t.Fatalf("%d numbers of %d bits: a bit behind the last went unnoticed", n, width)
-				}
-			}
+func TestPackHintAgainstBigIntegers(t *testing.T) {
+	eachRing(t, func(t *testing.T, o *Ring) {
+		p := Params{LogN: o.LogN, Block: 32}
+		x := o.random(rand.New(rand.NewPCG(5, 6)), o.N)
+		all := new(big.Int)
+		for i, x := range x {
+			all.Or(all, new(big.Int).Lsh(new(big.Int).SetUint64(o.round(x, hintBits)), uint(i*hintBits)))
 		}
-	}
+		want := make([]byte, p.HintBytes())
+		all.FillBytes(want)
+		slices.Reverse(want)
+		if !bytes.Equal(p.PackHint(nil, x), want) {
+			t.Error("packed otherwise")
+		}
+	})
 }

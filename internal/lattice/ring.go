@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync"
 
 	"github.com/tuneinsight/lattigo/v6/ring"
 
+	"cpar/internal/mod48"
 	"cpar/internal/wire"
 )
 
@@ -38,7 +40,7 @@ const (
 	Sigma = 3.2
 	// hintBits is the number of bits that the owner keeps of each coefficient of a hint.
 	// With two bits fewer, the rounding of hints would outweigh the noise.
-	hintBits = 26
+	hintBits = mod48.FieldBits
 	// lazy is the number of products of two numbers below Q that fit in 128 bits: there
 	// would be room for 2³².
 	lazy = 1 << 16
@@ -60,9 +62,11 @@ func ringOf(logN int) *Ring {
 	return nil
 }
 
-// plan holds the tables of lattigo's ring.
+// plan holds the tables of lattigo's ring, and of the kernels.
 type plan struct {
 	*ring.SubRing
+	kernels *mod48.Modulus
+	columns *mod48.Transform
 	inverse []uint64 // inverse[i] is 1/2^i as a Montgomery factor
 	square  uint64   // 2¹²⁸ mod Q, which undoes two divisions by 2⁶⁴
 }
@@ -72,7 +76,7 @@ func (r *Ring) plan() *plan {
 	if err != nil {
 		panic("lattice: making the ring: " + err.Error())
 	}
-	t := &plan{SubRing: of.SubRings[0]}
+	t := &plan{SubRing: of.SubRings[0], kernels: mod48.New(r.Q)}
 	half := r.Q/2 + 1
 	c := ring.MForm(1, r.Q, t.BRedConstant)
 	t.square = ring.MForm(c, r.Q, t.BRedConstant)
@@ -80,8 +84,17 @@ func (r *Ring) plan() *plan {
 		t.inverse = append(t.inverse, c)
 		c = ring.BRed(c, half, r.Q, t.BRedConstant)
 	}
+	roots := slices.Clone(t.RootsForward[:r.N/minBlock])
+	for i, w := range roots {
+		roots[i] = ring.IMForm(w, r.Q, t.MRedConstant)
+	}
+	t.columns = t.kernels.NewTransform(roots)
 	return t
 }
+
+// Cut sets p to words of b, 64 bits each, little-endian, of which it keeps the upper LogQ bits, and
+// reports whether all are below Q. len(p) is a multiple of sixteen.
+func (r *Ring) Cut(p []uint64, b []byte) bool { return r.tables().kernels.Cut(p, b) }
 
 // AppendWords appends words of 48 bits, little-endian.
 func AppendWords(b []byte, v []uint64) []byte {

@@ -7,4 +7,34 @@ package mod48
 // foursAVX2 is Rows for rows of so many blocks of sixteen words.
 //
 //go:noescape
-func foursAVX2(c *[44]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
+func foursAVX2(c *[85]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
+
+// cutAVX2 is Cut of so many times sixteen words. The sign of a word of over is set if one of these was too large.
+//
+//go:noescape
+func cutAVX2(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
+
+// fieldsAVX2 is Fields of so many times sixteen.
+//
+//go:noescape
+func fieldsAVX2(c *[85]uint64, dst *uint64, b *byte, up int, blocks int)
+
+// floatsAVX2 makes float64 of so many times sixteen words below 2⁵².
+//
+//go:noescape
+func floatsAVX2(c *[85]uint64, p *uint64, sixteens int)
+
+// levelAVX2 makes a level of butterflies in so many blocks, of which a half has so many times sixteen float64.
+//
+//go:noescape
+func levelAVX2(c *[85]uint64, p *uint64, roots *[5]uint64, blocks int, sixteens int)
+
+// reduceAVX2 makes words below q of so many times sixteen integers of float64 of up to 7q.
+//
+//go:noescape
+func reduceAVX2(c *[85]uint64, p *uint64, sixteens int)
+
+// productsAVX2 is Products of so many times four rows of so many times four words.
+//
+//go:noescape
+func productsAVX2(c *[85]uint64, dst *uint64, fours int, a *uint64, b *uint64, vectors int)

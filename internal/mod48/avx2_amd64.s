@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func foursAVX2(c *[44]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
+// func foursAVX2(c *[85]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·foursAVX2(SB), NOSPLIT, $0-72
 	MOVQ  c+0(FP), AX
@@ -301,5 +301,470 @@ fours_done:
 	JNZ          row
 
 row_done:
+	VZEROUPPER
+	RET
+
+// func cutAVX2(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
+// Requires: AVX, AVX2
+TEXT ·cutAVX2(SB), NOSPLIT, $0-40
+	MOVQ         c+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         sixteens+24(FP), BX
+	MOVQ         over+32(FP), SI
+	VPBROADCASTQ 352(AX), Y0
+	VPBROADCASTQ 360(AX), Y1
+	VPXOR        Y2, Y2, Y2
+	TESTQ        BX, BX
+	JZ           cut_done
+
+cut:
+	VMOVDQU (DX), Y3
+	VPSRLVQ Y1, Y3, Y3
+	VMOVDQU Y3, (CX)
+	VPSUBQ  Y3, Y0, Y3
+	VPOR    Y3, Y2, Y2
+	VMOVDQU 32(DX), Y3
+	VPSRLVQ Y1, Y3, Y3
+	VMOVDQU Y3, 32(CX)
+	VPSUBQ  Y3, Y0, Y3
+	VPOR    Y3, Y2, Y2
+	VMOVDQU 64(DX), Y3
+	VPSRLVQ Y1, Y3, Y3
+	VMOVDQU Y3, 64(CX)
+	VPSUBQ  Y3, Y0, Y3
+	VPOR    Y3, Y2, Y2
+	VMOVDQU 96(DX), Y3
+	VPSRLVQ Y1, Y3, Y3
+	VMOVDQU Y3, 96(CX)
+	VPSUBQ  Y3, Y0, Y3
+	VPOR    Y3, Y2, Y2
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, CX
+	DECQ    BX
+	JNZ     cut
+
+cut_done:
+	VMOVDQU Y2, (SI)
+	VZEROUPPER
+	RET
+
+// func fieldsAVX2(c *[85]uint64, dst *uint64, b *byte, up int, blocks int)
+// Requires: AVX, AVX2
+TEXT ·fieldsAVX2(SB), NOSPLIT, $0-40
+	MOVQ         c+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	VMOVDQU      416(AX), Y0
+	VPBROADCASTQ 480(AX), Y1
+	VPBROADCASTQ up+24(FP), Y2
+	VMOVDQU      616(AX), Y3
+	VMOVDQU      648(AX), Y4
+	TESTQ        BX, BX
+	JZ           fields_done
+
+fields:
+	VBROADCASTI128 (DX), Y5
+	VPSHUFB        Y3, Y5, Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VPSLLVQ        Y2, Y5, Y5
+	VMOVDQU        Y5, (CX)
+	VBROADCASTI128 13(DX), Y5
+	VPSHUFB        Y3, Y5, Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VPSLLVQ        Y2, Y5, Y5
+	VMOVDQU        Y5, 32(CX)
+	VBROADCASTI128 26(DX), Y5
+	VPSHUFB        Y3, Y5, Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VPSLLVQ        Y2, Y5, Y5
+	VMOVDQU        Y5, 64(CX)
+	VBROADCASTI128 36(DX), Y5
+	VPSHUFB        Y4, Y5, Y5
+	VPSRLVQ        Y0, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VPSLLVQ        Y2, Y5, Y5
+	VMOVDQU        Y5, 96(CX)
+	ADDQ           $0x00000034, DX
+	ADDQ           $0x00000080, CX
+	DECQ           BX
+	JNZ            fields
+
+fields_done:
+	VZEROUPPER
+	RET
+
+// func floatsAVX2(c *[85]uint64, p *uint64, sixteens int)
+// Requires: AVX
+TEXT ·floatsAVX2(SB), NOSPLIT, $0-24
+	MOVQ         c+0(FP), AX
+	MOVQ         p+8(FP), CX
+	MOVQ         sixteens+16(FP), DX
+	VBROADCASTSD 408(AX), Y0
+	TESTQ        DX, DX
+	JZ           words_done
+
+words:
+	VMOVUPD (CX), Y1
+	VORPD   Y0, Y1, Y1
+	VSUBPD  Y0, Y1, Y1
+	VMOVUPD Y1, (CX)
+	VMOVUPD 32(CX), Y1
+	VORPD   Y0, Y1, Y1
+	VSUBPD  Y0, Y1, Y1
+	VMOVUPD Y1, 32(CX)
+	VMOVUPD 64(CX), Y1
+	VORPD   Y0, Y1, Y1
+	VSUBPD  Y0, Y1, Y1
+	VMOVUPD Y1, 64(CX)
+	VMOVUPD 96(CX), Y1
+	VORPD   Y0, Y1, Y1
+	VSUBPD  Y0, Y1, Y1
+	VMOVUPD Y1, 96(CX)
+	ADDQ    $0x00000080, CX
+	DECQ    DX
+	JNZ     words
+
+words_done:
+	VZEROUPPER
+	RET
+
+// func levelAVX2(c *[85]uint64, p *uint64, roots *[5]uint64, blocks int, sixteens int)
+// Requires: AVX, FMA3
+TEXT ·levelAVX2(SB), NOSPLIT, $0-40
+	MOVQ         c+0(FP), AX
+	MOVQ         p+8(FP), CX
+	MOVQ         roots+16(FP), DX
+	MOVQ         blocks+24(FP), BX
+	MOVQ         sixteens+32(FP), SI
+	VBROADCASTSD 392(AX), Y0
+	MOVQ         SI, AX
+	SHLQ         $0x07, AX
+	ADDQ         CX, AX
+	TESTQ        BX, BX
+	JZ           block_done
+
+block:
+	VBROADCASTSD 24(DX), Y1
+	VBROADCASTSD 32(DX), Y2
+	MOVQ         SI, DI
+	TESTQ        DI, DI
+	JZ           butterflies_done
+
+butterflies:
+	VMOVUPD      (CX), Y3
+	VMOVUPD      (AX), Y4
+	VMULPD       Y2, Y4, Y6
+	VMULPD       Y1, Y4, Y5
+	VROUNDPD     $0x00, Y6, Y6
+	VFMSUB213PD  Y5, Y1, Y4
+	VFNMADD231PD Y0, Y6, Y5
+	VADDPD       Y5, Y4, Y4
+	VADDPD       Y4, Y3, Y5
+	VMOVUPD      Y5, (CX)
+	VSUBPD       Y4, Y3, Y3
+	VMOVUPD      Y3, (AX)
+	VMOVUPD      32(CX), Y3
+	VMOVUPD      32(AX), Y4
+	VMULPD       Y2, Y4, Y6
+	VMULPD       Y1, Y4, Y5
+	VROUNDPD     $0x00, Y6, Y6
+	VFMSUB213PD  Y5, Y1, Y4
+	VFNMADD231PD Y0, Y6, Y5
+	VADDPD       Y5, Y4, Y4
+	VADDPD       Y4, Y3, Y5
+	VMOVUPD      Y5, 32(CX)
+	VSUBPD       Y4, Y3, Y3
+	VMOVUPD      Y3, 32(AX)
+	VMOVUPD      64(CX), Y3
+	VMOVUPD      64(AX), Y4
+	VMULPD       Y2, Y4, Y6
+	VMULPD       Y1, Y4, Y5
+	VROUNDPD     $0x00, Y6, Y6
+	VFMSUB213PD  Y5, Y1, Y4
+	VFNMADD231PD Y0, Y6, Y5
+	VADDPD       Y5, Y4, Y4
+	VADDPD       Y4, Y3, Y5
+	VMOVUPD      Y5, 64(CX)
+	VSUBPD       Y4, Y3, Y3
+	VMOVUPD      Y3, 64(AX)
+	VMOVUPD      96(CX), Y3
+	VMOVUPD      96(AX), Y4
+	VMULPD       Y2, Y4, Y6
+	VMULPD       Y1, Y4, Y5
+	VROUNDPD     $0x00, Y6, Y6
+	VFMSUB213PD  Y5, Y1, Y4
+	VFNMADD231PD Y0, Y6, Y5
+	VADDPD       Y5, Y4, Y4
+	VADDPD       Y4, Y3, Y5
+	VMOVUPD      Y5, 96(CX)
+	VSUBPD       Y4, Y3, Y3
+	VMOVUPD      Y3, 96(AX)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, AX
+	DECQ         DI
+	JNZ          butterflies
+
+butterflies_done:
+	ADDQ $0x00000028, DX
+	MOVQ AX, DI
+	SUBQ CX, DI
+	ADDQ DI, CX
+	ADDQ DI, AX
+	DECQ BX
+	JNZ  block
+
+block_done:
+	VZEROUPPER
+	RET
+
+// func reduceAVX2(c *[85]uint64, p *uint64, sixteens int)
+// Requires: AVX, FMA3
+TEXT ·reduceAVX2(SB), NOSPLIT, $0-24
+	MOVQ         c+0(FP), AX
+	MOVQ         p+8(FP), CX
+	MOVQ         sixteens+16(FP), DX
+	VBROADCASTSD 392(AX), Y0
+	VBROADCASTSD 400(AX), Y1
+	VBROADCASTSD 408(AX), Y2
+	VXORPD       Y3, Y3, Y3
+	TESTQ        DX, DX
+	JZ           words_done
+
+words:
+	VMOVUPD      (CX), Y4
+	VMULPD       Y1, Y4, Y5
+	VROUNDPD     $0x00, Y5, Y5
+	VFNMADD231PD Y0, Y5, Y4
+	VCMPPD       $0x01, Y3, Y4, Y5
+	VANDPD       Y0, Y5, Y5
+	VADDPD       Y5, Y4, Y4
+	VADDPD       Y2, Y4, Y4
+	VXORPD       Y2, Y4, Y4
+	VMOVUPD      Y4, (CX)
+	VMOVUPD      32(CX), Y4
+	VMULPD       Y1, Y4, Y5
+	VROUNDPD     $0x00, Y5, Y5
+	VFNMADD231PD Y0, Y5, Y4
+	VCMPPD       $0x01, Y3, Y4, Y5
+	VANDPD       Y0, Y5, Y5
+	VADDPD       Y5, Y4, Y4
+	VADDPD       Y2, Y4, Y4
+	VXORPD       Y2, Y4, Y4
+	VMOVUPD      Y4, 32(CX)
+	VMOVUPD      64(CX), Y4
+	VMULPD       Y1, Y4, Y5
+	VROUNDPD     $0x00, Y5, Y5
+	VFNMADD231PD Y0, Y5, Y4
+	VCMPPD       $0x01, Y3, Y4, Y5
+	VANDPD       Y0, Y5, Y5
+	VADDPD       Y5, Y4, Y4
+	VADDPD       Y2, Y4, Y4
+	VXORPD       Y2, Y4, Y4
+	VMOVUPD      Y4, 64(CX)
+	VMOVUPD      96(CX), Y4
+	VMULPD       Y1, Y4, Y5
+	VROUNDPD     $0x00, Y5, Y5
+	VFNMADD231PD Y0, Y5, Y4
+	VCMPPD       $0x01, Y3, Y4, Y5
+	VANDPD       Y0, Y5, Y5
+	VADDPD       Y5, Y4, Y4
+	VADDPD       Y2, Y4, Y4
+	VXORPD       Y2, Y4, Y4
+	VMOVUPD      Y4, 96(CX)
+	ADDQ         $0x00000080, CX
+	DECQ         DX
+	JNZ          words
+
+words_done:
+	VZEROUPPER
+	RET
+
+// func productsAVX2(c *[85]uint64, dst *uint64, fours int, a *uint64, b *uint64, vectors int)
+// Requires: AVX, AVX2
+TEXT ·productsAVX2(SB), NOSPLIT, $0-48
+	MOVQ  c+0(FP), AX
+	MOVQ  dst+8(FP), CX
+	MOVQ  fours+16(FP), DX
+	MOVQ  a+24(FP), BX
+	MOVQ  b+32(FP), SI
+	MOVQ  vectors+40(FP), DI
+	MOVQ  DI, R8
+	SHLQ  $0x05, R8
+	TESTQ DX, DX
+	JZ    four_done
+
+four:
+	VPBROADCASTQ 384(AX), Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	MOVQ         DI, R9
+	TESTQ        R9, R9
+	JZ           first_done
+
+first:
+	VMOVDQU  (BX), Y8
+	VPAND    Y0, Y8, Y7
+	VPSRLQ   $0x18, Y8, Y8
+	VMOVDQU  (SI), Y10
+	VPAND    Y0, Y10, Y9
+	VPSRLQ   $0x18, Y10, Y10
+	VPMULUDQ Y9, Y7, Y11
+	VPADDQ   Y11, Y1, Y1
+	VPADDQ   Y8, Y7, Y7
+	VPADDQ   Y10, Y9, Y9
+	VPMULUDQ Y10, Y8, Y8
+	VPADDQ   Y8, Y3, Y3
+	VPMULUDQ Y9, Y7, Y7
+	VPADDQ   Y7, Y2, Y2
+	VMOVDQU  (BX)(R8*1), Y8
+	VPAND    Y0, Y8, Y7
+	VPSRLQ   $0x18, Y8, Y8
+	VMOVDQU  (SI)(R8*1), Y10
+	VPAND    Y0, Y10, Y9
+	VPSRLQ   $0x18, Y10, Y10
+	VPMULUDQ Y9, Y7, Y11
+	VPADDQ   Y11, Y4, Y4
+	VPADDQ   Y8, Y7, Y7
+	VPADDQ   Y10, Y9, Y9
+	VPMULUDQ Y10, Y8, Y8
+	VPADDQ   Y8, Y6, Y6
+	VPMULUDQ Y9, Y7, Y7
+	VPADDQ   Y7, Y5, Y5
+	ADDQ     $0x00000020, BX
+	ADDQ     $0x00000020, SI
+	DECQ     R9
+	JNZ      first
+
+first_done:
+	ADDQ         R8, BX
+	ADDQ         R8, SI
+	VPUNPCKLQDQ  Y4, Y1, Y0
+	VPUNPCKHQDQ  Y4, Y1, Y1
+	VPADDQ       Y1, Y0, Y0
+	VPUNPCKLQDQ  Y5, Y2, Y1
+	VPUNPCKHQDQ  Y5, Y2, Y2
+	VPADDQ       Y2, Y1, Y1
+	VPUNPCKLQDQ  Y6, Y3, Y2
+	VPUNPCKHQDQ  Y6, Y3, Y3
+	VPADDQ       Y3, Y2, Y2
+	VPBROADCASTQ 384(AX), Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	MOVQ         DI, R9
+	TESTQ        R9, R9
+	JZ           second_done
+
+second:
+	VMOVDQU  (BX), Y11
+	VPAND    Y3, Y11, Y10
+	VPSRLQ   $0x18, Y11, Y11
+	VMOVDQU  (SI), Y13
+	VPAND    Y3, Y13, Y12
+	VPSRLQ   $0x18, Y13, Y13
+	VPMULUDQ Y12, Y10, Y14
+	VPADDQ   Y14, Y4, Y4
+	VPADDQ   Y11, Y10, Y10
+	VPADDQ   Y13, Y12, Y12
+	VPMULUDQ Y13, Y11, Y11
+	VPADDQ   Y11, Y6, Y6
+	VPMULUDQ Y12, Y10, Y10
+	VPADDQ   Y10, Y5, Y5
+	VMOVDQU  (BX)(R8*1), Y11
+	VPAND    Y3, Y11, Y10
+	VPSRLQ   $0x18, Y11, Y11
+	VMOVDQU  (SI)(R8*1), Y13
+	VPAND    Y3, Y13, Y12
+	VPSRLQ   $0x18, Y13, Y13
+	VPMULUDQ Y12, Y10, Y14
+	VPADDQ   Y14, Y7, Y7
+	VPADDQ   Y11, Y10, Y10
+	VPADDQ   Y13, Y12, Y12
+	VPMULUDQ Y13, Y11, Y11
+	VPADDQ   Y11, Y9, Y9
+	VPMULUDQ Y12, Y10, Y10
+	VPADDQ   Y10, Y8, Y8
+	ADDQ     $0x00000020, BX
+	ADDQ     $0x00000020, SI
+	DECQ     R9
+	JNZ      second
+
+second_done:
+	ADDQ         R8, BX
+	ADDQ         R8, SI
+	VPUNPCKLQDQ  Y7, Y4, Y3
+	VPUNPCKHQDQ  Y7, Y4, Y4
+	VPADDQ       Y4, Y3, Y3
+	VPUNPCKLQDQ  Y8, Y5, Y4
+	VPUNPCKHQDQ  Y8, Y5, Y5
+	VPADDQ       Y5, Y4, Y4
+	VPUNPCKLQDQ  Y9, Y6, Y5
+	VPUNPCKHQDQ  Y9, Y6, Y6
+	VPADDQ       Y6, Y5, Y5
+	VPERM2I128   $0x20, Y3, Y0, Y6
+	VPERM2I128   $0x31, Y3, Y0, Y0
+	VPADDQ       Y6, Y0, Y0
+	VPERM2I128   $0x20, Y4, Y1, Y3
+	VPERM2I128   $0x31, Y4, Y1, Y1
+	VPADDQ       Y3, Y1, Y1
+	VPERM2I128   $0x20, Y5, Y2, Y3
+	VPERM2I128   $0x31, Y5, Y2, Y2
+	VPADDQ       Y3, Y2, Y2
+	VPBROADCASTQ 16(AX), Y3
+	VPBROADCASTQ 24(AX), Y4
+	VPSUBQ       Y0, Y1, Y1
+	VPSUBQ       Y2, Y1, Y1
+	VPBROADCASTQ 72(AX), Y5
+	VPSLLVQ      Y5, Y2, Y2
+	VPBROADCASTQ 56(AX), Y5
+	VPSRLVQ      Y5, Y1, Y5
+	VPBROADCASTQ 8(AX), Y6
+	VPSRLVQ      Y6, Y0, Y6
+	VPADDQ       Y5, Y2, Y2
+	VPADDQ       Y6, Y2, Y2
+	VPAND        Y3, Y0, Y0
+	VPBROADCASTQ 80(AX), Y5
+	VPAND        Y5, Y1, Y1
+	VPSLLQ       $0x18, Y1, Y1
+	VPADDQ       Y1, Y0, Y0
+	VPMULUDQ     Y4, Y2, Y1
+	VPADDQ       Y1, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y4, Y2, Y2
+	VPBROADCASTQ 88(AX), Y1
+	VPAND        Y1, Y2, Y1
+	VPSLLQ       $0x20, Y1, Y1
+	VPADDQ       Y1, Y0, Y0
+	VPBROADCASTQ 64(AX), Y1
+	VPSRLVQ      Y1, Y2, Y1
+	VPMULUDQ     Y4, Y1, Y1
+	VPADDQ       Y1, Y0, Y0
+	VPBROADCASTQ 8(AX), Y1
+	VPSRLVQ      Y1, Y0, Y1
+	VPMULUDQ     Y4, Y1, Y1
+	VPAND        Y3, Y0, Y0
+	VPADDQ       Y1, Y0, Y0
+	VPBROADCASTQ (AX), Y1
+	VPCMPGTQ     Y0, Y1, Y2
+	VPANDN       Y1, Y2, Y2
+	VPSUBQ       Y2, Y0, Y0
+	VMOVDQU      Y0, (CX)
+	ADDQ         $0x00000020, CX
+	DECQ         DX
+	JNZ          four
+
+four_done:
 	VZEROUPPER
 	RET

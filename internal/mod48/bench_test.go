@@ -99,3 +99,37 @@ func BenchmarkTimes(b *testing.B) {
 		})
 	}
 }
+
+// What reading the reply of one group takes, at N = 2048 and D = 32. Times are the least of many.
+func BenchmarkOwner(b *testing.B) {
+	const n, k = 2048, 64
+	r := rand.New(rand.NewPCG(5, 6))
+	q := moduli[0]
+	m := New(q)
+	transform := m.NewTransform(rootsOf(q, k))
+	x, y, sums := words(r, q, n, 0, moulds[0]), words(r, q, n, 0, moulds[0]), make([]uint64, k)
+	packed, cut := make([]byte, n*FieldBits/8), make([]byte, 8*n)
+	for _, c := range []struct {
+		name string
+		f    func()
+	}{
+		{"Fields", func() { m.Fields(y, packed, 21) }},
+		{"Evaluate", func() { transform.Evaluate(x, k) }},
+		{"Products", func() { m.Products(sums, x, y) }},
+		{"Cut", func() { m.Cut(y, cut) }},
+	} {
+		for _, l := range levels() {
+			b.Run(fmt.Sprintf("%s/%v", c.name, l), func(b *testing.B) {
+				defer func(l level) { active = l }(active)
+				active = l
+				least := int64(math.MaxInt64)
+				for b.Loop() {
+					begun := time.Now()
+					c.f()
+					least = min(least, time.Since(begun).Nanoseconds())
+				}
+				b.ReportMetric(float64(least), "least-ns")
+			})
+		}
+	}
+}

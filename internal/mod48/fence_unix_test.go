@@ -5,6 +5,7 @@ package mod48
 import (
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"cpar/internal/guardpage"
 )
@@ -35,6 +36,31 @@ func TestNothingIsReadBeyondTheSlices(t *testing.T) {
 						t.Fatalf("%v, %d words: Times: %#x, want %#x", l, n, got, want)
 					}
 				}
+			})
+		}
+	}
+}
+
+// What the owner computes neither reads nor writes beyond its slices.
+func TestNothingOfTheOwnersIsTouchedBeyondTheSlices(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	m := New(moduli[1])
+	transform := m.NewTransform(words(r, m.c.q, 8, 0, moulds[0]))
+	fenced := func(n int, atEnd bool) []uint64 {
+		b := guardpage.Bytes(t, 8*n, atEnd)
+		x := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), n)
+		copy(x, words(r, m.c.q, n, 0, moulds[0]))
+		return x
+	}
+	for n := 128; n <= 1024; n += 128 {
+		for _, atEnd := range []bool{false, true} {
+			x, y, sums := fenced(n, atEnd), fenced(n, atEnd), fenced(4, atEnd)
+			cut, packed := guardpage.Bytes(t, 8*n, atEnd), guardpage.Bytes(t, n/16*fieldBlockBytes, atEnd)
+			atEachLevel(func(level) {
+				m.Products(sums, x, y)
+				transform.Evaluate(x, 8)
+				m.Fields(y, packed, 3)
+				m.Cut(x, cut)
 			})
 		}
 	}

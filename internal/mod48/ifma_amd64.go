@@ -7,14 +7,39 @@ package mod48
 // foursIFMA is Rows for rows of so many blocks of sixteen words.
 //
 //go:noescape
-func foursIFMA(c *[44]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
+func foursIFMA(c *[85]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
 
 // tile8IFMA multiplies six rows of so many blocks of sixteen words, from these bytes on, by 8 requests.
 //
 //go:noescape
-func tile8IFMA(c *[44]uint64, dst *[6][8]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, blocks int)
+func tile8IFMA(c *[85]uint64, dst *[6][8]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, blocks int)
 
 // tile16IFMA multiplies six rows of so many blocks of sixteen words, from these bytes on, by 16 requests.
 //
 //go:noescape
-func tile16IFMA(c *[44]uint64, dst *[6][16]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, blocks int)
+func tile16IFMA(c *[85]uint64, dst *[6][16]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, blocks int)
+
+// cutIFMA is Cut of so many times sixteen words. The sign of a word of over is set if one of these was too large.
+//
+//go:noescape
+func cutIFMA(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
+
+// fieldsIFMA is Fields of so many times sixteen.
+//
+//go:noescape
+func fieldsIFMA(c *[85]uint64, dst *uint64, b *byte, up int, blocks int)
+
+// levelIFMA makes a level of butterflies in so many blocks, of which a half has so many times sixteen words.
+//
+//go:noescape
+func levelIFMA(c *[85]uint64, p *uint64, roots *[5]uint64, blocks int, sixteens int)
+
+// reduceIFMA takes so many times sixteen words below 4q modulo q.
+//
+//go:noescape
+func reduceIFMA(c *[85]uint64, p *uint64, sixteens int)
+
+// productsIFMA is Products of so many times four rows of so many times eight words.
+//
+//go:noescape
+func productsIFMA(c *[85]uint64, dst *uint64, fours int, a *uint64, b *uint64, vectors int)

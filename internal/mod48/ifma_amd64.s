@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func foursIFMA(c *[44]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
+// func foursIFMA(c *[85]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
 // Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512IFMA, AVX512VBMI, AVX512VL, MMX+
 TEXT ·foursIFMA(SB), NOSPLIT, $0-72
 	MOVQ      c+0(FP), AX
@@ -146,7 +146,7 @@ row_done:
 	VZEROUPPER
 	RET
 
-// func tile8IFMA(c *[44]uint64, dst *[6][8]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, blocks int)
+// func tile8IFMA(c *[85]uint64, dst *[6][8]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, blocks int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512IFMA, AVX512VBMI, MMX+
 TEXT ·tile8IFMA(SB), NOSPLIT, $0-64
 	MOVQ   c+0(FP), AX
@@ -432,7 +432,7 @@ tile8IFMA_16_done:
 	VZEROUPPER
 	RET
 
-// func tile16IFMA(c *[44]uint64, dst *[6][16]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, blocks int)
+// func tile16IFMA(c *[85]uint64, dst *[6][16]uint64, room *[6][16]uint64, rows *[6]*byte, ahead *[6]*byte, from int, x *uint64, blocks int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512IFMA, AVX512VBMI, MMX+
 TEXT ·tile16IFMA(SB), NOSPLIT, $0-64
 	MOVQ   c+0(FP), AX
@@ -896,5 +896,302 @@ tile16IFMA_16_done:
 	VPSUBQ       Z0, Z22, Z0
 	VPMINUQ      Z0, Z22, Z22
 	VMOVDQU64    Z22, 704(CX)
+	VZEROUPPER
+	RET
+
+// func cutIFMA(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
+// Requires: AVX, AVX512F
+TEXT ·cutIFMA(SB), NOSPLIT, $0-40
+	MOVQ         c+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         sixteens+24(FP), BX
+	MOVQ         over+32(FP), SI
+	VPBROADCASTQ 352(AX), Z0
+	VPBROADCASTQ 360(AX), Z1
+	VPXORQ       Z2, Z2, Z2
+	TESTQ        BX, BX
+	JZ           cut_done
+
+cut:
+	VMOVDQU64 (DX), Z3
+	VPSRLVQ   Z1, Z3, Z3
+	VMOVDQU64 Z3, (CX)
+	VPSUBQ    Z3, Z0, Z3
+	VPORQ     Z3, Z2, Z2
+	VMOVDQU64 64(DX), Z3
+	VPSRLVQ   Z1, Z3, Z3
+	VMOVDQU64 Z3, 64(CX)
+	VPSUBQ    Z3, Z0, Z3
+	VPORQ     Z3, Z2, Z2
+	ADDQ      $0x00000080, DX
+	ADDQ      $0x00000080, CX
+	DECQ      BX
+	JNZ       cut
+
+cut_done:
+	VMOVDQU64 Z2, (SI)
+	VZEROUPPER
+	RET
+
+// func fieldsIFMA(c *[85]uint64, dst *uint64, b *byte, up int, blocks int)
+// Requires: AVX, AVX512F, AVX512VBMI, AVX512VL
+TEXT ·fieldsIFMA(SB), NOSPLIT, $0-40
+	MOVQ         c+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	VMOVDQU64    416(AX), Z0
+	VPBROADCASTQ 480(AX), Z1
+	VPBROADCASTQ up+24(FP), Z2
+	VMOVDQU64    488(AX), Z3
+	VMOVDQU64    552(AX), Z4
+	TESTQ        BX, BX
+	JZ           fields_done
+
+fields:
+	VMOVDQU64 (DX), Y5
+	VPERMB    Z5, Z3, Z5
+	VPSRLVQ   Z0, Z5, Z5
+	VPANDQ    Z1, Z5, Z5
+	VPSLLVQ   Z2, Z5, Z5
+	VMOVDQU64 Z5, (CX)
+	VMOVDQU64 20(DX), Y6
+	VPERMB    Z6, Z4, Z6
+	VPSRLVQ   Z0, Z6, Z6
+	VPANDQ    Z1, Z6, Z6
+	VPSLLVQ   Z2, Z6, Z6
+	VMOVDQU64 Z6, 64(CX)
+	ADDQ      $0x00000034, DX
+	ADDQ      $0x00000080, CX
+	DECQ      BX
+	JNZ       fields
+
+fields_done:
+	VZEROUPPER
+	RET
+
+// func levelIFMA(c *[85]uint64, p *uint64, roots *[5]uint64, blocks int, sixteens int)
+// Requires: AVX, AVX512F, AVX512IFMA
+TEXT ·levelIFMA(SB), NOSPLIT, $0-40
+	MOVQ         c+0(FP), AX
+	MOVQ         p+8(FP), CX
+	MOVQ         roots+16(FP), DX
+	MOVQ         blocks+24(FP), BX
+	MOVQ         sixteens+32(FP), SI
+	VPBROADCASTQ (AX), Z0
+	VPBROADCASTQ 368(AX), Z1
+	VPBROADCASTQ 376(AX), Z2
+	MOVQ         SI, AX
+	SHLQ         $0x07, AX
+	ADDQ         CX, AX
+	TESTQ        BX, BX
+	JZ           block_done
+
+block:
+	VPBROADCASTQ (DX), Z3
+	VPBROADCASTQ 16(DX), Z4
+	MOVQ         SI, DI
+	TESTQ        DI, DI
+	JZ           butterflies_done
+
+butterflies:
+	VMOVDQU64   (CX), Z5
+	VMOVDQU64   (AX), Z6
+	VPXORQ      Z7, Z7, Z7
+	VPXORQ      Z8, Z8, Z8
+	VPXORQ      Z9, Z9, Z9
+	VPMADD52HUQ Z4, Z6, Z7
+	VPMADD52LUQ Z3, Z6, Z8
+	VPMADD52LUQ Z0, Z7, Z9
+	VPSUBQ      Z9, Z8, Z8
+	VPANDQ      Z2, Z8, Z8
+	VPSUBQ      Z1, Z5, Z6
+	VPMINUQ     Z6, Z5, Z5
+	VPADDQ      Z8, Z5, Z6
+	VMOVDQU64   Z6, (CX)
+	VPADDQ      Z1, Z5, Z5
+	VPSUBQ      Z8, Z5, Z5
+	VMOVDQU64   Z5, (AX)
+	VMOVDQU64   64(CX), Z5
+	VMOVDQU64   64(AX), Z6
+	VPXORQ      Z10, Z10, Z10
+	VPXORQ      Z11, Z11, Z11
+	VPXORQ      Z12, Z12, Z12
+	VPMADD52HUQ Z4, Z6, Z10
+	VPMADD52LUQ Z3, Z6, Z11
+	VPMADD52LUQ Z0, Z10, Z12
+	VPSUBQ      Z12, Z11, Z11
+	VPANDQ      Z2, Z11, Z11
+	VPSUBQ      Z1, Z5, Z6
+	VPMINUQ     Z6, Z5, Z5
+	VPADDQ      Z11, Z5, Z6
+	VMOVDQU64   Z6, 64(CX)
+	VPADDQ      Z1, Z5, Z5
+	VPSUBQ      Z11, Z5, Z5
+	VMOVDQU64   Z5, 64(AX)
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000080, AX
+	DECQ        DI
+	JNZ         butterflies
+
+butterflies_done:
+	ADDQ $0x00000028, DX
+	MOVQ AX, DI
+	SUBQ CX, DI
+	ADDQ DI, CX
+	ADDQ DI, AX
+	DECQ BX
+	JNZ  block
+
+block_done:
+	VZEROUPPER
+	RET
+
+// func reduceIFMA(c *[85]uint64, p *uint64, sixteens int)
+// Requires: AVX, AVX512F
+TEXT ·reduceIFMA(SB), NOSPLIT, $0-24
+	MOVQ         c+0(FP), AX
+	MOVQ         p+8(FP), CX
+	MOVQ         sixteens+16(FP), DX
+	VPBROADCASTQ (AX), Z0
+	VPBROADCASTQ 368(AX), Z1
+	TESTQ        DX, DX
+	JZ           words_done
+
+words:
+	VMOVDQU64 (CX), Z2
+	VPSUBQ    Z1, Z2, Z3
+	VPMINUQ   Z3, Z2, Z2
+	VPSUBQ    Z0, Z2, Z3
+	VPMINUQ   Z3, Z2, Z2
+	VMOVDQU64 Z2, (CX)
+	VMOVDQU64 64(CX), Z2
+	VPSUBQ    Z1, Z2, Z3
+	VPMINUQ   Z3, Z2, Z2
+	VPSUBQ    Z0, Z2, Z3
+	VPMINUQ   Z3, Z2, Z2
+	VMOVDQU64 Z2, 64(CX)
+	ADDQ      $0x00000080, CX
+	DECQ      DX
+	JNZ       words
+
+words_done:
+	VZEROUPPER
+	RET
+
+// func productsIFMA(c *[85]uint64, dst *uint64, fours int, a *uint64, b *uint64, vectors int)
+// Requires: AVX, AVX2, AVX512F, AVX512IFMA, AVX512VL
+TEXT ·productsIFMA(SB), NOSPLIT, $0-48
+	MOVQ   c+0(FP), AX
+	MOVQ   dst+8(FP), CX
+	MOVQ   fours+16(FP), DX
+	MOVQ   a+24(FP), BX
+	MOVQ   b+32(FP), SI
+	MOVQ   vectors+40(FP), DI
+	MOVQ   DI, R8
+	SHLQ   $0x06, R8
+	MOVQ   R8, R9
+	LEAQ   (R9)(R9*2), R9
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	TESTQ  DX, DX
+	JZ     four_done
+
+four:
+	MOVQ  DI, R10
+	TESTQ R10, R10
+	JZ    vector_done
+
+vector:
+	VMOVDQU64   (BX), Z9
+	VPMADD52LUQ (SI), Z9, Z0
+	VPMADD52HUQ (SI), Z9, Z1
+	VMOVDQU64   (BX)(R8*1), Z9
+	VPMADD52LUQ (SI)(R8*1), Z9, Z2
+	VPMADD52HUQ (SI)(R8*1), Z9, Z3
+	VMOVDQU64   (BX)(R8*2), Z9
+	VPMADD52LUQ (SI)(R8*2), Z9, Z4
+	VPMADD52HUQ (SI)(R8*2), Z9, Z5
+	VMOVDQU64   (BX)(R9*1), Z9
+	VPMADD52LUQ (SI)(R9*1), Z9, Z6
+	VPMADD52HUQ (SI)(R9*1), Z9, Z7
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	DECQ        R10
+	JNZ         vector
+
+vector_done:
+	VPUNPCKLQDQ   Z2, Z0, Z9
+	VPUNPCKHQDQ   Z2, Z0, Z10
+	VPADDQ        Z10, Z9, Z9
+	VPUNPCKLQDQ   Z6, Z4, Z10
+	VPUNPCKHQDQ   Z6, Z4, Z11
+	VPADDQ        Z11, Z10, Z10
+	VSHUFI64X2    $0x44, Z10, Z9, Z11
+	VSHUFI64X2    $0xee, Z10, Z9, Z9
+	VPADDQ        Z9, Z11, Z11
+	VSHUFI64X2    $0xd8, Z11, Z11, Z11
+	VEXTRACTI64X4 $0x01, Z11, Y9
+	VPADDQ        Y11, Y9, Y9
+	VPUNPCKLQDQ   Z3, Z1, Z10
+	VPUNPCKHQDQ   Z3, Z1, Z11
+	VPADDQ        Z11, Z10, Z10
+	VPUNPCKLQDQ   Z7, Z5, Z11
+	VPUNPCKHQDQ   Z7, Z5, Z12
+	VPADDQ        Z12, Z11, Z11
+	VSHUFI64X2    $0x44, Z11, Z10, Z12
+	VSHUFI64X2    $0xee, Z11, Z10, Z10
+	VPADDQ        Z10, Z12, Z12
+	VSHUFI64X2    $0xd8, Z12, Z12, Z12
+	VEXTRACTI64X4 $0x01, Z12, Y10
+	VPADDQ        Y12, Y10, Y10
+	VPBROADCASTQ  16(AX), Y11
+	VPBROADCASTQ  24(AX), Y12
+	VPBROADCASTQ  40(AX), Y13
+	VPSLLVQ       Y13, Y10, Y10
+	VPBROADCASTQ  8(AX), Y13
+	VPSRLVQ       Y13, Y9, Y13
+	VPADDQ        Y13, Y10, Y10
+	VPANDQ        Y11, Y9, Y9
+	VPANDQ        Y11, Y10, Y13
+	VPBROADCASTQ  32(AX), Y14
+	VPBROADCASTQ  8(AX), Y15
+	VPSRLVQ       Y15, Y10, Y10
+	VPMADD52LUQ   Y14, Y10, Y9
+	VPXORQ        Y8, Y8, Y8
+	VPMADD52LUQ   Y12, Y13, Y9
+	VPMADD52HUQ   Y12, Y13, Y8
+	VPBROADCASTQ  48(AX), Y10
+	VPMADD52LUQ   Y10, Y8, Y9
+	VPBROADCASTQ  8(AX), Y10
+	VPSRLVQ       Y10, Y9, Y10
+	VPANDQ        Y11, Y9, Y9
+	VPMADD52LUQ   Y12, Y10, Y9
+	VPBROADCASTQ  (AX), Y10
+	VPSUBQ        Y10, Y9, Y10
+	VPMINUQ       Y10, Y9, Y9
+	VMOVDQU64     Y9, (CX)
+	VPXORQ        Z0, Z0, Z0
+	VPXORQ        Z1, Z1, Z1
+	VPXORQ        Z2, Z2, Z2
+	VPXORQ        Z3, Z3, Z3
+	VPXORQ        Z4, Z4, Z4
+	VPXORQ        Z5, Z5, Z5
+	VPXORQ        Z6, Z6, Z6
+	VPXORQ        Z7, Z7, Z7
+	ADDQ          R9, BX
+	ADDQ          R9, SI
+	ADDQ          $0x00000020, CX
+	DECQ          DX
+	JNZ           four
+
+four_done:
 	VZEROUPPER
 	RET

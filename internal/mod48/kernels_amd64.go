@@ -15,20 +15,20 @@ import (
 func best() level {
 	x := &cpu.X86
 	switch {
-	case x.HasAVX512F && x.HasAVX512VL && x.HasAVX512BW && x.HasAVX512IFMA && x.HasAVX512VBMI && x.HasAVX2:
+	case x.HasAVX512F && x.HasAVX512VL && x.HasAVX512BW && x.HasAVX512IFMA && x.HasAVX512VBMI && x.HasAVX2 && x.HasFMA:
 		return withIFMA
-	case x.HasAVX2:
+	case x.HasAVX2 && x.HasFMA:
 		return withAVX2
 	}
 	return plain
 }
 
-func (c *constants) words44() *[44]uint64 { return (*[44]uint64)(unsafe.Pointer(c)) }
+func (c *constants) all() *[85]uint64 { return (*[85]uint64)(unsafe.Pointer(c)) }
 
 // multiply is Rows for len(dst) rows of n words, at most limit, that begin at word from. Lengths
 // have been checked: only addresses are passed on.
 func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, from, n int) {
-	to, c := (*[4]uint64)(unsafe.SliceData(dst)), o.m.c.words44()
+	to, c := (*[4]uint64)(unsafe.SliceData(dst)), o.m.c.all()
 	var r [Streams]*byte
 	for s, b := range matrices {
 		r[s] = unsafe.SliceData(b[WordBytes*from:])
@@ -72,7 +72,7 @@ func (t *Tile) times(dst [][Most]uint64, rows, ahead [][]byte) {
 // part multiplies n words from at on.
 func (t *Tile) part(dst *[tileRows][Most]uint64, rows, ahead *[tileRows]*byte, at, n int) {
 	var room [tileRows][block]uint64
-	c, x := t.m.c.words44(), &t.packed[lanes*t.groups*at]
+	c, x := t.m.c.all(), &t.packed[lanes*t.groups*at]
 	if t.groups == 2 {
 		tile16IFMA(c, dst, &room, rows, ahead, WordBytes*at, x, n/block)
 		return
@@ -81,5 +81,70 @@ func (t *Tile) part(dst *[tileRows][Most]uint64, rows, ahead *[tileRows]*byte, a
 	tile8IFMA(c, &out, &room, rows, ahead, WordBytes*at, x, n/block)
 	for q := range out {
 		copy(dst[q][:], out[q][:])
+	}
+}
+
+// cut is Cut.
+func (m *Modulus) cut(dst []uint64, b []byte) bool {
+	c, to, from, sixteens := m.c.all(), unsafe.SliceData(dst), unsafe.SliceData(b), len(dst)/columns
+	var over [8]uint64
+	switch active {
+	case withIFMA:
+		cutIFMA(c, to, from, sixteens, &over)
+	case withAVX2:
+		cutAVX2(c, to, from, sixteens, &over)
+	default:
+		return m.cutPlain(dst, b)
+	}
+	all := uint64(0)
+	for _, x := range over {
+		all |= x
+	}
+	return all>>63 == 0
+}
+
+// fields is Fields.
+func (m *Modulus) fields(dst []uint64, b []byte, up int) {
+	c, to, from, blocks := m.c.all(), unsafe.SliceData(dst), unsafe.SliceData(b), len(dst)/fieldBlock
+	switch active {
+	case withIFMA:
+		fieldsIFMA(c, to, from, up, blocks)
+	case withAVX2:
+		fieldsAVX2(c, to, from, up, blocks)
+	default:
+		fieldsPlain(dst, b, up)
+	}
+}
+
+// evaluate is Evaluate.
+func (t *Transform) evaluate(p []uint64, k int) {
+	c, to := t.m.c.all(), unsafe.SliceData(p)
+	switch active {
+	case withIFMA:
+		for blocks := 1; blocks < k; blocks *= 2 {
+			levelIFMA(c, to, (*[5]uint64)(&t.roots[blocks]), blocks, len(p)/blocks/2/columns)
+		}
+		reduceIFMA(c, to, len(p)/columns)
+	case withAVX2:
+		floatsAVX2(c, to, len(p)/columns)
+		for blocks := 1; blocks < k; blocks *= 2 {
+			levelAVX2(c, to, (*[5]uint64)(&t.roots[blocks]), blocks, len(p)/blocks/2/columns)
+		}
+		reduceAVX2(c, to, len(p)/columns)
+	default:
+		t.evaluatePlain(p, k)
+	}
+}
+
+// products is Products of rows of n words.
+func (m *Modulus) products(dst, a, b []uint64, n int) {
+	c, to, x, y := m.c.all(), unsafe.SliceData(dst), unsafe.SliceData(a), unsafe.SliceData(b)
+	switch active {
+	case withIFMA:
+		productsIFMA(c, to, len(dst)/4, x, y, n/8)
+	case withAVX2:
+		productsAVX2(c, to, len(dst)/4, x, y, n/4)
+	default:
+		m.productsPlain(dst, a, b, n)
 	}
 }

@@ -9,3 +9,11 @@ func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, fro
 }
 
 func (t *Tile) times([][Most]uint64, [][]byte, [][]byte) { panic("mod48: a kernel that is not there") }
+
+func (m *Modulus) cut(dst []uint64, b []byte) bool { return m.cutPlain(dst, b) }
+
+func (m *Modulus) fields(dst []uint64, b []byte, up int) { fieldsPlain(dst, b, up) }
+
+func (t *Transform) evaluate(p []uint64, k int) { t.evaluatePlain(p, k) }
+
+func (m *Modulus) products(dst, a, b []uint64, n int) { m.productsPlain(dst, a, b, n) }

@@ -1,16 +1,22 @@
-// Package mod48 sums products of packed words of 48 bits modulo a prime: the arithmetic of a cloud
-// that answers requests of scheme sealed.
+// Package mod48 computes with words modulo a prime of 47 or 48 bits: the arithmetic of a cloud that
+// answers requests of scheme sealed, and of an owner who reads the replies.
 //
-//	in   []byte, rows of words of 6 bytes, little-endian and without gaps, each below q
-//	     []uint64, rows of a request, each word below q, prepared once
-//	out  Σ a[i]·b[i] mod q, below q
+//	cloud   in   []byte, rows of words of 6 bytes, little-endian and without gaps, each below q
+//	             []uint64, rows of a request, each word below q, prepared once
+//	        out  Σ a[i]·b[i] mod q, below q
+//
+//	        one request     Rows, four matrices at once: the memory system sees four streams
+//	        many requests   Tile, which multiplies rows by up to sixteen of them
+//
+//	owner   Fields     packed numbers of 26 bits ─▶ words
+//	        Transform  polynomials modulo Y^K+1, one in each column ─▶ their values at K points
+//	        Products   rows of words below q, and others ─▶ Σ a[i]·b[i] mod q
+//	        Cut        a stream of random bytes ─▶ words, and whether all are below q
 //
 // It knows nothing of keys, and running time depends only on lengths.
 //
-//	one request     Rows, four matrices at once: the memory system sees four streams
-//	many requests   Tile, which multiplies rows by up to sixteen of them
-//
-// Rows are of whole blocks of sixteen words, 96 bytes. Plain Go (plain.go) defines what these mean.
+// The cloud's rows are of whole blocks of sixteen words, 96 bytes. Plain Go (plain.go, and the end of each
+// of the owner's files) defines what these mean.
 // On amd64 they run in assembly for AVX2 or AVX-512 with IFMA and VBMI, whichever the processor has
 // (level.go); build tag purego leaves the assembly out. Package gen, below, writes it: edit that
 // and run go generate. Tests compare every kernel that the processor supports with big integers.
@@ -50,6 +56,15 @@ type constants struct {
 	words                         [2][64]byte    // from where VPERMB takes the bytes of eight words
 	places                        [2][8]uint32   // from where VPERMD takes those of four
 	halves                        [2][2][16]byte // from where VPSHUFB takes the lower and the upper halves of two
+
+	// for what the owner computes
+	last, drop              uint64  // q − 1; 64 − bits
+	twice, low52, half      uint64  // 2q; 2⁵² − 1; 2²⁴ − 1
+	float, inverse, float52 float64 // q; 1/q; 2⁵²
+	fieldShifts             [8]uint64
+	fieldMask               uint64
+	fields                  [2][64]byte    // from where VPERMB takes the bytes of eight fields
+	quads                   [2][2][16]byte // from where VPSHUFB takes those of four, two at a time
 }
 
 // New returns the modulus q.
@@ -74,11 +89,14 @@ func New(q uint64) *Modulus {
 			from + 6, from + 7, from + 8, zero, zero, zero, zero, zero}
 		c.halves[i] = [2][16]byte{half, half}
 	}
+	c.last, c.drop = q-1, 64-c.bits
+	c.twice, c.low52, c.half = 2*q, 1<<52-1, 1<<24-1
+	c.float, c.inverse, c.float52 = float64(q), 1/float64(q), 1<<52
+	c.prepareFields()
 	return &Modulus{c}
 }
 
 // add returns x + y mod q for x, y below q, without a branch.
 func (m *Modulus) add(x, y uint64) uint64 {
-	less, borrow := bits.Sub64(x+y, m.c.q, 0)
-	return less + m.c.q&-borrow
+	return lessModulus(x+y, m.c.q)
 }

@@ -14,10 +14,18 @@ import (
 // lanes: of eight words of the operand there are b₀ and b₁ in the halves of eight lanes, and the sums
 // of four and of the other four in those of another four. The upper are read four bytes further on.
 
-func avx2(k kernels) { k.foursAVX2() }
+func avx2(k kernels) {
+	k.foursAVX2()
+	k.cutAVX2()
+	k.fieldsAVX2()
+	k.floatsAVX2()
+	k.levelAVX2()
+	k.reduceAVX2()
+	k.productsAVX2()
+}
 
 func (k kernels) foursAVX2() {
-	k.Begin("foursAVX2", "func(c *[44]uint64, dst *[4]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
+	k.Begin("foursAVX2", "func(c *[85]uint64, dst *[4]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
 		"foursAVX2 is Rows for rows of so many blocks of sixteen words.")
 	p := k.Params("c", "dst", "rows", "x", "blocks")
 	c, dst, rows, x, blocks := p[0], p[1], p[2], p[3], p[4]
@@ -114,14 +122,19 @@ func (k kernels) closeAVX2(c reg.GPVirtual, s [3]reg.VecVirtual) reg.VecVirtual 
 
 // foldFourAVX2 is foldFour.
 func (k kernels) foldFourAVX2(a, b, c, d reg.VecVirtual) reg.VecVirtual {
-	pair := func(a, b reg.VecVirtual) reg.VecVirtual {
-		even, odd := k.YMM(), k.YMM()
-		k.VPUNPCKLQDQ(b, a, even)
-		k.VPUNPCKHQDQ(b, a, odd)
-		k.VPADDQ(odd, even, even)
-		return even
-	}
-	first, second := pair(a, b), pair(c, d)
+	return k.joinAVX2(k.foldTwoAVX2(a, b), k.foldTwoAVX2(c, d))
+}
+
+// foldTwoAVX2 adds up the lanes of two registers in pairs, and joinAVX2 those of two such.
+func (k kernels) foldTwoAVX2(a, b reg.VecVirtual) reg.VecVirtual {
+	even, odd := k.YMM(), k.YMM()
+	k.VPUNPCKLQDQ(b, a, even)
+	k.VPUNPCKHQDQ(b, a, odd)
+	k.VPADDQ(odd, even, even)
+	return even
+}
+
+func (k kernels) joinAVX2(first, second reg.VecVirtual) reg.VecVirtual {
 	x, y := k.YMM(), k.YMM()
 	k.VPERM2I128(Imm(0x20), second, first, x)
 	k.VPERM2I128(Imm(0x31), second, first, y)

@@ -16,6 +16,11 @@ func ifma(k kernels) {
 	k.foursIFMA()
 	k.tileIFMA("tile8IFMA", 1)
 	k.tileIFMA("tile16IFMA", 2)
+	k.cutIFMA()
+	k.fieldsIFMA()
+	k.levelIFMA()
+	k.reduceIFMA()
+	k.productsIFMA()
 }
 
 // A sum of products is low + 2⁵²·high.
@@ -119,7 +124,7 @@ func (k kernels) close(c reg.GPVirtual, s sum, carry reg.Register) reg.VecVirtua
 
 // foursIFMA reads four rows at once: the memory system sees four streams.
 func (k kernels) foursIFMA() {
-	k.Begin("foursIFMA", "func(c *[44]uint64, dst *[4]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
+	k.Begin("foursIFMA", "func(c *[85]uint64, dst *[4]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
 		"foursIFMA is Rows for rows of so many blocks of sixteen words.")
 	p := k.Params("c", "dst", "rows", "x", "blocks")
 	c, dst, rows, x, blocks := p[0], p[1], p[2], p[3], p[4]
@@ -158,7 +163,7 @@ const tileRows = 6
 // one: nothing is added up across lanes. The rows' words are spread sixteen at a time into room,
 // from where single ones are broadcast.
 func (k kernels) tileIFMA(name string, groups int) {
-	k.Begin(name, fmt.Sprintf("func(c *[44]uint64, dst *[6][%d]uint64, room *[6][16]uint64, rows, ahead *[6]*byte, from int, x *uint64, blocks int)", 8*groups),
+	k.Begin(name, fmt.Sprintf("func(c *[85]uint64, dst *[6][%d]uint64, room *[6][16]uint64, rows, ahead *[6]*byte, from int, x *uint64, blocks int)", 8*groups),
 		fmt.Sprintf("%s multiplies six rows of so many blocks of sixteen words, from these bytes on, by %d requests.", name, 8*groups))
 	p := k.Params("c", "room", "rows", "ahead", "x", "blocks", "from")
 	c, room, rows, ahead, x, blocks, from := p[0], p[1], p[2], p[3], p[4], p[5], p[6]

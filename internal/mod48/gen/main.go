@@ -55,6 +55,11 @@ const (
 	atMiddle, atTop, atUpper                = 56, 64, 72
 	atMiddleMask, atTopMask                 = 80, 88
 	atWords, atPlaces, atHalves             = 96, 224, 288
+	atLast, atDrop                          = 352, 360
+	atTwice, atLow52, atHalf                = 368, 376, 384
+	atFloat, atInverse, atFloat52           = 392, 400, 408
+	atFieldShifts, atFieldMask              = 416, 480
+	atFields, atQuads                       = 488, 616
 )
 
 // constant returns the word at an offset of the constants in every lane of a register like like.

@@ -68,11 +68,9 @@ func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*l
 // maskAddends is D times the evaluations of what a_g·s_n has at the coefficients 0, D, 2D, ….
 // The others would only be thrown away.
 func (k *Key) maskAddends(a []uint64) []uint64 {
-	ring, d := k.params.Ring(), k.params.Block
+	ring := k.params.Ring()
 	mask := make([]uint64, k.params.Records())
-	for i := range mask {
-		mask[i] = ring.Dot(a[i*d:(i+1)*d], k.addend[i*d:])
-	}
+	ring.DotRows(mask, a, k.addend)
 	// k.addend is a factor, 2⁶⁴ times s_n.
 	ring.Scale(mask, 1)
 	return mask

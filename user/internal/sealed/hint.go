@@ -25,7 +25,7 @@ type Hints struct {
 type groupHint struct {
 	seed         [lattice.SeedSize]byte
 	first, count int
-	packed       []byte // N coefficients by classes, packed by lattice
+	packed       []byte // N coefficients, packed by lattice
 }
 
 // NewHints begins the hints of an index without groups.
@@ -70,8 +70,7 @@ func (h *Hints) Append(g *lattice.Group) error {
 		ring.MulAdd(sum, w, a)
 	}
 	ring.Interpolate(sum)
-	p.Classes(w, sum)
-	h.add(g.Seed, g.Count, p.PackHint(make([]byte, 0, p.HintBytes()), w))
+	h.add(g.Seed, g.Count, p.PackHint(make([]byte, 0, p.HintBytes()), sum))
 	return nil
 }
 
@@ -81,11 +80,11 @@ func (h *Hints) add(seed [lattice.SeedSize]byte, count int, packed []byte) {
 	h.state = h.state.Append(seed, count)
 }
 
-// evaluate writes the evaluations of the hint by classes into dst: D times K
+// evaluate writes the evaluations of the hint by columns into dst: D times K
 // points, which takes fewer than N points, and no more are needed.
 func (g groupHint) evaluate(p lattice.Params, dst []uint64) {
 	p.UnpackHint(dst, g.packed)
-	p.EvaluateClasses(dst)
+	p.EvaluateColumns(dst)
 }
 
 // AppendBinary appends the canonical encoding of h (encoding.go of lattice).

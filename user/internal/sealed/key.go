@@ -49,7 +49,7 @@ func publicRequest(p lattice.Params, id cpar.IndexID) [][]uint64 {
 	r, a := p.Ring(), make([][]uint64, p.Blocks())
 	for b := range a {
 		a[b] = make([]uint64, r.N)
-		uniform(seed.New(seed.Derive([seed.Size]byte{}, "sealed/public request", id[:], seed.Number(uint64(b)))), a[b], r.Q)
+		uniform(r, seed.New(seed.Derive([seed.Size]byte{}, "sealed/public request", id[:], seed.Number(uint64(b)))), a[b])
 		r.Factors(a[b])
 	}
 	return a
@@ -58,5 +58,5 @@ func publicRequest(p lattice.Params, id cpar.IndexID) [][]uint64 {
 // publicGroup writes the evaluations of a_g into a. AES in counter mode under
 // a key that everybody knows expands it, as in Frodo's public matrix.
 func publicGroup(r *lattice.Ring, a []uint64, id cpar.IndexID, group [lattice.SeedSize]byte) {
-	uniform(seed.New(seed.Derive(group, "sealed/public group", id[:])), a, r.Q)
+	uniform(r, seed.New(seed.Derive(group, "sealed/public group", id[:])), a)
 }

@@ -17,7 +17,7 @@ type OneTimeKey struct {
 	id     cpar.IndexID
 	number [lattice.NumberSize]byte
 	used   atomic.Bool
-	// once are the evaluations of s′ by classes, as a hint needs them, combined
+	// once are the evaluations of s′ by columns, as a hint needs them, combined
 	// those of s_n + Σ_b s_b·(Δ_q·p_b + e′_b).
 	once, combined []uint64
 }
@@ -61,24 +61,24 @@ func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*OneTimeKey, *lattice.Re
 	return q, r, nil
 }
 
-// reflected is D times the evaluations of the classes s_r[i] = s[iD−r] (see
-// lattice.Params.Classes). D times, since that is what the Dots at N points are
+// reflected is D times the evaluations of the columns s_r[i] = s[iD−r] (see
+// lattice.Params.EvaluateColumns). D times, since that is what the Dots at N points are
 // to which the product is added.
 func reflected(p lattice.Params, s []uint64) []uint64 {
-	ring, k := p.Ring(), p.Records()
-	classes := make([]uint64, ring.N)
-	for r := range p.Block {
-		for i := range k {
+	ring := p.Ring()
+	columns := make([]uint64, ring.N)
+	for i := range p.Records() {
+		for r := range p.Block {
 			if at := i*p.Block - r; at >= 0 {
-				classes[r*k+i] = s[at]
+				columns[i*p.Block+r] = s[at]
 			} else {
-				classes[r*k+i] = ring.Sub(0, s[at+ring.N])
+				columns[i*p.Block+r] = ring.Sub(0, s[at+ring.N])
 			}
 		}
 	}
 	factor := []uint64{uint64(p.Block)}
 	ring.Factors(factor)
-	ring.Scale(classes, factor[0])
-	p.EvaluateClasses(classes)
-	return classes
+	ring.Scale(columns, factor[0])
+	p.EvaluateColumns(columns)
+	return columns
 }

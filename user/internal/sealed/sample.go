@@ -23,14 +23,28 @@ func ternary(r *lattice.Ring, s *seed.Stream) []uint64 {
 	return p
 }
 
-// uniform fills p with numbers uniform below q: words of the stream, cut to as
-// many bits as q has. One that is q or more is replaced by the next good one
-// after the len(p) first words.
-func uniform(s *seed.Stream, p []uint64, q uint64) {
-	s.Words(p)
+// uniform fills p with numbers uniform below Q: words of the stream, cut to as
+// many bits as Q has. One that is Q or more is replaced by the next good one
+// after the len(p) first words. len(p) is a multiple of sixteen.
+func uniform(r *lattice.Ring, s *seed.Stream, p []uint64) {
+	var room [4096]byte
+	below := true
+	for rest := p; len(rest) > 0; {
+		n := min(len(rest), len(room)/8)
+		_, _ = s.Read(room[:8*n])
+		below = r.Cut(rest[:n], room[:8*n]) && below
+		rest = rest[n:]
+	}
+	if !below {
+		replace(s, p, r.Q)
+	}
+}
+
+// replace is what uniform does with words that are q or more.
+func replace(s *seed.Stream, p []uint64, q uint64) {
 	drop := bits.LeadingZeros64(q)
 	for i, x := range p {
-		for x >>= drop; x >= q; {
+		for x >= q {
 			x = s.Uint64() >> drop
 		}
 		p[i] = x

@@ -3,23 +3,27 @@ package sealed
 import (
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"cpar/internal/lattice"
 	"cpar/user/internal/seed"
 )
 
-// A prime just above a power of two rejects half of all words, Q one in 2³⁰ or 2³⁴.
-func TestUniformRejectsInTheOrderDocumented(t *testing.T) {
-	for _, q := range []uint64{5, 1<<59 + 1, lattice.Fast.Q, lattice.Careful.Q} {
-		p := make([]uint64, 1000)
-		uniform(seed.New(testSecret(1)), p, q)
-		words := seed.New(testSecret(1))
-		first := make([]uint64, len(p))
-		words.Words(first)
+// A prime just above a power of two rejects half of all words.
+func TestReplaceTakesTheNextGoodWords(t *testing.T) {
+	for _, q := range []uint64{5, 1<<59 + 1} {
 		drop := 64 - new(big.Int).SetUint64(q).BitLen()
+		s, words := seed.New(testSecret(1)), seed.New(testSecret(1))
+		got, first := make([]uint64, 1000), make([]uint64, 1000)
+		s.Words(got)
+		for i := range got {
+			got[i] >>= drop
+		}
+		words.Words(first)
+		replace(s, got, q)
 		replaced := 0
-		for i, got := range p {
+		for i, got := range got {
 			want := first[i] >> drop
 			for ; want >= q; want = words.Uint64() >> drop {
 				replaced++
@@ -28,15 +32,40 @@ func TestUniformRejectsInTheOrderDocumented(t *testing.T) {
 				t.Fatalf("below %d: element %d is %d, want %d", q, i, got, want)
 			}
 		}
-		if q < 1<<30 && replaced < 100 {
+		if replaced < 100 {
 			t.Errorf("below %d: %d words replaced", q, replaced)
+		}
+	}
+}
+
+// Q rejects one word in 2³⁰ or 2³⁴: these are the first of a stream, found by reading so much.
+func TestUniformReplacesWordsThatAreTooLarge(t *testing.T) {
+	for r, rejected := range map[*lattice.Ring]uint64{lattice.Fast: 3714501551, lattice.Careful: 13531274011} {
+		for _, before := range []int{0, 511, 512, 1500, r.N - 1, r.N, r.N + 9} {
+			words := seed.New(testSecret(1)).At(8 * (rejected - uint64(before)))
+			want := make([]uint64, r.N+1)
+			words.Words(want)
+			for i := range want {
+				want[i] >>= 64 - r.LogQ
+			}
+			replaced := before < r.N
+			if replaced {
+				if want[before] < r.Q {
+					t.Fatal("the word is not too large")
+				}
+				want[before] = want[r.N]
+			}
+			got := make([]uint64, r.N)
+			if uniform(r, seed.New(testSecret(1)).At(8*(rejected-uint64(before))), got); !slices.Equal(got, want[:r.N]) {
+				t.Errorf("N = %d: a word too large at %d: others", r.N, before)
+			}
 		}
 	}
 }
 
 func TestUniformLooksUniform(t *testing.T) {
 	p := make([]uint64, 1<<16)
-	uniform(seed.New(testSecret(2)), p, lattice.Fast.Q)
+	uniform(lattice.Fast, seed.New(testSecret(2)), p)
 	var bins [16]float64
 	for _, x := range p {
 		bins[x>>43]++

@@ -58,12 +58,12 @@ type decryption struct {
 	seed.Redacted
 	*OneTimeKey
 	a, hint   []uint64
-	y, hinted []uint64
+	y, masked []uint64
 }
 
 func newDecryption(q *OneTimeKey) *decryption {
 	n, k := q.params.Ring().N, q.params.Records()
-	return &decryption{OneTimeKey: q, a: make([]uint64, n), hint: make([]uint64, n), y: make([]uint64, k), hinted: make([]uint64, k)}
+	return &decryption{OneTimeKey: q, a: make([]uint64, n), hint: make([]uint64, n), y: make([]uint64, k), masked: make([]uint64, k)}
 }
 
 // phases are Δ·score + noise of the records of one group: what the cloud
@@ -76,9 +76,10 @@ func (d *decryption) phases(g groupHint, reply []uint64) []uint64 {
 	p, ring := d.params, d.params.Ring()
 	publicGroup(ring, d.a, d.id, g.seed)
 	g.evaluate(p, d.hint)
-	ring.DotColumns(d.hinted, d.hint, d.once)
-	for k, hinted := range d.hinted {
-		d.y[k] = ring.Add(ring.Add(hinted, reply[k]), ring.Dot(d.a[k*p.Block:(k+1)*p.Block], d.combined[k*p.Block:]))
+	ring.DotRows(d.y, d.hint, d.once)
+	ring.DotRows(d.masked, d.a, d.combined)
+	for k, masked := range d.masked {
+		d.y[k] = ring.Add(ring.Add(d.y[k], masked), reply[k])
 	}
 	ring.InterpolateFolded(d.y)
 	return d.y

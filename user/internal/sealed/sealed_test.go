@@ -139,9 +139,9 @@ func TestKnownAnswers(t *testing.T) {
 		name, want string
 		bytes      []byte
 	}{
-		{"group", "244589e91c3049552efbf06dcd2faa224bfc1cbfa2af3fc49605ca8a129411ae", groups[1].AppendBinary(nil)},
-		{"request", "17f2c6cde47a9135ad1290d60e2323efd451611e19d2b73d4dae24a90c27affc", q.AppendBinary(nil)},
-		{"hints", "83ad27dd0fea2a7bb491cf458a5ce0aeb1e31ca853c99326703a085b0092d530", h.AppendBinary(nil)},
+		{"group", "29b3484d7fbf12c411b607090fe56adcfa6fafa92fd0389b890e4640f5681a0d", groups[1].AppendBinary(nil)},
+		{"request", "c5d5e19795b4c0967f3de9a364c5870e0066e6ef711cea876bb2661225f9ce70", q.AppendBinary(nil)},
+		{"hints", "2276ef85f35d76874d57e7387bbc30c37a73a51da6af9bcd0b6a49e36709f8e3", h.AppendBinary(nil)},
 	} {
 		if digest := sha256.Sum256(c.bytes); hex.EncodeToString(digest[:]) != c.want {
 			t.Errorf("%s: %x, want %s", c.name, digest, c.want)
