@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"cpar"
+	"cpar/internal/f32"
 	"cpar/internal/parallel"
 )
 
@@ -147,22 +148,26 @@ func centre(rows [][]float32) (centred, error) {
 			start, end := task*panel, min((task+1)*panel, in)
 			mean := c.mean[start:end]
 			for _, row := range rows {
-				for j, v := range row[start:end] {
-					mean[j] += float64(v)
-				}
+				f32.AddTo64(mean, row[start:end])
 			}
 			// A sum of equal float32 values is exact in float64 and so is its quotient:
 			// identical rows are centred to exact zeros.
 			for j := range mean {
 				mean[j] /= float64(len(rows))
 			}
+			most, sum := 0.0, 0.0
 			for _, row := range rows {
+				square := 0.0 // of a row: sums of several rows are under way at once
 				for j, v := range row[start:end] {
 					x := float64(v) - mean[j]
-					largest[task] = max(largest[task], math.Abs(x))
-					total[task] += x * x
+					if x := math.Abs(x); x > most {
+						most = x
+					}
+					square += x * x
 				}
+				sum += square
 			}
+			largest[task], total[task] = most, sum
 		}
 	})
 	for _, t := range total {

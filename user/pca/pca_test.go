@@ -362,3 +362,12 @@ func BenchmarkProject(b *testing.B) {
 		}
 	})
 }
+
+func BenchmarkCentre(b *testing.B) {
+	rows := haarLike(4000)
+	for b.Loop() {
+		if _, err := centre(rows); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
