@@ -93,7 +93,7 @@ func (r *Ring) plan() *plan {
 }
 
 // Cut sets p to words of b, 64 bits each, little-endian, of which it keeps the upper LogQ bits, and
-// reports whether all are below Q. len(p) is a multiple of sixteen.
+// reports whether all are below Q. len(p) is a multiple of sixteen; b may be its memory.
 func (r *Ring) Cut(p []uint64, b []byte) bool { return r.tables().kernels.Cut(p, b) }
 
 // AppendWords appends words of 48 bits, little-endian.

@@ -59,7 +59,8 @@ func fieldsPlain(dst []uint64, b []byte, up int) {
 }
 
 // Cut sets dst to words of b, 64 bits each, little-endian, of which it keeps as many upper bits as q
-// has, and reports whether all are below q. Lengths are multiples of sixteen words.
+// has, and reports whether all are below q. Lengths are multiples of sixteen words; b may be the
+// memory of dst.
 func (m *Modulus) Cut(dst []uint64, b []byte) bool {
 	if len(dst)%16 != 0 || len(b) != 8*len(dst) {
 		panic(fmt.Sprintf("mod48: %d words of %d bytes", len(dst), len(b)))

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"unsafe"
 )
 
 func TestFields(t *testing.T) {
@@ -69,6 +70,11 @@ func TestCut(t *testing.T) {
 						got[n] = 7
 						if m.Cut(got[:n], b) != (good || n == 0) || !slices.Equal(got[:n], want) || got[n] != 7 {
 							t.Fatalf("%v, %d words below %d, one of them %d: others, or taken otherwise", l, n, q, large)
+						}
+						own := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(got))), 8*n)
+						copy(own, b)
+						if m.Cut(got[:n], own) != (good || n == 0) || !slices.Equal(got[:n], want) {
+							t.Fatalf("%v, %d words below %d, in their place: others, or taken otherwise", l, n, q)
 						}
 					})
 				}

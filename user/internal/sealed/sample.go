@@ -2,6 +2,7 @@ package sealed
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"cpar/internal/lattice"
 	"cpar/user/internal/seed"
@@ -27,15 +28,9 @@ func ternary(r *lattice.Ring, s *seed.Stream) []uint64 {
 // many bits as Q has. One that is Q or more is replaced by the next good one
 // after the len(p) first words. len(p) is a multiple of sixteen.
 func uniform(r *lattice.Ring, s *seed.Stream, p []uint64) {
-	var room [4096]byte
-	below := true
-	for rest := p; len(rest) > 0; {
-		n := min(len(rest), len(room)/8)
-		_, _ = s.Read(room[:8*n])
-		below = r.Cut(rest[:n], room[:8*n]) && below
-		rest = rest[n:]
-	}
-	if !below {
+	words := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(p))), 8*len(p))
+	_, _ = s.Read(words)
+	if !r.Cut(p, words) {
 		replace(s, p, r.Q)
 	}
 }
