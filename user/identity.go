@@ -33,7 +33,7 @@ const (
 	// identityTail is what the number of identities in all segments but the last, the
 	// tail, is a multiple of. An addition writes the tail again and, when that is full,
 	// also the segment before if it holds fewer than identityRecent: segments stay few.
-	identityTail, identityRecent = 256, 4 * 256
+	identityTail, identityRecent = 256, 2 * 256
 )
 
 // writeIdentities writes the identities of a state, encrypted: all, as the manifest names no

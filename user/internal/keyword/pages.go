@@ -26,7 +26,7 @@ const (
 	amendmentRoom = amendmentSize - 8 - 2
 	// recentPages is how many pages a segment has that no more pages join. Filling one
 	// page then sends no more than so many, and segments stay few.
-	recentPages = 4
+	recentPages = 2
 )
 
 // PageBytes is the length of t's encrypted pages.

@@ -372,10 +372,10 @@ func TestDamagedPages(t *testing.T) {
 // TestPagesAreHedged: where random numbers repeat, states that differ in one word, and
 // equal ones of two generations, share no ciphertext but the pages that stay.
 func TestPagesAreHedged(t *testing.T) {
-	p := begin(t, rand.New(rand.NewPCG(6, 17)), 600, 4)
+	p := begin(t, rand.New(rand.NewPCG(6, 17)), 300, 4)
 	fork := func(generation uint64, change func(lists [][]string)) []byte {
 		t.Helper()
-		lists := append(slices.Clone(p.lists), make([][]string, 200)...) // a page more is full
+		lists := append(slices.Clone(p.lists), make([][]string, 240)...) // a page more is full
 		change(lists)
 		c := p.cipher()
 		table, err := c.Next(p.table, lists, func(int) bool { return false }, generation)
@@ -388,13 +388,13 @@ func TestPagesAreHedged(t *testing.T) {
 		}
 		return slices.Concat(segments...)[len(p.segments[0]):]
 	}
-	same := func(lists [][]string) { lists[599] = nil }
+	same := func(lists [][]string) { lists[299] = nil }
 	first := fork(2, same)
 	if !bytes.Equal(first, fork(2, same)) {
 		t.Error("the random numbers do not repeat: this test tests nothing")
 	}
 	for name, other := range map[string][]byte{
-		"another word":            fork(2, func(lists [][]string) { lists[599] = []string{"word 0001"} }),
+		"another word":            fork(2, func(lists [][]string) { lists[299] = []string{"word 0001"} }),
 		"another amendment":       fork(2, func(lists [][]string) { same(lists); lists[0] = []string{"word 0001", "word 0002"} }),
 		"another generation":      fork(3, same),
 		"the state that was left": p.segments[1],
