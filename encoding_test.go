@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"cpar/internal/hint"
 	"cpar/kdforest"
 )
 
@@ -112,6 +113,11 @@ func TestDamage(t *testing.T) {
 		if _, err := d.decode(later); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), fmt.Sprintf("has version %d", later[6])) {
 			t.Errorf("%s of a later version: %v, want ErrVersion", name, err)
 		}
+	}
+	earlier := marshal(t, sampleManifest())
+	earlier[6]--
+	if _, err := DecodeManifest(earlier); !errors.Is(err, ErrVersion) || !strings.Contains(hint.Of(err), "cpar build") {
+		t.Errorf("a manifest of an earlier version: %v; %s", err, hint.Of(err))
 	}
 	// A manifest carries its own checksum: no bit may change.
 	m := marshal(t, sampleManifest())

@@ -3,12 +3,14 @@ package cpar
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 
 	"cpar/internal/enum"
+	"cpar/internal/hint"
 )
 
 // A Manifest describes an index and names its segments. Activating a manifest is atomic:
@@ -102,6 +104,9 @@ func (m *Manifest) MarshalBinary() ([]byte, error) { return m.AppendBinary(nil) 
 func DecodeManifest(b []byte) (*Manifest, error) {
 	// Check the version first: a later version may end differently.
 	r, err := readHeader(b, kindManifest)
+	if errors.Is(err, ErrVersion) {
+		return nil, hint.Add(err, hint.Rebuild)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -241,16 +246,19 @@ func (m *Manifest) validateSegments(form schemeSpec, fail func(string, ...any) e
 	if !form.fits(m, parts[SegmentVectors]) {
 		return fail("%d units of vectors for %d records", parts[SegmentVectors], m.Records)
 	}
+	if form.hints && count[SegmentHints] != count[SegmentVectors] {
+		return fail("%d segments of hints for %d of vectors", count[SegmentHints], count[SegmentVectors])
+	}
 	return nil
 }
 
 // several reports whether an index may have more than one segment of a kind.
 func (form schemeSpec) several(k SegmentKind) bool {
-	return k == SegmentVectors || form.grows && (k == SegmentKeywords || k == SegmentIdentities)
+	return k == SegmentVectors || form.hints && k == SegmentHints || form.grows && (k == SegmentKeywords || k == SegmentIdentities)
 }
 
 // parts is how many parts segment i holds, of a kind of which there are several: units of
-// vectors, full pages of keywords, identities. whole is false if no number of them has its size.
+// vectors, full pages of keywords, identities, bytes of hints. whole is false if no number of them has its size.
 func (m *Manifest) parts(form schemeSpec, i int) (n uint64, whole bool) {
 	s := m.Segments[i]
 	unit, over, least := form.unit(m), uint64(0), uint64(1)
@@ -263,6 +271,8 @@ func (m *Manifest) parts(form schemeSpec, i int) (n uint64, whole bool) {
 				return 0, false
 			}
 		}
+	case SegmentHints:
+		unit = 1
 	case SegmentIdentities:
 		unit, over = IdentityBytes, identityOverhead
 	}

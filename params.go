@@ -9,7 +9,7 @@ import (
 
 // Version is the version of every format in this package. A reader refuses
 // any other (ErrVersion).
-const Version = 4
+const Version = 5
 
 // MaxNeighbours bounds how many records one request may ask for.
 const MaxNeighbours = 1000

@@ -62,6 +62,8 @@ type schemeSpec struct {
 	// searches are those that a request may name, the default first. Where there is but
 	// one way to search, a request says 0.
 	searches []Search
+	// hints: every segment of vectors has one of hints, in the same order.
+	hints bool
 	// segments are the extra segments of this scheme, with their sizes in bytes.
 	segments map[SegmentKind]uint64
 	// accepts lists the schemes of the requests that the cloud accepts.
@@ -97,7 +99,8 @@ var schemeSpecs = map[Scheme]schemeSpec{
 		fits:     func(_ *Manifest, units uint64) bool { return units > 0 },
 		grows:    true,
 		clusters: true,
-		segments: map[SegmentKind]uint64{SegmentParams: ParamsBytes, SegmentHints: notEmpty},
+		hints:    true,
+		segments: map[SegmentKind]uint64{SegmentParams: ParamsBytes},
 		searches: []Search{0},
 		accepts:  []Scheme{SchemeSealed},
 		request:  message{kindSealedRequest, SealedVersion},
@@ -105,9 +108,8 @@ var schemeSpecs = map[Scheme]schemeSpec{
 	},
 	SchemeLocal: {
 		unit: func(m *Manifest) uint64 { return LocalBlockBytes(m.Dim) },
-		// Updates leave partly filled blocks.
 		fits: func(m *Manifest, units uint64) bool {
-			return units <= uint64(m.Records) && units*LocalBlockRecords >= uint64(m.Records)
+			return units == (uint64(m.Records)+LocalBlockRecords-1)/LocalBlockRecords
 		},
 		grows:    true,
 		searches: []Search{0},

@@ -34,6 +34,7 @@ func sealedManifest(s Scheme) *Manifest {
 	if s == SchemeSealed {
 		add(SegmentParams, ParamsBytes)
 		add(SegmentHints, 5000)
+		add(SegmentHints, 300)
 	}
 	add(SegmentProfile, 3000)
 	add(SegmentIdentities, identityOverhead+512*IdentityBytes)
@@ -128,6 +129,8 @@ func TestSealedManifests(t *testing.T) {
 		"lists":            {SchemeLocal, func(m *Manifest) { m.Lists = 1 }},
 		"no hints":         {SchemeSealed, drop(SegmentHints)},
 		"empty hints":      {SchemeSealed, func(m *Manifest) { m.Segments[7].Bytes = 0 }},
+		"hints missing":    {SchemeSealed, func(m *Manifest) { m.Segments = slices.Delete(m.Segments, 8, 9) }},
+		"too many hints":   {SchemeSealed, func(m *Manifest) { m.Segments = slices.Delete(m.Segments, 1, 2) }},
 		"no parameters":    {SchemeSealed, drop(SegmentParams)},
 		"long parameters":  {SchemeSealed, func(m *Manifest) { m.Segments[6].Bytes++ }},
 		"no vectors":       {SchemeSealed, drop(SegmentVectors)},
@@ -160,6 +163,7 @@ func TestSealedManifests(t *testing.T) {
 		"pages of the blocks of other schemes": {SchemeLocal, func(m *Manifest) { m.KeywordBytes = 92 }},
 		"half a block":                         {SchemeLocal, func(m *Manifest) { m.Segments[0].Bytes += 8 }},
 		"too few blocks":                       {SchemeLocal, func(m *Manifest) { m.Segments = m.Segments[1:] }},
+		"a block more":                         {SchemeLocal, func(m *Manifest) { m.Segments[1].Bytes *= 2 }},
 		"more blocks than photos": {SchemeLocal, func(m *Manifest) {
 			m.Records, m.Segments = 18, slices.Delete(m.Segments, 2, 4)
 			m.Segments[5].Bytes, m.Segments[6].Bytes = identityOverhead+17*IdentityBytes, identityOverhead+IdentityBytes

@@ -60,8 +60,8 @@ const (
 	SegmentLedger SegmentKind = 7
 	// SegmentParams: the public constants of scheme sealed, ParamsBytes long.
 	SegmentParams SegmentKind = 8
-	// SegmentHints: encrypted data that the owner needs to read sealed replies; the cloud
-	// only stores it.
+	// SegmentHints: what the owner needs to read replies of scheme sealed; the cloud only
+	// stores it. There is one for every segment of vectors, in the same order.
 	SegmentHints SegmentKind = 9
 	// SegmentProfile: what is compared of a photo, and the words of the collection,
 	// encrypted. It is large and stays as it is through updates.

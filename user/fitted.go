@@ -102,7 +102,7 @@ func readFitted(b []byte, id cpar.IndexID) (fitted, error) {
 	case string(magic) != ledgerMagic || kind != profileKind || zero != 0:
 		r.Fail("this is not a profile")
 	case version != profileVersion:
-		return fitted{}, hint.Add(fmt.Errorf("reading profile: %w: it has version %d, this program speaks version %d", cpar.ErrVersion, version, profileVersion), rebuild)
+		return fitted{}, hint.Add(fmt.Errorf("reading profile: %w: it has version %d, this program speaks version %d", cpar.ErrVersion, version, profileVersion), hint.Rebuild)
 	case string(r.Bytes(len(id), "index id")) != string(id[:]):
 		r.Fail("it is of another index")
 	}

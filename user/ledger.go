@@ -114,7 +114,7 @@ func readLedger(r *wire.Reader) (*ledger, error) {
 	}
 	kind, zero, version := r.U8("kind"), r.U8("reserved byte"), r.U16("version")
 	if r.Err() == nil && version != ledgerVersion {
-		return nil, hint.Add(fmt.Errorf("%w: it has version %d, this program speaks version %d", cpar.ErrVersion, version, ledgerVersion), rebuild)
+		return nil, hint.Add(fmt.Errorf("%w: it has version %d, this program speaks version %d", cpar.ErrVersion, version, ledgerVersion), hint.Rebuild)
 	}
 	if kind != ledgerKind || zero != 0 {
 		r.Fail("this is not a ledger")
@@ -135,16 +135,13 @@ func readLedger(r *wire.Reader) (*ledger, error) {
 	case r.Err() != nil:
 		return nil, r.Err()
 	case features != feature.Version:
-		return nil, hint.Add(fmt.Errorf("%w: its photos were looked at as version %d does, this program looks as version %d", cpar.ErrVersion, features, feature.Version), rebuild)
+		return nil, hint.Add(fmt.Errorf("%w: its photos were looked at as version %d does, this program looks as version %d", cpar.ErrVersion, features, feature.Version), hint.Rebuild)
 	case l.live < 1 || l.live > l.records || !known || l.records < 1 || l.records > cpar.MaxRecords || l.begun == 0 || l.generation < l.begun || len(l.before) > PastStates:
 		r.Fail("scheme %d, %d records, generation %d since %d after %d states", l.scheme, l.records, l.generation, l.begun, len(l.before))
 		return nil, r.Err()
 	}
 	return l, l.readWords(r)
 }
-
-// rebuild is what to do with an index of another version.
-const rebuild = "build the index again with this program (cpar build COLLECTION --out FOLDER.index), and push it"
 
 func (l *ledger) readWords(r *wire.Reader) (err error) {
 	name := r.U16("length of the name")

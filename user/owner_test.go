@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -139,18 +140,18 @@ func TestHold(t *testing.T) {
 			t.Errorf("%v: nothing fetched: %v", scheme, err)
 		}
 		needs := x.Needs(x.manifest)
-		if len(needs) != 2 {
+		if len(needs) != 3 {
 			t.Fatalf("%v needs %v", scheme, needs)
 		}
 		for _, s := range needs {
-			bad := map[cpar.Digest][]byte{}
-			for d, b := range x.segments {
-				bad[d] = b
-			}
-			bad[s.Digest] = bytes.Clone(bad[s.Digest])
-			bad[s.Digest][len(bad[s.Digest])/2] ^= 1
-			if err := x.Hold(x.manifest, bad); !errors.Is(err, cpar.ErrCorrupt) {
-				t.Errorf("%v, %s damaged: %v", scheme, s.Kind, err)
+			for _, at := range []uint64{0, s.Bytes / 3, s.Bytes - 1} {
+				bad := maps.Clone(x.segments)
+				bad[s.Digest] = bytes.Clone(bad[s.Digest])
+				bad[s.Digest][at] ^= 1
+				err := x.Hold(x.manifest, bad)
+				if !errors.Is(err, cpar.ErrCorrupt) || !strings.Contains(err.Error(), s.Kind.String()+" has other bytes than its digest says") {
+					t.Errorf("%v, %s with a bit of byte %d flipped: %v", scheme, s.Kind, at, err)
+				}
 			}
 		}
 		if err := before(); !errors.Is(err, cpar.ErrInput) {

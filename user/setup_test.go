@@ -33,12 +33,12 @@ func TestPinnedIndex(t *testing.T) {
 		opt  Options
 		want string
 	}{
-		{Options{Scheme: cpar.SchemeCPAR}, "9f2e8c911ff54984"},
-		{Options{Scheme: cpar.SchemeCPAR, WithLists: true}, "af497491d8437a2e"},
-		{Options{Scheme: cpar.SchemeIVF}, "6fa99c77c310d4df"},
-		{Options{Scheme: cpar.SchemeCAPIA}, "c308222e4525c142"},
-		{Options{Scheme: cpar.SchemeSealed}, "e4b685191f8f46be"},
-		{Options{Scheme: cpar.SchemeLocal}, "405ddbb2386c61d8"},
+		{Options{Scheme: cpar.SchemeCPAR}, "af6ec148aab1adf7"},
+		{Options{Scheme: cpar.SchemeCPAR, WithLists: true}, "8f9d4c9ea9ebd8cf"},
+		{Options{Scheme: cpar.SchemeIVF}, "1ae5efc621edfe98"},
+		{Options{Scheme: cpar.SchemeCAPIA}, "d9042c18d1793b2e"},
+		{Options{Scheme: cpar.SchemeSealed}, "69b7c92c6b37d8f3"},
+		{Options{Scheme: cpar.SchemeLocal}, "f1f885a6e04859bf"},
 	} {
 		c.opt.Fitted, c.opt.Split = pickingProfile(t), SplitOriginal
 		c.opt.testOnlyRand = rand.NewChaCha8([32]byte{1})

@@ -212,7 +212,7 @@ func (u *updating) change(ctx context.Context, c change) error {
 		l.added = slices.Concat(l.added, added)
 		l.dict, err = l.dict.With(added)
 		return err
-	}, func(x *index.Index) (*rows.Builder, error) { return u.grown(x, added, c.remove), nil })
+	}, func(x *index.Index) (*rows.Builder, error) { return u.grown(ctx, x, added, c.remove) })
 }
 
 // lay lays out new images in random order, and appends their keywords and identities.

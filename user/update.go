@@ -53,9 +53,9 @@ type UpdateOptions struct {
 
 // Add puts more images into the index of scheme sealed or local in folder, with
 // the bases, baselines and projection that it was built with, whatever it holds already:
-// Sync looks. The records that are there stay as they are, byte for byte; the new ones
-// come in groups or blocks of their own, in random order; the keywords of the last
-// records, hints and ledger are encrypted anew.
+// Sync looks. The new records follow the old ones, in random order. The records in a last
+// group or block that has room are encrypted anew with them, and so are the keywords of the
+// last records and the ledger; all others stay as they are, byte for byte.
 func Add(ctx context.Context, key *Key, folder string, images []Image, progress Progress) (*Update, error) {
 	return update(key, folder, "adding to index", UpdateOptions{Progress: progress}, func(u *updating) error { return u.change(ctx, change{add: images}) })
 }
@@ -161,8 +161,8 @@ func (u *updating) open() error {
 	}
 	taken := map[cpar.SegmentKind][][]byte{}
 	for _, x := range u.owner.Needs(u.old) {
-		if x.Kind == cpar.SegmentVectors {
-			continue // they stay as they are
+		if x.Kind == cpar.SegmentVectors || x.Kind == cpar.SegmentHints {
+			continue // they stay as they are, but for the last
 		}
 		b, err := u.fetch(x)
 		if err != nil {
@@ -182,19 +182,18 @@ func (u *updating) open() error {
 
 func (u *updating) fetch(s cpar.Segment) ([]byte, error) { return indexdir.ReadSegment(u.folder, s) }
 
-// segments are those of a kind in the state before.
-func (u *updating) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment, bytes uint64) {
+// segments are those of some kinds in the state before.
+func (u *updating) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	for _, x := range u.old.Segments {
 		if slices.Contains(kinds, x.Kind) {
 			list = append(list, x)
-			bytes += x.Bytes
 		}
 	}
-	return list, bytes
+	return list
 }
 
 // stay are the kinds whose segments an update keeps, of some of them not the last ones.
-var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities, cpar.SegmentCells}
+var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities, cpar.SegmentCells}
 
 // write writes the next state: a ledger that change makes of this one's, what begin
 // makes of its index, and the identities of all records.
@@ -216,7 +215,7 @@ func (u *updating) write(ctx context.Context, identities []identity, change func
 	}
 	m := &cpar.Manifest{ID: l.id, Scheme: l.scheme, Records: uint32(l.records)}
 	if l.id == u.old.ID {
-		m.Segments, _ = u.segments(stay...)
+		m.Segments = u.segments(stay...)
 	}
 	u.writer.Manifest = m
 	next := newOwner(l, x, b)
@@ -252,16 +251,14 @@ func (u *updating) compact(ctx context.Context) error {
 }
 
 // grown begins the next state of the same index.
-func (u *updating) grown(x *index.Index, add *rows.Rows, removed []int) *rows.Builder {
-	_, bytes := u.segments(cpar.SegmentVectors)
-	if add == nil {
-		add = rows.New(int(u.old.Dim))
-	}
-	return u.rows.Next(x, rows.Change{Add: add, Removed: removed, Keywords: u.keywords, VectorBytes: bytes})
+func (u *updating) grown(ctx context.Context, x *index.Index, add *rows.Rows, removed []int) (*rows.Builder, error) {
+	return u.rows.Next(ctx, x, rows.Change{Add: add, Removed: removed, Keywords: u.keywords, Last: func() ([]byte, error) {
+		vectors := u.segments(cpar.SegmentVectors)
+		return u.fetch(vectors[len(vectors)-1])
+	}})
 }
 
 // each decrypts every record of the state before.
 func (u *updating) each(ctx context.Context, each func(record int, row []int16, addend int64, removed bool)) error {
-	segments, _ := u.segments(cpar.SegmentVectors)
-	return u.rows.DecryptAll(ctx, segments, u.fetch, each)
+	return u.rows.DecryptAll(ctx, u.segments(cpar.SegmentVectors), u.fetch, each)
 }

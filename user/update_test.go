@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/internal/indexdir"
 	"cpar/internal/lattice"
 )
 
@@ -99,9 +100,12 @@ func TestAddRemoveCompact(t *testing.T) {
 		if u.Bytes != written || written == 0 {
 			t.Errorf("%v: %d bytes were written, reported are %d", scheme, written, u.Bytes)
 		}
-		for _, s := range old.manifest.Segments {
-			// Of keywords and identities there is no full page.
-			keeps := slices.Contains([]cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentParams, cpar.SegmentProfile}, s.Kind)
+		for i, s := range old.manifest.Segments {
+			// Of keywords and identities there is no full page; a last unit of 3 has room.
+			keeps := slices.Contains([]cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentParams, cpar.SegmentProfile}, s.Kind)
+			if slices.Contains([]cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints}, s.Kind) && old.manifest.Segments[i+1].Kind != s.Kind {
+				keeps = false
+			}
 			if slices.Contains(x.manifest.Segments, s) != keeps {
 				t.Errorf("%v: %v of before is kept: %v", scheme, s.Kind, !keeps)
 			}
@@ -239,7 +243,7 @@ func TestRestoredBackup(t *testing.T) {
 				t.Errorf("%v: two additions to one state have 16 bytes of %v in common", scheme, s.Kind)
 			}
 		}
-		stays := len(before.of(cpar.SegmentVectors, cpar.SegmentParams, cpar.SegmentProfile))
+		stays := len(before.of(cpar.SegmentParams, cpar.SegmentProfile)) // the only group or block has room
 		if want := len(a.manifest.Segments) - stays; compared != want {
 			t.Errorf("%v: %d segments were compared, and %d are new", scheme, compared, want)
 		}
@@ -346,6 +350,86 @@ func TestManyUpdates(t *testing.T) {
 				t.Fatalf("%v, round %d: generation %d after %d", scheme, round, x.Generation(), seen)
 			}
 			seen = x.Generation()
+		}
+	}
+}
+
+// TestRefilledTailIsChecked: after a photo was added to a group, the reply of the group before
+// is refused, whatever state the cloud says it is of, and so is every word of the new group
+// that is altered; the right reply is read.
+func TestRefilledTailIsChecked(t *testing.T) {
+	key := testKey()
+	_, folder := build(t, key, madeImages(20, 1), small(cpar.SchemeSealed))
+	old := look(t, key, folder)
+	if _, err := Add(t.Context(), key, folder, madeImages(1, 5), nil); err != nil {
+		t.Fatal(err)
+	}
+	x := held(t, key, folder)
+	if a, b := old.of(cpar.SegmentVectors), x.of(cpar.SegmentVectors); len(a) != 2 || len(b) != 2 || a[0] != b[0] || a[1] == b[1] || a[1].Bytes != b[1].Bytes {
+		t.Fatalf("groups of 20 records are %v, of 21 %v", a, b)
+	}
+	pending, q, err := x.Request(madeImages(1, 5)[0].Vectors, x.params(1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := lattice.DecodeParams(x.segment(cpar.SegmentParams))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decode := func(reply *cpar.Reply) *lattice.Reply {
+		t.Helper()
+		r, err := lattice.DecodeReply(p, reply.Opaque)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	refused := func(name string, r *lattice.Reply) {
+		t.Helper()
+		if _, err := pending.Neighbours(&cpar.Reply{Index: r.Index, Opaque: r.AppendBinary(p, nil)}); !errors.Is(err, cpar.ErrCloud) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	right, before := x.answer(q), decode(old.answer(q))
+	refused("the state before", before)
+	before.State = decode(right).State
+	refused("the group before", before)
+	for i := p.Records(); i < 2*p.Records(); i++ {
+		r := decode(right)
+		r.Words[i] = p.Ring().Add(r.Words[i], 1)
+		refused(fmt.Sprint("word ", i), r)
+	}
+	if near, err := pending.Neighbours(right); err != nil || len(near) != 21 || near[0].Record != 20 || near[0].Dis > itself(cpar.SchemeSealed) {
+		t.Errorf("the right reply: %+v, %v", near, err)
+	}
+}
+
+// TestAnAdditionReadsWhatItsStateNames: a last group that was altered, or is that of the state
+// before, is not encrypted again as if it were the index's.
+func TestAnAdditionReadsWhatItsStateNames(t *testing.T) {
+	for _, scheme := range growing {
+		key := testKey()
+		_, folder := build(t, key, madeImages(3, 1), small(scheme))
+		before := look(t, key, folder)
+		if _, err := Add(t.Context(), key, folder, madeImages(1, 5), nil); err != nil {
+			t.Fatal(err)
+		}
+		m, err := indexdir.ReadManifest(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := indexdir.SegmentPath(folder, m.Segments[0].Digest)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, b := range map[string][]byte{"before": before.segment(cpar.SegmentVectors), "altered": append(b[:len(b)-1:len(b)-1], b[len(b)-1]^1)} {
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Add(t.Context(), key, folder, madeImages(1, 6), nil); !errors.Is(err, cpar.ErrCorrupt) {
+				t.Errorf("%v, %s: %v", scheme, name, err)
+			}
 		}
 	}
 }

@@ -84,7 +84,7 @@ func TestUpdatesEndBeforeNoncesRepeat(t *testing.T) {
 		// Two messages of a generation, times generations, are at the limit.
 		_, err := update(key, folder, "ageing", UpdateOptions{}, func(u *updating) error {
 			old := func(l *ledger) error { l.generation = box.MaxMessages / 2; return nil }
-			return u.write(ctx, u.identities, old, func(x *index.Index) (*rows.Builder, error) { return u.grown(x, nil, nil), nil })
+			return u.write(ctx, u.identities, old, func(x *index.Index) (*rows.Builder, error) { return u.grown(ctx, x, rows.New(int(u.old.Dim)), nil) })
 		})
 		if err != nil {
 			t.Fatal(err)

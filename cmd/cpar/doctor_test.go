@@ -86,13 +86,13 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		code  int                 // of the first failure
 	}{
 		{"nothing", func(*patient) {}, map[string][]string{
-			"formats": {"ok version 4 here and at the cloud"}, "clock": {"ok as the cloud's"}, "keyring": {"ok it is there, and opens no key file here"},
+			"formats": {"ok version 5 here and at the cloud"}, "clock": {"ok as the cloud's"}, "keyring": {"ok it is there, and opens no key file here"},
 			"space": {"ok 1099512 MB are free for the state folder", "for the cache folder"}}, 0},
 		{"a cloud that is late", func(p *patient) { p.date = p.date.Add(-time.Hour) }, map[string][]string{"clock": {"warn the cloud's differs by -1h0m", "set the clock"}}, 0},
 		{"a cloud that is early", func(p *patient) { p.date = p.date.Add(time.Hour) }, map[string][]string{"clock": {"warn the cloud's differs by "}}, 0},
 		{"an old cloud", func(p *patient) { p.format-- }, map[string][]string{
-			"formats": {"fail unknown format version: version 4 here, and 3 at the cloud", "update the cloud's cpard"}}, exitcode.Version},
-		{"a new cloud", func(p *patient) { p.format++ }, map[string][]string{"formats": {"and 5 at the cloud", "update this program"}}, exitcode.Version},
+			"formats": {"fail unknown format version: version 5 here, and 4 at the cloud", "update the cloud's cpard"}}, exitcode.Version},
+		{"a new cloud", func(p *patient) { p.format++ }, map[string][]string{"formats": {"and 6 at the cloud", "update this program"}}, exitcode.Version},
 		{"little space", func(p *patient) { p.free = 99_000_000 }, map[string][]string{
 			"space": {"warn 99 MB are free for the state folder; it should be 100 MB", "warn 99 MB are free for the cache folder; it should be 1000 MB", "make room where"}}, 0},
 		{"enough for the state", func(p *patient) { p.free = 500_000_000 }, map[string][]string{"space": {"ok 500 MB are free for the state folder", "warn 500 MB are free for the cache"}}, 0},

@@ -14,6 +14,9 @@ import (
 	"fmt"
 )
 
+// Rebuild is what to do with an index of another version.
+const Rebuild = "build the index again with this program (cpar build COLLECTION --out FOLDER.index), and push it"
+
 type hinted struct {
 	error
 	hint string

@@ -70,9 +70,6 @@ var ErrLocked = errors.New("in use by another process")
 
 const rebuild = "build or push the index again"
 
-// otherVersion is what to do with an index of another version of the format.
-const otherVersion = "build the index again with this program (cpar build COLLECTION --out FOLDER.index), and push it"
-
 // SegmentsFolder returns the folder of the segments of the index in folder.
 func SegmentsFolder(folder string) string { return filepath.Join(folder, segmentsName) }
 
@@ -118,11 +115,8 @@ func ReadManifest(folder string) (*cpar.Manifest, error) {
 
 func decodeManifest(b []byte) (*cpar.Manifest, error) {
 	m, err := cpar.DecodeManifest(b)
-	switch {
-	case errors.Is(err, cpar.ErrCorrupt):
+	if errors.Is(err, cpar.ErrCorrupt) {
 		err = hint.Add(err, rebuild)
-	case errors.Is(err, cpar.ErrVersion):
-		err = hint.Add(err, otherVersion)
 	}
 	return m, err
 }

@@ -16,8 +16,7 @@ import (
 //	group    header (24)  seed (32)  count (4)  zero (4)  K words  K·B·D words
 //	request  header (24)  number (16)  K·B·D words
 //	reply    header (24)  number (16)  state (32)  groups (4)  zero (4)  K words for each
-//	hints    header (24)  groups (4)  zero (4), then for each group
-//	         seed (32)  count (4)  zero (4)  N packed coefficients
+//	hint     header (24)  seed (32)  count (4)  zero (4)  N packed coefficients
 const (
 	magic   = "CPAR"
 	version = cpar.SealedVersion
@@ -34,7 +33,7 @@ const (
 	KindGroup   Kind = 'g'
 	KindRequest Kind = 'q'
 	KindReply   Kind = 'a'
-	KindHints   Kind = 'h'
+	KindHint    Kind = 'h'
 )
 
 func (k Kind) String() string {
@@ -45,8 +44,8 @@ func (k Kind) String() string {
 		return "sealed request"
 	case KindReply:
 		return "sealed reply"
-	case KindHints:
-		return "sealed hints"
+	case KindHint:
+		return "sealed hint"
 	}
 	return "sealed object"
 }

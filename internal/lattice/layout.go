@@ -56,6 +56,9 @@ func (p Params) UnpackHint(dst []uint64, b []byte) {
 // HintBytes is the length of a packed hint.
 func (p Params) HintBytes() int { return p.Ring().N / 8 * hintBits }
 
+// HintSize is the length of a hint's encoding.
+func (p Params) HintSize() int { return headerSize + SeedSize + 8 + p.HintBytes() }
+
 // Score returns the integer nearest to phase/Δ modulo t, in [−t/2, t/2). phase is below Q
 // and holds Δ·score plus noise.
 func (p Params) Score(phase uint64) int64 {

@@ -29,7 +29,7 @@ func sealedSegment(p *Part, x index, s cpar.Segment, _ []byte) error {
 			return nil
 		}
 		p.What = fmt.Sprintf("vectors of %d coordinates in %d groups of at most %d records (ring-LWE)", x.manifest.Dim, s.Bytes/uint64(params.GroupSize()), params.Records())
-		p.Learns = "how many records there are, how many coordinates each has, and in which groups they were added; no vector, and no distance to any request"
+		p.Learns = "how many records there are, how many coordinates each has, and in which groups they lie; no vector, and no distance to any request"
 	case cpar.SegmentParams:
 		p.What = fmt.Sprintf("the constants of the scheme: %d coordinates, blocks of %d, scores modulo 2^%d", params.Dim, params.Block, params.LogT)
 		p.Learns = "these constants, which tell the profile and how many numbers it compares"
@@ -37,8 +37,8 @@ func sealedSegment(p *Part, x index, s cpar.Segment, _ []byte) error {
 		p.What = "which record is in which cluster, and the centres of clusters (AES-256-GCM)"
 		p.Learns = "nothing: its length follows from the number of records"
 	case cpar.SegmentHints:
-		p.What = "what the owner needs to read replies (AES-256-GCM)"
-		p.Learns = "nothing: its length follows from the number of groups"
+		p.What = "what the owner needs to read replies (public: it follows from the groups)"
+		p.Learns = "nothing: the cloud could compute it"
 	}
 	return nil
 }

@@ -150,34 +150,44 @@ func TestUpdateOnTheWay(t *testing.T) {
 }
 
 // TestOnlyWhatIsNewIsFetched: after an update a device that had the state before fetches the
-// segments that it did not have, and of keywords those of the last records.
+// segments that it did not have: of keywords those of the last records, of vectors or hints
+// the last.
 func TestOnlyWhatIsNewIsFetched(t *testing.T) {
-	w := newWorld(t, 8)
-	d, key := w.device("one"), user.NewKey()
-	folder := w.build(d, key, "index", user.Options{Scheme: cpar.SchemeLocal})
-	c := w.cloud(t.TempDir())
-	before := w.push(d, c, folder, PushOptions{})
-	second := w.device("two")
-	x, err := second.Open(t.Context(), c, key, OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := x.Annotate(t.Context(), []Photo{File(w.photos[0])}, Walk{Ranking: user.Ranking{Most: 1}}); err != nil {
-		t.Fatal(err)
-	}
-	w.update(d, key, folder)
-	after := w.push(d, c, folder, PushOptions{})
-	want := uint64(0)
-	for _, s := range after.Segments {
-		if needed := s.Kind == cpar.SegmentVectors || s.Kind == cpar.SegmentKeywords; needed && !slices.Contains(before.Segments, s) {
-			want += s.Bytes
+	for scheme, kind := range map[cpar.Scheme]cpar.SegmentKind{cpar.SchemeLocal: cpar.SegmentVectors, cpar.SchemeSealed: cpar.SegmentHints} {
+		w := newWorld(t, 40)
+		d, key := w.device("one"), user.NewKey()
+		folder := w.build(d, key, "index", user.Options{Scheme: scheme})
+		c := w.cloud(t.TempDir())
+		before := w.push(d, c, folder, PushOptions{})
+		second := w.device("two")
+		x, err := second.Open(t.Context(), c, key, OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if x, err = second.Open(t.Context(), c, key, OpenOptions{}); err != nil || x.Fetched != want {
-		t.Errorf("%d bytes were fetched, %d are new: %v", x.Fetched, want, err)
-	}
-	if all := after.Bytes(); want >= all/2 {
-		t.Errorf("%d of %d bytes are new", want, all)
+		if _, err := x.Annotate(t.Context(), []Photo{File(w.photos[0])}, Walk{Ranking: user.Ranking{Most: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		w.update(d, key, folder)
+		after := w.push(d, c, folder, PushOptions{})
+		want, stay := uint64(0), 0
+		for _, s := range after.Segments {
+			switch {
+			case s.Kind != kind && s.Kind != cpar.SegmentKeywords:
+			case slices.Contains(before.Segments, s):
+				stay++
+			default:
+				want += s.Bytes
+			}
+		}
+		if x, err = second.Open(t.Context(), c, key, OpenOptions{}); err != nil || x.Fetched != want || stay == 0 {
+			t.Errorf("%v: %d bytes were fetched, %d are new, %d segments stay: %v", scheme, x.Fetched, want, stay, err)
+		}
+		if _, err := x.Annotate(t.Context(), []Photo{File(w.photos[0])}, Walk{Ranking: user.Ranking{Most: 1}}); err != nil {
+			t.Error(err)
+		}
+		if all := after.Bytes(); want >= all/2 {
+			t.Errorf("%v: %d of %d bytes are new", scheme, want, all)
+		}
 	}
 }
 

@@ -113,6 +113,19 @@ func (w *Writer) Keep(kind cpar.SegmentKind, n int) {
 	})
 }
 
+// DropLast drops the last segment of a kind from the manifest, if there is one.
+func (w *Writer) DropLast(kind cpar.SegmentKind) {
+	last := -1
+	for i, s := range w.Manifest.Segments {
+		if s.Kind == kind {
+			last = i
+		}
+	}
+	if last >= 0 {
+		w.Manifest.Segments = slices.Delete(w.Manifest.Segments, last, last+1)
+	}
+}
+
 // Segment writes one segment by what write puts into it.
 func (w *Writer) Segment(kind cpar.SegmentKind, write func(io.Writer) error) error {
 	if w.Dir == nil {

@@ -38,8 +38,6 @@ type cipher struct {
 	index *index.Index
 	quant *rows.Quantiser
 	box   *box.Box
-	// next numbers the next block to be written.
-	next uint32
 	// held are the records that Hold decrypted; nil until then.
 	held atomic.Pointer[rows.Rows]
 }
@@ -62,26 +60,28 @@ func (s *cipher) binding(block uint32) []byte {
 
 // Encrypt encrypts blocks: a count, up to LocalBlockRecords records, and zeros for
 // those that are not there.
-func (s *cipher) Encrypt(_ int, units []rows.Rows, fresh seed.Secret) ([]byte, error) {
+func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (blocks, _ []byte, err error) {
 	// A block is bound to its number: the same nonce must not serve two.
-	le, nonces := binary.LittleEndian, seed.New(fresh.Derive("block", seed.Number(uint64(s.next))))
-	var out []byte
+	number := uint32(first / cpar.LocalBlockRecords)
+	le, nonces := binary.LittleEndian, seed.New(fresh.Derive("block", seed.Number(uint64(number))))
 	plain := make([]byte, s.bytes()-box.Overhead)
-	for _, u := range units {
+	for i, u := range units {
 		clear(plain)
 		b := le.AppendUint32(plain[:0], uint32(u.Len()))
-		for i := range u.Len() {
-			row, addend := u.At(i)
+		for k := range u.Len() {
+			row, addend := u.At(k)
 			for _, x := range row {
 				b = le.AppendUint16(b, uint16(x))
 			}
 			b = le.AppendUint64(b, uint64(addend))
 		}
-		out = s.box.Seal(out, nonces, plain, s.binding(s.next))
-		s.next++
+		blocks = s.box.Seal(blocks, nonces, plain, s.binding(number+uint32(i)))
 	}
-	return out, nil
+	return blocks, nil, nil
 }
+
+// Drop has nothing to forget.
+func (s *cipher) Drop([]byte, int) error { return nil }
 
 // Clustered is none: what is searched at home hides nothing from home.
 func (s *cipher) Clustered() (rows.Clustered, int) { return nil, 0 }
@@ -167,14 +167,10 @@ func (s *cipher) Request(u []int16, _ int, _ seed.Secret) (*cpar.Request, func(*
 	return nil, func(*cpar.Reply) ([]int64, error) { return h.Scores(u, runtime.GOMAXPROCS(0)), nil }, nil
 }
 
-// Next numbers blocks after those that are there.
-func (s *cipher) Next(x *index.Index, vectorBytes uint64) rows.Cipher {
-	next := open(x, s.quant)
-	next.next = uint32(vectorBytes / uint64(s.bytes()))
-	return next
-}
+// Next is the same.
+func (s *cipher) Next(x *index.Index) rows.Cipher { return open(x, s.quant) }
 
-// Rebuild numbers them from 0.
+// Rebuild has no records yet.
 func (s *cipher) Rebuild(x *index.Index, _ *rows.Quantiser, _ int) (rows.Cipher, error) {
 	return open(x, s.quant), nil
 }

@@ -57,7 +57,7 @@ func TestBlocksAreReadAgain(t *testing.T) {
 	for _, n := range []int{1, 31, 32, 33, 64} {
 		s := testScheme(2)
 		all := units(n)
-		b, err := s.Encrypt(0, all, fresh())
+		b, _, err := s.Encrypt(0, all, fresh())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,10 +75,10 @@ func TestBlocksAreReadAgain(t *testing.T) {
 				t.Errorf("record %d is %v, %d", i, row, addend)
 			}
 		}
-		next := s.Next(s.index, uint64(len(b))).(*cipher)
-		more, err := next.Encrypt(n, units(2), fresh())
-		if err != nil {
-			t.Fatal(err)
+		next := s.Next(s.index).(*cipher)
+		more, hints, err := next.Encrypt(len(all)*cpar.LocalBlockRecords, units(2), fresh())
+		if err != nil || hints != nil {
+			t.Fatal(hints, err)
 		}
 		if _, _, err := decrypt(next, more, len(all)); err != nil {
 			t.Errorf("the block after %d: %v", len(all), err)
@@ -92,7 +92,7 @@ func TestBlocksAreReadAgain(t *testing.T) {
 // TestBlocksAreBound to index, number and every byte.
 func TestBlocksAreBound(t *testing.T) {
 	s := testScheme(2)
-	b, err := s.Encrypt(0, units(40), fresh())
+	b, _, err := s.Encrypt(0, units(40), fresh())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestHeldOnlyWhole(t *testing.T) {
 	if s.Held() != -1 {
 		t.Errorf("%d records are held at first", s.Held())
 	}
-	b, err := s.Encrypt(0, units(40), fresh())
+	b, _, err := s.Encrypt(0, units(40), fresh())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestScoresAreTheTwins(t *testing.T) {
 	}
 	at := fixtures.Write(t, fixtures.Folder(t), x, b)
 	s := open(x, rows.NewQuantiser(x.Profile.Layout(), false))
-	if err := s.Hold(cpar.SegmentVectors, [][]byte{at.Segment(cpar.SegmentVectors)}); err != nil {
+	if err := s.Hold(cpar.SegmentVectors, at.Segments()[:2]); err != nil { // a full block, and the tail
 		t.Fatal(err)
 	}
 	for _, v := range c.Vectors[:5] {
@@ -222,16 +222,16 @@ func FuzzLocalBlock(f *testing.F) {
 			return
 		}
 		// What was read encrypts to what it was read from.
-		enc, err := s.Encrypt(0, []rows.Rows{*out}, fresh())
+		const number = 3
+		enc, _, err := s.Encrypt(number*cpar.LocalBlockRecords, []rows.Rows{*out}, fresh())
 		if err != nil {
 			t.Fatal(err)
 		}
-		number := s.next - 1
 		back, err := s.box.Open(enc, s.binding(number))
 		if err != nil || string(back) != string(b) {
 			t.Errorf("encoded otherwise: %v", err)
 		}
-		if _, _, err := decrypt(s, enc, int(number)+1); !errors.Is(err, cpar.ErrCorrupt) {
+		if _, _, err := decrypt(s, enc, number+1); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("block %d as the next: %v", number, err)
 		}
 	})

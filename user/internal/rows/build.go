@@ -30,6 +30,8 @@ func (r *Rows) incoming() Incoming {
 type Builder struct {
 	*Index
 	incoming Incoming
+	// refills is whether the first of them were in the last unit of the state before.
+	refills bool
 	// clustered is whether the new records are divided into clusters.
 	clustered bool
 	// words are the keywords of all records; before are those of the state before, nil
@@ -64,11 +66,15 @@ func (k Kind) SetUp(ctx context.Context, x *index.Index, c *index.Collection, o 
 // Clamped counts the new records whose vectors were shortened.
 func (b *Builder) Clamped() int { return b.clamped }
 
-// Write encrypts what is new as segments of their own, the keywords that are in no full page
+// Write encrypts what is new, the keywords that are in no full page
 // under fresh nonces, so that an update does not show whether any changed, and whatever
 // else the scheme has. The manifest names the segments of the state before already.
 func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
 	b.Describe(w.Manifest)
+	if b.refills {
+		w.DropLast(cpar.SegmentVectors)
+		w.DropLast(cpar.SegmentHints)
+	}
 	if err := b.writeNew(ctx, w, b.rows()); err != nil {
 		return err
 	}
@@ -111,7 +117,7 @@ type writing struct {
 	Incoming
 	cipher interface {
 		Unit() (records, bytes int)
-		Encrypt(first int, units []Rows, fresh seed.Secret) ([]byte, error)
+		Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
 	}
 	dim, first int
 }
@@ -125,30 +131,39 @@ func (b *Builder) rows() writing {
 	return writing{Incoming: b.incoming, cipher: b.cipher, dim: b.quantiser.Dim(), first: b.Records - b.incoming.Len - clustered}
 }
 
-// writeNew encrypts new rows.
+// writeNew encrypts new rows. A last unit that is not full is a segment of its own: the
+// tail, which the next addition refills.
 func (b *Builder) writeNew(ctx context.Context, w *index.Writer, rows writing) error {
 	perUnit, bytes := rows.cipher.Unit()
 	perSegment := perUnit * max(1, index.ChunkBytes/bytes)
 	// As many units at once as keep all processors busy.
 	batch := 8 * perUnit
-	for from := 0; from < rows.Len; from += perSegment {
-		to := min(from+perSegment, rows.Len)
+	full := rows.Len - rows.Len%perUnit
+	for from, to := 0, 0; from < rows.Len; from = to {
+		if to = min(from+perSegment, full); from == full {
+			to = rows.Len
+		}
+		var hints []byte
 		err := w.Segment(cpar.SegmentVectors, func(out io.Writer) error {
 			for at := from; at < to; at += batch {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
 				w.Progress.Report("encrypt", at, rows.Len)
-				encrypted, err := b.encrypt(rows, at, min(at+batch, to), perUnit)
+				vectors, some, err := b.encrypt(rows, at, min(at+batch, to), perUnit)
 				if err != nil {
 					return err
 				}
-				if _, err := out.Write(encrypted); err != nil {
+				hints = append(hints, some...)
+				if _, err := out.Write(vectors); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
+		if err == nil && hints != nil {
+			err = w.Bytes(cpar.SegmentHints, hints)
+		}
 		if err != nil {
 			return err
 		}
@@ -158,7 +173,7 @@ func (b *Builder) writeNew(ctx context.Context, w *index.Writer, rows writing) e
 }
 
 // encrypt lays out new rows from to before to, in units, and encrypts them.
-func (b *Builder) encrypt(rows writing, from, to, perUnit int) ([]byte, error) {
+func (b *Builder) encrypt(rows writing, from, to, perUnit int) (vectors, hints []byte, err error) {
 	first := rows.first + from
 	d := index.NewDigest()
 	// Equal records elsewhere in the index are other contents: a block of scheme
@@ -168,7 +183,7 @@ func (b *Builder) encrypt(rows writing, from, to, perUnit int) ([]byte, error) {
 	for i := from; i < to; i++ {
 		row, addend, err := rows.At(i)
 		if err != nil {
-			return nil, fmt.Errorf("record %d: %w", first+i-from, err)
+			return nil, nil, fmt.Errorf("record %d: %w", first+i-from, err)
 		}
 		if (i-from)%perUnit == 0 {
 			units = append(units, *New(rows.dim))
@@ -188,21 +203,42 @@ type Change struct {
 	Removed []int
 	// Keywords of all records, the new ones last; of removed ones none.
 	Keywords [][]string
-	// VectorBytes is the size of the segments of vectors before, which stay.
-	VectorBytes uint64
+	// Last reads the last segment of vectors.
+	Last func() ([]byte, error)
 }
 
-// Next begins the next state. x is the index in that state.
-func (before *Index) Next(x *index.Index, c Change) *Builder {
+// Next begins the next state. x is the index in that state. If there are new records and
+// the last unit has room, its records are encrypted again with them, so that many small
+// additions leave no more units than one large one.
+func (before *Index) Next(ctx context.Context, x *index.Index, c Change) (*Builder, error) {
 	b := &Builder{
 		Index: &Index{
-			Index: x, quantiser: before.quantiser, cipher: before.cipher.Next(x, c.VectorBytes),
+			Index: x, quantiser: before.quantiser, cipher: before.cipher.Next(x),
 			removed: before.removed.With(x.Records, c.Removed),
 		},
 		incoming: c.Add.incoming(), words: c.Keywords, before: before.keywords.Load(),
 	}
 	b.cells.Store(before.cells.Load())
-	return b
+	perUnit, _ := before.cipher.Unit()
+	_, clustered := before.cipher.Clustered()
+	unit, left := (before.Records-clustered)/perUnit, (before.Records-clustered)%perUnit
+	if b.refills = left > 0 && c.Add.Len() > 0; !b.refills {
+		return b, nil
+	}
+	last, err := c.Last()
+	if err != nil {
+		return nil, err
+	}
+	all := New(before.quantiser.Dim())
+	if _, err := before.cipher.Decrypt(ctx, last, unit, all.Add); err != nil {
+		return nil, err
+	}
+	if all.Len() != left {
+		return nil, fmt.Errorf("%w: %d records in its last segment of vectors, not %d", cpar.ErrCorrupt, all.Len(), left)
+	}
+	all.Append(c.Add)
+	b.incoming = all.incoming()
+	return b, b.cipher.Drop(last, unit)
 }
 
 // Rebuild begins a new index x with the parameters of this one: record i is row

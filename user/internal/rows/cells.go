@@ -25,7 +25,7 @@ import (
 // Clustered encrypts rows of several records; it is part of a Cipher.
 type Clustered interface {
 	Unit() (records, bytes int)
-	Encrypt(first int, units []Rows, fresh seed.Secret) ([]byte, error)
+	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
 	Sums() (add func(segment []byte, unit int) error, right func() bool)
 	// Layout says how records lie in rows.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"io"
 	"os"
+	"slices"
 	"testing"
 
 	"cpar"
@@ -57,10 +58,7 @@ func (s *state) after(x *index.Index, b *rows.Builder) *state {
 	next := &state{kind: s.kind, folder: s.folder, t: s.t}
 	var stay []cpar.Segment
 	if s.at != nil && s.at.Manifest().ID == x.ID {
-		stay = s.vectors()
-		if cells, ok := s.at.Manifest().Segment(cpar.SegmentCells); ok {
-			stay = append(stay, cells)
-		}
+		stay = s.of(cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentKeywords, cpar.SegmentCells)
 	}
 	next.at = fixtures.Write(s.t, s.folder, x, b, stay...)
 	enc, err := b.AppendBinary(nil)
@@ -96,11 +94,14 @@ func (s *state) grown(photos []fixtures.Photo, removed []int) *state {
 	x := *s.Index.Index
 	x.Generation++
 	x.Records += len(photos)
-	bytes := uint64(0)
-	for _, v := range s.vectors() {
-		bytes += v.Bytes
+	b, err := s.Next(s.t.Context(), &x, rows.Change{Add: add, Removed: removed, Keywords: keywords, Last: func() ([]byte, error) {
+		v := s.vectors()
+		return s.read(v[len(v)-1])
+	}})
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	return s.after(&x, s.Next(&x, rows.Change{Add: add, Removed: removed, Keywords: keywords, VectorBytes: bytes}))
+	return s.after(&x, b)
 }
 
 // fork is the same state in a folder of its own.
@@ -114,15 +115,17 @@ func (s *state) fork() *state {
 	return &fork
 }
 
-// vectors are the segments of vectors.
-func (s *state) vectors() (list []cpar.Segment) {
+// of are the segments of some kinds.
+func (s *state) of(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	for _, x := range s.at.Manifest().Segments {
-		if x.Kind == cpar.SegmentVectors {
+		if slices.Contains(kinds, x.Kind) {
 			list = append(list, x)
 		}
 	}
 	return list
 }
+
+func (s *state) vectors() []cpar.Segment { return s.of(cpar.SegmentVectors) }
 
 // read is one segment.
 func (s *state) read(x cpar.Segment) ([]byte, error) {

@@ -28,9 +28,13 @@ type Cipher interface {
 	// Unit is how many records are encrypted together, and to how many bytes.
 	Unit() (records, bytes int)
 	// Encrypt encrypts new records in units, the last of which may be short; first
-	// is the number of the first record. fresh serves this call alone.
-	Encrypt(first int, units []Rows, fresh seed.Secret) ([]byte, error)
-	// Finish writes the segments that the scheme has besides vectors and keywords.
+	// is the number of the first record, of those in no cluster, which begins a unit.
+	// hints are what goes with them, nil where nothing does. fresh serves this call alone.
+	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
+	// Drop forgets a segment of vectors of the state before, the first unit of which has
+	// this number.
+	Drop(segment []byte, unit int) error
+	// Finish writes the segments that the scheme has besides vectors, hints and keywords.
 	Finish(w *index.Writer) error
 	// Decrypt calls each with the records of a segment of vectors, the first unit of
 	// which has this number, and returns the number of units.
@@ -48,9 +52,9 @@ type Cipher interface {
 	// the reply: of the records in this cluster, if there are any, then of those in none.
 	Request(u []int16, cluster int, fresh seed.Secret) (q *cpar.Request, scores func(*cpar.Reply) ([]int64, error), err error)
 
-	// Next is the cipher of the next state, to which records are added after so
-	// many bytes of vectors; Rebuild gives one with the same parameters for a new index.
-	Next(x *index.Index, vectorBytes uint64) Cipher
+	// Next is the cipher of the next state, to which records are added; Rebuild gives one
+	// with the same parameters for a new index.
+	Next(x *index.Index) Cipher
 	Rebuild(x *index.Index, q *Quantiser, logClusters int) (Cipher, error)
 
 	// Clustered is the cipher of the records that are divided into clusters, the first

@@ -124,8 +124,8 @@ func TestIndexGrows(t *testing.T) {
 		if s.Live() != 36 || s.Records != 38 || s.Generation != 2 {
 			t.Errorf("%v: %d of %d records in generation %d", scheme, s.Live(), s.Records, s.Generation)
 		}
-		if after := s.vectors(); len(after) != 2 || after[0] != before[0] {
-			t.Errorf("%v: the old vectors did not stay: %v, %v", scheme, before, after)
+		if after := s.vectors(); len(before) != 2 || len(after) != 2 || after[0] != before[0] || after[1] == before[1] || after[1].Bytes != before[1].Bytes {
+			t.Errorf("%v: other vectors than the last were written: %v, %v", scheme, before, after)
 		}
 		all := slices.Concat(first, second)
 		near := s.nearest(fixtures.Photos(1, 77)[0], 1000)
@@ -241,6 +241,9 @@ func TestHold(t *testing.T) {
 				"empty": {}, "cut short": list[0][:len(list[0])-1], "half of it": list[0][:len(list[0])/2],
 				"longer": append(bytes.Clone(list[0]), 0), "altered": altered(list[0]),
 			} {
+				if kind == cpar.SegmentHints && name == "altered" {
+					continue // they are public: package user knows their digests
+				}
 				bad := s.needed()
 				bad[kind][0] = spoiled
 				if err := s.Hold(bad); !errors.Is(err, cpar.ErrCorrupt) {

@@ -24,6 +24,12 @@ func (r *Rows) Add(row []int16, addend int64) {
 	r.addends = append(r.addends, addend)
 }
 
+// Append appends all rows of o.
+func (r *Rows) Append(o *Rows) {
+	r.rows = append(r.rows, o.rows...)
+	r.addends = append(r.addends, o.addends...)
+}
+
 // Len is the number of rows.
 func (r *Rows) Len() int { return len(r.addends) }
 

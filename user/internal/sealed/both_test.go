@@ -102,7 +102,7 @@ func build(t testing.TB, k *Key, c collection, size int) ([]*lattice.Group, *Hin
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.Append(g); err != nil {
+		if err := h.Append(k.appendHint(nil, g)); err != nil {
 			t.Fatal(err)
 		}
 		groups = append(groups, g)
@@ -360,7 +360,7 @@ func TestRepliesThatDoNotFitAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := stale.Append(groups[0]); err != nil {
+	if err := stale.Append(k.appendHint(nil, groups[0])); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := once.Scores(stale, evaluate(t, x, q, 1), 1); !errors.Is(err, cpar.ErrCloud) {
@@ -406,7 +406,7 @@ func TestBytesTellOnlyHowMany(t *testing.T) {
 			}
 			clear(plain.addends)
 		}
-		groups, h := build(t, k, plain, p.Records())
+		groups, _ := build(t, k, plain, p.Records())
 		note := func(b []byte) []byte { lengths[i] = append(lengths[i], len(b)); return b }
 		var stored []*lattice.Group
 		for _, g := range groups {
@@ -416,7 +416,7 @@ func TestBytesTellOnlyHowMany(t *testing.T) {
 			}
 			stored = append(stored, back)
 		}
-		hints, err := decodeHints(p, note(h.AppendBinary(nil)))
+		hints, err := decodeHints(p, note(hintsOf(k, groups)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,10 +62,17 @@ func rhos(r *lattice.Ring, s *seed.Stream, first, n int) []uint64 {
 	return out
 }
 
-// add counts group number n.
+// add counts group number n, remove takes it out.
 func (c checkSums) add(p lattice.Params, s *seed.Stream, n int, g *lattice.Group) {
+	c.addScaled(p, g, rhos(p.Ring(), s, n, 1)[0])
+}
+
+func (c checkSums) remove(p lattice.Params, s *seed.Stream, n int, g *lattice.Group) {
+	c.addScaled(p, g, p.Ring().Sub(0, rhos(p.Ring(), s, n, 1)[0]))
+}
+
+func (c checkSums) addScaled(p lattice.Params, g *lattice.Group, rho uint64) {
 	r := p.Ring()
-	rho := rhos(r, s, n, 1)[0]
 	words := make([]uint64, len(c.matrix))
 	lattice.Words(words, g.Matrix)
 	r.AddScaled(c.matrix, words, rho)

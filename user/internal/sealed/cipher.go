@@ -2,7 +2,6 @@ package sealed
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"math/bits"
 	"runtime"
@@ -35,9 +34,8 @@ type cipher struct {
 	// groups of this state.
 	rho   *seed.Stream
 	check checkSums
-	// hints of the records of this state: fetched by Hold, or made by Encrypt.
+	// hints of the records of this state; nil until Hold.
 	hints atomic.Pointer[Hints]
-	mu    sync.Mutex // adds to hints and check
 	// clustered encrypts the rows of the clustered part, and records counts what is in
 	// them; nil where there is none. It has no request, no Finish and no Hold of its own.
 	clustered *cipher
@@ -78,10 +76,7 @@ func beginPart(x *index.Index, q *rows.Quantiser, block int, careful bool, logCe
 	if err != nil {
 		return nil, err
 	}
-	s := open(x, p, newCheckSums(p))
-	none, err := NewHints(p, x.ID)
-	s.hints.Store(none)
-	return s, err
+	return open(x, p, newCheckSums(p)), nil
 }
 
 // parts are the parameters of both parts.
@@ -135,21 +130,15 @@ func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	none, err := NewHints(open, cpar.IndexID{})
-	if err != nil {
-		return 0, err
-	}
-	header := len(none.AppendBinary(nil))
 	part := func(p lattice.Params, rows int) int {
-		perHint := lattice.SeedSize + len(lattice.AppendCount(nil, 0)) + p.HintBytes()
-		return p.Groups(rows)*(p.GroupSize()+perHint) + header + p.MatrixBytes() + p.Records()*lattice.WordBytes
+		return p.Groups(rows)*(p.GroupSize()+p.HintSize()) + p.MatrixBytes() + p.Records()*lattice.WordBytes
 	}
 	clusters := q.LogClusters(n)
 	if clusters == 0 {
-		return uint64(part(open, n) + box.Overhead + 2*lattice.ParamsSize), nil
+		return uint64(part(open, n) + 2*lattice.ParamsSize), nil
 	}
 	p, err := q.Lattice(0, false, clusters)
-	return uint64(part(open, 0) + part(p, lattice.CellRows(n, p.Cells())) + box.Overhead + 2*lattice.PartsSize +
+	return uint64(part(open, 0) + part(p, lattice.CellRows(n, p.Cells())) + 2*lattice.PartsSize +
 		box.Overhead + rows.CellBytes(q, n, p.Cells())), err
 }
 
@@ -188,65 +177,53 @@ func (s *cipher) Unit() (records, bytes int) { return s.params.Records(), s.para
 
 // Encrypt encrypts groups, each with a seed and noise of its own, makes their hints
 // and counts their records.
-func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) ([]byte, error) {
+func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (groups, hints []byte, err error) {
 	key, err := s.key()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	groups := make([]*lattice.Group, len(units))
+	made, k := make([]*lattice.Group, len(units)), s.params.Records()
+	hint := make([][]byte, len(units))
 	var work errgroup.Group
 	work.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range units {
-		number := first + i*s.params.Records()
 		work.Go(func() (err error) {
 			vectors, addends := make([][]int16, units[i].Len()), make([]int64, units[i].Len())
-			for k := range vectors {
-				vectors[k], addends[k] = units[i].At(k)
+			for j := range vectors {
+				vectors[j], addends[j] = units[i].At(j)
 			}
-			groups[i], err = key.Encrypt(vectors, addends, fresh.Derive("group", seed.Number(uint64(number))))
+			if made[i], err = key.Encrypt(vectors, addends, fresh.Derive("group", seed.Number(uint64(first+i*k)))); err == nil {
+				hint[i] = key.appendHint(nil, made[i])
+			}
 			return err
 		})
 	}
 	if err := work.Wait(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var b []byte
-	hints := s.hints.Load()
-	for _, g := range groups {
-		s.check.add(s.params, s.rho, hints.Groups(), g)
-		if err := hints.Append(g); err != nil {
-			return nil, err
-		}
-		b = g.AppendBinary(b)
+	for i, g := range made {
+		s.check.add(s.params, s.rho, first/k+i, g)
+		groups, hints = g.AppendBinary(groups), append(hints, hint[i]...)
 	}
-	return b, nil
+	return groups, hints, nil
 }
 
-// Finish writes parameters and hints.
+// Drop takes groups out of the sums.
+func (s *cipher) Drop(segment []byte, unit int) error {
+	_, err := s.eachGroup(segment, func(i int, g *lattice.Group) error {
+		s.check.remove(s.params, s.rho, unit+i, g)
+		return nil
+	})
+	return err
+}
+
+// Finish writes the parameters.
 func (s *cipher) Finish(w *index.Writer) error {
 	params, err := s.parts().AppendBinary(nil)
 	if err != nil {
 		return err
 	}
-	if err := w.Bytes(cpar.SegmentParams, params); err != nil {
-		return err
-	}
-	var plain []byte
-	if s.clustered != nil {
-		plain = s.clustered.hints.Load().AppendBinary(plain)
-	}
-	plain = s.hints.Load().AppendBinary(plain)
-	nonce := seed.New(s.index.Fresh("hints", sha256.Sum256(plain)))
-	return w.Bytes(cpar.SegmentHints, box.New(s.index.Secret("hints")).Seal(nil, nonce, plain, s.hintsBinding()))
-}
-
-// hintsBinding is the additional data of encrypted hints: hints of another
-// generation do not open.
-func (s *cipher) hintsBinding() []byte {
-	b := append([]byte("cpar/v1/hints"), s.index.ID[:]...)
-	return wire.AppendWords(b, []uint64{s.index.Generation})
+	return w.Bytes(cpar.SegmentParams, params)
 }
 
 // Decrypt decrypts groups.
@@ -298,24 +275,22 @@ func (s *cipher) Sums() (add func(segment []byte, unit int) error, right func() 
 // Needs names the hints.
 func (s *cipher) Needs(k cpar.SegmentKind) bool { return k == cpar.SegmentHints }
 
-// Hold decrypts the hints.
+// Hold reads the hints, those of the clustered part first.
 func (s *cipher) Hold(_ cpar.SegmentKind, segments [][]byte) error {
-	plain, err := box.New(s.index.Secret("hints")).Open(segments[0], s.hintsBinding())
-	if err != nil {
-		return fmt.Errorf("%w: it was altered, or belongs to another generation", cpar.ErrCorrupt)
-	}
-	r := wire.NewReader(plain, cpar.ErrCorrupt)
 	for _, part := range []*cipher{s.clustered, s} {
 		if part == nil {
 			continue
 		}
-		hints, err := readHints(part.params, r)
+		hints, err := NewHints(part.params, s.index.ID)
+		for err == nil && len(segments) > 0 && (part == s || hints.Records() < s.parts().Rows()) {
+			err, segments = hints.Append(segments[0]), segments[1:]
+		}
 		if err != nil {
 			return err
 		}
 		part.hints.Store(hints)
 	}
-	return r.Close()
+	return nil
 }
 
 // Held is the number of records that the hints cover.
@@ -416,13 +391,11 @@ func (s *cipher) checkedScores(asked []*askedPart, state lattice.State, a *cpar.
 	return scores, nil
 }
 
-// Next adds to the hints and sums of the open part.
-func (s *cipher) Next(x *index.Index, _ uint64) rows.Cipher {
+// Next goes on from the sums of the open part; those of the clustered part stay.
+func (s *cipher) Next(x *index.Index) rows.Cipher {
 	next := open(x, s.params, s.check.clone())
-	next.hints.Store(s.hints.Load().clone())
 	if s.clustered != nil {
 		next.records, next.clustered = s.records, open(x, s.clustered.params, s.clustered.check)
-		next.clustered.hints.Store(s.clustered.hints.Load())
 	}
 	return next
 }

@@ -47,10 +47,19 @@ func newAsked(t testing.TB, photos []fixtures.Photo, block int) *asked {
 		t.Fatal(err)
 	}
 	a := &asked{Builder: b, at: fixtures.Write(t, fixtures.Folder(t), x, b), cipher: own, t: t}
-	if err := b.HoldSome(map[cpar.SegmentKind][][]byte{cpar.SegmentKeywords: {a.at.Segment(cpar.SegmentKeywords)}}); err != nil {
+	if err := b.Hold(map[cpar.SegmentKind][][]byte{cpar.SegmentKeywords: a.segments(cpar.SegmentKeywords), cpar.SegmentHints: a.segments(cpar.SegmentHints)}); err != nil {
 		t.Fatal(err)
 	}
 	return a
+}
+
+func (a *asked) segments(k cpar.SegmentKind) (list [][]byte) {
+	for i, x := range a.at.Manifest().Segments {
+		if x.Kind == k {
+			list = append(list, a.at.Segments()[i])
+		}
+	}
+	return list
 }
 
 func (a *asked) vector(p fixtures.Photo) *vector.Vector {
@@ -221,32 +230,32 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 	}
 }
 
-// TestHintsAreOfOneGeneration: hints of the same index and key do not open in
-// another generation, even if a manifest were to name them, nor in another index.
-func TestHintsAreOfOneGeneration(t *testing.T) {
-	a := newAsked(t, fixtures.Photos(3, 1), 0)
-	hints := a.at.Segment(cpar.SegmentHints)
-	hold := func(b []byte) error { return a.cipher.Hold(cpar.SegmentHints, [][]byte{b}) }
-	if err := hold(hints); err != nil {
-		t.Fatal(err)
+// TestHeldOnlyWhole: hints of another index, cut short or damaged are refused, and leave what
+// was held; those of other records do not fit.
+func TestHeldOnlyWhole(t *testing.T) {
+	a := newAsked(t, fixtures.Photos(19, 1), 0)
+	hints := a.segments(cpar.SegmentHints)
+	if len(hints) != 2 || len(a.segments(cpar.SegmentVectors)) != 2 {
+		t.Fatalf("%d segments of hints", len(hints))
 	}
-	a.cipher.index.Generation++
-	if err := hold(hints); !errors.Is(err, cpar.ErrCorrupt) {
-		t.Errorf("of another generation: %v", err)
-	}
-	a.cipher.index.Generation--
-	a.cipher.index.ID[0]++
-	if err := hold(hints); !errors.Is(err, cpar.ErrCorrupt) {
+	hold := func(segments ...[]byte) error { return a.cipher.Hold(cpar.SegmentHints, segments) }
+	other := newAsked(t, fixtures.Photos(3, 1), 0)
+	other.cipher.index.ID[0]++
+	if err := other.cipher.Hold(cpar.SegmentHints, hints); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("of another index: %v", err)
 	}
-	a.cipher.index.ID[0]--
-	for _, n := range []int{0, 11, 27, len(hints)} {
-		if err := hold(make([]byte, n)); !errors.Is(err, cpar.ErrCorrupt) {
+	for _, n := range []int{1, 11, 27, len(hints[1])} {
+		if err := hold(hints[0], make([]byte, n)); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("hints of %d bytes: %v", n, err)
 		}
 	}
-	if a.cipher.Held() != 3 {
+	if a.cipher.Held() != 19 {
 		t.Errorf("what was refused left hints of %d records", a.cipher.Held())
+	}
+	for _, some := range [][][]byte{{}, {hints[0]}, {hints[1]}, {hints[0], hints[0]}, {hints[0], hints[1], hints[1]}} {
+		if err := hold(some...); err == nil && a.cipher.Held() == 19 {
+			t.Errorf("hints of 19 records from %d segments", len(some))
+		}
 	}
 }
 
