@@ -43,35 +43,22 @@ const clusterSeeds = 5
 
 // MeasureClusters measures profile network if all images have embeddings, else learned.
 func MeasureClusters(ctx context.Context, c *Corpus, progress user.Progress) (*Clusters, error) {
-	opt := user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Learned, Ranker: rank.KindCalibrated, Progress: progress}
-	embedded := func(im user.Image) bool { return im.Vectors.Embedding != nil }
-	if !slices.ContainsFunc(slices.Concat(c.Train, c.Test), func(im user.Image) bool { return !embedded(im) }) {
-		opt.Profile = profile.Network
-	}
-	b, err := user.Setup(ctx, user.NewKey(), c.Train, opt)
+	m, err := newClusterRun(ctx, c, progress)
 	if err != nil {
 		return nil, err
 	}
-	m := &clusterRun{corpus: c, owner: b}
-	if err := m.score(); err != nil {
-		return nil, err
-	}
-	all, err := m.found(func(int, uint32) bool { return true })
-	if err != nil {
-		return nil, err
-	}
-	out := &Clusters{Records: len(c.Train), Requests: len(c.Test), Profile: opt.Profile.String(), Full: round(all.words, 3)}
+	out := &Clusters{Records: len(c.Train), Requests: len(c.Test), Profile: m.owner.Profile().Kind().String(), Full: round(m.all.words, 3)}
 	for _, clusters := range []int{4, 8, 16} {
-		for _, copies := range []float64{1.25, 1.5, 2} {
+		for _, copies := range []float64{1.25, 1.5, 1.7, 2} {
 			if clusters > len(c.Train)/2 {
 				continue
 			}
-			row, err := m.row(ctx, clusters, copies, all)
+			row, err := m.row(ctx, clusters, copies)
 			if err != nil {
 				return nil, err
 			}
 			out.Rows = append(out.Rows, row)
-			progress.Report("clusters", len(out.Rows), 9)
+			progress.Report("clusters", len(out.Rows), 12)
 		}
 	}
 	return out, nil
@@ -87,6 +74,27 @@ type clusterRun struct {
 	requests [][]float32
 	scores   [][]int64
 	dis      func(v *vector.Vector, score int64) (float64, error)
+	// all is what is found where every record is scored.
+	all *foundOf
+}
+
+// newClusterRun fits profile network if all images have embeddings, else learned.
+func newClusterRun(ctx context.Context, c *Corpus, progress user.Progress) (*clusterRun, error) {
+	opt := user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Learned, Ranker: rank.KindCalibrated, Progress: progress}
+	embedded := func(im user.Image) bool { return im.Vectors.Embedding != nil }
+	if !slices.ContainsFunc(slices.Concat(c.Train, c.Test), func(im user.Image) bool { return !embedded(im) }) {
+		opt.Profile = profile.Network
+	}
+	b, err := user.Setup(ctx, user.NewKey(), c.Train, opt)
+	if err != nil {
+		return nil, err
+	}
+	m := &clusterRun{corpus: c, owner: b}
+	if err := m.score(); err != nil {
+		return nil, err
+	}
+	m.all, err = m.found(func(int, uint32) bool { return true })
+	return m, err
 }
 
 func (m *clusterRun) score() error {
@@ -127,7 +135,7 @@ func (m *clusterRun) score() error {
 }
 
 // row divides the collection some times, and asks.
-func (m *clusterRun) row(ctx context.Context, clusters int, copies float64, all *foundOf) (ClusterRow, error) {
+func (m *clusterRun) row(ctx context.Context, clusters int, copies float64) (ClusterRow, error) {
 	out := ClusterRow{Clusters: clusters, Copies: copies, Least: 1}
 	size := (int(copies*float64(len(m.rows))) + clusters - 1) / clusters
 	for seed := range clusterSeeds {
@@ -142,10 +150,10 @@ func (m *clusterRun) row(ctx context.Context, clusters int, copies float64, all 
 		if err != nil {
 			return out, err
 		}
-		share := recall(found.near, all.near)
+		share := recall(found.near, m.all.near)
 		out.Recall += share / clusterSeeds
 		out.Least = min(out.Least, share)
-		out.Words += found.words / all.words / clusterSeeds
+		out.Words += found.words / m.all.words / clusterSeeds
 	}
 	out.Recall, out.Least, out.Words = round(out.Recall, 3), round(out.Least, 3), round(out.Words, 4)
 	return out, nil

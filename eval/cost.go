@@ -154,18 +154,15 @@ func (s *Session) costRows(ctx context.Context, progress user.Progress) ([]CostR
 	return rows, n, nil
 }
 
-// streamTime returns the median time of reading n bytes of the index, in the faster of two
-// orders: on some machines one is a fifth slower. Each read continues where the last one
-// stopped, so that a small one is no more in the cache than a search would find it.
+// streamTime returns the median time of reading n bytes of the index.
 func (s *Session) streamTime(n uint64) int64 {
-	t := s.stream()
+	t := newStream(s.files)
 	t.read(s.Cloud.Manifest.Bytes()/2, modq.Sum)
-	var pages, quarters []int64
+	var both [2][]int64
 	for range 15 {
-		pages = append(pages, t.read(n, modq.Sum).Nanoseconds())
-		quarters = append(quarters, t.read(n, modq.SumFour).Nanoseconds())
+		t.readTwice(n, &both)
 	}
-	return min(median(pages), median(quarters))
+	return min(median(both[0]), median(both[1]))
 }
 
 // clockMS returns the median of n calls in milliseconds, after a warm-up call.

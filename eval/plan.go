@@ -32,6 +32,7 @@ func Measurements() []Measurement {
 		{Name: "draws", Needs: NeedsModel | NeedsDraws, get: drawSteps, Short: "measure what is found, as mean and range over draws of key and order"},
 		{Name: "small", Needs: NeedsModel | NeedsDraws, get: smallStep, Short: "measure what probabilities are worth after few photos"},
 		{Name: "profile-growth", Needs: NeedsSize, get: profileGrowthStep, Short: "measure scheme sealed with short vectors, to a million"},
+		{Name: "sealed-size", Needs: NeedsSize | NeedsModel, get: promisesStep, Short: "measure scheme sealed at the sizes that promises are made for"},
 		{Name: "clusters", Needs: NeedsModel, get: inCorpus(MeasureClusters), Short: "measure what scheme sealed finds if a request asks one hidden cluster"},
 		{Name: "structures", get: inCorpus(MeasureStructures), Short: "measure what each structure and search of an index finds"},
 		{Name: "corel5k", Needs: NeedsIndex, get: corel5kStep, Short: "measure annotation quality by the standard protocol"},

@@ -1,0 +1,346 @@
+package eval
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"cpar"
+	"cpar/cloud/search"
+	"cpar/internal/lattice"
+	"cpar/user"
+	"cpar/user/feature"
+	"cpar/user/profile"
+)
+
+// Promises is what scheme sealed costs at the sizes that promises are made for: a million
+// records of 96 numbers in hidden clusters, 20,000 of profile paper beside capia and a
+// plain read, and one photo added to 100,000.
+//
+//	made records  ─▶ Setup, Encrypt, Request, Annotate, Neighbours ─▶ bytes, times
+//	real photos   ─▶ the same number of clusters, in the clear     ─▶ recall, words
+type Promises struct {
+	Million Million  `json:"million"`
+	Paper   ScanCost `json:"paper20k"`
+	Update  Added    `json:"update100k"`
+}
+
+// Million is a large index of made records. Bytes are of one request and its reply.
+type Million struct {
+	Sent     int `json:"sent"`
+	Received int `json:"received"`
+	// Kept is all that a device keeps: hints, keywords, cells, profile and ledger.
+	Kept uint64 `json:"kept"`
+	// Recall is the share of the ten nearest that the cluster asked has, relative to one
+	// cluster of the same integers. Words are the human keywords found, of those that are
+	// found where all records are scored. Both are of real photos, and means of clusterSeeds divisions.
+	Recall float64 `json:"recall_at_10"`
+	Words  float64 `json:"words_of_full"`
+	// Owner is the time of making a request and reading its reply, on all cores; Cloud is
+	// on one core.
+	Owner float64 `json:"owner_ms"`
+	Cloud float64 `json:"cloud_ms"`
+
+	Records  int     `json:"n"`
+	Dim      int     `json:"dim"`
+	Clusters int     `json:"clusters"`
+	Copies   float64 `json:"copies"`
+	Hints    uint64  `json:"hints"`
+	Keywords uint64  `json:"keywords"`
+	Cells    uint64  `json:"cells"`
+	// Profile has the profile and the ledger.
+	Profile     uint64  `json:"profile"`
+	Request     float64 `json:"owner_request_ms"`
+	Read        float64 `json:"owner_read_ms"`
+	CloudAll    float64 `json:"cloud_all_cores_ms"`
+	Photos      int     `json:"photos"` // real ones, behind Recall and Words
+	PhotosOf    string  `json:"photos_profile"`
+	LeastRecall float64 `json:"least_recall_at_10"`
+}
+
+// A ScanCost is one request on one core, by three scans that take turns.
+type ScanCost struct {
+	Sealed int64 `json:"sealed_ns"`
+	Capia  int64 `json:"capia_ns"`
+	// Read is a plain read of the bytes that sealed reads.
+	Read    int64 `json:"read_ns"`
+	Records int   `json:"n"`
+}
+
+// Added is what one more photo costs in bytes: what is sent to the cloud, and what
+// another device fetches that has the state before. It is the most of addedInTurn.
+type Added struct {
+	Pushed    uint64 `json:"pushed"`
+	Refetched uint64 `json:"refetched"`
+	Records   int    `json:"n"`
+}
+
+const (
+	scanRounds  = 41
+	addedInTurn = 2
+)
+
+// A SizePlan is what Promises are measured at. Clusters are those of the large index, 0 for as
+// many as the program chooses.
+type SizePlan struct{ Million, Paper, Update, Clusters int }
+
+// promised are the sizes that promises are made for.
+var promised = SizePlan{Million: 1_000_000, Paper: DefaultN, Update: 100_000}
+
+// promisesStep measures the promised sizes, or small ones if N is small.
+func promisesStep(ctx context.Context, r *run, m Measurement) (Result, error) {
+	network, err := r.inputs(m.Needs)
+	if err != nil {
+		return nil, err
+	}
+	plan := promised
+	if r.N < plan.Paper {
+		n := max(r.N, 100) // fewer photos are too few to learn from
+		plan = SizePlan{Million: 4 * n, Paper: n, Update: 2 * n, Clusters: 8}
+	}
+	s, err := runStep(ctx, r, m.Name, []any{plan, network}, func(ctx context.Context) (*Promises, error) { return MeasurePromises(ctx, r.Lab, plan) })
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// MeasurePromises measures what the plan says.
+func MeasurePromises(ctx context.Context, l *Lab, plan SizePlan) (*Promises, error) {
+	c, err := l.Corpus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := new(Promises)
+	made := syntheticPhotos(growthBase)
+	fit, err := profile.Fit(ctx, profile.Network, featuresOf(made), Keywords(made), profile.Options{Progress: l.Progress})
+	if err != nil {
+		return nil, fmt.Errorf("fitting a profile to made photos: %w", err)
+	}
+	if err := out.Update.measure(ctx, made, fit, plan, l.Progress); err != nil {
+		return nil, fmt.Errorf("adding a photo to %d: %w", plan.Update, err)
+	}
+	if err := out.Paper.measure(ctx, c, plan, l.Progress); err != nil {
+		return nil, fmt.Errorf("%d records of profile paper: %w", plan.Paper, err)
+	}
+	if err := out.Million.measure(ctx, made, fit, plan, l.Progress); err != nil {
+		return nil, fmt.Errorf("%d records: %w", plan.Million, err)
+	}
+	if err := out.Million.find(ctx, c, l.Progress); err != nil {
+		return nil, fmt.Errorf("what clusters of real photos find: %w", err)
+	}
+	return out, nil
+}
+
+// repeated are n images that show what a few photos show, with contents of their own.
+func repeated(photos []user.Image, n int) []user.Image {
+	out := make([]user.Image, n)
+	for i := range out {
+		out[i] = photos[i%len(photos)]
+		binary.LittleEndian.PutUint64(out[i].Content[:], uint64(i)+1)
+	}
+	return out
+}
+
+func featuresOf(images []user.Image) []*feature.Vectors {
+	out := make([]*feature.Vectors, len(images))
+	for i, im := range images {
+		out[i] = im.Vectors
+	}
+	return out
+}
+
+// find measures what as many clusters of real photos find.
+func (m *Million) find(ctx context.Context, c *Corpus, progress user.Progress) error {
+	r, err := newClusterRun(ctx, c, progress)
+	if err != nil {
+		return err
+	}
+	m.Photos, m.PhotosOf = len(c.Train), r.owner.Profile().Kind().String()
+	row, err := r.row(ctx, m.Clusters, m.Copies)
+	m.Recall, m.LeastRecall, m.Words = row.Recall, row.Least, row.Words
+	return err
+}
+
+// measure builds an index of made records as cpar build does, and asks it.
+func (m *Million) measure(ctx context.Context, made []user.Image, fit *profile.Fitted, plan SizePlan, progress user.Progress) error {
+	m.Records = plan.Million
+	s, _, err := openSealed(ctx, repeated(made, m.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Clusters: plan.Clusters, Progress: progress})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	parts, err := lattice.DecodeParts(s.files.Segment(cpar.SegmentParams))
+	if err != nil {
+		return err
+	}
+	if parts.Clustered == nil {
+		return fmt.Errorf("%w: an index without clusters", cpar.ErrInput)
+	}
+	m.Dim, m.Clusters = int(s.manifest.Dim), parts.Clustered.Cells()
+	m.Copies = round(float64(parts.Rows()*m.Clusters)/float64(m.Records), 3)
+	m.Hints, m.Keywords = segmentBytes(s.manifest, cpar.SegmentHints), segmentBytes(s.manifest, cpar.SegmentKeywords)
+	m.Cells, m.Profile = segmentBytes(s.manifest, cpar.SegmentCells), segmentBytes(s.manifest, cpar.SegmentProfile, cpar.SegmentLedger)
+	m.Kept = m.Hints + m.Keywords + m.Cells + m.Profile
+	requests := vectorsOf(s.owner, &Corpus{Test: made}, sealedRequests)
+	times, err := s.time(ctx, requests, func(i int) (time.Duration, error) {
+		progress.Report("requests", i, len(requests))
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		_, q, err := s.owner.RequestVector(requests[i%len(requests)], s.params(10))
+		if err != nil {
+			return 0, err
+		}
+		begun := time.Now()
+		_, err = s.cloud.Annotate(ctx, 0, []*cpar.Request{q})
+		return time.Since(begun), err
+	})
+	m.Sent, m.Received, m.Cloud, m.CloudAll = times.request, times.reply, times.cloud, times.beside
+	m.Request, m.Read, m.Owner = times.encrypt, times.read, round(times.encrypt+times.read, 3)
+	return err
+}
+
+// measure has an index of sealed and one of capia over the same photos answer in turn,
+// and reads the memory of the first.
+func (out *ScanCost) measure(ctx context.Context, c *Corpus, plan SizePlan, progress user.Progress) error {
+	out.Records = plan.Paper
+	some := c.Train[:min(len(c.Train), growthBase)]
+	fit, err := profile.Fit(ctx, profile.Paper, featuresOf(some), Keywords(some), profile.Options{Progress: progress})
+	if err != nil {
+		return err
+	}
+	photos := &Corpus{Train: repeated(some, out.Records), Test: c.Test[:min(len(c.Test), scanRounds)]}
+	capia, err := OpenSession(ctx, photos, user.Options{Scheme: cpar.SchemeCAPIA, Fitted: fit, Progress: progress})
+	if err != nil {
+		return err
+	}
+	defer capia.Close()
+	s, _, err := openSealed(ctx, photos.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Progress: progress})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	list, err := capia.prepare(ctx, configurations()[0].p, len(photos.Test))
+	if err != nil {
+		return err
+	}
+	requests := make([]*cpar.Request, len(list))
+	for i, v := range vectorsOf(s.owner, photos, len(list)) {
+		if _, requests[i], err = s.owner.RequestVector(v, s.params(10)); err != nil {
+			return err
+		}
+	}
+	var sealed, other []int64
+	var read [2][]int64
+	bytes, memory := segmentBytes(s.manifest, cpar.SegmentVectors), newStream(s.files)
+	err = quietly(func() error {
+		for round := range scanRounds + 1 { // round 0 warms up
+			progress.Report("scans", round, scanRounds)
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			i, begun := round%len(list), time.Now()
+			if _, err := s.cloud.Annotate(ctx, 1, requests[i:i+1]); err != nil {
+				return err
+			}
+			sealed = append(sealed, time.Since(begun).Nanoseconds())
+			begun = time.Now()
+			if _, err := search.Annotate(capia.Cloud, list[i].q); err != nil {
+				return err
+			}
+			other = append(other, time.Since(begun).Nanoseconds())
+			memory.readTwice(bytes, &read)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	out.Sealed, out.Capia, out.Read = median(sealed[1:]), median(other[1:]), min(median(read[0][1:]), median(read[1][1:]))
+	return nil
+}
+
+// measure adds single photos to an index as cpar add does.
+func (out *Added) measure(ctx context.Context, made []user.Image, fit *profile.Fitted, plan SizePlan, progress user.Progress) error {
+	out.Records = plan.Update
+	s, _, err := openSealed(ctx, repeated(made, out.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Clusters: plan.Clusters, Progress: progress})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	for i := range addedInTurn {
+		before := s.manifest
+		if _, err := user.Add(ctx, s.key, s.path(), repeated(made, out.Records+i+1)[out.Records+i:], progress); err != nil {
+			return err
+		}
+		if err := s.open(); err != nil {
+			return err
+		}
+		pushed, fetched, err := s.since(before)
+		if err != nil {
+			return err
+		}
+		out.Pushed, out.Refetched = max(out.Pushed, pushed), max(out.Refetched, fetched)
+	}
+	return nil
+}
+
+// since is how many bytes the cloud lacks of an index that it has in the state before, and
+// how many another device does: manifests are sent whole, and of segments what is new.
+func (s *sealedSession) since(before *cpar.Manifest) (pushed, fetched uint64, err error) {
+	b, err := s.manifest.MarshalBinary()
+	if err != nil {
+		return 0, 0, err
+	}
+	pushed, fetched = uint64(len(b)), uint64(len(b))
+	needs := s.owner.Needs(s.manifest)
+	for _, x := range s.manifest.Segments {
+		if slices.Contains(before.Segments, x) {
+			continue
+		}
+		pushed += x.Bytes
+		if x.Kind == cpar.SegmentLedger || x.Kind == cpar.SegmentProfile || slices.Contains(needs, x) {
+			fetched += x.Bytes
+		}
+	}
+	return pushed, fetched, nil
+}
+
+// Tables implements Result.
+func (s *Promises) Tables() []Table {
+	m := s.Million
+	t := Table{Name: "sealed-size", Title: fmt.Sprintf("Scheme sealed at the sizes that promises are made for: %s made records of %d numbers in %d clusters, %s places each; what is found is of %s real photos, profile %s",
+		Thousands(m.Records), m.Dim, m.Clusters, num(m.Copies, 2), Thousands(m.Photos), m.PhotosOf), Columns: []string{"what", "value", "unit", "promised"}}
+	megabytes := func(n uint64) string { return num(float64(n)/1e6, 2) }
+	row := func(what, value, unit, promised string) {
+		t.Rows = append(t.Rows, []string{what, value, unit, promised})
+	}
+	row("request", num(float64(m.Sent)/1e3, 0), "kB", "")
+	row("reply", num(float64(m.Received)/1e3, 0), "kB", "")
+	row("both", num(float64(m.Sent+m.Received)/1e6, 3), "MB", "1.6 at most")
+	row("hints, kept", megabytes(m.Hints), "MB", "")
+	row("keywords, kept", megabytes(m.Keywords), "MB", "")
+	row("cells, kept", megabytes(m.Cells), "MB", "")
+	row("profile and ledger, kept", megabytes(m.Profile), "MB", "")
+	row("all that is kept", megabytes(m.Kept), "MB", "48 at most")
+	row("of the ten nearest, found", num(m.Recall, 3), "", "0.85 at least")
+	row("the same in the worst division", num(m.LeastRecall, 3), "", "")
+	row("human keywords found, of the full scan's", num(100*m.Words, 1), "%", "98 at least")
+	row("owner: a request, all cores", num(m.Request, 1), "ms", "")
+	row("owner: reading and checking the reply, all cores", num(m.Read, 1), "ms", "")
+	row("owner, both", num(m.Owner, 1), "ms", "80 at most")
+	row("cloud, one core", num(m.Cloud, 1), "ms", "")
+	row("cloud, all cores", num(m.CloudAll, 1), "ms", "")
+	p := s.Paper
+	row(fmt.Sprintf("sealed, %s records of profile paper, one core", Thousands(p.Records)), num(float64(p.Sealed)/1e6, 2), "ms", "")
+	row("capia in turn with it", num(float64(p.Capia)/1e6, 2), "ms", "")
+	row("a plain read of the bytes of sealed", num(float64(p.Read)/1e6, 2), "ms", "")
+	row("sealed over capia", num(float64(p.Sealed)/float64(p.Capia), 2), "", "1.1 at most with IFMA, 1.5 with AVX2")
+	u := s.Update
+	row(fmt.Sprintf("one photo added to %s: sent", Thousands(u.Records)), num(float64(u.Pushed)/1e3, 1), "kB", "131.1 at most")
+	row("fetched by another device", num(float64(u.Refetched)/1e3, 1), "kB", "131.1 at most")
+	return []Table{t}
+}

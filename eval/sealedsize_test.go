@@ -1,0 +1,124 @@
+package eval
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	"cpar"
+	"cpar/internal/lattice"
+	"cpar/user"
+)
+
+// TestPromises: in small, every figure is there and is what the formats say; the JSON has
+// the keys that are asked for.
+func TestPromises(t *testing.T) {
+	plan := SizePlan{Million: 500, Paper: 100, Update: 300, Clusters: 4}
+	s, err := MeasurePromises(t.Context(), lab(t, 120, 9), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := s.Million
+	rows := lattice.CellRows(plan.Million, plan.Clusters)
+	if want := float64(rows*plan.Clusters) / float64(plan.Million); m.Clusters != plan.Clusters || math.Abs(m.Copies-want) > 0.001 {
+		t.Errorf("%d clusters, %g places a record, want %g", m.Clusters, m.Copies, want)
+	}
+	// A word for each row, and with it those of a group that is not full.
+	if least := rows * lattice.WordBytes; m.Received < least || m.Received > least+2048/16*lattice.WordBytes+128 {
+		t.Errorf("a reply of %d bytes for %d rows", m.Received, rows)
+	}
+	if m.Sent < 4*m.Dim*lattice.WordBytes || m.Hints == 0 || m.Keywords == 0 || m.Cells == 0 || m.Profile == 0 || m.Kept != m.Hints+m.Keywords+m.Cells+m.Profile {
+		t.Errorf("bytes: %+v", m)
+	}
+	if m.Owner <= 0 || m.Cloud <= 0 || m.CloudAll <= 0 || m.Owner < m.Read {
+		t.Errorf("times: %+v", m)
+	}
+	if m.Recall <= 0.3 || m.Recall > 1 || m.LeastRecall > m.Recall || m.Words <= 0.3 || m.Photos != 120 || m.PhotosOf != "learned" {
+		t.Errorf("what is found: %+v", m)
+	}
+	if p := s.Paper; p.Sealed <= 0 || p.Capia <= 0 || p.Read <= 0 || p.Read > p.Sealed || p.Records != plan.Paper {
+		t.Errorf("scans: %+v", p)
+	}
+	if u := s.Update; u.Pushed < u.Refetched || u.Refetched < 4096 || u.Records != plan.Update {
+		t.Errorf("one photo: %+v", u)
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]map[string]any
+	if err := json.Unmarshal(b, &got); err != nil || len(got) != 3 {
+		t.Fatalf("%s: %v", b, err)
+	}
+	for part, keys := range map[string][]string{
+		"million":  {"sent", "received", "kept", "recall_at_10", "words_of_full", "owner_ms", "cloud_ms"},
+		"paper20k": {"sealed_ns", "capia_ns", "read_ns"}, "update100k": {"pushed", "refetched"},
+	} {
+		for _, key := range keys {
+			if _, ok := got[part][key].(float64); !ok {
+				t.Errorf("%s has no number %s", part, key)
+			}
+		}
+	}
+}
+
+// TestSinceCountsWhatIsNew: what an addition sends is what the folder got, and a device that
+// has the state before fetches no more than is sent.
+func TestSinceCountsWhatIsNew(t *testing.T) {
+	c := syntheticCorpus(1, 60, 1)
+	s, _, err := openSealed(t.Context(), c.Train, user.Options{Scheme: cpar.SchemeSealed, PCA: 128})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	manifest, err := s.manifest.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pushed, fetched, err := s.since(s.manifest); err != nil || pushed != uint64(len(manifest)) || fetched != pushed {
+		t.Errorf("nothing new: %d and %d bytes of a manifest of %d: %v", pushed, fetched, len(manifest), err)
+	}
+	before := s.manifest
+	u, err := user.Add(t.Context(), s.key, s.path(), c.Test, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.open(); err != nil {
+		t.Fatal(err)
+	}
+	manifest, err = s.manifest.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pushed, fetched, err := s.since(before)
+	if err != nil || pushed != u.Bytes+uint64(len(manifest)) {
+		t.Errorf("%d bytes are sent, the update wrote %d and a manifest of %d: %v", pushed, u.Bytes, len(manifest), err)
+	}
+	// The cloud alone gets vectors and identities.
+	var alone uint64
+	for _, x := range s.manifest.Segments {
+		if !slices.Contains(before.Segments, x) && (x.Kind == cpar.SegmentVectors || x.Kind == cpar.SegmentIdentities) {
+			alone += x.Bytes
+		}
+	}
+	if alone == 0 || fetched != pushed-alone {
+		t.Errorf("%d bytes are fetched of %d; %d are the cloud's alone", fetched, pushed, alone)
+	}
+}
+
+// TestFewPhotosMakeMany: made records that show the same have contents of their own.
+func TestFewPhotosMakeMany(t *testing.T) {
+	few := syntheticPhotos(3)
+	seen := map[[32]byte]bool{}
+	for i, im := range repeated(few, 10) {
+		seen[im.Content] = true
+		if im.Vectors != few[i%3].Vectors || !reflect.DeepEqual(im.Keywords, few[i%3].Keywords) {
+			t.Errorf("image %d is another", i)
+		}
+	}
+	if len(seen) != 10 || few[0].Content != ([32]byte{}) {
+		t.Errorf("%d contents", len(seen))
+	}
+}
