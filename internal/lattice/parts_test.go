@@ -122,8 +122,8 @@ func TestPartsInBytes(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
 	}
-	for n, want := range map[int]int{8: 2, 1000: 188, 1_000_000: 187_500, 50_001: 9376} {
-		if got := CellRows(n, 8); got != want || 2*8*got < 3*n {
+	for n, want := range map[int]int{8: 2, 1000: 215, 1_000_000: 215_000, 50_001: 10_751} {
+		if got := CellRows(n, 8); got != want || 25*8*got < 43*n {
 			t.Errorf("%d records in 8 clusters: %d rows, want %d", n, got, want)
 		}
 	}

@@ -3,7 +3,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"math"
 	"slices"
@@ -16,8 +15,8 @@ import (
 // nothing about the collection follows from their sizes. Every record is in the cluster
 // that is its own, and in others that it nearly belongs to, until no cell is empty.
 //
-//	rows ─▶ KMeans, the most even of some ─▶ Centroids ─▶ each cluster takes the records that are nearest to
-//	                               being its own ─▶ Records
+//	rows ─▶ KMeans, the best of some (choose.go) ─▶ Centroids ─▶ each cluster takes the records that are
+//	                               nearest to being its own ─▶ Records
 type Cells struct {
 	// Centroids has the centre of each cluster. What is nearest to it belongs to it.
 	Centroids [][]float32
@@ -34,14 +33,19 @@ func Balance(ctx context.Context, rows [][]float32, clusters, size int, seed [32
 	if clusters < 1 || size < 1 || size > n || clusters > n || clusters*size < n {
 		return nil, fmt.Errorf("balancing clusters: %w: %d rows in %d clusters of %d", cpar.ErrInput, n, clusters, size)
 	}
-	lists, err := even(ctx, rows, clusters, seed)
+	centroids, err := choose(ctx, rows, clusters, size, seed)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cells{Records: make([][]uint32, clusters)}
-	for list := range clusters {
-		c.Centroids = append(c.Centroids, mean(rows, lists.Members(list)))
-	}
+	c := &Cells{Centroids: centroids}
+	c.fill(rows, size)
+	return c, nil
+}
+
+// fill gives every cluster its records.
+func (c *Cells) fill(rows [][]float32, size int) {
+	n, clusters := len(rows), len(c.Centroids)
+	c.Records = make([][]uint32, clusters)
 	// How much farther each record is from a centroid than from its own.
 	beyond := make([]float32, n*clusters)
 	own := make([]uint32, n)
@@ -75,33 +79,6 @@ func Balance(ctx context.Context, rows [][]float32, clusters, size int, seed [32
 			slices.Sort(c.Records[k])
 		}
 	})
-	return c, nil
-}
-
-// starts is how many divisions the most even is taken of. Where some clusters are far larger
-// than others, what is nearly in the large ones does not fit into their cells: of twelve divisions of
-// Corel-5k into eight, that with the greatest sum of squared sizes found 0.843 of the ten nearest with
-// one and a half places a record, those with the two least 0.889 and 0.901.
-const starts = 8
-
-// even is the division whose clusters differ least in size.
-func even(ctx context.Context, rows [][]float32, clusters int, seed [32]byte) (best *Lists, err error) {
-	least := math.Inf(1)
-	for start := range byte(starts) {
-		lists, err := KMeans(ctx, rows, Options{Lists: clusters, Seed: sha256.Sum256(append(seed[:], start))})
-		if err != nil {
-			return nil, err
-		}
-		squares := 0.0
-		for list := range lists.Len() {
-			n := float64(len(lists.Members(list)))
-			squares += n * n
-		}
-		if squares < least {
-			best, least = lists, squares
-		}
-	}
-	return best, nil
 }
 
 // home moves records out of clusters that are the own one of more than there are cells,

@@ -10,7 +10,7 @@ import (
 )
 
 // Cells are as few bytes as a bit for every record and cluster: numbers of records would
-// take log₂ n bits for each of 1.5·n cells, four times as much at a million. All numbers are
+// take log₂ n bits for each of 1.72·n cells, four times as much at a million. All numbers are
 // little-endian; lengths depend on how many there are of everything, and on nothing else.
 //
 //	records (4)  clusters (4)  cells of a cluster (4)  d (4)
