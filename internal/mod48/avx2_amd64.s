@@ -350,7 +350,7 @@ cut_done:
 	RET
 
 // func fieldsAVX2(c *[85]uint64, dst *uint64, b *byte, up int, blocks int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·fieldsAVX2(SB), NOSPLIT, $0-40
 	MOVQ         c+0(FP), AX
 	MOVQ         dst+8(FP), CX
@@ -365,6 +365,7 @@ TEXT ·fieldsAVX2(SB), NOSPLIT, $0-40
 	JZ           fields_done
 
 fields:
+	PREFETCHT0     2560(DX)
 	VBROADCASTI128 (DX), Y5
 	VPSHUFB        Y3, Y5, Y5
 	VPSRLVQ        Y0, Y5, Y5

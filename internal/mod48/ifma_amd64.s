@@ -935,7 +935,7 @@ cut_done:
 	RET
 
 // func fieldsIFMA(c *[85]uint64, dst *uint64, b *byte, up int, blocks int)
-// Requires: AVX, AVX512F, AVX512VBMI, AVX512VL
+// Requires: AVX, AVX512F, AVX512VBMI, AVX512VL, MMX+
 TEXT ·fieldsIFMA(SB), NOSPLIT, $0-40
 	MOVQ         c+0(FP), AX
 	MOVQ         dst+8(FP), CX
@@ -950,22 +950,23 @@ TEXT ·fieldsIFMA(SB), NOSPLIT, $0-40
 	JZ           fields_done
 
 fields:
-	VMOVDQU64 (DX), Y5
-	VPERMB    Z5, Z3, Z5
-	VPSRLVQ   Z0, Z5, Z5
-	VPANDQ    Z1, Z5, Z5
-	VPSLLVQ   Z2, Z5, Z5
-	VMOVDQU64 Z5, (CX)
-	VMOVDQU64 20(DX), Y6
-	VPERMB    Z6, Z4, Z6
-	VPSRLVQ   Z0, Z6, Z6
-	VPANDQ    Z1, Z6, Z6
-	VPSLLVQ   Z2, Z6, Z6
-	VMOVDQU64 Z6, 64(CX)
-	ADDQ      $0x00000034, DX
-	ADDQ      $0x00000080, CX
-	DECQ      BX
-	JNZ       fields
+	PREFETCHT0 2560(DX)
+	VMOVDQU64  (DX), Y5
+	VPERMB     Z5, Z3, Z5
+	VPSRLVQ    Z0, Z5, Z5
+	VPANDQ     Z1, Z5, Z5
+	VPSLLVQ    Z2, Z5, Z5
+	VMOVDQU64  Z5, (CX)
+	VMOVDQU64  20(DX), Y6
+	VPERMB     Z6, Z4, Z6
+	VPSRLVQ    Z0, Z6, Z6
+	VPANDQ     Z1, Z6, Z6
+	VPSLLVQ    Z2, Z6, Z6
+	VMOVDQU64  Z6, 64(CX)
+	ADDQ       $0x00000034, DX
+	ADDQ       $0x00000080, CX
+	DECQ       BX
+	JNZ        fields
 
 fields_done:
 	VZEROUPPER

@@ -46,6 +46,7 @@ func (k kernels) fieldsAVX2() {
 		k.VMOVDQU(at(c, atQuads+32*i), v)
 	}
 	k.Count("fields", blocks, func() {
+		k.PREFETCHT0(at(b, rowsAhead))
 		// Four are 13 bytes. The last are read with the three bytes before them.
 		for i, off := range [...]int{0, 13, 26, 36} {
 			x := k.YMM()

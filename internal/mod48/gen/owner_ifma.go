@@ -48,6 +48,7 @@ func (k kernels) fieldsIFMA() {
 		k.VMOVDQU64(at(c, atFields+64*i), v)
 	}
 	k.Count("fields", blocks, func() {
+		k.PREFETCHT0(at(b, rowsAhead))
 		for i, v := range places {
 			bytes := k.YMM()
 			k.VMOVDQU64(at(b, 20*i), bytes) // 32 of the 52 bytes; the others of the register are zeros

@@ -21,7 +21,7 @@ func (k *Key) Decrypt(g *lattice.Group) ([][]int16, []int64, error) {
 		return nil, nil, fmt.Errorf("decrypting a sealed group: %w: records are scaled by 2^%d only", cpar.ErrInput, p.LogRecordScale)
 	}
 	a, w := make([]uint64, ring.N), make([]uint64, ring.N)
-	publicGroup(ring, a, k.id, g.Seed)
+	publicGroup(ring, a, publicSeed(k.id, g.Seed))
 	vectors := make([][]int16, g.Count)
 	for i := range vectors {
 		vectors[i] = make([]int16, p.Dim)

@@ -33,7 +33,7 @@ func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*l
 	g.Seed = fresh.Derive("sealed/seed")
 	noise := seed.New(fresh.Derive("sealed/noise"))
 	a := make([]uint64, ring.N)
-	publicGroup(ring, a, k.id, g.Seed)
+	publicGroup(ring, a, publicSeed(k.id, g.Seed))
 
 	w := make([]uint64, ring.N)
 	masked := make([]uint64, ring.N)

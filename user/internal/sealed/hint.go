@@ -6,6 +6,7 @@ import (
 	"cpar"
 	"cpar/internal/lattice"
 	"cpar/internal/wire"
+	"cpar/user/internal/seed"
 )
 
 // Hints are what reading replies takes besides the key: for every group the
@@ -23,6 +24,7 @@ type Hints struct {
 
 type groupHint struct {
 	seed         [lattice.SeedSize]byte
+	public       [seed.Size]byte // follows from seed, which takes nearly half as long as to expand a_g
 	first, count int
 	packed       []byte // N coefficients, packed by lattice
 }
@@ -90,6 +92,7 @@ func (h *Hints) Append(b []byte) error {
 }
 
 func (h *Hints) add(g groupHint) {
+	g.public = publicSeed(h.id, g.seed)
 	h.groups = append(h.groups, g)
 	h.records += g.count
 	h.state = h.state.Append(g.seed, g.count)

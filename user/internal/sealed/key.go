@@ -56,7 +56,12 @@ func publicRequest(p lattice.Params, id cpar.IndexID) [][]uint64 {
 }
 
 // publicGroup writes the evaluations of a_g into a. AES in counter mode under
-// a key that everybody knows expands it, as in Frodo's public matrix.
-func publicGroup(r *lattice.Ring, a []uint64, id cpar.IndexID, group [lattice.SeedSize]byte) {
-	uniform(r, seed.New(seed.Derive(group, "sealed/public group", id[:])), a)
+// a key that everybody knows (publicSeed) expands it, as in Frodo's public matrix.
+func publicGroup(r *lattice.Ring, a []uint64, public [seed.Size]byte) {
+	uniform(r, seed.New(public), a)
+}
+
+// publicSeed is the key that expands a_g.
+func publicSeed(id cpar.IndexID, group [lattice.SeedSize]byte) [seed.Size]byte {
+	return seed.Derive(group, "sealed/public group", id[:])
 }

@@ -74,7 +74,7 @@ func newDecryption(q *OneTimeKey) *decryption {
 // transformed back. They are overwritten by the next call.
 func (d *decryption) phases(g groupHint, reply []uint64) []uint64 {
 	p, ring := d.params, d.params.Ring()
-	publicGroup(ring, d.a, d.id, g.seed)
+	publicGroup(ring, d.a, g.public)
 	g.evaluate(p, d.hint)
 	ring.DotRows(d.y, d.hint, d.once)
 	ring.DotRows(d.masked, d.a, d.combined)
