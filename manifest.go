@@ -314,7 +314,7 @@ func (m *Manifest) OpaqueReplyBytes() int64 {
 	return 128 + 2*int64(vectors/(uint64(m.Dim)+1))
 }
 
-// Segment returns the segment of kind k, which must not be SegmentVectors.
+// Segment returns the segment of kind k, the first where there are several.
 func (m *Manifest) Segment(k SegmentKind) (Segment, bool) {
 	for _, s := range m.Segments {
 		if s.Kind == k {

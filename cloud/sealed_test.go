@@ -165,6 +165,11 @@ func TestSealed(t *testing.T) {
 			t.Errorf("visited %d records, %d bytes", one.Visited, one.Touched)
 		}
 
+		// What is copied into memory is the groups: the owner's hints are not.
+		if got := indexdir.RowBytes(s.m); got != uint64(5*s.p.GroupSize()) {
+			t.Errorf("%d bytes would be copied", got)
+		}
+
 		// An update refills the last group: it sends new segments, drops those no longer named, and does not disturb
 		// anyone who still holds the old index.
 		old, err := c.Get(context.Background(), store.Key{Index: sealedID})

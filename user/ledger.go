@@ -240,7 +240,8 @@ func (l *ledger) after() *ledger {
 // writes all pages of keywords again encrypts the most under one key of the index id, so
 // with records never growing fewer the messages so far are at most pages, and the tail's
 // two, times generations of the id. What was encrypted in copies restored from a backup
-// is not known here. The other keys serve one message a generation, or one a record.
+// is not known here. The other keys serve at most one message a generation
+// and one a record.
 func (l *ledger) checkNonces() error {
 	hi, blocks := bits.Mul64(uint64(l.records/cpar.KeywordPageRecords+2), l.generation-l.begun+1)
 	if hi == 0 && blocks <= box.MaxMessages {

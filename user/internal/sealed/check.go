@@ -32,9 +32,9 @@ import (
 // records: the owner may react to it as it likes. Nothing else that the cloud sees depends
 // on ρ; of r wrong replies one passes with a chance of at most 1.0001·r/(Q − r).
 //
-// ρ_g follows from the key, the index id and the group's number. A group may come to stand
-// for other records where a backup is restored; the sums are then others, and ρ is still
-// nothing that the cloud knows.
+// ρ_g follows from the key, the index id and the group's number. A group comes to stand for
+// other records where an addition refills the last one, or a backup is restored; the sums are
+// then others, and ρ is still nothing that the cloud knows.
 type checkSums struct {
 	matrix, addends []uint64
 }
