@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/internal/lattice"
 	"cpar/user"
 	"cpar/user/profile"
 )
@@ -39,7 +40,7 @@ func TestExactAsksEveryCluster(t *testing.T) {
 	}
 	for i, a := range all[true] {
 		one := all[false][i]
-		if a.Err != nil || one.Err != nil || len(a.Near) != 24 || len(one.Near) != 9 || a.Near[0].Record != one.Near[0].Record {
+		if a.Err != nil || one.Err != nil || len(a.Near) != 24 || len(one.Near) != lattice.CellRows(24, 4) || a.Near[0].Record != one.Near[0].Record {
 			t.Errorf("photo %d: %d near of all clusters, %d of one, %v, %v", i, len(a.Near), len(one.Near), a.Err, one.Err)
 		}
 		if a.Sent < 7*one.Sent/2 || a.Received < 3*one.Received {
