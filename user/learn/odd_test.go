@@ -179,7 +179,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// The rows of both Spaces are as long as their blocks, and every skip fits them.
+// The rows of both Spaces are as long as their blocks, and every skip fits them. What is
+// said to tell most has the greatest weight: patches, and an embedding.
 func TestSpacesFitTheirRows(t *testing.T) {
 	v := feature.New()
 	v.RGB[0], v.Lab[1] = 1, 2
@@ -190,11 +191,17 @@ func TestSpacesFitTheirRows(t *testing.T) {
 	for name, c := range map[string]struct {
 		row   []float32
 		space Space
+		most  int // the block of the greatest weight
 	}{
-		"features":         {Row(v), FeatureSpace()},
-		"with features":    {with, EmbeddingSpace(3, true)},
-		"without features": {EmbeddingRow([]float32{7, 8, 9}, nil), EmbeddingSpace(3, false)},
+		"features":         {Row(v), FeatureSpace(), slices.IndexFunc(feature.Blocks(), func(b feature.Block) bool { return b.Name == "patches" })},
+		"with features":    {with, EmbeddingSpace(3, true), 0},
+		"without features": {EmbeddingRow([]float32{7, 8, 9}, nil), EmbeddingSpace(3, false), -1},
 	} {
+		for b, w := range c.space.Base.Weights {
+			if b != c.most && w >= c.space.Base.Weights[c.most] {
+				t.Errorf("%s: block %d weighs as much as block %d", name, b, c.most)
+			}
+		}
 		in := 0
 		for _, b := range c.space.Base.Blocks {
 			in += b

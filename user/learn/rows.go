@@ -15,12 +15,18 @@ func Row(v *feature.Vectors) []float32 {
 // values are phases and signs and not magnitudes.
 func FeatureSpace() Space {
 	var lengths []int
+	var weights []float32
 	var quantised []bool
 	for _, b := range feature.Blocks() {
 		lengths = append(lengths, b.Len)
+		weight := float32(1)
+		if b.Name == "patches" {
+			weight = 6 // with about half of the kernel, they tell most (docs/quality.md)
+		}
+		weights = append(weights, weight)
 		quantised = append(quantised, b.Kind == feature.Quantised)
 	}
-	return Space{Base: Options{Blocks: lengths}, Skips: [][]bool{nil, quantised}}
+	return Space{Base: Options{Blocks: lengths, Weights: weights}, Skips: [][]bool{nil, quantised}}
 }
 
 // EmbeddingRow concatenates a network's embedding, the three colour histograms of v and its patches;

@@ -19,7 +19,7 @@ import (
 //	a_I = exp(−Decay·Dis_I/Dis_k) / Σ       over the k nearest; Σ a_I = 1
 //	v_t = (1 − Own)·Σ a_I over the neighbours that have t + Own·g_t, 0 … 1
 //	π_t = the share of the collection's photos that have t
-//	λ_t = ∛(mean of v_t³ over the calibration photos): how loud t's votes are
+//	λ_t = ∜(mean of v_t⁴ over the calibration photos): how loud t's votes are
 //	Weight_t = v_t / λ_t^Rarity             the order of Keywords
 //	Probability_t = σ(c₀ + c₁·log v_t + c₂·v_t + c₃·v_t² + c₄·log π_t + c₅·log v_t·log π_t)
 //

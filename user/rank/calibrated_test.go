@@ -102,23 +102,23 @@ func quality(c *Calibrated, samples []Sample, keep int) Quality {
 func heard(c *Calibrated, samples []Sample) *Calibrated {
 	plain := *c
 	plain.rarity = 0 // weights are votes
-	cubes := map[string]float64{}
+	fourths := map[string]float64{}
 	for _, s := range samples {
 		for _, k := range plain.Keywords(s.Near, s.Guess, 1000) {
-			cubes[k.Word] += k.Weight * k.Weight * k.Weight
+			fourths[k.Word] += math.Pow(k.Weight, 4)
 		}
 	}
 	var x, y []float64
-	for w, sum := range cubes {
-		x, y = append(x, math.Log(c.share(w))), append(y, math.Log(sum/float64(len(samples)))/3)
+	for w, sum := range fourths {
+		x, y = append(x, math.Log(c.share(w))), append(y, math.Log(sum/float64(len(samples)))/4)
 	}
 	out := *c
 	out.trend[0], out.trend[1] = stat.LinearRegression(x, y, nil, false)
 	out.words = map[string]word{}
 	for w, known := range c.words {
 		known.louder = 1
-		if cubes[w] > 0 {
-			known.louder = float32(math.Cbrt(cubes[w]/float64(len(samples))) / math.Exp(out.trend[0]+out.trend[1]*math.Log(c.share(w))))
+		if fourths[w] > 0 {
+			known.louder = float32(math.Pow(fourths[w]/float64(len(samples)), 0.25) / math.Exp(out.trend[0]+out.trend[1]*math.Log(c.share(w))))
 		}
 		out.words[w] = known
 	}

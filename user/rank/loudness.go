@@ -2,21 +2,21 @@ package rank
 
 import "math"
 
-// The loudness of words: λ_t = ∛(mean of v_t³) over photos, and its trend with π_t. The
+// The loudness of words: λ_t = ∜(mean of v_t⁴) over photos, and its trend with π_t. The
 // trend stands in for a word that received no votes.
 //
-// A higher norm hears the loudest votes of a word and overhears its murmur, with which it
-// is not given anyway: on Corel-5k, by cross-validation on four draws, the cube finds more
-// precisely than the square and recalls as much; powers beyond it trade recall away.
+// A high norm hears the loudest votes of a word and overhears its murmur, with which it is
+// not given anyway. docs/quality.md has what other powers find.
 
-// cubes returns Σ v³ of every word for every fold, and over all folds.
-func (n *numbered) cubes(votes [][]voted) (byFold [][]float64, all []float64) {
+// fourths returns Σ v⁴ of every word for every fold, and over all folds.
+func (n *numbered) fourths(votes [][]voted) (byFold [][]float64, all []float64) {
 	all = make([]float64, len(n.share))
 	for _, fold := range n.folds {
 		sums := make([]float64, len(n.share))
 		for _, s := range fold {
 			for _, v := range votes[s] {
-				sums[v.word] += v.vote * v.vote * v.vote
+				square := v.vote * v.vote
+				sums[v.word] += square * square
 			}
 		}
 		for w, x := range sums {
@@ -27,14 +27,14 @@ func (n *numbered) cubes(votes [][]voted) (byFold [][]float64, all []float64) {
 	return byFold, all
 }
 
-// loudness returns λ of every word from its sum of cubes over a number of photos, and the trend.
-func (n *numbered) loudness(cubes []float64, photos int) (loud []float64, trend [2]float64) {
-	loud = make([]float64, len(cubes))
+// loudness returns λ of every word from its sum of fourth powers over a number of photos, and the trend.
+func (n *numbered) loudness(fourths []float64, photos int) (loud []float64, trend [2]float64) {
+	loud = make([]float64, len(fourths))
 	var sw, sx, sy, sxx, sxy float64
-	for w, sum := range cubes {
+	for w, sum := range fourths {
 		// A tiny difference of sums is only rounding.
 		if sum > 1e-12 && photos > 0 {
-			loud[w] = math.Cbrt(sum / float64(photos))
+			loud[w] = math.Sqrt(math.Sqrt(sum / float64(photos)))
 			x, y := math.Log(n.share[w]), math.Log(loud[w])
 			sw, sx, sy, sxx, sxy = sw+1, sx+x, sy+y, sxx+x*x, sxy+x*y
 		}
@@ -58,7 +58,7 @@ func (n *numbered) loudness(cubes []float64, photos int) (loud []float64, trend 
 // a photo's own votes must not determine how loud its words are. A single fold has no
 // others.
 func (n *numbered) loudOutside(votes [][]voted) [][]float64 {
-	byFold, all := n.cubes(votes)
+	byFold, all := n.fourths(votes)
 	filled := 0
 	for _, fold := range n.folds {
 		if len(fold) > 0 {
@@ -82,7 +82,7 @@ func (n *numbered) loudOutside(votes [][]voted) [][]float64 {
 
 // setLoudness stores in c how loud words are.
 func (c *Calibrated) setLoudness(n *numbered, votes [][]voted) {
-	_, all := n.cubes(votes)
+	_, all := n.fourths(votes)
 	loud, trend := n.loudness(all, len(votes))
 	c.trend = trend
 	for w, name := range n.names {
