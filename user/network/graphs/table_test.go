@@ -45,7 +45,9 @@ Which image networks run in plain Go, held against ONNX Runtime 1.22 with the sa
 [export.py](../user/network/graphs/export.py), which exports the structure of the originals with random weights; those of the
 original size are marked ●, the others are narrower and shallower. Errors are ‖a−b‖/‖b‖ of the embedding; half precision is
 held against single precision with the same weights. A time is the best of five to sixty turns for one image on one core; both
-runtimes took turns in one run. Other work ran beside, which lengthens both times and leaves the ratios rough. Other forms of the same networks (opsets 11 to 23, other exporters, bytes and rows of
+runtimes took turns in one run. Other work ran beside, which lengthens both times and leaves the ratios rough: the 0.4 of
+EfficientNet-B0 is luck, and the best of eight later runs had 20.0 and 14.8 ms (cpar model check efficientnet_b0.onnx --preprocessing
+imagenet --views 1 --runtime onnxruntime, an EPYC). Other forms of the same networks (opsets 11 to 23, other exporters, bytes and rows of
 pixels, data in other files, text halves) have no row: TestNetworks and TestTexts hold them to the same bound, 10⁻⁴. A process that
 embeds with CLIP ViT-B/32 takes 0.45 GB of its own (TestMemory; 1.2 are accepted).
 
