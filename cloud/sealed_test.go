@@ -14,6 +14,7 @@ import (
 
 	"cpar"
 	"cpar/cloud"
+	"cpar/cloud/part"
 	"cpar/cloud/sealed"
 	"cpar/cloud/stage"
 	"cpar/cloud/store"
@@ -122,7 +123,7 @@ func (s *sealedFixture) request(seed uint64) (*lattice.Request, *cpar.Request) {
 // want returns the reply computed from the groups.
 func (s *sealedFixture) want(t *testing.T, q *lattice.Request) []byte {
 	t.Helper()
-	x, err := sealed.NewIndex(s.p, s.m.ID, s.groups)
+	x, err := sealed.NewIndex(s.p, s.m.ID, 0, s.groups)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,4 +300,62 @@ func TestSealedIndexesThatDoNotFit(t *testing.T) {
 func (s *sealedFixture) replace(i int, b []byte) {
 	s.segments[i] = b
 	s.m.Segments[i].Bytes, s.m.Segments[i].Digest = uint64(len(b)), sha256.Sum256(b)
+}
+
+// TestPartsOfSealed: what parts of an index reply, put together, is what the whole replies, byte for byte.
+func TestPartsOfSealed(t *testing.T) {
+	s := newSealed(t, []int{128, 128}, []int{128, 7}, []int{128}, []int{1}, []int{5, 5, 5})
+	whole, err := sealed.Load(s.m, s.segments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var requests []*cpar.Request
+	for seed := range uint64(5) {
+		_, q := s.request(seed)
+		requests = append(requests, q)
+	}
+	want, err := whole.Annotate(t.Context(), 1, requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for least, parts := range map[uint64]int{1: 5, s.m.Segments[0].Bytes + 1: 2, 1 << 40: 1} {
+		all := part.Of(s.m, least)
+		if len(all) != parts {
+			t.Fatalf("parts of at least %d bytes: %d, want %d", least, len(all), parts)
+		}
+		replies := make([][]*cpar.Reply, len(requests))
+		for _, p := range all {
+			some := slices.Clone(s.segments)
+			for i, needed := range p.Needs(s.m) {
+				if !needed {
+					some[i] = nil
+				}
+			}
+			x, err := sealed.LoadPart(s.m, p, some)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := x.Annotate(t.Context(), 2, requests)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, r := range got {
+				replies[i] = append(replies[i], r)
+			}
+		}
+		for i, q := range requests {
+			if got, err := cloud.Join(q, replies[i]); err != nil || !bytes.Equal(got.Opaque, want[i].Opaque) {
+				t.Errorf("%d parts reply otherwise than the whole (%v)", parts, err)
+			}
+		}
+		if parts > 1 {
+			slices.Reverse(replies[0])
+			if got, err := cloud.Join(requests[0], replies[0]); err == nil && bytes.Equal(got.Opaque, want[0].Opaque) {
+				t.Error("parts in another order are the same reply")
+			}
+			if _, err := cloud.Join(requests[0], []*cpar.Reply{replies[0][0], replies[1][1]}); !errors.Is(err, cpar.ErrCorrupt) {
+				t.Errorf("replies to two requests are one: %v", err)
+			}
+		}
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/cloud"
+	"cpar/cloud/part"
 	visible "cpar/cloud/score"
 	"cpar/cloud/sealed"
 	"cpar/cloud/search"
@@ -158,7 +160,32 @@ func (x *opened) answer(q *cpar.Request) *cpar.Reply {
 	if err != nil {
 		x.t.Fatal(err)
 	}
+	if joined := x.joined(q); !bytes.Equal(joined.Opaque, replies[0].Opaque) {
+		x.t.Error("machines that have a segment of vectors each reply otherwise than one that has all")
+	}
 	return replies[0]
+}
+
+// joined is what machines reply that have a segment of vectors each.
+func (x *opened) joined(q *cpar.Request) *cpar.Reply {
+	x.t.Helper()
+	var replies []*cpar.Reply
+	for _, p := range part.Of(x.manifest, 1) {
+		c, err := sealed.LoadPart(x.manifest, p, x.inOrder())
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		some, err := c.Annotate(context.Background(), 1, []*cpar.Request{q})
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		replies = append(replies, some...)
+	}
+	joined, err := cloud.Join(q, replies)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return joined
 }
 
 // sent is a request as it arrives.

@@ -11,10 +11,12 @@ package score
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 
 	"cpar"
+	"cpar/cloud/part"
 	"cpar/internal/wire"
 	"cpar/ivf"
 	"cpar/kdforest"
@@ -25,6 +27,9 @@ import (
 // concurrent use.
 type Index struct {
 	Manifest *cpar.Manifest
+	// First and Last bound the records whose vectors are there, First to Last−1: all, or those
+	// of a part.
+	First, Last uint32
 	// Forest is nil if the index has none.
 	Forest *cpar.Forest
 	// Lists is the inverted file, nil if the index has none.
@@ -44,31 +49,59 @@ func (x *Index) Ballots() *kdforest.Ballots { return x.ballots() }
 // Load prepares an index for search. segments holds the bytes of every segment in the
 // manifest's order, already checked against their digests. Errors wrap cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
-	if err := m.Validate(); err != nil {
+	return LoadPart(m, part.Part{}, segments)
+}
+
+// LoadPart is Load of a part of an index: of segments that it does not need there are no bytes.
+func LoadPart(m *cpar.Manifest, p part.Part, segments [][]byte) (*Index, error) {
+	x, err := load(m, p, segments)
+	if err != nil {
 		return nil, fmt.Errorf("loading index %v: %w", m.ID, err)
 	}
+	return x, nil
+}
+
+func load(m *cpar.Manifest, p part.Part, segments [][]byte) (*Index, error) {
+	if err := errors.Join(m.Validate(), p.Check(m)); err != nil {
+		return nil, err
+	}
 	if len(segments) != len(m.Segments) {
-		return nil, fmt.Errorf("loading index %v: %w: %d segments, its manifest lists %d", m.ID, cpar.ErrCorrupt, len(segments), len(m.Segments))
+		return nil, fmt.Errorf("%w: %d segments, its manifest lists %d", cpar.ErrCorrupt, len(segments), len(m.Segments))
 	}
 	x := &Index{Manifest: m}
 	x.vectors.dim, x.centroids.dim, x.planes.dim = int(m.Dim), int(m.Dim), int(m.Fields)+1
-	for i, s := range m.Segments {
-		b := segments[i]
+	rows := uint32(0) // of segments of vectors so far
+	for i, needed := range p.Needs(m) {
+		s, b := m.Segments[i], segments[i]
+		if s.Kind == cpar.SegmentVectors {
+			if needed && x.Last == 0 {
+				x.First, x.vectors.first = rows, rows
+			}
+			if rows += uint32(s.Bytes / 8 / uint64(m.Dim)); needed {
+				x.Last = rows
+			}
+		}
+		if !needed {
+			continue
+		}
 		if uint64(len(b)) != s.Bytes {
-			return nil, fmt.Errorf("loading index %v: %w: segment %v (%v) has %d bytes, not %d", m.ID, cpar.ErrCorrupt, s.Kind, s.Digest, len(b), s.Bytes)
+			return nil, fmt.Errorf("%w: segment %v (%v) has %d bytes, not %d", cpar.ErrCorrupt, s.Kind, s.Digest, len(b), s.Bytes)
 		}
 		if err := x.take(s.Kind, b); err != nil {
-			return nil, fmt.Errorf("loading index %v: %w", m.ID, err)
+			return nil, err
 		}
 	}
 	for _, t := range []*table{&x.vectors, &x.centroids, &x.planes} {
 		if !t.close() {
-			return nil, fmt.Errorf("loading index %v: %w: vector segments of unequal size", m.ID, cpar.ErrCorrupt)
+			return nil, fmt.Errorf("%w: vector segments of unequal size", cpar.ErrCorrupt)
 		}
 	}
 	x.ballots = sync.OnceValue(func() *kdforest.Ballots { return kdforest.NewBallots(&x.Forest.Forest) })
 	return x, nil
 }
+
+// Whole reports whether the vectors of all records are there.
+func (x *Index) Whole() bool { return x.First == 0 && x.Last == x.Manifest.Records }
 
 // take prepares one segment.
 func (x *Index) take(kind cpar.SegmentKind, b []byte) error {

@@ -26,7 +26,7 @@ const buffer = 4096
 var productBuffers = sync.Pool{New: func() any { return new([buffer]uint64) }}
 
 func (s *Space) run(t *table, first uint32, scores []int64) {
-	s.touched.Add(t.bytes(len(scores)))
+	s.touch(t, len(scores))
 	p := productBuffers.Get().(*[buffer]uint64)
 	defer productBuffers.Put(p)
 	for len(scores) > 0 {
@@ -65,7 +65,7 @@ func (p *Pass) run(t *table, first uint32, scores []int64) {
 	n := len(p.spaces)
 	rows := len(scores) / n
 	for _, s := range p.spaces {
-		s.touched.Add(t.bytes(rows))
+		s.touch(t, rows)
 	}
 	out := productBuffers.Get().(*[buffer]uint64)
 	defer productBuffers.Put(out)

@@ -67,6 +67,9 @@ func (x *Index) check(q *cpar.Request) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
+	if p.Prune && p.UsesPlanes() && !x.Whole() {
+		return hint.Add(fail("a search that prunes, where records are scored in several places: the scores of some decide which others are"), "leave --prune out")
+	}
 	fields := uint32(0)
 	if p.UsesForest() {
 		fields = m.Fields
@@ -105,6 +108,14 @@ func (x *Index) offers() string {
 	return "it serves the searches " + strings.Join(can, " and ") + ", and scheme capia"
 }
 
+// touch counts rows that are read. What every part reads for itself, and not of its records, the first
+// counts, so that all together count what the whole does.
+func (s *Space) touch(t *table, rows int) {
+	if t == &s.index.vectors || s.index.First == 0 {
+		s.touched.Add(t.bytes(rows))
+	}
+}
+
 // Touched returns the number of ciphertext bytes read.
 func (s *Space) Touched() uint64 { return s.touched.Load() }
 
@@ -134,7 +145,7 @@ func (s *Space) Fields() []kdforest.Field {
 // Score sets scores[i] to Comp of records[i]; smaller is nearer.
 func (s *Space) Score(records []uint32, scores []int64) {
 	x := s.index
-	s.touched.Add(x.vectors.bytes(len(records)))
+	s.touch(&x.vectors, len(records))
 	p := productBuffers.Get().(*[buffer]uint64)
 	defer productBuffers.Put(p)
 	for len(records) > 0 {
@@ -179,7 +190,7 @@ func (s *Space) planeDistance(plane uint32) uint64 {
 		product := modq.Dot(x.planes.row(plane), s.q.Planes.Vector)
 		p := modq.RoundShift(product, uint(x.Manifest.PlaneShift))
 		s.planeScore[plane] = uint64(max(p, -p)) + 1
-		s.touched.Add(x.planes.bytes(1))
+		s.touch(&x.planes, 1)
 	}
 	return s.planeScore[plane] - 1
 }

@@ -7,14 +7,16 @@ import (
 )
 
 // A table holds rows of dim words modulo 2⁶⁴ in chunks of per rows each; the last chunk
-// may be smaller.
+// may be smaller. The first row has the number first, which is not 0 where it is a part.
 type table struct {
 	dim, per int
+	first    uint32
 	chunks   [][]uint64
 }
 
 // row returns row i.
 func (t *table) row(i uint32) []uint64 {
+	i -= t.first
 	c, at := int(i)/t.per, int(i)%t.per*t.dim
 	return t.chunks[c][at : at+t.dim : at+t.dim]
 }
@@ -24,6 +26,7 @@ func (t *table) bytes(n int) uint64 { return uint64(n) * uint64(t.dim) * 8 }
 
 // part returns at most n rows, starting at first, from a single chunk.
 func (t *table) part(first uint32, n int) []uint64 {
+	first -= t.first
 	c, at := int(first)/t.per, int(first)%t.per
 	rows := t.chunks[c][at*t.dim:]
 	return rows[:min(len(rows), n*t.dim)]
@@ -41,7 +44,7 @@ func (t *table) run(dst []uint64, first uint32, x []uint64) {
 
 // gather sets dst[i] to the product of row index[i] and x.
 func (t *table) gather(dst []uint64, index []uint32, x []uint64) {
-	if len(t.chunks) == 1 {
+	if len(t.chunks) == 1 && t.first == 0 {
 		modq.Gather(dst, t.chunks[0], index, x)
 		return
 	}
@@ -70,9 +73,9 @@ func (t *table) gatherSorted(dst []uint64, index []uint32, x []uint64) {
 		order[at] = uint8(i)
 	}
 	for first := 0; first < len(index); {
-		chunk, last := int(index[order[first]])/t.per, first
-		for ; last < len(index) && int(index[order[last]])/t.per == chunk; last++ {
-			rows[last-first] = index[order[last]] - uint32(chunk*t.per)
+		chunk, last := int(index[order[first]]-t.first)/t.per, first
+		for ; last < len(index) && int(index[order[last]]-t.first)/t.per == chunk; last++ {
+			rows[last-first] = index[order[last]] - t.first - uint32(chunk*t.per)
 		}
 		modq.Gather(products[:last-first], t.chunks[chunk], rows[:last-first], x)
 		for i, p := range products[:last-first] {

@@ -32,7 +32,7 @@ func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.
 		if q.Index != x.id || len(q.Matrix) != x.params.MatrixBytes() {
 			return nil, fmt.Errorf("evaluating a sealed request: %w: it is for another index", cpar.ErrInput)
 		}
-		replies[i] = &lattice.Reply{Index: x.id, Number: q.Number, State: x.state, Words: make([]uint64, len(x.groups)*x.params.Records())}
+		replies[i] = &lattice.Reply{Index: x.id, Number: q.Number, State: x.roll.State(), Words: make([]uint64, len(x.groups)*x.params.Records())}
 		words[i] = make([]uint64, x.params.Words())
 		lattice.Words(words[i], q.Matrix)
 	}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"cpar"
+	"cpar/cloud/part"
 	"cpar/internal/lattice"
 )
 
@@ -14,15 +15,20 @@ import (
 // manifest's order, already checked against their digests; they must stay in memory while
 // the index is used. Errors wrap cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
-	x, err := load(m, segments)
+	return LoadPart(m, part.Part{}, segments)
+}
+
+// LoadPart is Load of a part of an index: of segments that it does not need there are no bytes.
+func LoadPart(m *cpar.Manifest, p part.Part, segments [][]byte) (*Index, error) {
+	x, err := load(m, p, segments)
 	if err != nil {
 		return nil, fmt.Errorf("loading index %v: %w", m.ID, err)
 	}
 	return x, nil
 }
 
-func load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
-	if err := m.Validate(); err != nil {
+func load(m *cpar.Manifest, some part.Part, segments [][]byte) (*Index, error) {
+	if err := errors.Join(m.Validate(), some.Check(m)); err != nil {
 		return nil, err
 	}
 	if len(segments) != len(m.Segments) {
@@ -30,8 +36,9 @@ func load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	}
 	// The manifest lists the parameters after the vectors.
 	var p lattice.Parts
-	for i, s := range m.Segments {
-		if uint64(len(segments[i])) != s.Bytes {
+	for i, needed := range some.Needs(m) {
+		s := m.Segments[i]
+		if needed && uint64(len(segments[i])) != s.Bytes {
 			return nil, fmt.Errorf("%w: segment %v (%v) has %d bytes, not %d", cpar.ErrCorrupt, s.Kind, s.Digest, len(segments[i]), s.Bytes)
 		}
 		if s.Kind == cpar.SegmentParams {
@@ -41,8 +48,8 @@ func load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 			}
 		}
 	}
-	x, err := newParts(p, m, segments)
-	if err == nil && x.Records() != int(m.Records) {
+	x, err := newParts(p, m, some, segments)
+	if err == nil && some.Whole() && x.Records() != int(m.Records) {
 		err = fmt.Errorf("%w: %d records in its groups, its manifest says %d", cpar.ErrCorrupt, x.Records(), m.Records)
 	}
 	return x, err

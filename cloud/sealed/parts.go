@@ -5,11 +5,13 @@ import (
 	"fmt"
 
 	"cpar"
+	"cpar/cloud/part"
 	"cpar/internal/lattice"
 )
 
-// newParts opens an index of one part or of two, from the segments of its vectors.
-func newParts(p lattice.Parts, m *cpar.Manifest, segments [][]byte) (*Index, error) {
+// newParts opens an index of one part or of two, from the segments of its vectors, or from
+// some of them.
+func newParts(p lattice.Parts, m *cpar.Manifest, some part.Part, segments [][]byte) (*Index, error) {
 	cell := int(m.Dim)
 	if p.Clustered != nil {
 		cell = p.Clustered.CellDim() - lattice.CellDim(0)
@@ -17,43 +19,65 @@ func newParts(p lattice.Parts, m *cpar.Manifest, segments [][]byte) (*Index, err
 	if p.Open.Dim != int(m.Dim) || cell != int(m.Dim) {
 		return nil, fmt.Errorf("%w: sealed parameters for %d and %d coordinates, its manifest says %d", cpar.ErrCorrupt, p.Open.Dim, cell, m.Dim)
 	}
-	var groups, clustered []*lattice.Group
-	missing := 0 // groups of the clustered part, which come first
+	open, clustered := &found{params: p.Open}, &found{params: p.Open}
 	if p.Clustered != nil {
-		missing = p.Clustered.Groups(p.Rows())
+		clustered = &found{params: *p.Clustered, rows: p.Rows()}
 	}
-	for i, s := range m.Segments {
+	for i, needed := range some.Needs(m) {
+		s := m.Segments[i]
 		if s.Kind != cpar.SegmentVectors {
 			continue
 		}
-		params, to := p.Open, &groups
-		if missing > 0 {
-			params, to = *p.Clustered, &clustered
+		to := open
+		if clustered.groups < clustered.params.Groups(clustered.rows) {
+			to = clustered // its segments come first
 		}
-		some, err := decodeGroups(params, segments[i])
-		if err != nil {
+		if err := to.add(s, segments[i], needed); err != nil {
 			return nil, fmt.Errorf("segment %v (%v): %w", s.Kind, s.Digest, err)
 		}
-		if to == &clustered {
-			missing -= len(some)
-		}
-		*to = append(*to, some...)
 	}
-	x, err := NewIndex(p.Open, m.ID, groups)
+	x, err := NewIndex(p.Open, m.ID, open.first, open.here)
 	if err != nil || p.Clustered == nil {
 		return x, err
 	}
-	if x.clustered, err = NewIndex(*p.Clustered, m.ID, clustered); err == nil && x.clustered.records != p.Rows() {
+	x.asked = int(m.Records) > p.Records
+	if x.clustered, err = NewIndex(*p.Clustered, m.ID, clustered.first, clustered.here); err == nil && some.Whole() && x.clustered.records != p.Rows() {
 		err = fmt.Errorf("%w: %d rows in its clusters, not %d", cpar.ErrCorrupt, x.clustered.records, p.Rows())
 	}
-	x.inClusters = p.Records
+	x.clustered.asked, x.inClusters = true, p.Records
 	return x, err
 }
 
-// parts are those that have groups, as requests ask them and replies answer.
+// found are the groups of the clustered part or of the open one, as segments are read.
+type found struct {
+	params lattice.Params
+	rows   int // of the clustered part
+	groups int // of all segments so far
+	first  int // number of the first group that is here
+	here   []*lattice.Group
+}
+
+// add counts the groups of a segment, and takes them if they are needed.
+func (f *found) add(s cpar.Segment, b []byte, needed bool) error {
+	n := int(s.Bytes) / f.params.GroupSize()
+	if needed {
+		some, err := decodeGroups(f.params, b)
+		if err != nil {
+			return err
+		}
+		if len(f.here) == 0 {
+			f.first = f.groups
+		}
+		f.here = append(f.here, some...)
+	}
+	f.groups += n
+	return nil
+}
+
+// parts are those that have groups, here or elsewhere, as requests ask them and replies answer.
 func (x *Index) parts() (parts []*Index) {
 	for _, part := range []*Index{x.clustered, x} {
-		if part != nil && len(part.groups) > 0 {
+		if part != nil && part.asked {
 			parts = append(parts, part)
 		}
 	}
@@ -63,9 +87,9 @@ func (x *Index) parts() (parts []*Index) {
 // joined is the state of all parts.
 func (x *Index) joined() lattice.State {
 	if x.clustered == nil {
-		return x.state
+		return x.roll.State()
 	}
-	return x.clustered.state.Join(x.state)
+	return x.clustered.roll.State().Plus(x.roll.State())
 }
 
 // size is the number of groups of all parts, and their bytes.

@@ -110,7 +110,7 @@ func TestEvaluateAgainstBigIntegers(t *testing.T) {
 	} {
 		p := balanced(t, c.ring, c.dim, c.block)
 		groups := randomGroups(r, p, c.counts)
-		x, err := NewIndex(p, testID, groups)
+		x, err := NewIndex(p, testID, 0, groups)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestRequestsTogetherGetTheRepliesOfEach(t *testing.T) {
 		{1, 64, nil},
 	} {
 		p := balanced(t, lattice.Fast, c.dim, c.block)
-		x, err := NewIndex(p, testID, randomGroups(r, p, c.counts))
+		x, err := NewIndex(p, testID, 0, randomGroups(r, p, c.counts))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestRequestsTogetherGetTheRepliesOfEach(t *testing.T) {
 func TestNobodyWantsTheRepliesAnyMore(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	p := balanced(t, lattice.Fast, 16, 128)
-	x, err := NewIndex(p, testID, randomGroups(r, p, []int{3}))
+	x, err := NewIndex(p, testID, 0, randomGroups(r, p, []int{3}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,14 +214,14 @@ func TestWhatDoesNotBelongTogetherIsRefused(t *testing.T) {
 	} {
 		groups := randomGroups(r, p, []int{3, 3})
 		change(groups[1])
-		if _, err := NewIndex(p, testID, groups); !errors.Is(err, cpar.ErrCorrupt) {
+		if _, err := NewIndex(p, testID, 0, groups); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := NewIndex(lattice.Params{}, testID, nil); !errors.Is(err, cpar.ErrInput) {
+	if _, err := NewIndex(lattice.Params{}, testID, 0, nil); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("no parameters: %v", err)
 	}
-	x, err := NewIndex(p, testID, randomGroups(r, p, []int{3}))
+	x, err := NewIndex(p, testID, 0, randomGroups(r, p, []int{3}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func BenchmarkEvaluate(b *testing.B) {
 		p := balanced(b, lattice.Fast, c.dim, c.block)
 		r := rand.New(rand.NewPCG(1, 2))
 		groups := randomGroups(r, p, slices.Repeat([]int{p.Records()}, 169_000_000/p.GroupSize()))
-		x, err := NewIndex(p, testID, groups)
+		x, err := NewIndex(p, testID, 0, groups)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -84,11 +84,10 @@ func (p *plan) fill(o Options, t task) error {
 				o.Trace(kdforest.Visit{Tree: int(v.List), Hit: kdforest.Hit{Record: v.Record, Score: score[0]}})
 			}
 		}
-		_, stats, err := t.x.Lists.Search(column{p.scores, i, n}, planner{p, i}, opt)
-		if err != nil {
+		p.visited = append(p.visited, 0)
+		if _, _, err := t.x.Lists.Search(column{p.scores, i, n}, planner{p, t.x, i}, opt); err != nil {
 			return err
 		}
-		p.visited = append(p.visited, stats.Visited)
 	}
 	slices.SortFunc(p.pieces, func(a, b piece) int {
 		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.request, b.request))
@@ -108,19 +107,22 @@ func (c column) Run(first uint32, scores []int64) {
 	}
 }
 
-// A planner notes which records a request visits instead of scoring them. Pieces are
-// counted from the start of a list, so that those of different requests coincide.
+// A planner notes which records a request visits instead of scoring them, of those whose vectors are in this
+// part. Pieces are counted from the start of a list, so that those of different requests coincide.
 type planner struct {
 	*plan
+	x       *score.Index
 	request int
 }
 
 func (w planner) Run(first uint32, scores []int64) {
 	clear(scores)
-	for n := uint32(len(scores)); n > 0; {
-		here := min(n, longestPiece)
-		w.pieces = append(w.pieces, piece{first, here, w.request})
-		first, n = first+here, n-here
+	for last := first + uint32(len(scores)); first < last; first += longestPiece {
+		from, to := max(first, w.x.First), min(first+longestPiece, last, w.x.Last)
+		if from < to {
+			w.pieces = append(w.pieces, piece{from, to - from, w.request})
+			w.visited[w.request] += int(to - from)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/cloud/score"
 	"cpar/cloud/workers"
 	"cpar/kdforest"
 )
@@ -69,6 +70,7 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 			if o.Stats != nil {
 				o.Stats(stats)
 			}
+			candidates[i] = there(t.x, candidates[i])
 		}
 		return nil
 	})
@@ -97,6 +99,13 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 		return nil, err
 	}
 	return t.merge(nearest, visited), nil
+}
+
+// there are those of some records, in ascending order, whose vectors are in this part.
+func there(x *score.Index, records []uint32) []uint32 {
+	first, _ := slices.BinarySearch(records, x.First)
+	last, _ := slices.BinarySearch(records, x.Last)
+	return records[first:last]
 }
 
 // A chunk is part of the records that a request visits, in ascending order.

@@ -16,9 +16,9 @@ import (
 // that is worth a goroutine: a fifth of a millisecond.
 const stride = 256
 
-// scan answers requests in one pass over all records.
+// scan answers requests in one pass over all records that are there.
 func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
-	n := int(t.x.Manifest.Records)
+	n := int(t.x.Last - t.x.First)
 	run := t.spaces[0].Run
 	if len(t.spaces) > 1 {
 		run = score.NewPass(t.spaces).Run
@@ -27,7 +27,7 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	nearest := make([][]*kdforest.Queue, o.workers())
 	err := workers.Run(len(nearest), n, stride, func(w, first, last int) (err error) {
 		nearest[w] = t.queues()
-		return scanPart(ctx, run, nearest[w], first, last)
+		return scanPart(ctx, run, nearest[w], int(t.x.First)+first, int(t.x.First)+last)
 	})
 	if err != nil {
 		return nil, err
@@ -44,11 +44,10 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 // of workers does not matter.
 func (t *task) merge(nearest [][]*kdforest.Queue, visited []int) []*cpar.Reply {
 	replies := make([]*cpar.Reply, len(t.requests))
-	for i := range replies {
-		all := nearest[0][i]
-		for _, other := range nearest[1:] {
+	for i, all := range t.queues() {
+		for _, other := range nearest {
 			if other == nil {
-				break // fewer workers were worth it
+				break // fewer workers were worth it, or nothing is there to be scored
 			}
 			for _, h := range other[i].Hits() {
 				all.Push(h)

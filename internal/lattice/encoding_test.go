@@ -143,31 +143,33 @@ func TestDecodersAllocateLittle(t *testing.T) {
 }
 
 func TestStateNamesGroupsInOrder(t *testing.T) {
-	start, err := NewState(small, id)
-	if err != nil {
-		t.Fatal(err)
+	roll := func(p Params, id cpar.IndexID, first int) Roll {
+		r, err := NewRoll(p, id, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
 	}
-	other := small
+	start, other := roll(small, id, 0), small
 	other.Addend++
-	otherParams, err := NewState(other, id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	otherIndex, err := NewState(small, cpar.IndexID{1})
-	if err != nil {
-		t.Fatal(err)
-	}
 	a, b := [32]byte{1}, [32]byte{2}
 	seen := map[State]string{}
-	for name, s := range map[string]State{
-		"start": start, "other parameters": otherParams, "other index": otherIndex,
-		"a": start.Append(a, 1), "a of 2": start.Append(a, 2), "b": start.Append(b, 1),
+	for name, s := range map[string]Roll{
+		"none": start, "other parameters": roll(other, id, 0).Append(a, 1), "other index": roll(small, cpar.IndexID{1}, 0).Append(a, 1),
+		"a": start.Append(a, 1), "a of 2": start.Append(a, 2), "b": start.Append(b, 1), "a after another": roll(small, id, 1).Append(a, 1),
 		"ab": start.Append(a, 1).Append(b, 1), "ba": start.Append(b, 1).Append(a, 1), "aa": start.Append(a, 1).Append(a, 1),
 	} {
-		if before, ok := seen[s]; ok {
+		if before, ok := seen[s.State()]; ok {
 			t.Errorf("%s and %s are one state", name, before)
 		}
-		seen[s] = name
+		seen[s.State()] = name
+	}
+	if got, want := start.Append(a, 1).State().Plus(roll(small, id, 1).Append(b, 2).Append(a, 3).State()), start.Append(a, 1).Append(b, 2).Append(a, 3).State(); got != want {
+		t.Error("the shares of two machines are not the state of all groups")
+	}
+	ones := State(bytes.Repeat([]byte{255}, 32))
+	if got := ones.Plus(State{1}); got != (State{}) {
+		t.Errorf("2²⁵⁶ is %x", got)
 	}
 }
 

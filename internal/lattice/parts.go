@@ -1,7 +1,6 @@
 package lattice
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 
@@ -108,6 +107,3 @@ func readParams(r *wire.Reader) (Params, error) {
 	}
 	return DecodeParams(b)
 }
-
-// Join is the state of an index of two parts, s being that of the clustered one.
-func (s State) Join(open State) State { return sha256.Sum256(append(s[:], open[:]...)) }

@@ -129,14 +129,6 @@ func TestPartsInBytes(t *testing.T) {
 	}
 }
 
-// TestStatesOfPartsDiffer: the parts do not change places.
-func TestStatesOfPartsDiffer(t *testing.T) {
-	a, b := State{1}, State{2}
-	if a.Join(b) == b.Join(a) || a.Join(b) == a || a.Join(b) == b {
-		t.Error("joined states do not tell their parts apart")
-	}
-}
-
 func FuzzDecodeParts(f *testing.F) {
 	clustered := inCells(f, 3)
 	for _, p := range []Parts{{Open: inCells(f, 0)}, {Open: inCells(f, 0), Clustered: &clustered, Records: 1000}} {

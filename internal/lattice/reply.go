@@ -1,6 +1,7 @@
 package lattice
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 
@@ -51,4 +52,29 @@ func DecodeReply(p Params, b []byte) (*Reply, error) {
 	a.Words = make([]uint64, n)
 	Words(a.Words, packed)
 	return a, nil
+}
+
+// JoinReplies puts replies to one request together, as encoded by machines that each have some of an
+// index's groups, in the order of these.
+func JoinReplies(parts [][]byte) ([]byte, error) {
+	const start, head = headerSize + NumberSize, headerSize + NumberSize + sha256.Size + 8
+	var state State
+	groups, size := 0, 0
+	for i, b := range parts {
+		if len(b) < head || !bytes.Equal(b[:start], parts[0][:start]) {
+			return nil, fmt.Errorf("joining replies: %w: part %d of %d bytes does not answer what the first does", cpar.ErrCorrupt, i, len(b))
+		}
+		r := wire.NewReader(b[start+sha256.Size:head], cpar.ErrCorrupt)
+		state = state.Plus(State(b[start:]))
+		groups += ReadCount(r, "count of groups")
+		if size += len(b) - head; r.Err() != nil {
+			return nil, fmt.Errorf("joining replies: %w", r.Err())
+		}
+	}
+	out := append(make([]byte, 0, head+size), parts[0][:start]...)
+	out = AppendCount(append(out, state[:]...), groups)
+	for _, b := range parts {
+		out = append(out, b[head:]...)
+	}
+	return out, nil
 }

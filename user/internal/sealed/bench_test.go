@@ -49,7 +49,7 @@ func BenchmarkSealed(b *testing.B) {
 			groups = append(groups, &next)
 			h.add(groupHint{seed: next.Seed, first: h.records, count: next.Count, packed: append([]byte(nil), h.groups[0].packed...)})
 		}
-		x, err := cloud.NewIndex(p, testID, groups)
+		x, err := cloud.NewIndex(p, testID, 0, groups)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -142,7 +142,7 @@ func evaluate(t testing.TB, x *cloud.Index, q *lattice.Request, workers int) *la
 
 func openIndex(t testing.TB, p lattice.Params, groups []*lattice.Group) *cloud.Index {
 	t.Helper()
-	x, err := cloud.NewIndex(p, testID, groups)
+	x, err := cloud.NewIndex(p, testID, 0, groups)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func TestOnlyRightRepliesFit(t *testing.T) {
 		for n, g := range groups {
 			c.add(p, s, n, g)
 		}
-		x, err := cloud.NewIndex(p, testID, groups)
+		x, err := cloud.NewIndex(p, testID, 0, groups)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -324,7 +324,7 @@ func (s *cipher) Request(u []int16, cluster int, fresh seed.Secret) (*cpar.Reque
 	}
 	state := s.hints.Load().State()
 	if s.clustered != nil {
-		state = s.clustered.hints.Load().State().Join(state)
+		state = s.clustered.hints.Load().State().Plus(state)
 	}
 	read := func(a *cpar.Reply) ([]int64, error) { return s.checkedScores(asked, state, a) }
 	return &cpar.Request{Index: s.index.ID, Params: cpar.Params{Scheme: s.index.Scheme}, Opaque: whole.AppendBinary(nil)}, read, nil

@@ -17,7 +17,7 @@ import (
 type Hints struct {
 	params  lattice.Params
 	id      cpar.IndexID
-	state   lattice.State
+	roll    lattice.Roll
 	records int
 	groups  []groupHint
 }
@@ -31,11 +31,11 @@ type groupHint struct {
 
 // NewHints begins the hints of an index without groups.
 func NewHints(p lattice.Params, id cpar.IndexID) (*Hints, error) {
-	state, err := lattice.NewState(p, id)
+	roll, err := lattice.NewRoll(p, id, 0)
 	if err != nil {
 		return nil, fmt.Errorf("beginning sealed hints: %w", err)
 	}
-	return &Hints{params: p, id: id, state: state}, nil
+	return &Hints{params: p, id: id, roll: roll}, nil
 }
 
 // Records is the number of records of all groups.
@@ -45,7 +45,7 @@ func (h *Hints) Records() int { return h.records }
 func (h *Hints) Groups() int { return len(h.groups) }
 
 // State names the groups that the hints belong to.
-func (h *Hints) State() lattice.State { return h.state }
+func (h *Hints) State() lattice.State { return h.roll.State() }
 
 // appendHint computes the hint of a group and appends it to b (encoding.go of lattice).
 func (k *Key) appendHint(b []byte, g *lattice.Group) []byte {
@@ -95,7 +95,7 @@ func (h *Hints) add(g groupHint) {
 	g.public = publicSeed(h.id, g.seed)
 	h.groups = append(h.groups, g)
 	h.records += g.count
-	h.state = h.state.Append(g.seed, g.count)
+	h.roll = h.roll.Append(g.seed, g.count)
 }
 
 // evaluate writes the evaluations of the hint by columns into dst: D times K

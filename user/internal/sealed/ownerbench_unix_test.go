@@ -49,7 +49,7 @@ func BenchmarkOwner(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		reply := &lattice.Reply{Index: testID, Number: q.Number, State: h.state, Words: make([]uint64, groups*p.Records())}
+		reply := &lattice.Reply{Index: testID, Number: q.Number, State: h.State(), Words: make([]uint64, groups*p.Records())}
 		for i := range reply.Words {
 			reply.Words[i] = r.Uint64N(p.Ring().Q)
 		}

@@ -28,7 +28,7 @@ func (q *OneTimeKey) scores(h *Hints, r *lattice.Reply, workers int) ([]int64, e
 		return nil, fmt.Errorf("%w: it comes from another index", cpar.ErrCloud)
 	case r.Number != q.number:
 		return nil, fmt.Errorf("%w: it answers another request", cpar.ErrCloud)
-	case r.State != h.state:
+	case r.State != h.State():
 		return nil, fmt.Errorf("%w: it comes from another state of the index than the hints", cpar.ErrCloud)
 	case len(r.Words) != len(h.groups)*q.params.Records():
 		return nil, fmt.Errorf("%w: %d words for %d groups", cpar.ErrCloud, len(r.Words), len(h.groups))

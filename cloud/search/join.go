@@ -1,0 +1,24 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+
+	"cpar"
+)
+
+// Join puts the replies of all parts of an index (package part) to one request together: what the
+// whole would have replied. Scores are of one request, so of one scale, wherever they were computed.
+func Join(q *cpar.Request, parts []*cpar.Reply) *cpar.Reply {
+	out := &cpar.Reply{Index: q.Index}
+	for _, r := range parts {
+		out.Visited += r.Visited
+		out.Touched += r.Touched
+		out.Matches = append(out.Matches, r.Matches...)
+	}
+	slices.SortFunc(out.Matches, func(a, b cpar.Match) int {
+		return cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(a.Record, b.Record))
+	})
+	out.Matches = out.Matches[:min(len(out.Matches), int(q.Params.L))]
+	return out
+}
