@@ -22,6 +22,7 @@ import (
 	"fmt"
 
 	"cpar"
+	"cpar/cloud/part"
 	"cpar/cloud/stage"
 	"cpar/cloud/store"
 )
@@ -93,13 +94,28 @@ func (c *Cloud) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar
 	return replies, err
 }
 
-func (c *Cloud) annotate(ctx context.Context, k store.Key, requests []*cpar.Request) (replies []*cpar.Reply, err error) {
+func (c *Cloud) annotate(ctx context.Context, k store.Key, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	loaded := stage.Enter(ctx, stage.Load)
 	h, err := c.Get(ctx, k)
 	loaded()
 	if err != nil {
 		return nil, err
 	}
+	return c.answer(ctx, h, requests)
+}
+
+// AnnotatePart answers requests to a part of index k, in the state that a manifest of this digest
+// describes (store.Store.GetPart).
+func (c *Cloud) AnnotatePart(ctx context.Context, k store.Key, version cpar.Digest, p part.Part, manifest func() (*cpar.Manifest, error), requests []*cpar.Request) ([]*cpar.Reply, error) {
+	h, err := c.GetPart(ctx, k, version, p, manifest)
+	if err != nil {
+		return nil, err
+	}
+	return c.answer(ctx, h, requests)
+}
+
+// answer answers requests to what h holds, and releases it.
+func (c *Cloud) answer(ctx context.Context, h *store.Handle[loadedIndex], requests []*cpar.Request) (replies []*cpar.Reply, err error) {
 	defer h.Release()
 	defer stage.Enter(ctx, stage.Search)()
 	err = h.Reading(func() error {
@@ -107,15 +123,15 @@ func (c *Cloud) annotate(ctx context.Context, k store.Key, requests []*cpar.Requ
 		return err
 	})
 	for _, r := range replies {
-		visited, touched := work(h.Manifest(), r)
+		visited, touched := Work(h.Manifest(), r)
 		stage.Searched(ctx, visited, touched)
 	}
 	return replies, err
 }
 
-// work is what a reply cost: records scored and bytes read for that. An opaque reply does
+// Work is what a reply cost: records scored and bytes read for that. An opaque reply does
 // not say; its cloud reads every record.
-func work(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64) {
+func Work(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64) {
 	if r.Opaque == nil {
 		return uint64(r.Visited), r.Touched
 	}
@@ -129,11 +145,16 @@ func work(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64) {
 
 // ReplyBytes bounds the memory that the replies to requests will take, as they are and
 // encoded. It does not load the index.
-func (c *Cloud) ReplyBytes(ctx context.Context, k store.Key, requests []*cpar.Request) (sum int64, err error) {
+func (c *Cloud) ReplyBytes(ctx context.Context, k store.Key, requests []*cpar.Request) (int64, error) {
 	m, err := c.Active(ctx, k)
 	if err != nil {
 		return 0, err
 	}
+	return ReplyBytes(m, requests), nil
+}
+
+// ReplyBytes is Cloud.ReplyBytes for the index that m describes.
+func ReplyBytes(m *cpar.Manifest, requests []*cpar.Request) (sum int64) {
 	const fixed, match = 512, 64 // a reply and a match beside what they hold
 	for _, q := range requests {
 		if sum += fixed; q.Params.Scheme.Opaque() {
@@ -142,7 +163,7 @@ func (c *Cloud) ReplyBytes(ctx context.Context, k store.Key, requests []*cpar.Re
 			sum += int64(min(uint32(q.Params.L), m.Records)) * (match + 2*int64(m.KeywordBytes))
 		}
 	}
-	return sum, nil
+	return sum
 }
 
 // sealedReply is what a sealed reply takes for each record: a word, and 40 bits at most in

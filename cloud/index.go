@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"cpar"
+	"cpar/cloud/part"
 	"cpar/cloud/score"
 	"cpar/cloud/sealed"
 	"cpar/cloud/search"
@@ -18,15 +19,15 @@ type loadedIndex interface {
 }
 
 // load is the Loader of a cloud's store.
-func load(m *cpar.Manifest, segments [][]byte) (loadedIndex, error) {
+func load(m *cpar.Manifest, p part.Part, segments [][]byte) (loadedIndex, error) {
 	switch m.Scheme {
 	case cpar.SchemeSealed:
-		x, err := sealed.Load(m, segments)
+		x, err := sealed.LoadPart(m, p, segments)
 		return sealedIndex{x}, err
 	case cpar.SchemeLocal:
 		return localIndex{}, m.Validate()
 	}
-	x, err := score.Load(m, segments)
+	x, err := score.LoadPart(m, p, segments)
 	return scoredIndex{x}, err
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/api"
+	"cpar/cloud/part"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 	"cpar/internal/hint"
@@ -233,7 +234,7 @@ func TestASegmentCutShortWhileLoading(t *testing.T) {
 	data := t.TempDir()
 	folder, m := build(t, 1, 1)
 	short := true
-	c := startIn(t, data, func(m *cpar.Manifest, segments [][]byte) (bool, error) {
+	c := startIn(t, data, func(_ *cpar.Manifest, _ part.Part, segments [][]byte) (bool, error) {
 		if short {
 			cut(t, indexdir.SegmentPath(filepath.Join(data, "indexes", m.ID.String()), m.Segments[0].Digest))
 		}

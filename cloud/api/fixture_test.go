@@ -14,6 +14,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/api"
+	"cpar/cloud/part"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 	"cpar/internal/indexdir/sample"
@@ -52,7 +53,7 @@ func (f *fake) ReplyBytes(context.Context, store.Key, []*cpar.Request) (int64, e
 	return 1000, nil
 }
 
-func load(m *cpar.Manifest, _ [][]byte) (bool, error) { return true, nil }
+func load(*cpar.Manifest, part.Part, [][]byte) (bool, error) { return true, nil }
 
 type cloud struct {
 	url   string

@@ -12,6 +12,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/backup"
+	"cpar/cloud/part"
 	"cpar/cloud/store"
 	"cpar/internal/durable"
 	"cpar/internal/indexdir"
@@ -20,7 +21,7 @@ import (
 
 const anna = "00000000000000aa"
 
-func load(*cpar.Manifest, [][]byte) (struct{}, error) { return struct{}{}, nil }
+func load(*cpar.Manifest, part.Part, [][]byte) (struct{}, error) { return struct{}{}, nil }
 
 func open(t *testing.T, data string) *store.Store[struct{}] {
 	t.Helper()

@@ -23,7 +23,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -155,8 +154,6 @@ func versionName(k store.Key, n uint64) string {
 	return fmt.Sprintf("%s%s%020d", folder(k), versionsDir, n)
 }
 
-var tenantForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
-
 // away turns the bucket's sentinel into the store's.
 func away(err error) error {
 	if errors.Is(err, blob.ErrAway) && !errors.Is(err, store.ErrAway) {
@@ -172,7 +169,7 @@ func (s *Store) Tenants(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return all, away(err)
 		}
-		if tenantForm.MatchString(name) {
+		if store.IsTenant(name) {
 			all = append(all, name)
 		}
 	}

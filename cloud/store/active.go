@@ -9,7 +9,7 @@ import (
 // Active returns the manifest of the active index, which must not be modified. It does not
 // load the index.
 func (s *Store[T]) Active(ctx context.Context, k Key) (*cpar.Manifest, error) {
-	e, err := s.acquire(k)
+	e, err := s.acquire(spot{Key: k})
 	if err != nil {
 		return nil, err
 	}

@@ -9,14 +9,22 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/cloud/part"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 )
 
+// A spot names what is loaded apart: an active index, or a part of one in some state.
+type spot struct {
+	Key
+	version cpar.Digest // of the state's manifest; zero for what is active
+	part    part.Part
+}
+
 // An entry is an index that somebody uses, that is loaded, or that is known to be damaged.
 // Requests for anything else take no memory beyond their duration.
 type entry[T any] struct {
-	key  Key
+	spot
 	work sync.Mutex // held while loading, activating, deleting; taken before the store's mu
 
 	// Guarded by the store's mu.
@@ -28,21 +36,22 @@ type entry[T any] struct {
 
 // An opened index is in memory.
 type opened[T any] struct {
-	index *indexdir.Index
-	value T
+	manifest *cpar.Manifest // of the whole
+	index    *indexdir.Index
+	value    T
 }
 
 // acquire returns the one entry of an index until release.
-func (s *Store[T]) acquire(k Key) (*entry[T], error) {
+func (s *Store[T]) acquire(x spot) (*entry[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, fmt.Errorf("index %v: %w: the store is closed", k.Index, cpar.ErrStorage)
+		return nil, fmt.Errorf("index %v: %w: the store is closed", x.Index, cpar.ErrStorage)
 	}
-	e := s.entries[k]
+	e := s.entries[x]
 	if e == nil {
-		e = &entry[T]{key: k}
-		s.entries[k] = e
+		e = &entry[T]{spot: x}
+		s.entries[x] = e
 	}
 	e.users++
 	return e, nil
@@ -58,13 +67,13 @@ func (s *Store[T]) release(e *entry[T]) {
 // forget removes an entry that nothing needs; the caller holds mu.
 func (s *Store[T]) forget(e *entry[T]) {
 	if e.users == 0 && e.open == nil && e.damage == nil {
-		delete(s.entries, e.key)
+		delete(s.entries, e.spot)
 	}
 }
 
 // locked returns the entry with its work lock held, and what ends both.
 func (s *Store[T]) locked(k Key) (*entry[T], func(), error) {
-	e, err := s.acquire(k)
+	e, err := s.acquire(spot{Key: k})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,7 +98,7 @@ func (s *Store[T]) handle(e *entry[T]) (*Handle[T], error) {
 	e.used = time.Now()
 	e.open.index.Retain()
 	open := e.open
-	return &Handle[T]{open, func(fault error) { s.distrust(e.key, open, fault) }}, nil
+	return &Handle[T]{open, func(fault error) { s.distrust(e.spot, open, fault) }}, nil
 }
 
 // swap makes next the index that Get returns, nil to load it when it is next requested.
@@ -99,7 +108,7 @@ func (s *Store[T]) swap(e *entry[T], next *opened[T]) error {
 	defer s.mu.Unlock()
 	if next != nil && s.closed {
 		next.index.Release()
-		return fmt.Errorf("index %v: %w: the store is closed", e.key.Index, cpar.ErrStorage)
+		return fmt.Errorf("index %v: %w: the store is closed", e.Index, cpar.ErrStorage)
 	}
 	if e.open != nil {
 		e.open.index.Release()
@@ -108,7 +117,7 @@ func (s *Store[T]) swap(e *entry[T], next *opened[T]) error {
 	if next != nil {
 		e.used = time.Now()
 		s.counts.Loads++
-		s.evict(e.key, func(loaded, _ int64) bool { return loaded > int64(s.o.MaxLoaded) })
+		s.evict(e.spot, func(loaded, _ int64) bool { return loaded > int64(s.o.MaxLoaded) })
 	}
 	return nil
 }
@@ -128,12 +137,12 @@ func (s *Store[T]) damaged(e *entry[T], fault error) error {
 	if errors.Is(fault, cpar.ErrStorage) {
 		why = "" // it names a path, which is for the log alone
 	}
-	err := hint.Add(fmt.Errorf("index %v: %w: %w; its owner must push it again%s", e.key.Index, cpar.ErrCorrupt, ErrDamaged, why), "push the index again")
+	err := hint.Add(fmt.Errorf("index %v: %w: %w; its owner must push it again%s", e.Index, cpar.ErrCorrupt, ErrDamaged, why), "push the index again")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.damage == nil {
 		s.counts.Faults[faultOf(fault)]++
-		s.o.Log.Error("an index is damaged; its owner must push it again", "tenant", e.key.Tenant, "index", e.key.Index.String(), "fault", fault)
+		s.o.Log.Error("an index is damaged; its owner must push it again", "tenant", e.Tenant, "index", e.Index.String(), "fault", fault)
 	}
 	if e.open != nil {
 		e.open.index.Release()
@@ -143,15 +152,23 @@ func (s *Store[T]) damaged(e *entry[T], fault error) error {
 	return err
 }
 
-// loadIndex maps what m names and runs the Loader.
-func (s *Store[T]) loadIndex(ctx context.Context, k Key, m *cpar.Manifest) (open *opened[T], err error) {
-	unmap, err := s.reserveMaps(k, len(m.Segments))
+// loadIndex maps what a part of m names and runs the Loader.
+func (s *Store[T]) loadIndex(ctx context.Context, to spot, m *cpar.Manifest) (open *opened[T], err error) {
+	some, k := *m, to.Key
+	some.Segments = nil
+	needed := to.part.Needs(m)
+	for i, seg := range m.Segments {
+		if needed[i] {
+			some.Segments = append(some.Segments, seg)
+		}
+	}
+	unmap, err := s.reserveMaps(to, len(some.Segments))
 	if err != nil {
 		return nil, err
 	}
-	x, err := s.backend.Open(ctx, k, m, s.memoryFor(k, m), s.o.Log)
-	for errors.Is(err, ErrNoRoom) && s.unloadOldest(k) {
-		x, err = s.backend.Open(ctx, k, m, s.memoryFor(k, m), s.o.Log)
+	x, err := s.backend.Open(ctx, k, &some, s.memoryFor(to, &some), s.o.Log)
+	for errors.Is(err, ErrNoRoom) && s.unloadOldest(to) {
+		x, err = s.backend.Open(ctx, k, &some, s.memoryFor(to, &some), s.o.Log)
 	}
 	if err != nil {
 		unmap()
@@ -165,14 +182,20 @@ func (s *Store[T]) loadIndex(ctx context.Context, k Key, m *cpar.Manifest) (open
 	}()
 	var value T
 	var fault error
-	err = catch(&fault, func() (err error) { value, err = s.load(m, x.Segments()); return err })
+	segments, list := make([][]byte, len(m.Segments)), x.Segments()
+	for i, there := range needed {
+		if there {
+			segments[i], list = list[0], list[1:]
+		}
+	}
+	err = catch(&fault, func() (err error) { value, err = s.load(m, to.part, segments); return err })
 	if fault != nil {
 		return nil, fmt.Errorf("%w: %w", cpar.ErrCorrupt, fault)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &opened[T]{x, value}, nil
+	return &opened[T]{m, x, value}, nil
 }
 
 // serves reports whether Get returns the index of manifest b.
@@ -183,7 +206,7 @@ func (s *Store[T]) serves(e *entry[T], b []byte) bool {
 	if open == nil {
 		return false
 	}
-	served, err := open.index.Manifest().MarshalBinary()
+	served, err := open.manifest.MarshalBinary()
 	return err == nil && bytes.Equal(served, b)
 }
 

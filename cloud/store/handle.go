@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"cpar"
+	"cpar/cloud/part"
 )
 
 // A Handle keeps an index mapped while it is in use.
@@ -16,8 +18,8 @@ type Handle[T any] struct {
 	fault func(error) // unloads it
 }
 
-// Manifest returns the index's manifest, which must not be modified.
-func (h *Handle[T]) Manifest() *cpar.Manifest { return h.open.index.Manifest() }
+// Manifest returns the manifest of the whole index, which must not be modified.
+func (h *Handle[T]) Manifest() *cpar.Manifest { return h.open.manifest }
 
 // Segments returns the bytes of the segments in the manifest's order, read-only.
 func (h *Handle[T]) Segments() [][]byte { return h.open.index.Segments() }
@@ -60,7 +62,19 @@ func catch(fault *error, f func() error) error {
 
 // Get returns the active index, loading and checking it if necessary.
 func (s *Store[T]) Get(ctx context.Context, k Key) (*Handle[T], error) {
-	e, err := s.acquire(k)
+	return s.get(ctx, spot{Key: k}, func() (*cpar.Manifest, error) { return readManifest(ctx, s.backend, k) })
+}
+
+// GetPart returns a part of an index in the state that a manifest of this digest describes, active or
+// not, loading and checking it if necessary. It does not remember that one is damaged: others may
+// have it whole.
+func (s *Store[T]) GetPart(ctx context.Context, k Key, version cpar.Digest, p part.Part, manifest func() (*cpar.Manifest, error)) (*Handle[T], error) {
+	return s.get(ctx, spot{k, version, p}, manifest)
+}
+
+// get returns what is at a spot.
+func (s *Store[T]) get(ctx context.Context, x spot, manifest func() (*cpar.Manifest, error)) (*Handle[T], error) {
+	e, err := s.acquire(x)
 	if err != nil {
 		return nil, err
 	}
@@ -73,32 +87,39 @@ func (s *Store[T]) Get(ctx context.Context, k Key) (*Handle[T], error) {
 	if h, err := s.handle(e); h != nil || err != nil {
 		return h, err // another call loaded it meanwhile
 	}
-	m, err := readManifest(ctx, s.backend, k)
+	m, err := manifest()
 	if errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
 	var open *opened[T]
 	if err == nil {
-		open, err = s.loadIndex(ctx, k, m)
+		open, err = s.loadIndex(ctx, x, m)
 	}
 	if err == nil {
 		err = s.swap(e, open)
 	}
 	switch {
-	case faultOf(err) != "":
+	case faultOf(err) != "" && x == spot{Key: x.Key}:
 		return nil, s.damaged(e, err)
 	case err != nil:
-		return nil, fmt.Errorf("index %v: %w", k.Index, err)
+		return nil, fmt.Errorf("index %v: %w", x.Index, err)
 	}
 	return s.handle(e)
 }
 
 // Loaded reports whether Get returns without reading the index: it is in memory, or known to be
 // damaged.
-func (s *Store[T]) Loaded(k Key) bool {
+func (s *Store[T]) Loaded(k Key) bool { return s.loaded(spot{Key: k}) }
+
+// PartLoaded is Loaded for GetPart.
+func (s *Store[T]) PartLoaded(k Key, version cpar.Digest, p part.Part) bool {
+	return s.loaded(spot{k, version, p})
+}
+
+func (s *Store[T]) loaded(x spot) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.entries[k]
+	e := s.entries[x]
 	return e != nil && (e.open != nil || e.damage != nil)
 }
 
@@ -122,6 +143,23 @@ func (r *SegmentReader) Close() error {
 		r.read, r.release = nil, nil
 	}
 	return nil
+}
+
+// OpenStored returns a segment of the active index as the backend has it, without loading the index.
+// Whoever reads it checks it.
+func (s *Store[T]) OpenStored(ctx context.Context, k Key, d cpar.Digest) (*SegmentReader, error) {
+	m, err := readManifest(ctx, s.backend, k)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(m.Segments, func(seg cpar.Segment) bool { return seg.Digest == d }) {
+		return nil, segmentNotFound(k, d)
+	}
+	r, size, err := s.backend.Read(ctx, k, d)
+	if err != nil {
+		return nil, err
+	}
+	return &SegmentReader{size, r.Read, func() { r.Close() }}, nil
 }
 
 // OpenSegment returns a segment of the active index.

@@ -30,6 +30,9 @@ func (k Key) root(data string) string {
 
 var tenantName = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
+// IsTenant reports whether a name has the form of a tenant's.
+func IsTenant(name string) bool { return tenantName.MatchString(name) }
+
 // tenants lists the tenants that have a folder, "" among them.
 func tenants(data string) ([]string, error) {
 	all := []string{""}
@@ -39,7 +42,7 @@ func tenants(data string) ([]string, error) {
 		return all, durable.StorageError("reading folder", folder, 0, err)
 	}
 	for _, e := range entries {
-		if e.IsDir() && tenantName.MatchString(e.Name()) {
+		if e.IsDir() && IsTenant(e.Name()) {
 			all = append(all, e.Name())
 		}
 	}

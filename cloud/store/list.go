@@ -78,11 +78,16 @@ func (s *Store[T]) List(ctx context.Context, tenant string) ([]Info, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, x := range list {
-		if e := s.entries[Key{tenant, x.ID}]; e != nil && e.damage != nil {
+		if e := s.entries[spot{Key: Key{tenant, x.ID}}]; e != nil && e.damage != nil {
 			list[i] = Info{Tenant: tenant, ID: x.ID, Err: e.damage}
 		}
 	}
 	return list, err
+}
+
+// ManifestBytes returns the bytes of an index's active manifest as they are stored.
+func (s *Store[T]) ManifestBytes(ctx context.Context, k Key) ([]byte, error) {
+	return s.backend.Manifest(ctx, k)
 }
 
 // Manifest returns the canonical bytes of an index's active manifest.

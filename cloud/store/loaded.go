@@ -12,20 +12,20 @@ import (
 // then. A request loads it again.
 
 // memoryFor decides where the rows of m go, and makes room for a copy.
-func (s *Store[T]) memoryFor(k Key, m *cpar.Manifest) indexdir.Memory {
+func (s *Store[T]) memoryFor(x spot, m *cpar.Manifest) indexdir.Memory {
 	need := int64(min(indexdir.RowBytes(m), 1<<62))
 	if s.o.Memory == indexdir.MemoryMap || need > s.o.MaxCopied {
 		return indexdir.MemoryMap
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.evict(k, func(_, copied int64) bool { return copied > s.o.MaxCopied-need })
+	s.evict(x, func(_, copied int64) bool { return copied > s.o.MaxCopied-need })
 	return s.o.Memory
 }
 
-// evict unloads indexes other than k, the one that was used longest ago first, while there
+// evict unloads indexes other than x, the one that was used longest ago first, while there
 // are too many of them or too many bytes of copies. The caller holds mu.
-func (s *Store[T]) evict(k Key, tooMuch func(loaded, copied int64) bool) {
+func (s *Store[T]) evict(x spot, tooMuch func(loaded, copied int64) bool) {
 	for {
 		loaded, copied, oldest := int64(0), int64(0), (*entry[T])(nil)
 		for _, e := range s.entries {
@@ -34,7 +34,7 @@ func (s *Store[T]) evict(k Key, tooMuch func(loaded, copied int64) bool) {
 			}
 			loaded++
 			copied += int64(e.open.index.Copied())
-			if e.key != k && (oldest == nil || e.used.Before(oldest.used)) {
+			if e.spot != x && (oldest == nil || e.used.Before(oldest.used)) {
 				oldest = e
 			}
 		}
@@ -45,12 +45,12 @@ func (s *Store[T]) evict(k Key, tooMuch func(loaded, copied int64) bool) {
 	}
 }
 
-// unloadOldest unloads the index other than k that was used longest ago, if there is one:
+// unloadOldest unloads the index other than x that was used longest ago, if there is one:
 // a backend may need the room.
-func (s *Store[T]) unloadOldest(k Key) (done bool) {
+func (s *Store[T]) unloadOldest(x spot) (done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.evict(k, func(int64, int64) bool { first := !done; done = true; return first })
+	s.evict(x, func(int64, int64) bool { first := !done; done = true; return first })
 	return done
 }
 

@@ -129,7 +129,7 @@ func (s *Store[T]) found(ctx context.Context, k Key, fault error) (again bool, e
 // well ends the damage of an index whose manifest b and segments were found whole.
 func (s *Store[T]) well(ctx context.Context, k Key, b []byte) {
 	s.mu.Lock()
-	e := s.entries[k]
+	e := s.entries[spot{Key: k}]
 	damage := e != nil && e.damage != nil
 	s.mu.Unlock()
 	if !damage {
@@ -150,7 +150,7 @@ func (s *Store[T]) well(ctx context.Context, k Key, b []byte) {
 // again when it is next requested, from what the backend has.
 func (s *Store[T]) scrubMemory(ctx context.Context, k Key, pace func(context.Context, int) error) error {
 	s.mu.Lock()
-	e := s.entries[k]
+	e := s.entries[spot{Key: k}]
 	var open *opened[T]
 	if e != nil && e.open != nil {
 		open = e.open
@@ -170,7 +170,7 @@ func (s *Store[T]) scrubMemory(ctx context.Context, k Key, pace func(context.Con
 			err = fmt.Errorf("segment %v %.8v…: %w", seg.Kind, seg.Digest, errMemory)
 		}
 		if err != nil {
-			s.distrust(k, open, err)
+			s.distrust(spot{Key: k}, open, err)
 			return nil
 		}
 	}
@@ -197,12 +197,12 @@ func digestOf(ctx context.Context, b []byte, pace func(context.Context, int) err
 }
 
 // distrust unloads an index that was found wrong in memory, unless it has been replaced.
-func (s *Store[T]) distrust(k Key, open *opened[T], fault error) {
+func (s *Store[T]) distrust(x spot, open *opened[T], fault error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.Faults[faultOf(fault)]++
-	s.o.Log.Error("an index is damaged in memory; it will be loaded again", "tenant", k.Tenant, "index", k.Index.String(), "fault", fault)
-	if e := s.entries[k]; e != nil && e.open == open {
+	s.o.Log.Error("an index is damaged in memory; it will be loaded again", "tenant", x.Tenant, "index", x.Index.String(), "fault", fault)
+	if e := s.entries[x]; e != nil && e.open == open {
 		s.unload(e)
 	}
 }

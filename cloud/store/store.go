@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/cloud/part"
 	"cpar/internal/durable"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
@@ -52,9 +53,9 @@ var (
 )
 
 // A Loader turns an index's bytes into what a search needs. The segments stay mapped
-// while the value is in use; the Loader must not write to them. If it fails, the index is
-// not activated.
-type Loader[T any] func(m *cpar.Manifest, segments [][]byte) (T, error)
+// while the value is in use; the Loader must not write to them. Those that a part does not need
+// are nil. If it fails, the index is not activated.
+type Loader[T any] func(m *cpar.Manifest, p part.Part, segments [][]byte) (T, error)
 
 // Options configures a store. The zero value suits a daemon.
 type Options struct {
@@ -94,7 +95,7 @@ type Store[T any] struct {
 	o       Options
 
 	mu       sync.Mutex // never held for long
-	entries  map[Key]*entry[T]
+	entries  map[spot]*entry[T]
 	accounts map[string]*account // of tenants
 	counts   Stats               // what is counted; the rest is looked up
 	closed   bool
@@ -150,7 +151,7 @@ func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Store[T]{backend: b, load: load, o: o, entries: map[Key]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}, maps: mapBudget{most: allMaps, by: map[string]int{}}}
+	return &Store[T]{backend: b, load: load, o: o, entries: map[spot]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}, maps: mapBudget{most: allMaps, by: map[string]int{}}}
 }
 
 // Close releases the backend. Open handles stay valid until released.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/cloud/part"
 	"cpar/cloud/store"
 	"cpar/internal/indexdir"
 	"cpar/internal/indexdir/sample"
@@ -22,7 +23,7 @@ var errRefused = fmt.Errorf("%w: the loader refuses this forest", cpar.ErrCorrup
 // loaded is what the tests' Loader makes; it refuses a ledger that starts with a zero byte.
 type loaded struct{ first byte }
 
-func loader(m *cpar.Manifest, segments [][]byte) (*loaded, error) {
+func loader(m *cpar.Manifest, _ part.Part, segments [][]byte) (*loaded, error) {
 	if len(segments) != len(m.Segments) {
 		panic("a segment is missing")
 	}

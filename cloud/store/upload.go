@@ -154,6 +154,25 @@ func tooLarge(d cpar.Digest, limit int64) error {
 // Get returns the old index. Repeating the call with the same manifest repairs what
 // failed, or changes nothing.
 func (s *Store[T]) PutManifest(ctx context.Context, k Key, b []byte) error {
+	return s.activate(ctx, k, b, func(e *entry[T], same bool, m *cpar.Manifest) (next *opened[T], done bool, err error) {
+		if same && s.serves(e, b) {
+			return nil, true, nil
+		}
+		next, err = s.loadIndex(ctx, spot{Key: k}, m)
+		return next, false, err
+	})
+}
+
+// PutManifestElsewhere activates an index that other machines serve, once ready says that they
+// can. On any failure the old one stays active.
+func (s *Store[T]) PutManifestElsewhere(ctx context.Context, k Key, b []byte, ready func(m *cpar.Manifest) error) error {
+	return s.activate(ctx, k, b, func(_ *entry[T], _ bool, m *cpar.Manifest) (*opened[T], bool, error) {
+		return nil, false, ready(m)
+	})
+}
+
+// activate makes b the active manifest once prepare has what will serve it; same says that it is already.
+func (s *Store[T]) activate(ctx context.Context, k Key, b []byte, prepare func(e *entry[T], same bool, m *cpar.Manifest) (next *opened[T], done bool, err error)) error {
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {
 		return fmt.Errorf("activating index %v: %w", k.Index, err)
@@ -167,16 +186,18 @@ func (s *Store[T]) PutManifest(ctx context.Context, k Key, b []byte) error {
 	}
 	defer unlock()
 	active, err := s.backend.Manifest(ctx, k)
-	if err == nil && bytes.Equal(active, b) && s.serves(e, b) {
-		return nil
-	}
-	next, err := s.loadIndex(ctx, k, m)
+	next, done, err := prepare(e, err == nil && bytes.Equal(active, b), m)
 	if err != nil {
 		return fmt.Errorf("activating index %v: %w", k.Index, incomplete(err))
 	}
+	if done {
+		return nil
+	}
 	// Even if the disk has this manifest: its name may not have been synced.
 	if err := s.backend.Activate(ctx, k, m); err != nil {
-		next.index.Release()
+		if next != nil {
+			next.index.Release()
+		}
 		return incomplete(err)
 	}
 	if err := s.account(k.Tenant).recount(ctx, s.backend, k); err != nil {

@@ -188,7 +188,7 @@ func (sum *Usage) add(u *use, sign int64) {
 // reserve makes room for an upload of so many files and at most n bytes. What it returns ends the upload,
 // with the number of files and bytes that it has added.
 func (s *Store[T]) reserve(ctx context.Context, k Key, files int, n int64) (end func(files int, added int64), err error) {
-	e, err := s.acquire(k) // a closed store takes nothing
+	e, err := s.acquire(spot{Key: k}) // a closed store takes nothing
 	if err != nil {
 		return nil, err
 	}
