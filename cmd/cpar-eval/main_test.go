@@ -12,10 +12,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"cpar"
+	"cpar/eval/fleet"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 )
@@ -36,10 +38,30 @@ var measuring = map[string]string{"agreement": "", "all": "draws few model most 
 	"numbers": "n", "pca": "", "profile-growth": "n", "profiles": "model n", "recall": "", "samples": "", "scaling": "most", "sealed": "n", "sealed-size": "model n", "small": "draws model", "speedup": "",
 	"structures": "", "tradeoff": ""}
 
+// TestFleet: what is simulated says what it was, and nonsense is refused.
+func TestFleet(t *testing.T) {
+	args := []string{"fleet", "--nodes", "6", "--per-rack", "2", "--indexes", "60", "--seconds", "12"}
+	text, err := invoke(t, args...)
+	if err != nil || !strings.Contains(text, "6 nodes in racks of 2") || !strings.Contains(text, "a rack loses its power") {
+		t.Errorf("%v: %s", err, text)
+	}
+	out, err := invoke(t, append(args, "--json")...)
+	var got fleet.Result
+	if err == nil {
+		err = json.Unmarshal([]byte(out[strings.Index(out, "{"):]), &got)
+	}
+	if err != nil || got.Nodes != 6 || len(got.Rows) != len(fleet.Scenarios) || got.Rows[0].Questions == 0 {
+		t.Errorf("%v: %s", err, out)
+	}
+	if _, err := invoke(t, "fleet", "--nodes", "2"); !errors.Is(err, cpar.ErrInput) {
+		t.Error(err)
+	}
+}
+
 // Every measurement is available separately, as JSON, and requires a collection.
 func TestCommands(t *testing.T) {
 	for _, c := range rootCommand().Commands() {
-		if _, ok := measuring[c.Name()]; !ok && c.Name() != "load" && c.Name() != "report" && c.Name() != "results" && c.Name() != "security" && c.Name() != "version" {
+		if _, ok := measuring[c.Name()]; !ok && !slices.Contains([]string{"fleet", "load", "report", "results", "security", "version"}, c.Name()) {
 			t.Errorf("%s: an unexpected command", c.Name())
 		}
 	}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cpar/eval"
+	"cpar/eval/fleet"
+	"cpar/internal/exitcode"
+	"cpar/internal/progress/bar"
+)
+
+func fleetCommand() *cobra.Command {
+	o, seconds := fleet.Default, fleet.Default.Length.Seconds()
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "fleet",
+		Short: "simulate hundreds of machines that hold indexes together, and what goes wrong",
+		Long: `fleet simulates, and measures nothing: nodes that hold shards of indexes in memory, questions that
+come at random, nodes that are killed, lose their power, join, leave, stand still or are slow. Where shards lie,
+who is asked, when another is asked as well and when it is given up is decided by the code of the router; nodes,
+network and storage are a model. The same seed gives the same events.`,
+		Example: `  $ cpar-eval fleet
+  $ cpar-eval fleet --nodes 30 --per-rack 0 --indexes 2000 --json`,
+		Args: func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Length = time.Duration(seconds * float64(time.Second))
+			if err := o.Check(); err != nil {
+				return err
+			}
+			r := &fleet.Result{Options: o}
+			var err error
+			if r.Rows, err = fleet.Simulate(cmd.Context(), o, bar.On(cmd.ErrOrStderr())); err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), r)
+			}
+			return eval.PrintTables(cmd.OutOrStdout(), r.Tables())
+		},
+	}
+	c.Flags().IntVar(&o.Nodes, "nodes", o.Nodes, "`number` of nodes")
+	c.Flags().IntVar(&o.PerRack, "per-rack", o.PerRack, "`nodes` in a rack, which may be lost together; 0 for no racks")
+	c.Flags().IntVar(&o.Indexes, "indexes", o.Indexes, "`number` of indexes")
+	c.Flags().IntVar(&o.Shards, "shards", o.Shards, "`shards` of an index")
+	c.Flags().Float64Var(&o.Busy, "busy", o.Busy, "`share` of their time that nodes are busy while all is well")
+	c.Flags().Float64Var(&seconds, "seconds", seconds, "simulated `seconds` of each scenario")
+	c.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "`number` that chance follows from")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	return c
+}
