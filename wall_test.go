@@ -83,6 +83,10 @@ var cloudMay = []string{
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming", "github.com/Azure/azure-sdk-for-go/sdk/azcore/to",
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob", "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob",
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container",
+	// brokers of a cluster of machines, as a client: the server, which runs other programs, is none of ours
+	"github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream",
+	// where parts of indexes belong
+	"golang.org/x/crypto/blake2b",
 	// TLS, certificates from files and from ACME, a bound on connections, and net/http's log
 	"crypto/tls", "crypto/x509", "encoding/pem", "log", "golang.org/x/crypto/acme", "golang.org/x/crypto/acme/autocert", "golang.org/x/net/netutil",
 	// what systemd passes and wants to know
@@ -110,6 +114,7 @@ var cloudRoom = room{
 		{"filippo.io/age", "the cloud has no key file to open"},
 		{"github.com/tuneinsight/lattigo/v6/core/rlwe", "it holds secret keys"},
 		{"os/exec", "the cloud runs no other program"},
+		{"github.com/nats-io/nats-server", "brokers are programs of their own, and run others"},
 		{"plugin", "it links code that cannot be read here"},
 		{"github.com/ebitengine/purego", "it loads code that cannot be read here"},
 		{"C", "calls from C cannot be checked"},

@@ -11,6 +11,7 @@ import (
 
 	"cpar/cloud/admit"
 	"cpar/cloud/api"
+	"cpar/cloud/cluster"
 	"cpar/cloud/listen"
 	"cpar/cloud/store"
 	"cpar/cloud/tenant"
@@ -24,6 +25,8 @@ type Options struct {
 	Data string
 	// Objects says where indexes are kept, if not in the data folder.
 	Objects Storage
+	// Cluster says with which machines this one serves; without Servers it is alone.
+	Cluster cluster.Config
 	// Listen is the address, host:port; port 0 picks a free port.
 	Listen string
 	// Workers is the number of goroutines that share one request; 0 means the number of cores.
@@ -91,12 +94,20 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer c.Close()
 	c.Workers = o.Workers
+	metrics.Store(c.Stats)
+	indexes, annotator, leave, err := o.join(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if annotator == nil {
+		return o.hold(ctx, c, metrics, operator, checks)
+	}
 	server, err := listen.Open(n)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
-	metrics.Store(c.Stats)
 	metrics.Gate(gate.Stats)
 	metrics.Tenants(tenants.Stats)
 	metrics.Listener(server.Stats)
@@ -105,7 +116,7 @@ func Run(ctx context.Context, o Options) error {
 		checks = append(checks, watch.Scrub(c.Stats, 3*max(o.Store.ScrubEvery, time.Hour)))
 	}
 	ready := watch.NewReadiness(checks...)
-	handler, err := api.New(c.Store, c, api.Options{
+	handler, err := api.New(indexes, annotator, api.Options{
 		Log: o.Log, LogClients: o.LogClients, Gate: gate, Observe: metrics, Ready: ready.Serves, Auth: tenants, Host: server.Host,
 	})
 	if err != nil {

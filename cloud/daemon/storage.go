@@ -1,11 +1,14 @@
 package daemon
 
 import (
+	"fmt"
 	"time"
 
+	"cpar"
 	"cpar/cloud"
 	"cpar/cloud/remote"
 	"cpar/cloud/watch"
+	"cpar/internal/hint"
 )
 
 // A Storage says where indexes are kept.
@@ -19,8 +22,15 @@ type Storage struct {
 // otherwise: it costs requests, and may cost traffic, and the storage watches over its disks itself.
 const scrubStorageEvery = 24 * time.Hour
 
+// manyParts is how many parts of indexes a machine of a cluster has in memory, however many indexes one
+// machine would.
+const manyParts = 4096
+
 // open opens the cloud where its indexes are, and says what can be wrong with that place.
 func (o *Options) open(metrics *watch.Metrics) (*cloud.Cloud, []watch.Check, error) {
+	if o.Objects.Address == "" && o.Cluster.Servers != "" {
+		return nil, nil, hint.Add(fmt.Errorf("%w: a cluster of machines keeps indexes where all can read them", cpar.ErrInput), "name object storage with --store")
+	}
 	if o.Objects.Address == "" {
 		c, err := cloud.New(o.Data, o.Store)
 		return c, nil, err
@@ -31,6 +41,12 @@ func (o *Options) open(metrics *watch.Metrics) (*cloud.Cloud, []watch.Check, err
 	}
 	if o.Store.ScrubEvery == 0 {
 		o.Store.ScrubEvery = scrubStorageEvery
+	}
+	if o.Cluster.Servers != "" {
+		o.Store.MaxLoaded = max(o.Store.MaxLoaded, manyParts)
+		if !o.Cluster.Router { // routers read it
+			o.Store.ScrubRate = -1
+		}
 	}
 	metrics.Storage(b.Stats)
 	return cloud.Over(b, o.Store), []watch.Check{watch.Storage(b.Reach)}, nil

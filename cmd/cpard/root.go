@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -42,7 +43,7 @@ cpard config --help.
 	root.SuggestionsMinimumDistance = 2
 	root.PersistentFlags().StringVar(&config, "config", "", "configuration file, or none; else cpard/cpard.toml in your configuration folder, else /etc/cpard/cpard.toml")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
-	root.AddCommand(newServe(), newList(), newCheck(), newGC(), newBackup(), newRestore(), newTenant(), newInspect(), newConfig(&config), newDoctor(&config))
+	root.AddCommand(newServe(), newList(), newCheck(), newGC(), newBackup(), newRestore(), newTenant(), newInspect(), newCluster(), newConfig(&config), newDoctor(&config))
 	version.Add(root)
 	manual.Add(root, table.Text())
 	complete(root)
@@ -59,6 +60,15 @@ func knownCommand(c *cobra.Command, args []string) error {
 		return hint.Add(err, "did you mean: cpard %s", near[0])
 	}
 	return err
+}
+
+func oneArgument(which string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return exitcode.UsageError(errors.New(which))
+		}
+		return nil
+	}
 }
 
 func noArguments(c *cobra.Command, args []string) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"cpar/cloud/cluster"
 	"cpar/cloud/daemon"
 	"cpar/internal/exitcode"
 )
@@ -77,6 +78,10 @@ the address of the cloud, and gets a yes or no.`,
 			}
 			o.Log = newLog(c.ErrOrStderr(), o.level, o.jsonLog)
 			o.Ready = func(url string) {
+				if url == "" {
+					fmt.Fprintf(c.OutOrStdout(), "node %s serves\n", o.Cluster.Name)
+					return
+				}
 				// In one write: who reads one line and goes away has both.
 				fmt.Fprintf(c.OutOrStdout(), "listening on %s\nbodies, requests and replies take at most %s\n", url, humanize.IBytes(uint64(o.Admit.Memory)))
 			}
@@ -99,6 +104,9 @@ func (o *options) check() error {
 	if o.Objects.Address != "" && o.Objects.CacheBytes <= 0 {
 		return exitcode.UsageError(fmt.Errorf("--cache-bytes %d; an index must fit in to be searched", o.Objects.CacheBytes))
 	}
+	if err := o.checkCluster(); err != nil {
+		return err
+	}
 	if o.Workers < 0 {
 		return exitcode.UsageError(fmt.Errorf("--workers %d; it must be at least 1, or 0 for the number of cores", o.Workers))
 	}
@@ -115,6 +123,22 @@ func (o *options) check() error {
 		return exitcode.UsageError(fmt.Errorf("--max-wait %v; it must be longer than that", o.Admit.Wait))
 	}
 	return nil
+}
+
+// checkCluster refuses what is no machine of a cluster.
+func (o *options) checkCluster() (err error) {
+	if o.Cluster.Servers == "" {
+		return nil
+	}
+	if o.partBytes <= 0 {
+		return exitcode.UsageError(fmt.Errorf("--part-bytes %d; it must be more than 0", o.partBytes))
+	}
+	if o.Cluster.PartBytes = uint64(o.partBytes); o.Cluster.Name == "" {
+		if o.Cluster.Name, err = os.Hostname(); err != nil {
+			return exitcode.UsageError(fmt.Errorf("the name of this host is not known (%v); pass --node-name", err))
+		}
+	}
+	return cluster.CheckName(o.Cluster.Name)
 }
 
 // leastMemory has room for the largest manifest and the largest batch of one tenant, which

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"cpar/cloud/cluster"
 	"cpar/cloud/daemon"
 	"cpar/internal/exitcode"
 	"cpar/internal/indexdir"
@@ -22,6 +23,8 @@ type options struct {
 	daemon.Options
 	level   slog.Level
 	jsonLog bool
+	// partBytes is Cluster.PartBytes, as sizes are read.
+	partBytes int64
 }
 
 // A setting is a row of the table below: a flag of serve, and of any other command that
@@ -49,6 +52,30 @@ var all = []setting{
 	{Setting: settings.Setting{Name: "cache-bytes", What: "the most that the data folder keeps of object storage"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.Var(settings.Size(&o.Objects.CacheBytes, "16GiB"), name, what)
+		}},
+	{Setting: settings.Setting{Name: "nats", What: "NATS servers of a cluster of machines, such as tls://a:4222,tls://b:4222,tls://c:4222; needs store", None: "this machine is alone"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.StringVar(&o.Cluster.Servers, name, "", what)
+		}},
+	{Setting: settings.Setting{Name: "nats-seed", What: "seed of the nkey that the servers know, a file that nobody else may read", None: "none", Path: true},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Cluster.Seed, name, "", what) }},
+	{Setting: settings.Setting{Name: "nats-ca", What: "authorities of the servers' certificates, a PEM file", None: "the system's", Path: true}, endings: []string{"pem", "crt"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Cluster.CA, name, "", what) }},
+	{Setting: settings.Setting{Name: "role", What: "what this machine does in the cluster: router (takes requests), node (holds indexes), all"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.Var(settings.Parsed("all", "string", func(s string) (err error) {
+				o.Cluster.Role, err = cluster.ParseRole(s)
+				return err
+			}), name, what)
+		},
+		values: []string{"all", "router", "node"}},
+	{Setting: settings.Setting{Name: "node-name", What: "name of this machine in the cluster, which no other has", None: "that of the host"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Cluster.Name, name, "", what) }},
+	{Setting: settings.Setting{Name: "rack", What: "what may fail together with this machine: no index has both its copies in one", None: "none"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Cluster.Rack, name, "", what) }},
+	{Setting: settings.Setting{Name: "part-bytes", What: "the least that one machine searches of an index; the same on all of a cluster"},
+		flag: func(f *pflag.FlagSet, o *options, name, what string) {
+			f.Var(settings.Size(&o.partBytes, "200MiB"), name, what)
 		}},
 	{Setting: settings.Setting{Name: "listen", What: "address and port; port 0 picks a free one; beyond loopback only with TLS and a tenant"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {

@@ -1,0 +1,130 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"cpar"
+	"cpar/cloud/store"
+	"cpar/internal/hint"
+)
+
+// A Status is what a cluster says of itself.
+type Status struct {
+	Nodes []Beat `json:"nodes"`
+	// Servers is how many NATS servers answer, of those that were named.
+	Servers int `json:"servers"`
+	Named   int `json:"named_servers"`
+	// Indexes have a pointer to an active state; −1 if nobody can tell.
+	Indexes int `json:"indexes"`
+}
+
+// listening is how long nodes have to say that they live.
+const listening = time.Second
+
+// An Operator looks at a cluster and changes it, without being a machine of it.
+type Operator struct {
+	broker   *broker
+	members  *members
+	pointers *kv
+}
+
+// Operate connects to the brokers.
+func Operate(o Options) (*Operator, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	b, err := connect(o)
+	if err != nil {
+		return nil, err
+	}
+	x := &Operator{broker: b, members: newMembers(func() {}), pointers: newKV(b)}
+	if err := b.listen(beatSubject, func(b []byte) { x.members.hear(b, time.Now()) }); err != nil {
+		b.close()
+		return nil, err
+	}
+	b.tell(whoSubject, nil)
+	return x, nil
+}
+
+// Close ends the connections.
+func (x *Operator) Close() { x.broker.close() }
+
+// Status listens for a moment.
+func (x *Operator) Status(ctx context.Context) (*Status, error) {
+	select {
+	case <-time.After(listening):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s := &Status{Nodes: x.members.list(), Named: len(x.broker.lines), Indexes: -1}
+	for _, l := range x.broker.lines {
+		if l.up.Load() {
+			s.Servers++
+		}
+	}
+	if keys, err := x.pointers.all(ctx); err == nil {
+		s.Indexes = len(keys)
+	}
+	return s, nil
+}
+
+// Drain has a node take nothing more, and waits until it says so. What it holds others take over.
+func (x *Operator) Drain(ctx context.Context, node string) error {
+	if err := CheckName(node); err != nil {
+		return err
+	}
+	for range 50 {
+		x.broker.tell(drainSubject+node, nil)
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		for _, b := range x.members.list() {
+			if b.Node == node && b.Leaving {
+				return nil
+			}
+		}
+	}
+	return hint.Add(fmt.Errorf("draining node %s: %w: it is not there", node, cpar.ErrInput), "cpard cluster status names those that are")
+}
+
+// Rebuild points to the active state of every index that the storage has, and returns how many there are.
+// Only what is wrong changes, so it may run at any time.
+func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err error) {
+	if err := x.pointers.wait(ctx); err != nil {
+		return 0, err
+	}
+	tenants, err := b.Tenants(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, tenant := range tenants {
+		keys, err := b.Keys(ctx, tenant)
+		if err != nil {
+			return n, err
+		}
+		for _, k := range keys {
+			v := &versions{pointers: x.pointers, manifests: backendManifests{b}, partBytes: PartBytes, known: map[store.Key]*indexState{}}
+			switch _, err := v.state(ctx, k); {
+			case errors.Is(err, store.ErrNotFound): // never activated
+			case err != nil:
+				return n, err
+			default:
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+// backendManifests are those of a backend that nobody serves here.
+type backendManifests struct{ store.Backend }
+
+func (b backendManifests) ManifestBytes(ctx context.Context, k store.Key) ([]byte, error) {
+	return b.Manifest(ctx, k)
+}

@@ -1,0 +1,321 @@
+// Package cluster lets many machines be one cloud. Routers take requests of clients, nodes have parts
+// of indexes in memory; a machine may be both. Object storage holds all that must last.
+//
+//	client ─HTTPS─▶ router ─NATS─▶ node, node, … ─▶ replies of parts, joined ─▶ client
+//	                  │              │
+//	                  └── object storage: segments, manifests ──┘
+//
+// Nobody is told what to hold. A node says every two seconds that it lives; whoever knows who lives
+// knows where each part belongs (package place). A node that is asked for a part that it does not have
+// refuses, and fetches it. Which state of an index is active is a pointer in JetStream, which is set when the
+// manifest is in the storage and the nodes have loaded it, and can be made again from the storage.
+//
+// An answer is whole or there is none, and always of one state: questions name the digest of its manifest.
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"regexp"
+	"sync"
+	"time"
+
+	"cpar"
+	"cpar/cloud"
+	"cpar/cloud/place"
+	"cpar/cloud/store"
+	"cpar/internal/hint"
+)
+
+// PartBytes is how much of an index makes a part, at least: reading it takes a hundred times as long as the
+// message that asks for it.
+const PartBytes = 200 << 20
+
+// holdEvery is how often a node looks at what it is to hold though nothing has changed: what it is not
+// to hold any more is unloaded for want of use.
+const holdEvery = 5 * time.Minute
+
+// A Role is what a machine does.
+type Role struct{ Router, Node bool }
+
+// ParseRole reads all, router or node.
+func ParseRole(name string) (Role, error) {
+	for _, r := range []struct {
+		name string
+		Role
+	}{{"all", Role{true, true}}, {"router", Role{Router: true}}, {"node", Role{Node: true}}} {
+		if r.name == name {
+			return r.Role, nil
+		}
+	}
+	return Role{}, fmt.Errorf("%w: no role %q; there are all, router and node", cpar.ErrInput, name)
+}
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
+
+// CheckName refuses names that cannot be part of a subject. Those of hosts may have dots.
+func CheckName(name string) error {
+	if !nameForm.MatchString(name) {
+		return hint.Add(fmt.Errorf("%w: a machine of a cluster cannot be called %q", cpar.ErrInput, name), "pass --node-name with up to 63 letters, digits, - and _")
+	}
+	return nil
+}
+
+// A Machine is this machine's share of a cluster.
+type Machine struct {
+	Router *Router
+	// node is nil where there is none; me is what it says of itself.
+	node *Node
+	me   Beat
+
+	broker   *broker
+	members  *members
+	versions *versions
+	log      *slog.Logger
+
+	stop    context.CancelFunc
+	silence func() // ends the answers of the node, nil where there is none
+	running sync.WaitGroup
+	settle  chan struct{} // has one element while who holds what is to be looked at
+	mu      sync.Mutex    // guards me
+}
+
+// Config is what a machine is in a cluster.
+type Config struct {
+	Options
+	Role
+	// Name is unique, Rack what may be lost with it.
+	Name, Rack string
+	// PartBytes is PartBytes, but for tests.
+	PartBytes uint64
+}
+
+// Open connects c to the brokers, which must be there. The caller closes c after Close.
+func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Machine, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	b, err := connect(o.Options)
+	if err != nil {
+		return nil, err
+	}
+	m := &Machine{broker: b, log: o.Log, me: Beat{Node: o.Name, Rack: o.Rack}, settle: make(chan struct{}, 1)}
+	m.members = newMembers(m.look)
+	pointers := newKV(b)
+	m.versions = &versions{pointers: pointers, manifests: c, partBytes: o.PartBytes, known: map[store.Key]*indexState{}}
+	m.Router = &Router{transport: b, members: m.members, versions: m.versions}
+	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := m.begin(ctx, c, o, pointers); err != nil {
+		m.stop()
+		b.close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// begin hears of others, and as a node lets them hear.
+func (m *Machine) begin(ctx context.Context, c *cloud.Cloud, o Config, pointers *kv) error {
+	if err := m.broker.listen(beatSubject, func(b []byte) { m.members.hear(b, time.Now()) }); err != nil {
+		return err
+	}
+	if err := pointers.wait(ctx); err != nil {
+		return err
+	}
+	if o.Node {
+		if err := m.beNode(ctx, c); err != nil {
+			return err
+		}
+	}
+	m.broker.tell(whoSubject, nil)
+	m.running.Go(func() {
+		every(ctx, beatEvery, func() {
+			m.members.expire(time.Now())
+			m.beat()
+		})
+	})
+	m.running.Go(func() { every(ctx, holdEvery, m.look) })
+	time.Sleep(200 * time.Millisecond) // nodes answer at once: who asks us finds them
+	return nil
+}
+
+func (m *Machine) beNode(ctx context.Context, c *cloud.Cloud) error {
+	m.node = NewNode(c, m.log)
+	stop, err := m.broker.serve(m.me.Node, func(b []byte) []byte {
+		ctx, cancel := context.WithTimeout(ctx, longest)
+		defer cancel()
+		q, err := decodeQuestion(b)
+		if err != nil {
+			return encodeAnswer(nil, err)
+		}
+		return encodeAnswer(m.node.answer(ctx, q))
+	})
+	if err != nil {
+		return err
+	}
+	m.silence = stop
+	if err := m.broker.listen(whoSubject, func([]byte) { m.beat() }); err != nil {
+		return err
+	}
+	if err := m.broker.listen(drainSubject+m.me.Node, func([]byte) { m.Drain() }); err != nil {
+		return err
+	}
+	m.beat()
+	m.running.Go(func() {
+		for {
+			select {
+			case <-m.settle:
+				m.hold(ctx)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return nil
+}
+
+// every calls f at once and then again and again.
+func every(ctx context.Context, d time.Duration, f func()) {
+	t := time.NewTicker(d)
+	defer t.Stop()
+	for {
+		f()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// beat says that this node lives.
+func (m *Machine) beat() {
+	if m.node == nil {
+		return
+	}
+	m.mu.Lock()
+	me := m.me
+	m.mu.Unlock()
+	me.Parts = m.node.cloud.Stats().Loaded
+	b, _ := json.Marshal(me)      // of strings and numbers
+	m.members.hear(b, time.Now()) // a node counts itself live, whatever the network does
+	m.broker.tell(beatSubject, b)
+}
+
+// Drain has this node answer what it holds and take nothing more.
+func (m *Machine) Drain() {
+	m.mu.Lock()
+	m.me.Leaving = true
+	m.mu.Unlock()
+	m.log.Info("leaving: others take over what this node holds")
+	m.beat()
+}
+
+// look has hold look at who holds what.
+func (m *Machine) look() {
+	select {
+	case m.settle <- struct{}{}:
+	default: // it will
+	}
+}
+
+// hold begins to load what this node is to hold and does not.
+func (m *Machine) hold(ctx context.Context) {
+	keys, err := m.versions.pointers.all(ctx)
+	if err != nil {
+		m.log.Warn("listing indexes", "error", err)
+		return // what is asked is loaded then
+	}
+	for _, k := range keys {
+		s, err := m.versions.state(ctx, k)
+		if err != nil || ctx.Err() != nil {
+			continue
+		}
+		for i, p := range s.parts {
+			if m.mine(place.Of(k.Tenant, k.Index, i)) {
+				_, _ = m.node.answer(ctx, &question{key: k, version: s.version, part: p})
+			}
+		}
+	}
+}
+
+// mine reports whether a slot belongs here.
+func (m *Machine) mine(s place.Slot) bool {
+	stay := m.members.now().stay
+	for _, i := range stay.Nodes(s, Replicas) {
+		if stay.Name(i) == m.me.Node {
+			return true
+		}
+	}
+	return false
+}
+
+// Close says goodbye, ends what runs and closes the connections.
+func (m *Machine) Close() {
+	if m.node != nil {
+		m.mu.Lock()
+		m.me.Gone = true
+		m.mu.Unlock()
+		m.beat()
+	}
+	m.stop()
+	m.running.Wait()
+	if m.node != nil {
+		m.silence()
+		m.node.Close()
+	}
+	m.broker.close()
+}
+
+// Store is what routers need of a store.Store of any type of value.
+type Store interface {
+	PutManifestElsewhere(ctx context.Context, k store.Key, b []byte, ready func(*cpar.Manifest) error) error
+	Delete(ctx context.Context, k store.Key) error
+	OpenStored(ctx context.Context, k store.Key, d cpar.Digest) (*store.SegmentReader, error)
+	List(ctx context.Context, tenant string) ([]store.Info, error)
+	Manifest(ctx context.Context, k store.Key) ([]byte, error)
+	Missing(ctx context.Context, k store.Key, m *cpar.Manifest) ([]cpar.Digest, error)
+	HasSegment(ctx context.Context, k store.Key, d cpar.Digest) (size int64, ok bool, err error)
+	PutSegment(ctx context.Context, k store.Key, d cpar.Digest, size int64, r io.Reader) error
+	Usage(ctx context.Context, tenant string) (store.Usage, error)
+}
+
+// A Routed is a store whose indexes nodes serve: it implements api.Store.
+type Routed struct {
+	Store
+	machine *Machine
+}
+
+// Routed returns s for routers.
+func (m *Machine) Routed(s Store) *Routed { return &Routed{s, m} }
+
+// PutManifest activates an index once the nodes that are to hold it have loaded it. Until then, and if
+// it fails, the old one is served by all.
+func (r *Routed) PutManifest(ctx context.Context, k store.Key, b []byte) error {
+	err := r.PutManifestElsewhere(ctx, k, b, func(m *cpar.Manifest) error {
+		s, err := newState(b, k, r.machine.versions.partBytes)
+		if err != nil {
+			return err
+		}
+		return r.machine.Router.ready(ctx, k, s, b)
+	})
+	if err != nil {
+		return err
+	}
+	return r.machine.versions.activated(ctx, k, b)
+}
+
+// Delete removes an index for all.
+func (r *Routed) Delete(ctx context.Context, k store.Key) error {
+	if err := r.Store.Delete(ctx, k); err != nil {
+		return err
+	}
+	return r.machine.versions.deleted(ctx, k)
+}
+
+// OpenSegment streams a segment from the storage.
+func (r *Routed) OpenSegment(ctx context.Context, k store.Key, d cpar.Digest) (*store.SegmentReader, error) {
+	return r.OpenStored(ctx, k, d)
+}

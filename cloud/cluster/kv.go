@@ -1,0 +1,177 @@
+package cluster
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cpar"
+	"cpar/cloud/store"
+)
+
+// kv keeps the pointers in JetStream, on as many servers as there are up to three. What is
+// read comes from the leader: any server would answer sooner, and a tenth of the time with what was before.
+type kv struct {
+	broker *broker
+
+	away   atomic.Bool // the last read failed
+	mu     sync.Mutex
+	bucket map[*line]jetstream.KeyValue
+}
+
+func newKV(b *broker) *kv { return &kv{broker: b, bucket: map[*line]jetstream.KeyValue{}} }
+
+const (
+	bucketName = "cpar-active"
+	// kvWait is how long the leader may take; kvAway, while there seems to be none: what is known goes on
+	// being served.
+	kvWait, kvAway = 250 * time.Millisecond, 50 * time.Millisecond
+)
+
+// open returns the bucket by a connection, and makes it if there is none. Machines that start together
+// may all try, and the servers need some seconds to agree on a leader.
+func (p *kv) open(ctx context.Context, l *line) (jetstream.KeyValue, error) {
+	p.mu.Lock()
+	b := p.bucket[l]
+	p.mu.Unlock()
+	if b != nil {
+		return b, nil
+	}
+	js, err := jetstream.New(l.Conn)
+	if err != nil {
+		return nil, err
+	}
+	if b, err = js.KeyValue(ctx, bucketName); errors.Is(err, jetstream.ErrBucketNotFound) {
+		b, err = p.create(ctx, js)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bucket[l] = b
+	return b, nil
+}
+
+func (p *kv) create(ctx context.Context, js jetstream.JetStream) (jetstream.KeyValue, error) {
+	replicas := 1
+	if len(p.broker.lines) >= 3 {
+		replicas = 3
+	}
+	_, err := js.CreateStream(ctx, jetstream.StreamConfig{
+		Name: "KV_" + bucketName, Subjects: []string{"$KV." + bucketName + ".>"}, Replicas: replicas,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true,
+		AllowDirect: false, // else reads are of any replica
+	})
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return nil, err
+	}
+	return js.KeyValue(ctx, bucketName)
+}
+
+// wait opens the bucket, trying for as long as servers may need to agree.
+func (p *kv) wait(ctx context.Context) error {
+	var err error
+	for pause := 100 * time.Millisecond; pause < 15*time.Second; pause = pause * 3 / 2 {
+		if err = p.within(ctx, 5*time.Second, func(context.Context, jetstream.KeyValue) error { return nil }); err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return fmt.Errorf("opening the pointers in JetStream: %w: %w: %w", cpar.ErrStorage, store.ErrAway, err)
+}
+
+// within does something with the bucket in bounded time.
+func (p *kv) within(ctx context.Context, most time.Duration, do func(context.Context, jetstream.KeyValue) error) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	l := p.broker.pick()
+	if l == nil {
+		return errNobody
+	}
+	b, err := p.open(ctx, l)
+	if err != nil {
+		return err
+	}
+	if err = do(ctx, b); err != nil && !errors.Is(err, errNoPointer) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.bucket, l) // the servers may have lost it
+	}
+	return err
+}
+
+func pointerName(k store.Key) string {
+	tenant := k.Tenant
+	if tenant == "" {
+		tenant = "_"
+	}
+	return tenant + "." + k.Index.String()
+}
+
+func (p *kv) get(ctx context.Context, k store.Key) (d cpar.Digest, err error) {
+	most := kvWait
+	if p.away.Load() {
+		most = kvAway
+	}
+	err = p.within(ctx, most, func(ctx context.Context, b jetstream.KeyValue) error {
+		e, err := b.Get(ctx, pointerName(k))
+		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			return errNoPointer
+		}
+		if err != nil {
+			return err
+		}
+		d, err = cpar.ParseDigest(string(e.Value()))
+		return err
+	})
+	p.away.Store(err != nil && !errors.Is(err, errNoPointer))
+	return d, err
+}
+
+func (p *kv) set(ctx context.Context, k store.Key, d cpar.Digest) error {
+	err := p.within(ctx, 5*time.Second, func(ctx context.Context, b jetstream.KeyValue) error {
+		_, err := b.Put(ctx, pointerName(k), []byte(hex.EncodeToString(d[:])))
+		return err
+	})
+	return err
+}
+
+func (p *kv) remove(ctx context.Context, k store.Key) error {
+	err := p.within(ctx, 5*time.Second, func(ctx context.Context, b jetstream.KeyValue) error {
+		return b.Purge(ctx, pointerName(k))
+	})
+	return err
+}
+
+func (p *kv) all(ctx context.Context) (keys []store.Key, err error) {
+	err = p.within(ctx, 10*time.Second, func(ctx context.Context, b jetstream.KeyValue) error {
+		names, err := b.ListKeys(ctx)
+		if err != nil {
+			return err
+		}
+		defer names.Stop()
+		for name := range names.Keys() {
+			tenant, id, _ := strings.Cut(name, ".")
+			if tenant == "_" {
+				tenant = ""
+			}
+			if index, err := cpar.ParseIndexID(id); err == nil {
+				keys = append(keys, store.Key{Tenant: tenant, Index: index})
+			}
+		}
+		return nil
+	})
+	return keys, err
+}

@@ -1,0 +1,162 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"cpar"
+	"cpar/cloud/part"
+	"cpar/cloud/store"
+	"cpar/cparhttp"
+	"cpar/internal/hint"
+	"cpar/internal/wire"
+)
+
+// A question is asked of a node: to answer requests of a part of an index, or with a manifest and
+// no requests, to have the part ready.
+//
+//	question  version (1)  tenant (1 + length)  index (16)  digest of the manifest (32)
+//	          part (4 + 4)  manifest (4 + length)  requests, a batch of cparhttp, or nothing
+//	answer    version (1)  0 and replies, a batch or nothing;
+//	          or 1, what is wrong (4), text (4 + length), hint (4 + length)
+type question struct {
+	key      store.Key
+	version  cpar.Digest
+	part     part.Part
+	manifest []byte
+	requests []*cpar.Request
+}
+
+// messageVersion is that of questions and answers: nodes and routers of one cluster speak the same.
+const messageVersion = 1
+
+func appendCounted[T string | []byte](b []byte, x T) []byte {
+	return append(binary.LittleEndian.AppendUint32(b, uint32(len(x))), x...)
+}
+
+func (q *question) encode() ([]byte, error) {
+	b := append([]byte{messageVersion, byte(len(q.key.Tenant))}, q.key.Tenant...)
+	b = append(append(b, q.key.Index[:]...), q.version[:]...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(q.part.First))
+	b = binary.LittleEndian.AppendUint32(b, uint32(q.part.Last))
+	b = appendCounted(b, q.manifest)
+	return appendBatch(b, q.requests)
+}
+
+// appendBatch appends requests or replies, nothing if there are none.
+func appendBatch[T interface{ MarshalBinary() ([]byte, error) }](b []byte, list []T) ([]byte, error) {
+	if len(list) == 0 {
+		return b, nil
+	}
+	items := make([][]byte, len(list))
+	for i, x := range list {
+		var err error
+		if items[i], err = x.MarshalBinary(); err != nil {
+			return nil, err
+		}
+	}
+	return cparhttp.AppendBatch(b, items), nil
+}
+
+// decodeBatch is the inverse of appendBatch.
+func decodeBatch[T any](b []byte, decode func([]byte) (T, error)) (list []T, err error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	items, err := cparhttp.DecodeBatch(b)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range items {
+		x, err := decode(item)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, x)
+	}
+	return list, nil
+}
+
+func open(b []byte) *wire.Reader {
+	r := wire.NewReader(b, cpar.ErrCorrupt)
+	if v := r.U8("version"); r.Err() == nil && v != messageVersion {
+		r.Fail("version %d, this program speaks %d: let all machines run the same", v, messageVersion)
+	}
+	return r
+}
+
+func decodeQuestion(b []byte) (*question, error) {
+	r, q := open(b), new(question)
+	q.key.Tenant = string(r.Bytes(int(r.U8("tenant's length")), "tenant"))
+	copy(q.key.Index[:], r.Bytes(len(q.key.Index), "index"))
+	copy(q.version[:], r.Bytes(len(q.version), "digest of the manifest"))
+	q.part = part.Part{First: int(r.U32("part")), Last: int(r.U32("part"))}
+	if q.manifest = r.Bytes(r.Count(1, "manifest"), "manifest"); r.Err() == nil && q.key.Tenant != "" && !store.IsTenant(q.key.Tenant) {
+		r.Fail("there is no tenant of this form")
+	}
+	if r.Err() != nil {
+		return nil, fmt.Errorf("reading a question: %w", r.Err())
+	}
+	var err error
+	if q.requests, err = decodeBatch(b[len(b)-r.Left():], cpar.DecodeRequest); err != nil {
+		return nil, fmt.Errorf("reading a question: %w", err)
+	}
+	return q, nil
+}
+
+// faults are what an answer can say of an error, by their bits.
+var faults = []error{
+	cpar.ErrInput, cpar.ErrCorrupt, cpar.ErrVersion, cpar.ErrStorage, cpar.ErrCloud,
+	store.ErrNotFound, store.ErrDamaged, store.ErrAway, store.ErrNoRoom, store.ErrTooLarge, store.ErrIncomplete,
+	errNotReady, errOtherState,
+}
+
+// A fault is an error of another machine.
+type fault struct {
+	text string
+	is   []error
+}
+
+func (f *fault) Error() string   { return f.text }
+func (f *fault) Unwrap() []error { return f.is }
+
+func encodeAnswer(replies []*cpar.Reply, err error) []byte {
+	if err == nil {
+		b, failed := appendBatch([]byte{messageVersion, 0}, replies)
+		if err = failed; err == nil {
+			return b
+		}
+	}
+	bits := uint32(0)
+	for i, f := range faults {
+		if errors.Is(err, f) {
+			bits |= 1 << i
+		}
+	}
+	b := binary.LittleEndian.AppendUint32([]byte{messageVersion, 1}, bits)
+	return appendCounted(appendCounted(b, err.Error()), hint.Of(err))
+}
+
+func decodeAnswer(b []byte) ([]*cpar.Reply, error) {
+	r := open(b)
+	failed := r.U8("whether it failed") != 0
+	if !failed && r.Err() == nil {
+		return decodeBatch(b[len(b)-r.Left():], cpar.DecodeReply)
+	}
+	f, bits := new(fault), r.U32("what is wrong")
+	for i, is := range faults {
+		if bits>>i&1 == 1 {
+			f.is = append(f.is, is)
+		}
+	}
+	f.text = string(r.Bytes(r.Count(1, "text"), "text"))
+	advice := string(r.Bytes(r.Count(1, "hint"), "hint"))
+	if err := r.Close(); err != nil {
+		return nil, fmt.Errorf("reading an answer: %w", err)
+	}
+	if advice == "" {
+		return nil, f
+	}
+	return nil, hint.Add(f, "%s", advice)
+}

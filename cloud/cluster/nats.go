@@ -1,0 +1,327 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"cpar"
+	"cpar/cloud/store"
+	"cpar/internal/hint"
+)
+
+// Options say which brokers there are and who we are to them.
+type Options struct {
+	// Servers are addresses of NATS servers, tls://host:port, with commas between them.
+	Servers string
+	// Seed is a file with the seed of our nkey, CA one with the authorities of the servers'
+	// certificates; "" for those of the system.
+	Seed, CA string
+	Log      *slog.Logger
+}
+
+// a broker is all NATS servers of a cluster, and a line to each: while one stands still, messages go
+// by another.
+type broker struct {
+	lines []*line
+	next  atomic.Uint32
+	log   *slog.Logger
+}
+
+// A line is a connection to one server.
+type line struct {
+	*nats.Conn
+	server string // the host and port that it was named by, as part of a subject
+	// up is what the library says when it changes. IsConnected would wait for the library's lock,
+	// which it holds for seconds while it tries to reach a server that stands still.
+	up atomic.Bool
+	// pong is when the server last answered a ping, in Unix nanoseconds.
+	pong atomic.Int64
+}
+
+const (
+	// pingEvery is how often a server is asked for a sign of life, and silent how long one that gave none is
+	// avoided: the library itself finds out within two seconds only.
+	pingEvery, silent = 200 * time.Millisecond, 600 * time.Millisecond
+)
+
+// watch pings until the line is closed.
+func (l *line) watch() {
+	for !l.IsClosed() {
+		if l.FlushTimeout(silent) == nil {
+			l.pong.Store(time.Now().UnixNano())
+		}
+		time.Sleep(pingEvery)
+	}
+}
+
+const (
+	// pieceBytes is the most that one message has; a longer answer is several.
+	pieceBytes = 4 << 20
+	moreHeader = "Cpar-More"
+	// answering bounds the questions that a node answers at once; more wait.
+	answering = 64
+)
+
+// connect opens the connections. Servers that are away are tried again for ever, but one must be there.
+func connect(o Options) (*broker, error) {
+	servers := strings.Split(o.Servers, ",")
+	b := &broker{log: o.Log}
+	for _, server := range servers {
+		l := &line{server: plainName.ReplaceAllString(server, "_")}
+		options, err := o.options(server, l)
+		if err == nil {
+			if l.Conn, err = nats.Connect(server, options...); err != nil {
+				err = refused(server, err)
+			}
+		}
+		if err != nil {
+			b.close()
+			return nil, err
+		}
+		b.lines = append(b.lines, l)
+		go l.watch()
+	}
+	for range 50 {
+		if b.pick() != nil {
+			return b, nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	err := b.lastError()
+	b.close()
+	return nil, refused(o.Servers, err)
+}
+
+var plainName = regexp.MustCompile(`^.*://|[^A-Za-z0-9]`)
+
+func refused(server string, err error) error {
+	return hint.Add(fmt.Errorf("connecting to NATS at %s: %w: %w: %v", server, cpar.ErrStorage, store.ErrAway, err),
+		"is nats-server running there, does it know our nkey, and is its certificate one of --nats-ca?")
+}
+
+func (b *broker) lastError() error {
+	for _, l := range b.lines {
+		if err := l.LastError(); err != nil {
+			return err
+		}
+	}
+	return errors.New("no server answers")
+}
+
+// options of one connection. A server that stands still is found out within two pings.
+func (o Options) options(server string, l *line) ([]nats.Option, error) {
+	u, err := url.Parse(server)
+	if err != nil || u.Host == "" || u.User != nil {
+		return nil, hint.Add(fmt.Errorf("%w: --nats: an address that cannot be read", cpar.ErrInput), "write it like tls://a.example:4222,tls://b.example:4222, without credentials")
+	}
+	local := u.Hostname() == "localhost"
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
+		local = ip.IsLoopback()
+	}
+	if u.Scheme != "tls" && !local {
+		return nil, hint.Add(fmt.Errorf("%w: --nats: %s without TLS, to another machine", cpar.ErrInput, u.Scheme), "write tls://%s", u.Host)
+	}
+	list := []nats.Option{
+		nats.Name("cpard"), nats.IgnoreDiscoveredServers(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
+		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(1), nats.FlusherTimeout(time.Second), nats.Timeout(2 * time.Second), nats.NoCallbacksAfterClientClose(),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			o.Log.Warn("NATS", "server", u.Host, "error", err)
+		}),
+		nats.ConnectHandler(func(*nats.Conn) { l.up.Store(true) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			l.up.Store(false)
+			o.Log.Warn("NATS: disconnected", "server", u.Host, "error", err)
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			l.up.Store(true)
+			o.Log.Info("NATS: connected again", "server", u.Host)
+		}),
+	}
+	if u.Scheme == "tls" {
+		list = append(list, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS13}))
+	}
+	if o.CA != "" {
+		list = append(list, nats.RootCAs(o.CA))
+	}
+	if o.Seed != "" {
+		nkey, err := nats.NkeyOptionFromSeed(o.Seed)
+		if err != nil {
+			return nil, hint.Add(fmt.Errorf("%w: --nats-seed: it holds no seed of an nkey", cpar.ErrInput), "make one with nk -gen user")
+		}
+		list = append(list, nkey)
+	}
+	return list, nil
+}
+
+func (b *broker) close() {
+	for _, l := range b.lines {
+		l.Close()
+	}
+}
+
+// pick is the next line that is up, one whose server answers if there is any, nil if none is up.
+func (b *broker) pick() (l *line) {
+	least := time.Now().Add(-silent).UnixNano()
+	for range b.lines {
+		next := b.lines[int(b.next.Add(1))%len(b.lines)]
+		if !next.up.Load() {
+			continue
+		}
+		if l = next; l.pong.Load() > least {
+			return l
+		}
+	}
+	return l
+}
+
+// subject is where a node listens by a line. Each server has its own: a question goes by one server
+// and no other, so that one which stands still delays nothing that went by others.
+func (l *line) subject(node string) string { return "cpar.node." + node + "." + l.server }
+
+// Beats and orders to nodes have subjects of their own.
+const (
+	beatSubject  = "cpar.beat"
+	whoSubject   = "cpar.who"
+	drainSubject = "cpar.drain."
+)
+
+// ask implements transport. A question that is too long for one message is asked in two.
+func (b *broker) ask(ctx context.Context, node string, q *question) ([]*cpar.Reply, error) {
+	message, err := q.encode()
+	if err != nil {
+		return nil, err
+	}
+	if n := len(q.requests); n > 1 && len(message) > pieceBytes {
+		first, second := *q, *q
+		first.requests, second.requests = q.requests[:n/2], q.requests[n/2:]
+		replies, err := b.ask(ctx, node, &first)
+		if err != nil {
+			return nil, err
+		}
+		rest, err := b.ask(ctx, node, &second)
+		return append(replies, rest...), err
+	}
+	for range b.lines { // who is not there by one server may be by another
+		answer, err := b.exchange(ctx, b.pick(), node, message)
+		if err == nil {
+			return decodeAnswer(answer)
+		}
+		if !errors.Is(err, errNobody) {
+			return nil, err
+		}
+	}
+	return nil, errNobody
+}
+
+// exchange sends a message by a line, and waits for all pieces of the answer.
+func (b *broker) exchange(ctx context.Context, l *line, node string, message []byte) ([]byte, error) {
+	if l == nil {
+		return nil, errNobody
+	}
+	inbox, err := l.SubscribeSync(l.NewRespInbox())
+	if err != nil {
+		return nil, errNobody // it was closed
+	}
+	defer func() { _ = inbox.Unsubscribe() }()
+	if err := l.PublishRequest(l.subject(node), inbox.Subject, message); err != nil {
+		if errors.Is(err, nats.ErrMaxPayload) {
+			return nil, hint.Add(fmt.Errorf("%w: a message of %d bytes to a node", cpar.ErrStorage, len(message)), "set max_payload of nats-server to 8MB")
+		}
+		return nil, errNobody
+	}
+	var answer []byte
+	for {
+		m, err := inbox.NextMsgWithContext(ctx)
+		switch {
+		case errors.Is(err, nats.ErrNoResponders):
+			return nil, errNobody
+		case err != nil && ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			return nil, errNobody
+		case m.Header.Get("Status") == "503":
+			return nil, errNobody
+		}
+		if answer = append(answer, m.Data...); m.Header.Get(moreHeader) == "" {
+			return answer, nil
+		}
+	}
+}
+
+// serve answers questions to a node until stop, which waits for those under way.
+func (b *broker) serve(node string, answer func([]byte) []byte) (stop func(), err error) {
+	var subs []*nats.Subscription
+	var running sync.WaitGroup
+	turns := make(chan struct{}, answering)
+	stop = func() {
+		for _, s := range subs {
+			_ = s.Unsubscribe()
+		}
+		running.Wait()
+	}
+	for _, l := range b.lines {
+		s, err := l.Subscribe(l.subject(node), func(m *nats.Msg) {
+			turns <- struct{}{}
+			running.Go(func() {
+				defer func() { <-turns }()
+				if err := respond(l.Conn, m, answer(m.Data)); err != nil {
+					b.log.Warn("answering", "error", err)
+				}
+			})
+		})
+		if err == nil {
+			err = s.SetPendingLimits(-1, 512<<20)
+		}
+		if err != nil {
+			stop()
+			return nil, fmt.Errorf("listening to questions: %w: %w", cpar.ErrStorage, err)
+		}
+		subs = append(subs, s)
+	}
+	return stop, nil
+}
+
+// respond sends an answer in pieces.
+func respond(c *nats.Conn, to *nats.Msg, answer []byte) error {
+	for {
+		n := min(len(answer), pieceBytes)
+		m := &nats.Msg{Subject: to.Reply, Data: answer[:n]}
+		if answer = answer[n:]; len(answer) > 0 {
+			m.Header = nats.Header{moreHeader: []string{"1"}}
+		}
+		if err := c.PublishMsg(m); err != nil || len(answer) == 0 {
+			return err
+		}
+	}
+}
+
+// tell sends a message to all that listen, by every server that is there.
+func (b *broker) tell(subject string, message []byte) {
+	for _, l := range b.lines {
+		if l.up.Load() {
+			_ = l.Publish(subject, message)
+		}
+	}
+}
+
+// listen calls heard with every message to a subject.
+func (b *broker) listen(subject string, heard func([]byte)) error {
+	for _, l := range b.lines {
+		if _, err := l.Subscribe(subject, func(m *nats.Msg) { heard(m.Data) }); err != nil {
+			return fmt.Errorf("listening to %s: %w: %w", subject, cpar.ErrStorage, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cpar"
+	"cpar/cloud"
+	"cpar/cloud/ask"
+	"cpar/cloud/place"
+	"cpar/cloud/stage"
+	"cpar/cloud/store"
+)
+
+// Replicas is how many nodes hold a part.
+const Replicas = 2
+
+// A transport brings a question to a node. errNobody says that it is not there.
+type transport interface {
+	ask(ctx context.Context, node string, q *question) ([]*cpar.Reply, error)
+}
+
+var errNobody = errors.New("the node is not there")
+
+// A Router answers requests by asking nodes for the parts of an index and putting together what
+// they reply. It holds nothing of an index but manifests.
+type Router struct {
+	transport transport
+	members   *members
+	versions  *versions
+	busy      ask.Busy
+	recent    ask.Recent
+}
+
+// Annotate implements api.Annotator.
+func (r *Router) Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*cpar.Reply, error) {
+	replies, err := r.AnnotateBatch(ctx, k, []*cpar.Request{q})
+	if err != nil {
+		return nil, err
+	}
+	return replies[0], nil
+}
+
+// Load implements api.Annotator: nodes load.
+func (r *Router) Load(ctx context.Context, k store.Key, _ func() (func(), error)) error {
+	_, err := r.versions.last(ctx, k)
+	return err
+}
+
+// ReplyBytes implements api.Annotator.
+func (r *Router) ReplyBytes(ctx context.Context, k store.Key, requests []*cpar.Request) (int64, error) {
+	s, err := r.versions.last(ctx, k)
+	if err != nil {
+		return 0, err
+	}
+	return 2 * cloud.ReplyBytes(s.manifest, requests), nil // of the parts, and put together
+}
+
+// AnnotateBatch implements api.Annotator.
+func (r *Router) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.Request) ([]*cpar.Reply, error) {
+	for again := 0; ; again++ {
+		s, err := r.versions.state(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		replies, err := r.whole(ctx, k, s, requests)
+		if !errors.Is(err, errOtherState) || again == 3 {
+			return replies, err
+		}
+		r.versions.forget(k) // another state is active since
+	}
+}
+
+// whole asks for all parts of a state, and joins what they reply to each request.
+func (r *Router) whole(ctx context.Context, k store.Key, s *indexState, requests []*cpar.Request) ([]*cpar.Reply, error) {
+	defer stage.Enter(ctx, stage.Search)()
+	answers, err := r.parts(ctx, k, s, requests)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*cpar.Reply, len(requests))
+	for i, q := range requests {
+		var parts []*cpar.Reply
+		for _, replies := range answers {
+			parts = append(parts, replies[i])
+		}
+		if out[i], err = cloud.Join(q, parts); err != nil {
+			return nil, err
+		}
+		visited, touched := cloud.Work(s.manifest, out[i])
+		stage.Searched(ctx, visited, touched)
+	}
+	return out, nil
+}
+
+// A result is what came of asking a node for a part.
+type result struct {
+	part    int
+	node    string
+	replies []*cpar.Reply
+	err     error
+	took    time.Duration
+}
+
+// longest is how long nodes are asked at most, if nobody waits less.
+const longest = 30 * time.Second
+
+// parts returns the replies of every part: all, or an error.
+func (r *Router) parts(ctx context.Context, k store.Key, s *indexState, requests []*cpar.Request) ([][]*cpar.Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	q := ask.New(len(s.parts), func(i int) []string {
+		v := r.members.now()
+		return r.busy.Order(place.Ask(v.stay, v.all, place.Of(k.Tenant, k.Index, i), Replicas), Replicas, time.Now())
+	}, ask.Options{Hedge: r.recent.Hedge(), Patience: r.recent.Patience(), Pause: 50 * time.Millisecond, Deadline: deadline,
+		Slow: func(node string) { r.busy.Slow(node, time.Now()) }})
+	defer func() { r.recent.Spent(q.Hedges) }()
+	answers := make([][]*cpar.Reply, len(s.parts))
+	results := make(chan result)
+	for {
+		sends, again := q.Step(time.Now())
+		for _, send := range sends {
+			go r.send(ctx, send, &question{key: k, version: s.version, part: s.parts[send.Shard], requests: requests}, results)
+		}
+		if done, err := q.Done(); done {
+			return answers, err
+		}
+		select {
+		case <-time.After(time.Until(again)):
+		case <-ctx.Done():
+			if err := context.Cause(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				return nil, err
+			}
+		case x := <-results:
+			switch {
+			case x.err == nil && len(x.replies) == len(requests):
+				if q.Answered(x.part) {
+					answers[x.part] = x.replies
+				}
+				r.recent.Add(x.took)
+			case x.err == nil || errors.Is(x.err, errNobody) || errors.Is(x.err, errNotReady):
+				q.Failed(x.part, x.node)
+			default:
+				q.Refused(x.part, x.node, x.err)
+			}
+		}
+	}
+}
+
+// send asks one node for one part.
+func (r *Router) send(ctx context.Context, to ask.Send, q *question, results chan<- result) {
+	r.busy.Add(to.Node, 1)
+	defer r.busy.Add(to.Node, -1)
+	began := time.Now()
+	replies, err := r.transport.ask(ctx, to.Node, q)
+	select {
+	case results <- result{to.Shard, to.Node, replies, err, time.Since(began)}:
+	case <-ctx.Done(): // nobody wants it any more
+	}
+}
+
+// ready has all parts of a state loaded by the nodes that are to hold them.
+func (r *Router) ready(ctx context.Context, k store.Key, s *indexState, manifest []byte) error {
+	for i, p := range s.parts {
+		slot := place.Of(k.Tenant, k.Index, i)
+		for {
+			waits, err := r.holds(ctx, slot, &question{key: k, version: s.version, part: p, manifest: manifest})
+			if err != nil {
+				return err
+			}
+			if !waits {
+				break
+			}
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+				return fmt.Errorf("waiting until nodes have loaded index %v: %w", k.Index, ctx.Err())
+			}
+		}
+	}
+	return nil
+}
+
+// holds asks the nodes that are to hold a slot whether they have loaded a part, and waits reports
+// that one has not. Who holds it may change at any time.
+func (r *Router) holds(ctx context.Context, slot place.Slot, q *question) (waits bool, err error) {
+	stay := r.members.now().stay
+	nodes := stay.Nodes(slot, Replicas)
+	if len(nodes) == 0 {
+		return false, fmt.Errorf("index %v: %w: %w: no node is there to hold it", q.key.Index, cpar.ErrStorage, store.ErrAway)
+	}
+	for _, i := range nodes {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		_, err := r.transport.ask(ctx, stay.Name(i), q)
+		cancel()
+		switch {
+		case err == nil:
+		case errors.Is(err, errNotReady), errors.Is(err, errNobody), errors.Is(err, context.DeadlineExceeded):
+			waits = true
+		default:
+			return false, err
+		}
+	}
+	return waits, nil
+}

@@ -1,0 +1,45 @@
+package daemon
+
+import (
+	"context"
+	"net"
+
+	sd "github.com/coreos/go-systemd/v22/daemon"
+
+	"cpar/cloud"
+	"cpar/cloud/api"
+	"cpar/cloud/cluster"
+	"cpar/cloud/watch"
+)
+
+// join says who answers requests and keeps indexes: this machine, or those of a cluster; nobody here
+// where it is a node. leave ends its part in it.
+func (o *Options) join(ctx context.Context, c *cloud.Cloud) (indexes api.Store, annotator api.Annotator, leave func(), err error) {
+	if o.Cluster.Servers == "" {
+		return c.Store, c, func() {}, nil
+	}
+	o.Cluster.Log = o.Log
+	m, err := cluster.Open(ctx, c, o.Cluster)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if !o.Cluster.Router {
+		return nil, nil, m.Close, nil
+	}
+	return m.Routed(c.Store), m.Router, m.Close, nil
+}
+
+// hold runs a machine that no client talks to.
+func (o *Options) hold(ctx context.Context, c *cloud.Cloud, metrics *watch.Metrics, operator net.Listener, checks []watch.Check) error {
+	if operator != nil {
+		go o.Watch.Serve(ctx, operator, metrics, watch.NewReadiness(append(checks, watch.Folder(o.Data))...), o.Log)
+	}
+	defer c.Maintain(ctx)()
+	o.Log.Info("serving", "node", o.Cluster.Name)
+	o.notify(sd.SdNotifyReady)
+	if o.Ready != nil {
+		o.Ready("")
+	}
+	<-ctx.Done()
+	return nil
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"cpar/cloud/cluster"
+)
+
+func newCluster() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "cluster",
+		Short: "look at a cluster of machines and change it",
+		Long: `cluster talks to the NATS servers of a cluster (docs/operating.md says how to set one up). It needs
+no data folder and may run anywhere that reaches them.`,
+	}
+	c.AddCommand(newClusterStatus(), newClusterDrain(), newClusterRebuild())
+	return c
+}
+
+// toCluster are the settings that reach a cluster.
+var toCluster = []string{"nats", "nats-seed", "nats-ca"}
+
+// operate connects as the settings say.
+func (o *options) operate(c *cobra.Command) (*cluster.Operator, error) {
+	o.Cluster.Log = newLog(c.ErrOrStderr(), o.level, o.jsonLog)
+	return cluster.Operate(o.Cluster.Options)
+}
+
+func newClusterStatus() *cobra.Command {
+	var o options
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "status --nats SERVERS",
+		Short:   "list the nodes that live",
+		Example: "  $ cpard cluster status --nats tls://a:4222,tls://b:4222,tls://c:4222 --nats-seed seed\n  m1  7 parts\n  m2  7 parts, leaving\n  2 nodes, 3 of 3 NATS servers, 5 indexes",
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			x, err := o.operate(c)
+			if err != nil {
+				return err
+			}
+			defer x.Close()
+			s, err := x.Status(c.Context())
+			if err != nil {
+				return stopped(c, err)
+			}
+			if asJSON {
+				return printAsJSON(c.OutOrStdout(), s)
+			}
+			return printStatus(c, s)
+		},
+	}
+	addFlags(c, &o, toCluster...)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	return c
+}
+
+func printStatus(c *cobra.Command, s *cluster.Status) error {
+	tab := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+	for _, n := range s.Nodes {
+		says := fmt.Sprintf("%d parts", n.Parts)
+		if n.Leaving {
+			says += ", leaving"
+		}
+		if n.Rack != "" {
+			says += ", rack " + n.Rack
+		}
+		fmt.Fprintf(tab, "%s\t%s\n", n.Node, says)
+	}
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	known := indexes(s.Indexes)
+	if s.Indexes < 0 {
+		known = "nobody can tell which indexes (fewer than half of the NATS servers are there)"
+	}
+	_, err := fmt.Fprintf(c.OutOrStdout(), "%d nodes, %d of %d NATS servers, %s\n", len(s.Nodes), s.Servers, s.Named, known)
+	return err
+}
+
+func newClusterDrain() *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "drain NODE --nats SERVERS",
+		Short: "have a node take nothing more, so that it can be stopped",
+		Long: `drain has other nodes take over what a node holds. It goes on answering meanwhile; stop it once
+cpard cluster status shows that the others have as many parts as they should. A node that is
+started again is no longer drained.`,
+		Example: "  $ cpard cluster drain m2 --nats tls://a:4222,tls://b:4222,tls://c:4222 --nats-seed seed\n  m2 is leaving",
+		Args:    oneArgument("which node?"),
+		RunE: func(c *cobra.Command, args []string) error {
+			x, err := o.operate(c)
+			if err != nil {
+				return err
+			}
+			defer x.Close()
+			if err := x.Drain(c.Context(), args[0]); err != nil {
+				return stopped(c, err)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s is leaving\n", args[0])
+			return nil
+		},
+	}
+	addFlags(c, &o, toCluster...)
+	return c
+}
+
+func newClusterRebuild() *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "rebuild-meta --nats SERVERS --store ADDRESS",
+		Short: "make again what NATS servers have lost",
+		Long: `rebuild-meta has the NATS servers know again which state of each index is active, from the manifests
+in object storage, which decides. It changes what is wrong and nothing else. Machines also find this
+out by themselves, index by index, when one is asked.`,
+		Example: "  $ cpard cluster rebuild-meta --nats tls://a:4222 --nats-seed seed --store s3://photos\n  5 indexes",
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			b, err := o.beside()
+			if err != nil {
+				return err
+			}
+			defer b.Close()
+			x, err := o.operate(c)
+			if err != nil {
+				return err
+			}
+			defer x.Close()
+			n, err := x.Rebuild(c.Context(), b)
+			if err != nil {
+				return stopped(c, err)
+			}
+			fmt.Fprintln(c.OutOrStdout(), indexes(n))
+			return nil
+		},
+	}
+	addFlags(c, &o, append([]string{"data", "store", "store-credentials"}, toCluster...)...)
+	return c
+}
