@@ -65,7 +65,7 @@ func changedCopy(it dataset.Item) (*feature.Vectors, error) {
 // Tables implements Result.
 func (a *Attacks) Tables() []Table {
 	t := Table{Name: "attacks", Title: fmt.Sprintf("What a cloud learns that tries, %d records, %d requests: success and its 95 %% interval, in percent", a.Records, a.Requests),
-		Columns: []string{"attack", "scheme", "profile", "known", "success %", "from", "to", "guessing %", "trials"}}
+		Columns: []string{"attack", "scheme", "profile", "known", "success %", "from", "to", "guessing %", "trials", "refused as"}}
 	estimates := Table{Name: "attacks-lattice", Title: "Lattice attacks on the key, estimated and not run",
 		Columns: []string{"attack", "scheme", "profile", "known", "records", "dimension", "block size", "root Hermite factor", "core-SVP bits"}}
 	for _, r := range a.Rows {
@@ -74,7 +74,7 @@ func (a *Attacks) Tables() []Table {
 			estimates.Rows = append(estimates.Rows, []string{r.Attack, r.Scheme, profile, whole(r.Known), whole(e.Samples), whole(e.Dimension), whole(e.BlockSize), num(e.Delta, 5), num(e.Bits, 0)})
 			continue
 		}
-		t.Rows = append(t.Rows, []string{r.Attack, r.Scheme, profile, whole(r.Known), num(100*r.Success, 1), num(100*r.Low, 1), num(100*r.High, 1), num(100*r.Baseline, 2), whole(r.Trials)})
+		t.Rows = append(t.Rows, []string{r.Attack, r.Scheme, profile, whole(r.Known), num(100*r.Success, 1), num(100*r.Low, 1), num(100*r.High, 1), num(100*r.Baseline, 2), whole(r.Trials), r.Refused})
 	}
 	return []Table{t, estimates}
 }

@@ -48,11 +48,11 @@ func TestChangedCopy(t *testing.T) {
 // Estimates have their own table: nothing was tried.
 func TestAttackTables(t *testing.T) {
 	a := &Attacks{Records: 9, Requests: 8, Rows: []attack.Row{
-		{Attack: "a", Scheme: "cpar", Known: 3, Success: 0.5, Baseline: 0.125, Low: 0.25, High: 0.75, Trials: 8},
+		{Attack: "a", Scheme: "cpar", Known: 3, Success: 0.5, Baseline: 0.125, Low: 0.25, High: 0.75, Trials: 8, Refused: "damaged data"},
 		{Attack: "b", Scheme: "cpar", Profile: "learned", Known: 5, Estimate: &estimate.Estimate{Samples: 5, Dimension: 6, BlockSize: 142, Delta: 1.00769, Bits: 41.464}},
 	}}
 	tables := a.Tables()
-	if want := [][]string{{"a", "cpar", "paper", "3", "50", "25", "75", "12.5", "8"}}; !reflect.DeepEqual(tables[0].Rows, want) {
+	if want := [][]string{{"a", "cpar", "paper", "3", "50", "25", "75", "12.5", "8", "damaged data"}}; !reflect.DeepEqual(tables[0].Rows, want) {
 		t.Errorf("%q", tables[0].Rows)
 	}
 	if want := [][]string{{"b", "cpar", "learned", "5", "5", "6", "142", "1.00769", "41"}}; !reflect.DeepEqual(tables[1].Rows, want) {

@@ -17,6 +17,10 @@
 //	…-slopes      slopes.go   r_s and r, exactly                   known: nothing, but several requests per photo
 //	keyword-…     keyword.go  what is a record about?              known: statistics, or k records' keywords
 //	key-…         key.go      S; estimates by eval/estimate        known: k records' vectors
+//	link-refusals liar.go     are two requests for one photo?      known: which lies were refused
+//	cluster-…     which.go    which hidden cluster is asked?       known: nothing, or k requests' clusters
+//	rollback-…    offers.go   is an older or a mixed state taken?  known: all states
+//	downgrade-…   offers.go   is another format or scheme taken?   known: the index
 //	key-by-scores keyscores.go  S, without a lattice               known: k records' vectors
 //	nearest-…     lll.go      which records are similar, by LLL    known: nothing, not even a request
 //

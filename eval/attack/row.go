@@ -21,6 +21,8 @@ type Row struct {
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Trials   int     `json:"trials"`
+	// Refused names the errors by which owners refuse what a cloud offers; "" where nothing is offered.
+	Refused string `json:"refused,omitempty"`
 	// Estimate, in a row without trials, is the cost of an attack that is not carried out.
 	Estimate *estimate.Estimate `json:"estimate,omitempty"`
 }

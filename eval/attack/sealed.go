@@ -87,17 +87,24 @@ func (b *built) sealedTarget() (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	held := map[cpar.Digest][]byte{}
+	o, err := b.held()
+	return &Target{Owner: &sealedOwner{o}, Cloud: c, Place: b.place}, err
+}
+
+// held is an owner who has opened the index, with what a device keeps.
+func (b *built) held() (*user.Owner, error) {
 	m := b.files.Manifest()
-	for _, need := range b.builder.Needs(m) {
+	o, err := user.Open(b.key, m, b.files.Read)
+	if err != nil {
+		return nil, err
+	}
+	held := map[cpar.Digest][]byte{}
+	for _, need := range o.Needs(m) {
 		if held[need.Digest], err = b.files.Read(need); err != nil {
 			return nil, err
 		}
 	}
-	if err := b.builder.Hold(m, held); err != nil {
-		return nil, err
-	}
-	return &Target{Owner: &sealedOwner{b.builder.Owner}, Cloud: c, Place: b.place}, nil
+	return o, o.Hold(m, held)
 }
 
 type sealedOwner struct{ *user.Owner }

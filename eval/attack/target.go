@@ -76,6 +76,7 @@ func each(ctx context.Context, n int, f func(i int) error) error {
 
 // built is an index of this project, with what only its owner knows.
 type built struct {
+	key     *user.Key
 	builder *user.Builder
 	files   *indexdir.Index
 	folder  string
@@ -84,9 +85,9 @@ type built struct {
 
 // build encrypts images into an index folder.
 func build(ctx context.Context, images []user.Image, opt user.Options) (*built, error) {
-	b := &built{place: make([]int, len(images))}
+	b := &built{key: user.NewKey(cpar.Schemes()...), place: make([]int, len(images))}
 	var err error
-	if b.builder, err = user.Setup(ctx, user.NewKey(cpar.Schemes()...), images, opt); err != nil {
+	if b.builder, err = user.Setup(ctx, b.key, images, opt); err != nil {
 		return nil, err
 	}
 	for record := range b.place {

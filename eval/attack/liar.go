@@ -1,0 +1,160 @@
+package attack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"cpar"
+	"cpar/internal/lattice"
+	"cpar/user"
+	"cpar/user/feature"
+)
+
+// The cloud that lies and watches. It adds errors of its choice to replies of scheme
+// sealed, sees which of them their owner refuses, and links requests by that: photos that
+// are refused alike are taken for one. Where replies are rounded, half a unit of a score
+// is refused or not as the noise falls, which depends on the photo.
+const (
+	// liesTold is how often the cloud sees each photo asked about, with another lie each time.
+	liesTold = 16
+	// mostLiedTo bounds the photos in the log.
+	mostLiedTo = 100
+)
+
+// A lie alters the words of a reply, as the cloud sends them.
+type lie struct {
+	alter func(words []uint64)
+	// wrong is what the cloud knows beforehand: whether anything is altered.
+	wrong bool
+}
+
+// A listener is an owner whose cloud sees whether a reply is refused.
+type listener interface {
+	refuses(ctx context.Context, f *feature.Vectors, l lie) (bool, error)
+}
+
+// lies are those that are told, the same for all photos. The first changes nothing; most
+// add half a unit to the score of a record, of whose group that alters every word.
+func lies(p lattice.Params, records int) []lie {
+	rng, ring, k := rand.New(rand.NewPCG(11, 0)), p.Ring(), p.Records()
+	unit := uint64(1) << p.LogScale()
+	out := []lie{{alter: func([]uint64) {}}}
+	toWord := func(by uint64) {
+		at := rng.IntN(records)
+		out = append(out, lie{func(words []uint64) { words[at] = ring.Add(words[at], by) }, true})
+	}
+	toWord(1)
+	toWord(unit / 2)
+	for len(out) < liesTold {
+		e, record := make([]uint64, k), rng.IntN(records)
+		e[record%k] = unit / 2
+		ring.EvaluateFolded(e)
+		out = append(out, lie{func(words []uint64) {
+			for i, x := range e {
+				at := record/k*k + i
+				words[at] = ring.Add(words[at], x)
+			}
+		}, true})
+	}
+	return out
+}
+
+// sealedListener is the owner of an index with scheme sealed and its cloud.
+type sealedListener struct {
+	owner *user.Owner
+	cloud *sealedCloud
+}
+
+func (l *sealedListener) refuses(ctx context.Context, f *feature.Vectors, told lie) (bool, error) {
+	pending, q, err := l.owner.Request(f, l.owner.DefaultParams())
+	if err != nil {
+		return false, err
+	}
+	replies, err := l.cloud.index.Annotate(ctx, 1, []*cpar.Request{q})
+	if err != nil {
+		return false, err
+	}
+	reply, err := lattice.DecodeReply(l.cloud.params, replies[0].Opaque)
+	if err != nil {
+		return false, err
+	}
+	told.alter(reply.Words)
+	_, err = pending.Neighbours(&cpar.Reply{Index: q.Index, Opaque: reply.AppendBinary(l.cloud.params, nil)})
+	if errors.Is(err, cpar.ErrCloud) {
+		return true, nil
+	}
+	return false, err
+}
+
+// lying attacks an index of scheme sealed.
+func (r *run) lying(ctx context.Context) error {
+	t, err := r.sealed.sealedTarget()
+	if err != nil {
+		return err
+	}
+	cloud := t.Cloud.(*sealedCloud)
+	rows, err := linkRefusals(ctx, &sealedListener{t.Owner.(*sealedOwner).Owner, cloud}, lies(cloud.params, cloud.stored.Records),
+		raw(r.c.Test[:min(2*mostLiedTo, len(r.c.Test)/2*2)]))
+	r.add(rows...)
+	return err
+}
+
+// linkRefusals asks about photos, half of them twice, with every lie each time. One row
+// says how often requests are linked by what was refused, the other how often that was
+// not what the cloud foresaw: of that alone it can learn.
+func linkRefusals(ctx context.Context, owner listener, lies []lie, photos []*feature.Vectors) ([]Row, error) {
+	half := len(photos) / 2
+	asked := append(photos[:2*half:2*half], photos[:half]...)
+	views := make([]*Seen, len(asked))
+	unforeseen := make([]int, len(asked))
+	if err := each(ctx, len(asked), func(i int) error {
+		views[i] = new(Seen)
+		for _, l := range lies {
+			refused, err := owner.refuses(ctx, asked[i], l)
+			if err != nil {
+				return fmt.Errorf("lying about photo %d: %w", i, err)
+			}
+			x := 0.0
+			if refused {
+				x = 1
+			}
+			if refused != l.wrong {
+				unforeseen[i]++
+			}
+			views[i].Scores = append(views[i].Scores, x)
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	// Alike is what was refused alike.
+	by := likeness{"link-refusals", func(s *Seen) []float64 { return s.Scores }, func(a, b []float64) float64 {
+		alike := 0.0
+		for i := range a {
+			if a[i] == b[i] {
+				alike++
+			}
+		}
+		return alike
+	}}
+	yes := newLinker(by, &View{Seen: views[:half]})
+	right, surprises := 0, 0
+	for i := range half {
+		if yes.linked(i, views[2*half+i]) {
+			right++
+		}
+		if !yes.linked(i, views[half+i]) {
+			right++
+		}
+	}
+	for _, n := range unforeseen {
+		surprises += n
+	}
+	scheme := cpar.SchemeSealed.String()
+	return []Row{
+		proportion(by.name, scheme, len(lies), right, 2*half, 0.5),
+		proportion("refusal-unforeseen", scheme, len(lies), surprises, len(asked)*len(lies), 0),
+	}, nil
+}

@@ -1,0 +1,346 @@
+package attack
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cpar"
+	"cpar/cparhttp"
+	"cpar/internal/indexdir"
+	"cpar/internal/lattice"
+	"cpar/user"
+	"cpar/user/device"
+)
+
+// Offers: a cloud that has the index offers the owner's device another one, of an older
+// format, of a scheme that shows distances, with weaker parameters, or in a state of before. It
+// succeeds where the device opens it, after which it would ask.
+
+// offeredPhotos are indexed, and offeredStates updates made of one.
+const (
+	offeredPhotos = 40
+	offeredStates = 5
+)
+
+// An offer is what a cloud serves as an index: a manifest as bytes, and segments.
+type offer struct {
+	manifest []byte
+	segments map[cpar.Digest][]byte
+}
+
+// read takes what a folder holds.
+func read(folder string) (*offer, error) {
+	x, err := indexdir.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer x.Release()
+	o := &offer{segments: map[cpar.Digest][]byte{}}
+	for i, s := range x.Manifest().Segments {
+		o.segments[s.Digest] = slices.Clone(x.Segments()[i])
+	}
+	o.manifest, err = x.Manifest().MarshalBinary()
+	return o, err
+}
+
+// with is another offer, whose manifest is altered and has its checksum again.
+func (o *offer) with(alter func(b []byte)) *offer {
+	b := slices.Clone(o.manifest[:len(o.manifest)-sha256.Size])
+	alter(b)
+	sum := sha256.Sum256(b)
+	return &offer{manifest: append(b, sum[:]...), segments: o.segments}
+}
+
+// instead is another offer, in which a segment has other bytes and the manifest names them.
+func (o *offer) instead(s cpar.Segment, b []byte) *offer {
+	digest := sha256.Sum256(b)
+	out := o.with(func(manifest []byte) {
+		copy(manifest[strings.Index(string(manifest), string(s.Digest[:])):], digest[:])
+	})
+	out.segments = maps.Clone(o.segments)
+	out.segments[digest] = b
+	return out
+}
+
+// An offering is a device.Cloud that serves one offer and counts what it is asked.
+type offering struct {
+	*offer
+	asked int
+}
+
+var errNotServed = errors.New("not served")
+
+func (o *offering) decoded() (*cpar.Manifest, error) { return cpar.DecodeManifest(o.manifest) }
+
+func (o *offering) List(context.Context) ([]cparhttp.IndexInfo, error) {
+	id := cpar.IndexID(o.manifest[8:]) // docs/FORMAT.md: behind the header
+	return []cparhttp.IndexInfo{{ID: id, Scheme: cpar.SchemeSealed.String()}}, nil
+}
+
+func (o *offering) Manifest(context.Context, cpar.IndexID) (*cpar.Manifest, error) {
+	return o.decoded()
+}
+
+func (o *offering) Segment(_ context.Context, _ cpar.IndexID, s cpar.Segment, w io.Writer) error {
+	_, err := w.Write(o.segments[s.Digest])
+	return err
+}
+
+func (o *offering) URL() string { return "offering" }
+
+func (o *offering) Annotate(context.Context, *cpar.Request) (*cpar.Reply, cparhttp.Stats, error) {
+	o.asked++
+	return nil, cparhttp.Stats{}, errNotServed
+}
+
+func (o *offering) AnnotateBatch(context.Context, []*cpar.Request) ([]*cpar.Reply, []cparhttp.Stats, error) {
+	o.asked++
+	return nil, nil, errNotServed
+}
+
+// offers makes an index and its updates, and attacks their owner's devices.
+func (r *run) offers(ctx context.Context) error {
+	folder, err := os.MkdirTemp("", "cpar-attack-")
+	if err != nil {
+		return fmt.Errorf("making a folder for the indexes: %w: %w", cpar.ErrStorage, err)
+	}
+	defer os.RemoveAll(folder)
+	o := &offers{run: r, folder: folder, key: user.NewKey(cpar.Schemes()...)}
+	if err := o.make(ctx); err != nil {
+		return err
+	}
+	for _, attack := range []func(context.Context) error{o.rollback, o.downgrade} {
+		if err := attack(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type offers struct {
+	run    *run
+	folder string
+	key    *user.Key
+	// states are those of one index, each an update of the one before; fork is made of the
+	// first, beside the second. weak is an index that shows distances.
+	states     []*offer
+	fork, weak *offer
+	devices    int
+}
+
+func (o *offers) make(ctx context.Context) error {
+	images := o.run.c.Train[:min(offeredPhotos, len(o.run.c.Train))]
+	index, weak := filepath.Join(o.folder, "index"), filepath.Join(o.folder, "weak")
+	for folder, scheme := range map[string]cpar.Scheme{index: cpar.SchemeSealed, weak: cpar.SchemeCAPIA} {
+		b, err := user.Setup(ctx, o.key, images, user.Options{Scheme: scheme, PCA: o.run.o.PCA})
+		if err != nil {
+			return err
+		}
+		if _, err := b.Encrypt(ctx, folder); err != nil {
+			return err
+		}
+	}
+	var err error
+	if o.weak, err = read(weak); err != nil {
+		return err
+	}
+	next := func(folder string) (*offer, error) {
+		if _, err := user.Add(ctx, o.key, folder, images[:1], nil); err != nil {
+			return nil, err
+		}
+		return read(folder)
+	}
+	first, err := read(index)
+	if err != nil {
+		return err
+	}
+	fork := filepath.Join(o.folder, "fork")
+	if err := os.CopyFS(fork, os.DirFS(index)); err != nil {
+		return fmt.Errorf("copying an index: %w: %w", cpar.ErrStorage, err)
+	}
+	if o.fork, err = next(fork); err != nil {
+		return err
+	}
+	for o.states = []*offer{first}; len(o.states) < offeredStates; {
+		state, err := next(index)
+		if err != nil {
+			return err
+		}
+		o.states = append(o.states, state)
+	}
+	return nil
+}
+
+// device is one that has seen a state.
+func (o *offers) device(ctx context.Context, seen *offer) (*device.Device, error) {
+	o.devices++
+	home := filepath.Join(o.folder, fmt.Sprint("device ", o.devices))
+	d := &device.Device{State: filepath.Join(home, "state"), Cache: filepath.Join(home, "cache")}
+	if _, err := d.Open(ctx, &offering{offer: seen}, o.key, device.OpenOptions{}); err != nil {
+		return nil, fmt.Errorf("opening what is to be opened: %w", err)
+	}
+	return d, nil
+}
+
+// offered offers them to a device that has seen a state, and counts what it opens.
+func (o *offers) offered(ctx context.Context, attack string, known int, seen []*offer, others []*offer) error {
+	opened := 0
+	var said []string
+	for i, other := range others {
+		d, err := o.device(ctx, seen[i])
+		if err != nil {
+			return err
+		}
+		cloud := &offering{offer: other}
+		_, err = d.Open(ctx, cloud, o.key, device.OpenOptions{})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil || cloud.asked > 0 {
+			opened++
+			continue
+		}
+		said = append(said, kindOf(err))
+	}
+	slices.Sort(said)
+	row := proportion(attack, cpar.SchemeSealed.String(), known, opened, len(others), 0)
+	row.Refused = strings.Join(slices.Compact(said), ", ")
+	o.run.add(row)
+	return nil
+}
+
+// kindOf names the kind of an error.
+func kindOf(err error) string {
+	for _, kind := range []error{cpar.ErrVersion, cpar.ErrCloud, cpar.ErrCorrupt, cpar.ErrKey, cpar.ErrInput, cpar.ErrStorage} {
+		if errors.Is(err, kind) {
+			return kind.Error()
+		}
+	}
+	return err.Error()
+}
+
+// rollback offers every earlier state to a device that has seen a later one; to one that has
+// seen the second, another second, made of the first; and a state that is mixed of two.
+func (o *offers) rollback(ctx context.Context) error {
+	var seen, older, first, mixed []*offer
+	for i, now := range o.states {
+		for _, before := range o.states[:i] {
+			seen, older = append(seen, now), append(older, before)
+			some, err := mix(now, before)
+			if err != nil {
+				return err
+			}
+			mixed = append(mixed, some...)
+			first = append(first, slices.Repeat([]*offer{before}, len(some))...)
+		}
+	}
+	if err := o.offered(ctx, "rollback", len(o.states), seen, older); err != nil {
+		return err
+	}
+	if err := o.offered(ctx, "rollback-fork", 2, o.states[1:2], []*offer{o.fork}); err != nil {
+		return err
+	}
+	return o.offered(ctx, "rollback-mixed", len(o.states), first, mixed)
+}
+
+// mix is a state with the segments of another one in the place of its own, of one kind each.
+func mix(now, other *offer) (out []*offer, err error) {
+	manifests := make([]*cpar.Manifest, 2)
+	for i, x := range []*offer{now, other} {
+		if manifests[i], err = cpar.DecodeManifest(x.manifest); err != nil {
+			return nil, err
+		}
+	}
+	segments := maps.Clone(now.segments)
+	maps.Copy(segments, other.segments)
+	for _, kind := range []cpar.SegmentKind{cpar.SegmentLedger, cpar.SegmentHints, cpar.SegmentKeywords, cpar.SegmentVectors} {
+		mixed := *manifests[0]
+		mixed.Segments = slices.DeleteFunc(slices.Clone(mixed.Segments), func(s cpar.Segment) bool { return s.Kind == kind })
+		for _, s := range manifests[1].Segments {
+			if s.Kind == kind {
+				mixed.Segments = append(mixed.Segments, s)
+			}
+		}
+		slices.SortStableFunc(mixed.Segments, func(a, b cpar.Segment) int { return cmp.Compare(a.Kind, b.Kind) })
+		// Of other lengths than its records have it would be no manifest.
+		if b, err := mixed.MarshalBinary(); err == nil && !bytes.Equal(b, now.manifest) {
+			out = append(out, &offer{b, segments})
+		}
+	}
+	return out, nil
+}
+
+// downgrade offers the index as one of an older format or of another scheme, an index
+// that shows distances in its place, and the index with other parameters.
+func (o *offers) downgrade(ctx context.Context) error {
+	now := o.states[len(o.states)-1]
+	m, err := cpar.DecodeManifest(now.manifest)
+	if err != nil {
+		return err
+	}
+	var versions, schemes []*offer
+	for v := range uint16(cpar.Version) {
+		versions = append(versions, now.with(func(b []byte) { binary.LittleEndian.PutUint16(b[6:], v) }))
+	}
+	for _, s := range cpar.Schemes() {
+		if s != cpar.SchemeSealed {
+			schemes = append(schemes, now.with(func(b []byte) { b[8+len(m.ID)] = byte(s) }))
+		}
+	}
+	schemes = append(schemes, o.weak, o.weak.with(func(b []byte) { copy(b[8:], m.ID[:]) }))
+	weaker, err := weakerParameters(now, m)
+	if err != nil {
+		return err
+	}
+	for _, attack := range []struct {
+		name   string
+		offers []*offer
+	}{{"downgrade-version", versions}, {"downgrade-scheme", schemes}, {"downgrade-parameters", weaker}} {
+		if err := o.offered(ctx, attack.name, 0, slices.Repeat([]*offer{now}, len(attack.offers)), attack.offers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// weakerParameters are offers of the index whose parameters differ in one number each: in
+// scales, norms and block width, so that they are still parameters, or in any byte.
+func weakerParameters(now *offer, m *cpar.Manifest) (out []*offer, err error) {
+	segment, ok := m.Segment(cpar.SegmentParams)
+	if !ok {
+		return nil, fmt.Errorf("%w: an index without parameters", cpar.ErrCorrupt)
+	}
+	b := now.segments[segment.Digest]
+	p, err := lattice.DecodeParts(b)
+	if err != nil {
+		return nil, err
+	}
+	for _, alter := range []func(*lattice.Params){
+		func(p *lattice.Params) { p.Block /= 2 }, func(p *lattice.Params) { p.Block *= 2 },
+		func(p *lattice.Params) { p.LogT-- }, func(p *lattice.Params) { p.RecordNorm-- }, func(p *lattice.Params) { p.RequestNorm-- },
+		func(p *lattice.Params) { p.Addend-- }, func(p *lattice.Params) { p.LogRecordScale-- },
+	} {
+		other := p
+		alter(&other.Open)
+		if encoded, err := other.AppendBinary(nil); err == nil { // else nobody could read them
+			out = append(out, now.instead(segment, encoded))
+		}
+	}
+	for i := range b {
+		other := slices.Clone(b)
+		other[i] ^= 1
+		out = append(out, now.instead(segment, other))
+	}
+	return out, nil
+}

@@ -1,0 +1,140 @@
+package attack
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/internal/lattice"
+	"cpar/user"
+	"cpar/user/feature"
+)
+
+// rowsOf runs one stage on a small collection.
+func rowsOf(t *testing.T, c *Collection, stage func(*run) error) map[string]Row {
+	t.Helper()
+	r := &run{c: c, o: Options{PCA: 128}}
+	if err := stage(r); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]Row{}
+	for _, row := range r.rows {
+		out[row.Attack] = row
+	}
+	return out
+}
+
+// TestRefusalsLinkNothing: an owner whose refusals depend on photos is found out by the
+// attack, and the owner of scheme sealed tells nothing that the cloud did not know.
+func TestRefusalsLinkNothing(t *testing.T) {
+	c := synthetic(3, 60, 40)
+	all := rowsOf(t, c, func(r *run) (err error) {
+		if r.sealed, err = build(t.Context(), c.Train, user.Options{Scheme: cpar.SchemeSealed, PCA: 128}); err != nil {
+			return err
+		}
+		defer r.sealed.close()
+		return r.lying(t.Context())
+	})
+	if link, other := all["link-refusals"], all["refusal-unforeseen"]; link.Success != 0.5 || link.Trials != 40 || other.Success != 0 || other.Trials != 60*liesTold {
+		t.Errorf("sealed: %+v", all)
+	}
+	told := make([]lie, 40)
+	for i := range told {
+		told[i] = lie{func(words []uint64) { words[0] = uint64(i) }, i > 0}
+	}
+	rows, err := linkRefusals(t.Context(), leaky{}, told, raw(c.Test))
+	if err != nil || rows[0].Success < 0.9 || rows[1].Success < 0.3 {
+		t.Errorf("refusals that depend on photos: %+v, %v", rows, err)
+	}
+}
+
+// leaky refuses what depends on the photo and the lie, and one time in ten the contrary.
+type leaky struct{}
+
+func (leaky) refuses(_ context.Context, f *feature.Vectors, told lie) (bool, error) {
+	h := fnv.New64a()
+	number := make([]uint64, 1)
+	told.alter(number)
+	if err := binary.Write(h, binary.LittleEndian, append([]float32{float32(number[0])}, f.RGB...)); err != nil {
+		return false, err
+	}
+	return (h.Sum64()>>32&1 == 1) != (rand.IntN(10) == 0), nil
+}
+
+// TestOffersAreRefused: what an owner must not open is refused, each by its error; a state
+// that follows the one seen is opened.
+func TestOffersAreRefused(t *testing.T) {
+	c := synthetic(4, 30, 4)
+	all := rowsOf(t, c, func(r *run) error { return r.offers(t.Context()) })
+	for attack, want := range map[string]struct {
+		least int
+		error string
+	}{
+		"rollback": {10, cpar.ErrCloud.Error()}, "rollback-fork": {1, cpar.ErrCloud.Error()}, "rollback-mixed": {10, cpar.ErrCorrupt.Error()},
+		"downgrade-version": {cpar.Version, cpar.ErrVersion.Error()}, "downgrade-scheme": {6, cpar.ErrCloud.Error()},
+		"downgrade-parameters": {40, cpar.ErrCorrupt.Error()},
+	} {
+		if r := all[attack]; r.Success != 0 || r.Trials < want.least || !strings.Contains(r.Refused, want.error) {
+			t.Errorf("%s: %+v", attack, r)
+		}
+	}
+	o := &offers{run: &run{c: c, o: Options{PCA: 128}}, folder: t.TempDir(), key: user.NewKey(cpar.Schemes()...)}
+	if err := o.make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.offered(t.Context(), "newer", 0, o.states[:1], o.states[1:2]); err != nil {
+		t.Fatal(err)
+	}
+	if r := o.run.rows[0]; r.Success != 1 || r.Refused != "" {
+		t.Errorf("a newer state: %+v", r)
+	}
+}
+
+// TestClusterAskedIsHidden: a request that is not masked is found out by both guesses, and of
+// scheme sealed they do no better than chance.
+func TestClusterAskedIsHidden(t *testing.T) {
+	c := synthetic(5, 120, 40)
+	all := rowsOf(t, c, func(r *run) error { return r.clusters(t.Context()) })
+	for _, attack := range []string{"cluster-by-place", "cluster-learnt"} {
+		if r := all[attack]; r.Trials != 160 || r.Baseline != 0.125 || r.Success > r.Baseline+3*(r.High-r.Success) {
+			t.Errorf("%+v", r)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	p, err := lattice.Params{LogN: lattice.Fast.LogN, Dim: 8 * lattice.CellDim(20), LogCells: 3, Block: 32, LogT: 15, RecordNorm: 127, RequestNorm: 127, Addend: 252}.Balance()
+	if err != nil {
+		t.Fatal(err)
+	}
+	views := make([][][]float64, 40)
+	for i := range views {
+		for c := range p.Cells() {
+			views[i] = append(views[i], append(places(p, unmasked(p, rng, c)), 0))
+		}
+	}
+	for _, r := range guessClusters(views) {
+		if r.Success < 0.95 {
+			t.Errorf("not masked: %+v", r)
+		}
+	}
+}
+
+// unmasked is a request whose elements are uniform but in one place, where they are small.
+func unmasked(p lattice.Params, rng *rand.Rand, place int) []byte {
+	ring, matrix := p.Ring(), make([]byte, p.MatrixBytes())
+	for b := range p.Blocks() {
+		w := make([]uint64, ring.N)
+		for j := range w {
+			w[j] = rng.Uint64N(ring.Q)
+			if at := b*p.Block + j; j < p.Block && at/p.CellDim() == place {
+				w[j] /= 4
+			}
+		}
+		ring.Evaluate(w)
+		p.Scatter(matrix, w, b)
+	}
+	return matrix
+}

@@ -1,0 +1,224 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"cpar"
+	"cpar/cloud/sealed"
+	"cpar/internal/lattice"
+	"cpar/user"
+	"cpar/user/profile"
+)
+
+// Which of the hidden clusters is asked? The vector lies in the place of one of C and
+// nothing in the others. The cloud measures how a request, in every place, and its reply
+// differ from words that are drawn uniformly. It guesses the place that differs most; or
+// it has learnt what requests to each cluster look like, from some that it was told of,
+// such as those for photos of its own that an owner asked about.
+const (
+	// askedClusters is C.
+	askedClusters = 8
+	// mostAsked bounds the photos that every cluster is asked about: half are told, half guessed.
+	mostAsked = 60
+)
+
+// clusters attacks an index of scheme sealed with clusters.
+func (r *run) clusters(ctx context.Context) error {
+	if len(r.c.Train) < leastLearnt {
+		return nil
+	}
+	b, err := build(ctx, r.c.Train[:min(sealedRecords, len(r.c.Train))], user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Learned, Clusters: askedClusters})
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	owner, err := b.held()
+	if err != nil {
+		return err
+	}
+	cloud, err := openClusteredCloud(b)
+	if err != nil {
+		return err
+	}
+	// RequestAll asks every cluster once, in order: so many requests to each.
+	photos := r.c.Test[:min(2*mostAsked, len(r.c.Test)/2*2)]
+	views := make([][][]float64, len(photos))
+	if err := each(ctx, len(photos), func(i int) error {
+		v, err := owner.Vector(photos[i].Vectors)
+		if err != nil {
+			return err
+		}
+		_, requests, err := owner.RequestAll(v, owner.DefaultParams())
+		if err != nil {
+			return err
+		}
+		if len(requests) != askedClusters {
+			return fmt.Errorf("%w: %d requests to %d clusters", cpar.ErrInput, len(requests), askedClusters)
+		}
+		for _, q := range requests {
+			seen, err := cloud.look(ctx, q)
+			if err != nil {
+				return err
+			}
+			views[i] = append(views[i], seen)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, row := range guessClusters(views) {
+		row.Profile = profile.Learned.String()
+		r.add(row)
+	}
+	return nil
+}
+
+// clusteredCloud is the cloud of an index with clusters.
+type clusteredCloud struct {
+	index *sealed.Index
+	// params are those of the part with clusters, the only one that has records.
+	params lattice.Params
+}
+
+func openClusteredCloud(b *built) (*clusteredCloud, error) {
+	parts, err := lattice.DecodeParts(b.files.Segment(cpar.SegmentParams))
+	if err != nil {
+		return nil, err
+	}
+	if parts.Clustered == nil {
+		return nil, fmt.Errorf("%w: an index without clusters", cpar.ErrInput)
+	}
+	x, err := sealed.Load(b.files.Manifest(), b.files.Segments())
+	return &clusteredCloud{x, *parts.Clustered}, err
+}
+
+// look answers a request and measures what is seen of it.
+func (c *clusteredCloud) look(ctx context.Context, q *cpar.Request) ([]float64, error) {
+	replies, err := c.index.Annotate(ctx, 1, []*cpar.Request{q})
+	if err != nil {
+		return nil, err
+	}
+	request, err := lattice.DecodeRequest(q.Opaque, c.params)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := lattice.DecodeReply(c.params, replies[0].Opaque)
+	if err != nil {
+		return nil, err
+	}
+	return append(places(c.params, request.Matrix), meanSquare(c.params, reply.Words)), nil
+}
+
+// places is how far the elements of a request are spread in every place: the coefficients
+// that stand for coordinates of the cluster there, and the evaluations of their blocks.
+func places(p lattice.Params, matrix []byte) []float64 {
+	ring := p.Ring()
+	coordinates, blocks := make([]uint64, p.Blocks()*p.Block), make([]float64, p.Blocks())
+	for b := range p.Blocks() {
+		w := make([]uint64, ring.N)
+		p.Gather(w, matrix, b)
+		blocks[b] = meanSquare(p, w)
+		ring.Interpolate(w)
+		copy(coordinates[b*p.Block:], w[:p.Block]) // coordinate j is coefficient j of its block (lattice)
+	}
+	var out []float64
+	for c := range p.Cells() {
+		from, to := c*p.CellDim(), (c+1)*p.CellDim()
+		sum := 0.0
+		for b := from / p.Block; b <= (to-1)/p.Block; b++ {
+			sum += blocks[b]
+		}
+		out = append(out, meanSquare(p, coordinates[from:to]), sum)
+	}
+	return out
+}
+
+// meanSquare is the mean square of elements, of which half of Q is 1: a third where they are uniform.
+func meanSquare(p lattice.Params, words []uint64) float64 {
+	ring, sum := p.Ring(), 0.0
+	for _, w := range words {
+		x := float64(ring.Centred(w)) / (float64(ring.Q) / 2)
+		sum += x * x
+	}
+	return sum / float64(len(words))
+}
+
+// guessClusters guesses the cluster of each request, views[i][c] being what was seen of
+// photo i asked of cluster c: in the second half of the photos, where those of the first
+// are known.
+func guessClusters(views [][][]float64) []Row {
+	half, clusters := len(views)/2, len(views[0])
+	classes := learnClasses(views[:half])
+	unlike, learnt := 0, 0
+	for _, photo := range views[half:] {
+		for c, seen := range photo {
+			if mostUnlike(seen, clusters) == c {
+				unlike++
+			}
+			if classes.nearest(seen) == c {
+				learnt++
+			}
+		}
+	}
+	trials, chance := clusters*(len(views)-half), 1/float64(clusters)
+	scheme := cpar.SchemeSealed.String()
+	return []Row{proportion("cluster-by-place", scheme, 0, unlike, trials, chance), proportion("cluster-learnt", scheme, half*clusters, learnt, trials, chance)}
+}
+
+// mostUnlike is the place whose coordinates are least like uniform ones.
+func mostUnlike(seen []float64, clusters int) (place int) {
+	far := func(c int) float64 { return math.Abs(seen[2*c] - 1./3) }
+	for c := range clusters {
+		if far(c) > far(place) {
+			place = c
+		}
+	}
+	return place
+}
+
+// classes are the means of what is seen of requests to each cluster, in units of how much
+// it differs among all.
+type classes struct {
+	unit  []float64
+	means [][]float64
+}
+
+func learnClasses(known [][][]float64) classes {
+	width, n := len(known[0][0]), float64(len(known))
+	out := classes{unit: make([]float64, width)}
+	all, squares := make([]float64, width), make([]float64, width)
+	for c := range known[0] {
+		mean := make([]float64, width)
+		for _, photo := range known {
+			for j, x := range photo[c] {
+				mean[j] += x / n
+				all[j] += x
+				squares[j] += x * x
+			}
+		}
+		out.means = append(out.means, mean)
+	}
+	count := n * float64(len(known[0]))
+	for j := range out.unit {
+		out.unit[j] = math.Sqrt(max(squares[j]/count-all[j]*all[j]/(count*count), math.SmallestNonzeroFloat32))
+	}
+	return out
+}
+
+// nearest is the cluster whose requests look most like this one.
+func (c classes) nearest(seen []float64) (best int) {
+	least := math.Inf(1)
+	for i, mean := range c.means {
+		sum := 0.0
+		for j, x := range seen {
+			d := (x - mean[j]) / c.unit[j]
+			sum += d * d
+		}
+		if sum < least {
+			best, least = i, sum
+		}
+	}
+	return best
+}
