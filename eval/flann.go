@@ -124,7 +124,7 @@ func MeasureFLANN(ctx context.Context, s *Session, progress user.Progress) (*FLA
 	if s.Twin == nil {
 		return nil, fmt.Errorf("comparing with FLANN: %w: the session has no plaintext of its records", cpar.ErrInput)
 	}
-	peer, err := newPeer(ctx)
+	peer, err := newPeer(ctx, flannLibrary)
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func (m *flannRun) flann(ctx context.Context, t *vectorTable, visits []int) erro
 	sum := map[int]peerLine{}
 	done, total := 0, m.Builds*len(visits)+1
 	stage := "flann, " + t.name
-	err := m.peer.run(ctx, t, m.Trees, m.Builds, append(slices.Clone(visits), peerScan), func(l peerLine) {
+	err := m.peer.run(ctx, t, flannArguments(m.Trees, m.Builds, append(slices.Clone(visits), peerScan)), func(l peerLine) {
 		s := sum[l.Checks]
 		s.Recall += l.Recall
 		s.Seconds += l.Seconds

@@ -23,7 +23,7 @@ import (
 // the test fails instead.
 func flannPeer(t *testing.T) *peer {
 	t.Helper()
-	p, err := newPeer(context.Background())
+	p, err := newPeer(context.Background(), flannLibrary)
 	needFLANN(t, err)
 	t.Cleanup(p.close)
 	return p
@@ -78,7 +78,7 @@ func TestFLANN(t *testing.T) {
 func testUnlimited(t *testing.T, p *peer) {
 	table := randomTable(1, 500, 60, 20, 1)
 	lines := 0
-	if err := p.run(context.Background(), table, 1, 1, []int{peerUnlimited, peerScan}, func(l peerLine) {
+	if err := p.run(context.Background(), table, flannArguments(1, 1, []int{peerUnlimited, peerScan}), func(l peerLine) {
 		lines++
 		// Even so FLANN skips what it considers out of reach.
 		if l.Recall != 1 || l.Seconds <= 0 || l.Visited > 500 || l.Search == searchScan && l.Visited != 500 {
@@ -157,14 +157,14 @@ func testDriverRefuses(t *testing.T, p *peer) {
 		}
 	}
 	none := func(peerLine) { t.Error("a result") }
-	fail("checks", "checks of less than one", p.run(context.Background(), table, 1, 1, []int{-2}, none))
-	fail("trees", "do not fit together", p.run(context.Background(), table, 0, 1, []int{10}, none))
+	fail("checks", "checks of less than one", p.run(context.Background(), table, flannArguments(1, 1, []int{-2}), none))
+	fail("trees", "do not fit together", p.run(context.Background(), table, flannArguments(0, 1, []int{10}), none))
 	short := *table
 	short.requests = short.requests[:4]
-	fail("requests", "do not fit together", p.run(context.Background(), &short, 1, 1, []int{10}, none))
+	fail("requests", "do not fit together", p.run(context.Background(), &short, flannArguments(1, 1, []int{10}), none))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := p.run(ctx, table, 1, 1, []int{10}, none); !errors.Is(err, context.Canceled) {
+	if err := p.run(ctx, table, flannArguments(1, 1, []int{10}), none); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -179,7 +179,7 @@ func TestFLANNMissing(t *testing.T) {
 	}
 	for compiler, want := range map[string]string{"no-such-compiler": "not found", bad: "No such file"} {
 		t.Setenv("CXX", compiler)
-		_, err := newPeer(context.Background())
+		_, err := newPeer(context.Background(), flannLibrary)
 		if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), want) || !strings.Contains(hint.Of(err), "libflann-dev") {
 			t.Errorf("%s: %v (%s)", compiler, err, hint.Of(err))
 		}

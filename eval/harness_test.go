@@ -52,7 +52,7 @@ func TestPlanAll(t *testing.T) {
 	alone := map[string]any{"N": 0, "Network": "", "Runtime": ""}
 	// The kept steps, and what each depends on besides the collection.
 	steps := map[string]any{"sweep": nil, "corel5k": nil, "agreement": nil, "samples": nil, "alphagamma": nil, "pca": nil, "structures": nil,
-		"attacks": alone, "clusters": alone, "cost": 100, "letter": 30, "sealed": nil, "sealed-cost": 100, "sealed-growth": []int{100, 200},
+		"attacks": alone, "clusters": alone, "cost": 100, "letter": 30, "peers": 100, "sealed": nil, "sealed-cost": 100, "sealed-growth": []int{100, 200},
 		"profiles": map[string]any{"N": 100, "Network": "", "Runtime": ""}, "profile-growth": []int{100, 200},
 		"sealed-size": []any{SizePlan{Million: 400, Paper: 100, Update: 200, Clusters: 8}, map[string]any{"N": 100, "Network": "", "Runtime": ""}},
 		"draws-1":     []any{alone, 1}, "draws-2": []any{alone, 2}, "small": []any{alone, 2}}

@@ -4,14 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,28 +21,42 @@ import (
 	"cpar/internal/hint"
 )
 
-// peerSource is compiled on the measuring machine, so that FLANN is as fast as its
-// compiler can make it.
+// peerSources are compiled on the measuring machine, so that libraries are as fast as its
+// compiler can make them.
 //
-//go:embed peer/flann.cpp
-var peerSource []byte
+//go:embed peer/*.cpp peer/peer.h
+var peerSources embed.FS
 
-// peerFlags compile the driver as Debian compiles FLANN, but with unrolled loops, which
-// speeds up its distances. They enable no instruction sets beyond the baseline, as in the
-// Go compiler.
+// peerFlags compile a driver as Debian compiles its library, but with unrolled loops, which
+// speeds up distances.
 var peerFlags = []string{"-std=c++17", "-O3", "-DNDEBUG", "-w"}
 
-// peer is the compiled driver in its own folder.
+// A library is another's, and what its driver, peer/NAME.cpp, is compiled with.
+type library struct {
+	name, title, packages string
+	flags                 []string
+}
+
+var (
+	// FLANN is compared with plain Go, which has no instruction sets beyond the baseline either.
+	flannLibrary = library{"flann", "FLANN", "libflann-dev", []string{"-llz4"}}
+	// These are compared with what is as fast as this machine can.
+	hnswLibrary  = library{"hnsw", "hnswlib", "libhnswlib-dev", []string{"-march=native"}}
+	faissLibrary = library{"faiss", "faiss", "libfaiss-dev liblapack-dev", []string{"-lfaiss", "-llapack", "-lblas", "-fopenmp"}}
+)
+
+// peer is a compiled driver in its own folder.
 type peer struct {
+	library
 	folder, program string
 }
 
-// newPeer compiles the driver. If there is no compiler or no FLANN the error wraps
+// newPeer compiles a driver. If there is no compiler or no library the error wraps
 // cpar.ErrInput and its hint names the packages to install.
-func newPeer(ctx context.Context) (*peer, error) {
+func newPeer(ctx context.Context, l library) (*peer, error) {
 	missing := func(format string, args ...any) error {
-		err := fmt.Errorf("compiling the driver of FLANN: %w: %s", cpar.ErrInput, fmt.Sprintf(format, args...))
-		return hint.Add(err, "install a C++ compiler and FLANN: on Debian, apt-get install g++ libflann-dev")
+		err := fmt.Errorf("compiling the driver of %s: %w: %s", l.title, cpar.ErrInput, fmt.Sprintf(format, args...))
+		return hint.Add(err, "install a C++ compiler and %s: on Debian, apt-get install g++ %s", l.title, l.packages)
 	}
 	compiler := os.Getenv("CXX")
 	if compiler == "" {
@@ -49,17 +65,20 @@ func newPeer(ctx context.Context) (*peer, error) {
 	if _, err := exec.LookPath(compiler); err != nil {
 		return nil, missing("%v", err)
 	}
-	folder, err := os.MkdirTemp("", "cpar-flann-")
+	folder, err := os.MkdirTemp("", "cpar-peer-")
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for the driver of FLANN: %w: %w", cpar.ErrStorage, err)
+		return nil, fmt.Errorf("making a folder for the driver of %s: %w: %w", l.title, cpar.ErrStorage, err)
 	}
-	p := &peer{folder: folder, program: filepath.Join(folder, "flann")}
-	source := filepath.Join(folder, "flann.cpp")
-	if err := os.WriteFile(source, peerSource, 0o600); err != nil {
+	p := &peer{library: l, folder: folder, program: filepath.Join(folder, l.name)}
+	sources, err := fs.Sub(peerSources, "peer")
+	if err == nil {
+		err = os.CopyFS(folder, sources)
+	}
+	if err != nil {
 		p.close()
-		return nil, fmt.Errorf("writing the driver of FLANN: %w: %w", cpar.ErrStorage, err)
+		return nil, fmt.Errorf("writing the driver of %s: %w: %w", l.title, cpar.ErrStorage, err)
 	}
-	args := append(append([]string{}, peerFlags...), "-o", p.program, source, "-llz4")
+	args := slices.Concat(peerFlags, []string{"-o", p.program, p.program + ".cpp"}, l.flags)
 	if out, err := exec.CommandContext(ctx, compiler, args...).CombinedOutput(); err != nil {
 		p.close()
 		if ctx.Err() != nil {
@@ -73,11 +92,12 @@ func newPeer(ctx context.Context) (*peer, error) {
 
 func (p *peer) close() { os.RemoveAll(p.folder) }
 
-// peerLine is one line of the driver's output.
+// peerLine is one line of a driver's output.
 type peerLine struct {
-	Search  string  `json:"search"` // kdtree or scan
+	Search  string  `json:"search"` // of FLANN kdtree or scan
 	Build   int     `json:"build"`
-	Checks  int     `json:"checks"`
+	Checks  int     `json:"checks"` // or what else bounds the search
+	Bytes   float64 `json:"bytes"`  // of the index, vectors included
 	Recall  float64 `json:"recall"`
 	Seconds float64 `json:"seconds"` // per request
 	Visited float64 `json:"visited"` // per request: distances computed
@@ -88,9 +108,22 @@ const (
 	peerScan      = 0  // instead of checks: FLANN's linear search
 )
 
-// run writes the vectors once and runs the driver over them. It calls line for every
-// result as it arrives.
-func (p *peer) run(ctx context.Context, t *vectorTable, trees, builds int, checks []int, line func(peerLine)) error {
+// flannArguments are those of FLANN's driver.
+func flannArguments(trees, builds int, checks []int) []string {
+	args := []string{strconv.Itoa(trees), strconv.Itoa(builds)}
+	for _, c := range checks {
+		if c == peerScan {
+			args = append(args, "scan")
+		} else {
+			args = append(args, strconv.Itoa(c))
+		}
+	}
+	return args
+}
+
+// run writes the vectors once and runs the driver over them, with arguments of its own. It
+// calls line for every result as it arrives.
+func (p *peer) run(ctx context.Context, t *vectorTable, arguments []string, line func(peerLine)) error {
 	args := []string{filepath.Join(p.folder, "records"), filepath.Join(p.folder, "requests"), filepath.Join(p.folder, "truth")}
 	bits := func(rows [][]float32) [][]uint32 {
 		out := make([][]uint32, len(rows))
@@ -106,30 +139,23 @@ func (p *peer) run(ctx context.Context, t *vectorTable, trees, builds int, check
 			return err
 		}
 	}
-	args = append(args, strconv.Itoa(trees), strconv.Itoa(builds))
-	for _, c := range checks {
-		if c == peerScan {
-			args = append(args, "scan")
-		} else {
-			args = append(args, strconv.Itoa(c))
-		}
-	}
+	args = append(args, arguments...)
 	cmd := exec.CommandContext(ctx, p.program, args...)
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return fmt.Errorf("running the driver of FLANN: %w", err)
+		return fmt.Errorf("running the driver of %s: %w", p.title, err)
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("running the driver of FLANN: %w", err)
+		return fmt.Errorf("running the driver of %s: %w", p.title, err)
 	}
 	lines := bufio.NewScanner(out)
 	var bad error
 	for lines.Scan() {
 		var l peerLine
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil && bad == nil {
-			bad = fmt.Errorf("reading the output of FLANN's driver: %w", err)
+			bad = fmt.Errorf("reading the output of the driver of %s: %w", p.title, err)
 			continue
 		}
 		line(l)
@@ -138,7 +164,7 @@ func (p *peer) run(ctx context.Context, t *vectorTable, trees, builds int, check
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("running the driver of FLANN: %w: %s", err, strings.TrimSpace(complaint.String()))
+		return fmt.Errorf("running the driver of %s: %w: %s", p.title, err, strings.TrimSpace(complaint.String()))
 	}
 	return bad
 }
@@ -153,7 +179,7 @@ func writeTable(name string, rows [][]uint32) error {
 		}
 	}
 	if err := os.WriteFile(name, b, 0o600); err != nil {
-		return fmt.Errorf("writing vectors for FLANN: %w: %w", cpar.ErrStorage, err)
+		return fmt.Errorf("writing vectors for a driver: %w: %w", cpar.ErrStorage, err)
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ func Measurements() []Measurement {
 		{Name: "corel5k", Needs: NeedsIndex, get: corel5kStep, Short: "measure annotation quality by the standard protocol"},
 		{Name: "samples", Needs: NeedsIndex, get: inSession(MeasureSamples), Short: "annotate a few test images"},
 		{Name: "flann", get: inCorpus(flannOfCorpus), Short: "compare the forests with FLANN's"},
+		{Name: "peers", Needs: NeedsSize, get: ofSize(MeasurePeers), Short: "compare sealed with searches in the clear, and with BGV"},
 		{Name: "scaling", Needs: NeedsMost, get: scalingSteps, Short: "measure growth with n"},
 		{Name: "numbers", Needs: NeedsSize, get: numbersOfOthers, Short: "compare the numbers in the paper's text with ours"},
 		{Name: "agreement", Needs: NeedsIndex, get: inSession(MeasureAgreement), Short: "compare the encrypted search with its plaintext twin"},

@@ -114,7 +114,7 @@ func MeasurePromises(ctx context.Context, l *Lab, plan SizePlan) (*Promises, err
 		return nil, err
 	}
 	out := new(Promises)
-	made := syntheticPhotos(growthBase)
+	made := syntheticPhotos(min(max(plan.Paper, 100), growthBase))
 	fit, err := profile.Fit(ctx, profile.Network, featuresOf(made), Keywords(made), profile.Options{Progress: l.Progress})
 	if err != nil {
 		return nil, fmt.Errorf("fitting a profile to made photos: %w", err)

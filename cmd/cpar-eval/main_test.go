@@ -35,7 +35,7 @@ func invoke(t *testing.T, args ...string) (string, error) {
 
 // The measuring commands, each with its flags besides those of all of them.
 var measuring = map[string]string{"agreement": "", "all": "draws few model most n", "alphagamma": "", "attacks": "model", "clusters": "model", "corel5k": "", "cost": "n", "draws": "draws model", "flann": "", "letter": "n",
-	"numbers": "n", "pca": "", "profile-growth": "n", "profiles": "model n", "recall": "", "samples": "", "scaling": "most", "sealed": "n", "sealed-size": "model n", "small": "draws model", "speedup": "",
+	"numbers": "n", "pca": "", "peers": "n", "profile-growth": "n", "profiles": "model n", "recall": "", "samples": "", "scaling": "most", "sealed": "n", "sealed-size": "model n", "small": "draws model", "speedup": "",
 	"structures": "", "tradeoff": ""}
 
 // TestFleet: what is simulated says what it was, and nonsense is refused.

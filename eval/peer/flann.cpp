@@ -9,17 +9,12 @@
 // seeded, so two forests are never the same.
 //
 // It prints one line of JSON for every build and number of checks.
-#include <chrono>
-#include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 #include <flann/flann.hpp>
+
+#include "peer.h"
 
 // Counting is FLANN's squared L2 with a counter of calls: FLANN does not report how
 // many records it visited, and stops before its bound when no bin can hold a
@@ -33,25 +28,6 @@ struct Counting : flann::L2<float> {
 	}
 };
 uint64_t Counting::calls = 0;
-
-// Table is a file of two little-endian uint32, n and d, and n·d values of 4 bytes.
-template <typename T>
-struct Table {
-	uint32_t n = 0, d = 0;
-	std::vector<T> values;
-
-	explicit Table(const char *name) {
-		static_assert(sizeof(T) == 4, "values have 4 bytes");
-		std::ifstream in(name, std::ios::binary);
-		in.read(reinterpret_cast<char *>(&n), 4).read(reinterpret_cast<char *>(&d), 4);
-		if (!in || n == 0 || d == 0) throw std::runtime_error(std::string("cannot read ") + name);
-		values.resize(size_t(n) * d);
-		in.read(reinterpret_cast<char *>(values.data()), std::streamsize(values.size() * 4));
-		if (!in || in.peek() != EOF) throw std::runtime_error(std::string(name) + " does not have the size it claims");
-	}
-	flann::Matrix<T> matrix() { return flann::Matrix<T>(values.data(), n, d); }
-	T *row(size_t i) { return values.data() + i * d; }
-};
 
 struct Result {
 	double recall, seconds, visited; // means over the requests
@@ -90,9 +66,9 @@ Result search(Index &index, Table<float> &requests, Table<uint32_t> &truth, int 
 	return {double(hits) / (n * k), std::chrono::duration<double>(spent).count() / n, double(Counting::calls) / n};
 }
 
-void print(const char *name, int build, int checks, const Result &r) {
-	std::printf("{\"search\":\"%s\",\"build\":%d,\"checks\":%d,\"recall\":%.6f,\"seconds\":%.9f,\"visited\":%.3f}\n",
-	            name, build, checks, r.recall, r.seconds, r.visited);
+void print(const char *name, int build, int checks, double bytes, const Result &r) {
+	std::printf("{\"search\":\"%s\",\"build\":%d,\"checks\":%d,\"bytes\":%.0f,\"recall\":%.6f,\"seconds\":%.9f,\"visited\":%.3f}\n",
+	            name, build, checks, bytes, r.recall, r.seconds, r.visited);
 	std::fflush(stdout);
 }
 
@@ -107,22 +83,23 @@ int run(int argc, char **argv) {
 	if (trees < 1 || builds < 1 || records.d != requests.d || truth.n != requests.n || truth.d > records.n)
 		throw std::runtime_error("the files do not fit together");
 
+	double vectors = 4.0 * records.n * records.d;
 	for (int build = 0; build < builds; build++) {
 		flann::seed_random(unsigned(build)); // the split dimensions, at least
-		flann::KDTreeIndex<Counting> index(records.matrix(), flann::KDTreeIndexParams(trees));
+		flann::KDTreeIndex<Counting> index(flann::Matrix<float>(records.values.data(), records.n, records.d), flann::KDTreeIndexParams(trees));
 		index.buildIndex();
 		for (int i = 6; i < argc; i++) {
 			if (std::strcmp(argv[i], "scan") == 0) continue;
 			int checks = std::atoi(argv[i]);
 			if (checks != flann::FLANN_CHECKS_UNLIMITED && checks < 1) throw std::runtime_error("checks of less than one");
-			print("kdtree", build, checks, search(index, requests, truth, checks));
+			print("kdtree", build, checks, vectors + index.usedMemory(), search(index, requests, truth, checks));
 		}
 	}
 	for (int i = 6; i < argc; i++) {
 		if (std::strcmp(argv[i], "scan") != 0) continue;
-		flann::LinearIndex<Counting> index(records.matrix(), flann::LinearIndexParams());
+		flann::LinearIndex<Counting> index(flann::Matrix<float>(records.values.data(), records.n, records.d), flann::LinearIndexParams());
 		index.buildIndex();
-		print("scan", 0, 0, search(index, requests, truth, flann::FLANN_CHECKS_UNLIMITED));
+		print("scan", 0, 0, vectors, search(index, requests, truth, flann::FLANN_CHECKS_UNLIMITED));
 	}
 	return 0;
 }
