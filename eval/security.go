@@ -45,6 +45,7 @@ type FormatCost struct {
 type RowFailure struct {
 	estimate.Ring
 	LogT       int             `json:"log_t"`
+	Block      int             `json:"block"`
 	InRow      int             `json:"in_row"`
 	LogFailure map[int]float64 `json:"log_failure_by_hint_bits"`
 }
@@ -74,6 +75,8 @@ var (
 	ourRings   = []estimate.Ring{{N: lattice.Fast.N, LogQ: lattice.Fast.LogQ}, {N: lattice.Careful.N, LogQ: lattice.Careful.LogQ}}
 	otherRings = []estimate.Ring{{N: 2048, LogQ: 46}, {N: 2048, LogQ: 48}, {N: 2048, LogQ: 50}, {N: 4096, LogQ: 60}}
 	hintBits   = []int{24, 25, 26, 27, 28, 30}
+	// blocks are the widths that cpar build offers.
+	blocks = []int{16, 32, 64, 128}
 )
 
 // ComputeSecurity computes all of it. It needs no data.
@@ -87,7 +90,7 @@ func ComputeSecurity() *Security {
 	}
 	for _, r := range slices.Concat(ourRings, otherRings) {
 		for _, v := range []estimate.Vectors{paperVectors, unitVectors} {
-			for _, d := range []int{16, 32, 64, 128, 256} {
+			for _, d := range blocks {
 				f := estimate.Format{Ring: r, Vectors: v, Block: d, InRow: 1, HintBits: estimate.HintBits}
 				if !slices.Contains(ourRings, r) {
 					f = f.Frugal(rareFailure)
@@ -104,14 +107,20 @@ func ComputeSecurity() *Security {
 func (s *Security) addRows(r estimate.Ring) {
 	finer := unitVectors
 	finer.LogT++
+	widths := []int{32}
+	if slices.Contains(ourRings, r) {
+		widths = blocks
+	}
 	for _, v := range []estimate.Vectors{unitVectors, finer} {
-		for c := 1; c <= 16; c *= 2 {
-			row := RowFailure{Ring: r, LogT: v.LogT, InRow: c, LogFailure: map[int]float64{}}
-			for _, h := range hintBits {
-				bits, _ := estimate.Format{Ring: r, Vectors: v.WithAddend(), Block: 32, InRow: c, HintBits: h}.Failure()
-				row.LogFailure[h] = round(bits, 1)
+		for _, d := range widths {
+			for c := 1; c <= 16; c *= 2 {
+				row := RowFailure{Ring: r, LogT: v.LogT, Block: d, InRow: c, LogFailure: map[int]float64{}}
+				for _, h := range hintBits {
+					bits, _ := estimate.Format{Ring: r, Vectors: v.WithAddend(), Block: d, InRow: c, HintBits: h}.Failure()
+					row.LogFailure[h] = round(bits, 1)
+				}
+				s.Rows = append(s.Rows, row)
 			}
-			s.Rows = append(s.Rows, row)
 		}
 	}
 	for _, c := range []struct {

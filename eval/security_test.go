@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,5 +133,39 @@ func TestUnitVectors(t *testing.T) {
 	}
 	if mean, deviation := stat.MeanStdDev(squares, nil); math.Abs(mean-15633) > 5 || math.Abs(deviation-72) > 4 {
 		t.Errorf("squares of %.0f ± %.1f", mean, deviation)
+	}
+}
+
+// TestEveryChoiceIsInTheTables: whatever ring, block width and clusters cpar build is asked for, the
+// command says how often a score fails.
+func TestEveryChoiceIsInTheTables(t *testing.T) {
+	c, s := learnable(120, 1), ComputeSecurity()
+	fit, err := profile.Fit(t.Context(), profile.Network, featuresOf(c.Train), Keywords(c.Train), profile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, ring := range ourRings {
+		for _, block := range blocks {
+			x, _, err := openSealed(t.Context(), c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Careful: i == 1, Block: block, Clusters: 8})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer x.close()
+			parts, err := lattice.DecodeParts(x.files.Segment(cpar.SegmentParams))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := parts.Clustered
+			if !slices.ContainsFunc(s.Rows, func(r RowFailure) bool {
+				return r.Ring == ring && r.Block == p.Block && r.InRow == p.Cells() && r.LogT == p.LogT && math.Abs(r.LogFailure[estimate.HintBits]-p.LogFailure()) < 0.1
+			}) {
+				t.Errorf("no row of ring %+v, blocks of %d: %+v fails with 2^%.1f", ring, block, p, p.LogFailure())
+			}
+			if !slices.ContainsFunc(s.Formats, func(f FormatCost) bool {
+				return f.Ring == ring && f.Block == block && f.Dim == paperVectors.Dim
+			}) {
+				t.Errorf("no format of ring %+v, blocks of %d", ring, block)
+			}
+		}
 	}
 }

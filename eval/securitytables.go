@@ -34,14 +34,14 @@ func (s *Security) formatTable() Table {
 }
 
 func (s *Security) rowTable() Table {
-	t := Table{Name: "security-rows", Title: "Failure of a score, log₂ of a bound, with C records of 96 numbers in a row, each with its addend as two more, D = 32, norms of 127, addends of 252, exact replies: by the bits that are kept of hints",
-		Columns: []string{"N", "log q", "log t", "C"}}
+	t := Table{Name: "security-rows", Title: "Failure of a score, log₂ of a bound, with C records of 96 numbers in a row, each with its addend as two more, norms of 127, addends of 252, exact replies: by block width and the bits that are kept of hints",
+		Columns: []string{"N", "log q", "", "log t", "D", "C"}}
 	hints := slices.Sorted(maps.Keys(s.Rows[0].LogFailure))
 	for _, h := range hints {
 		t.Columns = append(t.Columns, whole(h))
 	}
 	for _, r := range s.Rows {
-		row := []string{whole(r.N), whole(r.LogQ), whole(r.LogT), whole(r.InRow)}
+		row := []string{whole(r.N), whole(r.LogQ), todays(r.Ring), whole(r.LogT), whole(r.Block), whole(r.InRow)}
 		for _, h := range hints {
 			row = append(row, num(r.LogFailure[h], 0))
 		}
