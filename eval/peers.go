@@ -58,8 +58,7 @@ func MeasurePeers(ctx context.Context, l *Lab, n int) (*Peers, error) {
 		return nil, err
 	}
 	out := &Peers{Skipped: []string{}}
-	few := syntheticPhotos(min(max(n, 100), growthBase))
-	short, err := profile.Fit(ctx, profile.Network, featuresOf(few), Keywords(few), profile.Options{Progress: l.Progress})
+	_, short, err := madeProfile(ctx, n, l.Progress)
 	if err != nil {
 		return nil, fmt.Errorf("fitting a profile to made photos: %w", err)
 	}

@@ -114,8 +114,7 @@ func MeasurePromises(ctx context.Context, l *Lab, plan SizePlan) (*Promises, err
 		return nil, err
 	}
 	out := new(Promises)
-	made := syntheticPhotos(min(max(plan.Paper, 100), growthBase))
-	fit, err := profile.Fit(ctx, profile.Network, featuresOf(made), Keywords(made), profile.Options{Progress: l.Progress})
+	made, fit, err := madeProfile(ctx, plan.Paper, l.Progress)
 	if err != nil {
 		return nil, fmt.Errorf("fitting a profile to made photos: %w", err)
 	}
@@ -132,6 +131,24 @@ func MeasurePromises(ctx context.Context, l *Lab, plan SizePlan) (*Promises, err
 		return nil, fmt.Errorf("what clusters of real photos find: %w", err)
 	}
 	return out, nil
+}
+
+// madeDim is the dimension of made records: the longest that cross-validation chooses from.
+const madeDim = 96
+
+// madeProfile fits profile network to made photos, so many at most. Whether it takes 64 or 96
+// numbers for them is a toss: of several collections the first with 96 is taken. A test has
+// few photos, and any profile will do.
+func madeProfile(ctx context.Context, most int, progress user.Progress) (made []user.Image, fit *profile.Fitted, err error) {
+	for _, n := range []int{900, 1200, 600, 2000} {
+		n = max(100, min(most, n)) // fewer are too few to learn from
+		made = syntheticPhotos(n)
+		fit, err = profile.Fit(ctx, profile.Network, featuresOf(made), Keywords(made), profile.Options{Progress: progress})
+		if err != nil || fit.Profile.Dimensions() == madeDim || n == max(100, most) {
+			return made, fit, err
+		}
+	}
+	return nil, nil, fmt.Errorf("%w: none of the profiles has %d numbers", cpar.ErrInput, madeDim)
 }
 
 // repeated are n images that show what a few photos show, with contents of their own.
