@@ -14,6 +14,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/admit"
+	"cpar/cloud/ask"
 	"cpar/cloud/stage"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
@@ -59,6 +60,7 @@ var problems = []struct {
 	{admit.ErrNever, http.StatusRequestEntityTooLarge, cparhttp.CodeTooLarge},
 	{durable.ErrTooManyFiles, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{store.ErrAway, http.StatusServiceUnavailable, cparhttp.CodeAway},
+	{ask.ErrIncomplete, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{store.ErrNoRoom, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{cpar.ErrStorage, http.StatusInsufficientStorage, cparhttp.CodeStorage},
 	{errBodyCut, http.StatusBadRequest, cparhttp.CodeInput},

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -42,7 +41,7 @@ func Operate(o Options) (*Operator, error) {
 		return nil, err
 	}
 	x := &Operator{broker: b, members: newMembers(func() {}), pointers: newKV(b)}
-	if err := b.listen(beatSubject, func(b []byte) { x.members.hear(b, time.Now()) }); err != nil {
+	if err := b.listen(beatSubject, func(b []byte) { _ = x.members.hear(b, time.Now()) }); err != nil {
 		b.close()
 		return nil, err
 	}
@@ -93,30 +92,40 @@ func (x *Operator) Drain(ctx context.Context, node string) error {
 	return hint.Add(fmt.Errorf("draining node %s: %w: it is not there", node, cpar.ErrInput), "cpard cluster status names those that are")
 }
 
-// Rebuild points to the active state of every index that the storage has, and returns how many there are.
-// Only what is wrong changes, so it may run at any time.
+// Rebuild points to the active state of every index that the storage has, and to no other, and returns how
+// many there are. Only what is wrong changes, so it may run at any time.
 func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err error) {
 	if err := x.pointers.wait(ctx); err != nil {
 		return 0, err
 	}
+	keys, err := x.pointers.all(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("listing pointers: %w: %w: %w", cpar.ErrStorage, store.ErrAway, err)
+	}
 	tenants, err := b.Tenants(ctx)
+	for i := 0; i < len(tenants) && err == nil; i++ {
+		var some []store.Key
+		some, err = b.Keys(ctx, tenants[i])
+		keys = append(keys, some...)
+	}
 	if err != nil {
 		return 0, err
 	}
-	for _, tenant := range tenants {
-		keys, err := b.Keys(ctx, tenant)
-		if err != nil {
+	v, seen := newVersions(x.pointers, backendManifests{b}, PartBytes), map[store.Key]bool{}
+	for _, k := range keys {
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
+		if err := v.settled(ctx, k); err != nil {
 			return n, err
 		}
-		for _, k := range keys {
-			v := &versions{pointers: x.pointers, manifests: backendManifests{b}, partBytes: PartBytes, known: map[store.Key]*indexState{}}
-			switch _, err := v.state(ctx, k); {
-			case errors.Is(err, store.ErrNotFound): // never activated
-			case err != nil:
-				return n, err
-			default:
-				n++
-			}
+		p, err := x.pointers.get(ctx, k, true)
+		if err != nil {
+			return n, fmt.Errorf("reading a pointer: %w: %w: %w", cpar.ErrStorage, store.ErrAway, err)
+		}
+		if p.digest != (cpar.Digest{}) { // else it is deleted, or was never activated
+			n++
 		}
 	}
 	return n, nil

@@ -16,9 +16,11 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"regexp"
 	"sync"
 	"time"
@@ -69,6 +71,7 @@ type Machine struct {
 	Router *Router
 	// node is nil where there is none; me is what it says of itself.
 	node *Node
+	role Role
 	me   Beat
 
 	broker   *broker
@@ -80,7 +83,8 @@ type Machine struct {
 	silence func() // ends the answers of the node, nil where there is none
 	running sync.WaitGroup
 	settle  chan struct{} // has one element while who holds what is to be looked at
-	mu      sync.Mutex    // guards me
+	mu      sync.Mutex    // guards me and twin
+	twin    uint64        // the life of another machine that has our name, 0 if none is known
 }
 
 // Config is what a machine is in a cluster.
@@ -102,10 +106,10 @@ func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{broker: b, log: o.Log, me: Beat{Node: o.Name, Rack: o.Rack}, settle: make(chan struct{}, 1)}
+	m := &Machine{broker: b, log: o.Log, me: Beat{Node: o.Name, Rack: o.Rack, Life: rand.Uint64()}, role: o.Role, settle: make(chan struct{}, 1)}
 	m.members = newMembers(m.look)
 	pointers := newKV(b)
-	m.versions = &versions{pointers: pointers, manifests: c, partBytes: o.PartBytes, known: map[store.Key]*indexState{}}
+	m.versions = newVersions(pointers, c, o.PartBytes)
 	m.Router = &Router{transport: b, members: m.members, versions: m.versions}
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := m.begin(ctx, c, o, pointers); err != nil {
@@ -118,18 +122,22 @@ func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Machine, error) {
 
 // begin hears of others, and as a node lets them hear.
 func (m *Machine) begin(ctx context.Context, c *cloud.Cloud, o Config, pointers *kv) error {
-	if err := m.broker.listen(beatSubject, func(b []byte) { m.members.hear(b, time.Now()) }); err != nil {
+	if err := m.broker.listen(beatSubject, m.hear); err != nil {
 		return err
 	}
 	if err := pointers.wait(ctx); err != nil {
 		return err
 	}
+	m.broker.tell(whoSubject, nil)
+	time.Sleep(answerWithin) // who asks us then knows whom to ask
 	if o.Node {
+		if m.seen() != 0 {
+			return hint.Add(fmt.Errorf("%w: another machine of the cluster is called %s", cpar.ErrInput, o.Name), "pass another --node-name, or stop that one")
+		}
 		if err := m.beNode(ctx, c); err != nil {
 			return err
 		}
 	}
-	m.broker.tell(whoSubject, nil)
 	m.running.Go(func() {
 		every(ctx, beatEvery, func() {
 			m.members.expire(time.Now())
@@ -137,8 +145,32 @@ func (m *Machine) begin(ctx context.Context, c *cloud.Cloud, o Config, pointers 
 		})
 	})
 	m.running.Go(func() { every(ctx, holdEvery, m.look) })
-	time.Sleep(200 * time.Millisecond) // nodes answer at once: who asks us finds them
 	return nil
+}
+
+// answerWithin is how long nodes may take to say that they live.
+const answerWithin = 300 * time.Millisecond
+
+// hear takes a beat, which may be that of another machine with our name: parts would be where nobody finds them.
+func (m *Machine) hear(b []byte) {
+	beat := m.members.hear(b, time.Now())
+	if beat.Node != m.me.Node || beat.Life == m.me.Life || beat.Gone {
+		return
+	}
+	m.mu.Lock()
+	known := m.twin == beat.Life
+	m.twin = beat.Life
+	m.mu.Unlock()
+	if m.role.Node && !known {
+		m.log.Error("another machine of the cluster has the name of this one; stop one of them", "node", m.me.Node)
+	}
+}
+
+// seen is the life of another machine that has our name, 0 if none was heard of.
+func (m *Machine) seen() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.twin
 }
 
 func (m *Machine) beNode(ctx context.Context, c *cloud.Cloud) error {
@@ -147,8 +179,8 @@ func (m *Machine) beNode(ctx context.Context, c *cloud.Cloud) error {
 		ctx, cancel := context.WithTimeout(ctx, longest)
 		defer cancel()
 		q, err := decodeQuestion(b)
-		if err != nil {
-			return encodeAnswer(nil, err)
+		if err != nil { // it is not the client's
+			return encodeAnswer(nil, fmt.Errorf("%w: %w: %v", cpar.ErrStorage, store.ErrAway, err))
 		}
 		return encodeAnswer(m.node.answer(ctx, q))
 	})
@@ -199,8 +231,8 @@ func (m *Machine) beat() {
 	me := m.me
 	m.mu.Unlock()
 	me.Parts = m.node.cloud.Stats().Loaded
-	b, _ := json.Marshal(me)      // of strings and numbers
-	m.members.hear(b, time.Now()) // a node counts itself live, whatever the network does
+	b, _ := json.Marshal(me)          // of strings and numbers
+	_ = m.members.hear(b, time.Now()) // a node counts itself live, whatever the network does
 	m.broker.tell(beatSubject, b)
 }
 
@@ -259,13 +291,13 @@ func (m *Machine) Close() {
 		m.me.Gone = true
 		m.mu.Unlock()
 		m.beat()
+		m.silence() // what it was asked before is answered
 	}
 	m.stop()
-	m.running.Wait()
 	if m.node != nil {
-		m.silence()
 		m.node.Close()
 	}
+	m.running.Wait()
 	m.broker.close()
 }
 
@@ -285,34 +317,47 @@ type Store interface {
 // A Routed is a store whose indexes nodes serve: it implements api.Store.
 type Routed struct {
 	Store
-	machine *Machine
+	router *Router
 }
 
 // Routed returns s for routers.
-func (m *Machine) Routed(s Store) *Routed { return &Routed{s, m} }
+func (m *Machine) Routed(s Store) *Routed { return &Routed{s, m.Router} }
 
 // PutManifest activates an index once the nodes that are to hold it have loaded it. Until then, and if
 // it fails, the old one is served by all.
 func (r *Routed) PutManifest(ctx context.Context, k store.Key, b []byte) error {
+	v, marked := r.router.versions, false
 	err := r.PutManifestElsewhere(ctx, k, b, func(m *cpar.Manifest) error {
-		s, err := newState(b, k, r.machine.versions.partBytes)
-		if err != nil {
-			return err
+		s, err := newState(b, k, v.partBytes)
+		if err == nil {
+			err = r.router.ready(ctx, k, s, b)
 		}
-		return r.machine.Router.ready(ctx, k, s, b)
-	})
-	if err != nil {
+		if err == nil {
+			err = v.changing(ctx, k)
+			marked = err == nil
+		}
 		return err
+	})
+	switch {
+	case err == nil:
+		return v.settled(ctx, k)
+	case marked:
+		_ = v.settled(ctx, k) // else whoever asks later does it
 	}
-	return r.machine.versions.activated(ctx, k, b)
+	return err
 }
 
-// Delete removes an index for all.
+// Delete removes an index for all, also if an earlier call was stopped in the middle.
 func (r *Routed) Delete(ctx context.Context, k store.Key) error {
-	if err := r.Store.Delete(ctx, k); err != nil {
+	v := r.router.versions
+	if err := v.changing(ctx, k); err != nil {
 		return err
 	}
-	return r.machine.versions.deleted(ctx, k)
+	err := r.Store.Delete(ctx, k)
+	if settled := v.settled(ctx, k); err == nil || errors.Is(err, store.ErrNotFound) && settled != nil {
+		return settled
+	}
+	return err
 }
 
 // OpenSegment streams a segment from the storage.

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,7 +20,7 @@ import (
 type kv struct {
 	broker *broker
 
-	away   atomic.Bool // the last read failed
+	away   atomic.Int64 // until then, in Unix nanoseconds, a read has failed lately
 	mu     sync.Mutex
 	bucket map[*line]jetstream.KeyValue
 }
@@ -33,6 +32,8 @@ const (
 	// kvWait is how long the leader may take; kvAway, while there seems to be none: what is known goes on
 	// being served.
 	kvWait, kvAway = 250 * time.Millisecond, 50 * time.Millisecond
+	// kvPatience is how long it may take where there is no other way.
+	kvPatience = 5 * time.Second
 )
 
 // open returns the bucket by a connection, and makes it if there is none. Machines that start together
@@ -80,7 +81,7 @@ func (p *kv) create(ctx context.Context, js jetstream.JetStream) (jetstream.KeyV
 func (p *kv) wait(ctx context.Context) error {
 	var err error
 	for pause := 100 * time.Millisecond; pause < 15*time.Second; pause = pause * 3 / 2 {
-		if err = p.within(ctx, 5*time.Second, func(context.Context, jetstream.KeyValue) error { return nil }); err == nil {
+		if err = p.within(ctx, kvPatience, func(context.Context, jetstream.KeyValue) error { return nil }); err == nil {
 			return nil
 		}
 		select {
@@ -104,7 +105,7 @@ func (p *kv) within(ctx context.Context, most time.Duration, do func(context.Con
 	if err != nil {
 		return err
 	}
-	if err = do(ctx, b); err != nil && !errors.Is(err, errNoPointer) {
+	if err = do(ctx, b); err != nil && !errors.Is(err, errChanged) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.bucket, l) // the servers may have lost it
@@ -120,39 +121,65 @@ func pointerName(k store.Key) string {
 	return tenant + "." + k.Index.String()
 }
 
-func (p *kv) get(ctx context.Context, k store.Key) (d cpar.Digest, err error) {
+// get implements pointers. While there seems to be no leader, one call in a second waits for it.
+func (p *kv) get(ctx context.Context, k store.Key, patient bool) (out pointer, err error) {
 	most := kvWait
-	if p.away.Load() {
+	switch now := time.Now().UnixNano(); {
+	case patient:
+		most = kvPatience
+	case now < p.away.Load():
 		most = kvAway
 	}
 	err = p.within(ctx, most, func(ctx context.Context, b jetstream.KeyValue) error {
 		e, err := b.Get(ctx, pointerName(k))
 		if errors.Is(err, jetstream.ErrKeyNotFound) {
-			return errNoPointer
+			return nil
 		}
 		if err != nil {
 			return err
 		}
-		d, err = cpar.ParseDigest(string(e.Value()))
+		out.revision, out.since = e.Revision(), e.Created()
+		var digest string
+		if digest, out.changing = strings.CutSuffix(string(e.Value()), changingMark); digest == "" {
+			return nil
+		}
+		out.digest, err = cpar.ParseDigest(digest)
 		return err
 	})
-	p.away.Store(err != nil && !errors.Is(err, errNoPointer))
-	return d, err
+	if err == nil {
+		p.away.Store(0)
+	} else if most != kvAway {
+		p.away.Store(time.Now().Add(time.Second).UnixNano())
+	}
+	return out, err
 }
 
-func (p *kv) set(ctx context.Context, k store.Key, d cpar.Digest) error {
-	err := p.within(ctx, 5*time.Second, func(ctx context.Context, b jetstream.KeyValue) error {
-		_, err := b.Put(ctx, pointerName(k), []byte(hex.EncodeToString(d[:])))
+// changingMark follows the digest, if there is one, while the index is changing.
+const changingMark = "?"
+
+// set implements pointers.
+func (p *kv) set(ctx context.Context, k store.Key, next pointer, revision uint64) error {
+	value := ""
+	if next.digest != (cpar.Digest{}) {
+		value = next.digest.String()
+	}
+	if next.changing {
+		value += changingMark
+	}
+	return p.within(ctx, kvPatience, func(ctx context.Context, b jetstream.KeyValue) (err error) {
+		switch {
+		case value != "" && revision == 0: // also where one was removed
+			_, err = b.Create(ctx, pointerName(k), []byte(value))
+		case value != "":
+			_, err = b.Update(ctx, pointerName(k), []byte(value), revision)
+		case revision != 0:
+			err = b.Purge(ctx, pointerName(k), jetstream.LastRevision(revision))
+		}
+		if errors.Is(err, jetstream.ErrKeyExists) || errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+			return errChanged
+		}
 		return err
 	})
-	return err
-}
-
-func (p *kv) remove(ctx context.Context, k store.Key) error {
-	err := p.within(ctx, 5*time.Second, func(ctx context.Context, b jetstream.KeyValue) error {
-		return b.Purge(ctx, pointerName(k))
-	})
-	return err
 }
 
 func (p *kv) all(ctx context.Context) (keys []store.Key, err error) {

@@ -25,6 +25,8 @@ type Beat struct {
 	Leaving bool `json:"leaving,omitempty"`
 	Gone    bool `json:"gone,omitempty"`
 	Parts   int  `json:"parts"`
+	// Life tells a machine from another that has its name.
+	Life uint64 `json:"life"`
 }
 
 // members are the nodes that live, as far as this machine has heard. It needs no agreement:
@@ -47,11 +49,10 @@ type view struct{ all, stay *place.Map }
 
 func newMembers(changed func()) *members { return &members{seen: map[string]heard{}, changed: changed} }
 
-// hear takes a beat.
-func (m *members) hear(b []byte, now time.Time) {
-	var beat Beat
-	if json.Unmarshal(b, &beat) != nil || beat.Node == "" {
-		return // of another version, or not ours
+// hear takes a beat, and returns it, or nothing if it makes no sense.
+func (m *members) hear(b []byte, now time.Time) (beat Beat) {
+	if json.Unmarshal(b, &beat) != nil || CheckName(beat.Node) != nil {
+		return Beat{} // of another version, or not ours
 	}
 	m.mu.Lock()
 	before, known := m.seen[beat.Node]
@@ -67,6 +68,7 @@ func (m *members) hear(b []byte, now time.Time) {
 	if other {
 		m.changed()
 	}
+	return beat
 }
 
 // expire forgets nodes that were not heard of for the length of a lease.

@@ -10,6 +10,7 @@ import (
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 	"cpar/internal/hint"
+	"cpar/internal/indexdir"
 	"cpar/internal/wire"
 )
 
@@ -110,6 +111,7 @@ var faults = []error{
 	cpar.ErrInput, cpar.ErrCorrupt, cpar.ErrVersion, cpar.ErrStorage, cpar.ErrCloud,
 	store.ErrNotFound, store.ErrDamaged, store.ErrAway, store.ErrNoRoom, store.ErrTooLarge, store.ErrIncomplete,
 	errNotReady, errOtherState,
+	indexdir.ErrMissing, indexdir.ErrSize, indexdir.ErrDigest, indexdir.ErrNotFile,
 }
 
 // A fault is an error of another machine.
@@ -138,11 +140,20 @@ func encodeAnswer(replies []*cpar.Reply, err error) []byte {
 	return appendCounted(appendCounted(b, err.Error()), hint.Of(err))
 }
 
+// errNonsense: a node says what cannot be read, which is nothing that the client could change.
+func errNonsense(err error) error {
+	return fmt.Errorf("reading a node's answer: %w: %w: %v", cpar.ErrStorage, store.ErrAway, err)
+}
+
 func decodeAnswer(b []byte) ([]*cpar.Reply, error) {
 	r := open(b)
 	failed := r.U8("whether it failed") != 0
 	if !failed && r.Err() == nil {
-		return decodeBatch(b[len(b)-r.Left():], cpar.DecodeReply)
+		replies, err := decodeBatch(b[len(b)-r.Left():], cpar.DecodeReply)
+		if err != nil {
+			return nil, errNonsense(err)
+		}
+		return replies, nil
 	}
 	f, bits := new(fault), r.U32("what is wrong")
 	for i, is := range faults {
@@ -153,7 +164,7 @@ func decodeAnswer(b []byte) ([]*cpar.Reply, error) {
 	f.text = string(r.Bytes(r.Count(1, "text"), "text"))
 	advice := string(r.Bytes(r.Count(1, "hint"), "hint"))
 	if err := r.Close(); err != nil {
-		return nil, fmt.Errorf("reading an answer: %w", err)
+		return nil, errNonsense(err)
 	}
 	if advice == "" {
 		return nil, f

@@ -135,7 +135,7 @@ func (o Options) options(server string, l *line) ([]nats.Option, error) {
 	}
 	list := []nats.Option{
 		nats.Name("cpard"), nats.IgnoreDiscoveredServers(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
-		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(1), nats.FlusherTimeout(time.Second), nats.Timeout(2 * time.Second), nats.NoCallbacksAfterClientClose(),
+		nats.ReconnectBufSize(-1), nats.PingInterval(time.Second), nats.MaxPingsOutstanding(1), nats.FlusherTimeout(time.Second), nats.Timeout(2 * time.Second), nats.NoCallbacksAfterClientClose(),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			o.Log.Warn("NATS", "server", u.Host, "error", err)
 		}),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"cpar"
 	"cpar/cloud"
@@ -27,70 +28,106 @@ type Node struct {
 	log   *slog.Logger
 	// loads bounds the parts that are loaded at once.
 	loads   chan struct{}
+	running context.Context // until Close
+	stop    context.CancelFunc
 	loading sync.WaitGroup
-	mu      sync.Mutex
-	begun   map[string]error // nil while it is being loaded
+
+	mu    sync.Mutex
+	begun map[spot]*attempt
+	moves uint64
 }
+
+// A spot is what is loaded.
+type spot struct {
+	key     store.Key
+	version cpar.Digest
+	part    part.Part
+}
+
+// An attempt to load something goes on, or has failed.
+type attempt struct {
+	failed error
+	at     time.Time
+}
+
+// remembered is how long it is known why a part could not be loaded.
+const remembered = time.Minute
 
 // NewNode makes a node of a cloud, which the caller closes after Close.
 func NewNode(c *cloud.Cloud, log *slog.Logger) *Node {
-	return &Node{cloud: c, log: log, loads: make(chan struct{}, 2), begun: map[string]error{}}
+	n := &Node{cloud: c, log: log, loads: make(chan struct{}, 2), begun: map[spot]*attempt{}}
+	n.running, n.stop = context.WithCancel(context.Background())
+	return n
 }
 
-// Close waits for what is being loaded.
-func (n *Node) Close() { n.loading.Wait() }
+// Close gives up what is being loaded.
+func (n *Node) Close() {
+	n.stop()
+	n.loading.Wait()
+}
 
 // answer answers a question.
 func (n *Node) answer(ctx context.Context, q *question) ([]*cpar.Reply, error) {
 	switch {
-	case q.version == (cpar.Digest{}): // one machine, which has it as it is
-		return n.cloud.AnnotateBatch(ctx, q.key, q.requests)
 	case !n.cloud.PartLoaded(q.key, q.version, q.part):
-		if err := n.begin(ctx, q); err != nil {
+		if err := n.begin(q); err != nil {
 			return nil, err
 		}
 		return nil, fmt.Errorf("%w: %w", cpar.ErrCloud, errNotReady)
 	case len(q.requests) == 0:
-		return nil, n.load(ctx, q) // it is used, so it stays
+		return nil, n.get(ctx, q) // it is used, so it stays
 	}
 	return n.cloud.AnnotatePart(ctx, q.key, q.version, q.part, n.manifest(ctx, q), q.requests)
 }
 
-// begin loads a part in the background, once. If that has failed before, it says why, and begins
+// begin loads a part in the background, once. If that has failed lately, it says why, and begins
 // anew when it is asked again.
-func (n *Node) begin(ctx context.Context, q *question) error {
-	name := fmt.Sprint(q.key, q.version, q.part)
+func (n *Node) begin(q *question) error {
+	x := spot{q.key, q.version, q.part}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if failed, begun := n.begun[name]; begun {
-		if failed != nil {
-			delete(n.begun, name)
+	for other, a := range n.begun {
+		if a.failed != nil && time.Since(a.at) > remembered {
+			delete(n.begun, other) // nobody asks for it any more
 		}
-		return failed
 	}
-	n.begun[name] = nil
-	n.loading.Go(func() {
-		err := n.load(context.WithoutCancel(ctx), q)
-		if err != nil {
-			n.log.Warn("loading a part", "tenant", q.key.Tenant, "index", q.key.Index.String(), "first", q.part.First, "error", err)
+	if a := n.begun[x]; a != nil {
+		if a.failed != nil {
+			delete(n.begun, x)
 		}
+		return a.failed
+	}
+	a := new(attempt)
+	n.begun[x] = a
+	n.moves++
+	some := &question{key: q.key, version: q.version, part: q.part, manifest: q.manifest} // the requests may go
+	n.loading.Go(func() {
+		err := n.load(some)
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		if n.begun[name] = err; err == nil {
-			delete(n.begun, name)
+		if a.failed, a.at = err, time.Now(); err == nil {
+			delete(n.begun, x)
 		}
 	})
 	return nil
 }
 
-// load has a part ready.
-func (n *Node) load(ctx context.Context, q *question) error {
+// load has a part ready, when it is its turn.
+func (n *Node) load(q *question) (err error) {
 	select {
 	case n.loads <- struct{}{}:
-	case <-ctx.Done():
-		return fmt.Errorf("loading a part: %w", ctx.Err())
+	case <-n.running.Done():
+		return fmt.Errorf("loading a part: %w", n.running.Err())
 	}
 	defer func() { <-n.loads }()
+	if err = n.get(n.running, q); err != nil {
+		n.log.Warn("loading a part", "tenant", q.key.Tenant, "index", q.key.Index.String(), "first", q.part.First, "error", err)
+	}
+	return err
+}
+
+// get has a part ready.
+func (n *Node) get(ctx context.Context, q *question) error {
 	h, err := n.cloud.GetPart(ctx, q.key, q.version, q.part, n.manifest(ctx, q))
 	if err == nil {
 		h.Release()

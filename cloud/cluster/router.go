@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"cpar"
 	"cpar/cloud"
@@ -12,6 +16,7 @@ import (
 	"cpar/cloud/place"
 	"cpar/cloud/stage"
 	"cpar/cloud/store"
+	"cpar/internal/hint"
 )
 
 // Replicas is how many nodes hold a part.
@@ -32,6 +37,8 @@ type Router struct {
 	versions  *versions
 	busy      ask.Busy
 	recent    ask.Recent
+
+	hedges, retries, cold atomic.Uint64
 }
 
 // Annotate implements api.Annotator.
@@ -78,7 +85,7 @@ func (r *Router) whole(ctx context.Context, k store.Key, s *indexState, requests
 	defer stage.Enter(ctx, stage.Search)()
 	answers, err := r.parts(ctx, k, s, requests)
 	if err != nil {
-		return nil, err
+		return nil, damaged(k, err)
 	}
 	out := make([]*cpar.Reply, len(requests))
 	for i, q := range requests {
@@ -87,12 +94,20 @@ func (r *Router) whole(ctx context.Context, k store.Key, s *indexState, requests
 			parts = append(parts, replies[i])
 		}
 		if out[i], err = cloud.Join(q, parts); err != nil {
-			return nil, err
+			return nil, damaged(k, err)
 		}
 		visited, touched := cloud.Work(s.manifest, out[i])
 		stage.Searched(ctx, visited, touched)
 	}
 	return out, nil
+}
+
+// damaged says of what nodes found corrupt that the client did not send it.
+func damaged(k store.Key, err error) error {
+	if errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrInput) {
+		return hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, store.ErrDamaged, err), "push the index again")
+	}
+	return err
 }
 
 // A result is what came of asking a node for a part.
@@ -117,7 +132,11 @@ func (r *Router) parts(ctx context.Context, k store.Key, s *indexState, requests
 		return r.busy.Order(place.Ask(v.stay, v.all, place.Of(k.Tenant, k.Index, i), Replicas), Replicas, time.Now())
 	}, ask.Options{Hedge: r.recent.Hedge(), Patience: r.recent.Patience(), Pause: 50 * time.Millisecond, Deadline: deadline,
 		Slow: func(node string) { r.busy.Slow(node, time.Now()) }})
-	defer func() { r.recent.Spent(q.Hedges) }()
+	defer func() {
+		r.recent.Spent(q.Hedges)
+		r.hedges.Add(uint64(q.Hedges))
+		r.retries.Add(uint64(q.Retries))
+	}()
 	answers := make([][]*cpar.Reply, len(s.parts))
 	results := make(chan result)
 	for {
@@ -136,18 +155,28 @@ func (r *Router) parts(ctx context.Context, k store.Key, s *indexState, requests
 			}
 		case x := <-results:
 			switch {
-			case x.err == nil && len(x.replies) == len(requests):
+			case x.err == nil && fit(x.replies, requests):
 				if q.Answered(x.part) {
 					answers[x.part] = x.replies
 				}
 				r.recent.Add(x.took)
-			case x.err == nil || errors.Is(x.err, errNobody) || errors.Is(x.err, errNotReady):
+			case errors.Is(x.err, errNotReady):
+				r.cold.Add(1)
+				q.Failed(x.part, x.node)
+			case x.err == nil || errors.Is(x.err, errNobody):
 				q.Failed(x.part, x.node)
 			default:
 				q.Refused(x.part, x.node, x.err)
 			}
 		}
 	}
+}
+
+// fit reports whether replies are of the index that was asked, one a request.
+func fit(replies []*cpar.Reply, requests []*cpar.Request) bool {
+	return slices.EqualFunc(replies, requests, func(r *cpar.Reply, q *cpar.Request) bool {
+		return r.Index == q.Index && (r.Opaque != nil) == q.Params.Scheme.Opaque()
+	})
 }
 
 // send asks one node for one part.
@@ -162,32 +191,36 @@ func (r *Router) send(ctx context.Context, to ask.Send, q *question, results cha
 	}
 }
 
-// ready has all parts of a state loaded by the nodes that are to hold them.
+// ready has all parts of a state loaded by the nodes that are to hold them. Who that is may change at any
+// time: it is over when all had all while nothing did.
 func (r *Router) ready(ctx context.Context, k store.Key, s *indexState, manifest []byte) error {
-	for i, p := range s.parts {
-		slot := place.Of(k.Tenant, k.Index, i)
-		for {
-			waits, err := r.holds(ctx, slot, &question{key: k, version: s.version, part: p, manifest: manifest})
-			if err != nil {
+	for {
+		nodes, waits := r.members.now(), atomic.Bool{}
+		asking, each := errgroup.WithContext(ctx)
+		asking.SetLimit(16)
+		for i, p := range s.parts {
+			asking.Go(func() error {
+				q := &question{key: k, version: s.version, part: p, manifest: manifest}
+				cold, err := r.holds(each, nodes.stay, place.Of(k.Tenant, k.Index, i), q)
+				if cold {
+					waits.Store(true)
+				}
 				return err
-			}
-			if !waits {
-				break
-			}
-			select {
-			case <-time.After(100 * time.Millisecond):
-			case <-ctx.Done():
-				return fmt.Errorf("waiting until nodes have loaded index %v: %w", k.Index, ctx.Err())
-			}
+			})
+		}
+		if err := asking.Wait(); err != nil || !waits.Load() && nodes == r.members.now() {
+			return err
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until nodes have loaded index %v: %w", k.Index, ctx.Err())
 		}
 	}
-	return nil
 }
 
-// holds asks the nodes that are to hold a slot whether they have loaded a part, and waits reports
-// that one has not. Who holds it may change at any time.
-func (r *Router) holds(ctx context.Context, slot place.Slot, q *question) (waits bool, err error) {
-	stay := r.members.now().stay
+// holds asks the nodes that are to hold a slot whether they have loaded a part; cold says that one has not.
+func (r *Router) holds(ctx context.Context, stay *place.Map, slot place.Slot, q *question) (cold bool, err error) {
 	nodes := stay.Nodes(slot, Replicas)
 	if len(nodes) == 0 {
 		return false, fmt.Errorf("index %v: %w: %w: no node is there to hold it", q.key.Index, cpar.ErrStorage, store.ErrAway)
@@ -199,10 +232,10 @@ func (r *Router) holds(ctx context.Context, slot place.Slot, q *question) (waits
 		switch {
 		case err == nil:
 		case errors.Is(err, errNotReady), errors.Is(err, errNobody), errors.Is(err, context.DeadlineExceeded):
-			waits = true
+			cold = true
 		default:
 			return false, err
 		}
 	}
-	return waits, nil
+	return cold, nil
 }

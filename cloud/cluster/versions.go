@@ -6,23 +6,36 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"cpar"
 	"cpar/cloud/store"
 )
 
-// pointers say which state of an index is active: the digest of its manifest. A pointer that was
-// set is what every machine gets from then on. They can be lost: object storage has the manifests.
+// pointers say which state of an index is active. A pointer that was set is what every machine gets
+// from then on. They can be lost: object storage has the manifests.
 type pointers interface {
-	// get returns the digest, errNoPointer if there is none, or an error if nobody can tell now.
-	get(ctx context.Context, k store.Key) (cpar.Digest, error)
-	set(ctx context.Context, k store.Key, d cpar.Digest) error
-	remove(ctx context.Context, k store.Key) error
+	// get returns the pointer, zero if there is none, or an error if nobody can tell: soon, or after some
+	// patience.
+	get(ctx context.Context, k store.Key, patient bool) (pointer, error)
+	// set replaces the pointer that had this revision, and returns errChanged if another is there.
+	// One to nothing is removed.
+	set(ctx context.Context, k store.Key, next pointer, revision uint64) error
 	// all lists the indexes that have one.
 	all(ctx context.Context) ([]store.Key, error)
 }
 
-var errNoPointer = errors.New("no pointer")
+var errChanged = errors.New("somebody else has changed it")
+
+// A pointer is the digest of the manifest that is active.
+type pointer struct {
+	digest cpar.Digest // zero: none is
+	// changing: somebody is about to activate or to delete, or was stopped in the middle. The
+	// digest is that of before, and holds until what comes is acknowledged.
+	changing bool
+	revision uint64
+	since    time.Time
+}
 
 // manifests are where object storage keeps them; the last one of an index is active.
 type manifests interface {
@@ -39,8 +52,18 @@ type versions struct {
 	known map[store.Key]*indexState
 }
 
-// mostKnown bounds the states that are kept: some kilobytes each.
-const mostKnown = 10_000
+func newVersions(p pointers, m manifests, partBytes uint64) *versions {
+	return &versions{pointers: p, manifests: m, partBytes: partBytes, known: map[store.Key]*indexState{}}
+}
+
+const (
+	// mostKnown bounds the states that are kept: some kilobytes each.
+	mostKnown = 10_000
+	// stopped is when whoever was changing an index counts as stopped in the middle.
+	stopped = 10 * time.Second
+	// races is how often a pointer is tried to be set while others set it as well.
+	races = 20
+)
 
 // state is the active state of an index. Where nobody can tell which that is, it is the last one that
 // was: answers go on while the pointers are away.
@@ -48,23 +71,46 @@ func (v *versions) state(ctx context.Context, k store.Key) (*indexState, error) 
 	v.mu.Lock()
 	s := v.known[k]
 	v.mu.Unlock()
-	d, err := v.pointers.get(ctx, k)
-	if s != nil && (err == nil && d == s.version || err != nil && !errors.Is(err, errNoPointer)) {
+	p, away := v.pointers.get(ctx, k, false)
+	broken := away == nil && p.changing && time.Since(p.since) > stopped
+	same := s != nil && (away != nil || p.digest == s.version)
+	if same && !broken {
 		return s, nil
 	}
-	b, err := v.manifests.ManifestBytes(ctx, k)
+	b, found, err := v.stored(ctx, k)
 	if err != nil {
+		if same { // what was changing is not acknowledged
+			return s, nil
+		}
 		v.forget(k)
 		return nil, err
+	}
+	// The storage is ahead: the pointer was lost, or its writer was. The pointer was read before the storage, so
+	// that whoever has changed it meanwhile is not overruled.
+	if away == nil && (broken || !p.changing && p.digest != found) {
+		_ = v.pointers.set(ctx, k, pointer{digest: found}, p.revision)
+	}
+	if b == nil {
+		v.forget(k)
+		return nil, fmt.Errorf("index %v: %w: %w", k.Index, cpar.ErrInput, store.ErrNotFound)
 	}
 	if s, err = newState(b, k, v.partBytes); err != nil {
 		return nil, fmt.Errorf("index %v: %w: %w", k.Index, store.ErrDamaged, err)
 	}
-	if s.version != d { // the storage is ahead: the pointer was lost, or its writer was
-		_ = v.pointers.set(ctx, k, s.version)
-	}
 	v.keep(k, s)
 	return s, nil
+}
+
+// stored is the active manifest that the storage has, and its digest; nothing if there is none.
+func (v *versions) stored(ctx context.Context, k store.Key) ([]byte, cpar.Digest, error) {
+	b, err := v.manifests.ManifestBytes(ctx, k)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, cpar.Digest{}, nil
+	case err != nil:
+		return nil, cpar.Digest{}, err
+	}
+	return b, sha256.Sum256(b), nil
 }
 
 // last is the state that was active when the index was asked last, or now if it was not: enough where a
@@ -96,20 +142,39 @@ func (v *versions) forget(k store.Key) {
 	delete(v.known, k)
 }
 
-// activated says that a manifest is active.
-func (v *versions) activated(ctx context.Context, k store.Key, manifest []byte) error {
-	v.forget(k)
-	if err := v.pointers.set(ctx, k, sha256.Sum256(manifest)); err != nil {
-		return fmt.Errorf("activating index %v: %w: %w: %w", k.Index, cpar.ErrStorage, store.ErrAway, err)
-	}
-	return nil
+// changing says that the storage is about to have another state, or none. If nobody ever calls settled, because this
+// machine was stopped, others find out what the storage has.
+func (v *versions) changing(ctx context.Context, k store.Key) error {
+	return v.point(ctx, k, func(p pointer) (pointer, bool, error) {
+		return pointer{digest: p.digest, changing: true}, false, nil
+	})
 }
 
-// deleted says that an index is gone.
-func (v *versions) deleted(ctx context.Context, k store.Key) error {
+// settled says that the storage has what it was to have: whoever asks from now on gets that.
+func (v *versions) settled(ctx context.Context, k store.Key) error {
 	v.forget(k)
-	if err := v.pointers.remove(ctx, k); err != nil {
-		return fmt.Errorf("deleting index %v: %w: %w: %w", k.Index, cpar.ErrStorage, store.ErrAway, err)
+	return v.point(context.WithoutCancel(ctx), k, func(p pointer) (pointer, bool, error) {
+		_, found, err := v.stored(ctx, k)
+		return pointer{digest: found}, p.digest == found && !p.changing, err
+	})
+}
+
+// point sets a pointer to what follows from the one that is there, which others may change as well.
+func (v *versions) point(ctx context.Context, k store.Key, next func(pointer) (_ pointer, done bool, err error)) error {
+	err := errChanged
+	for try := 0; try < races && errors.Is(err, errChanged); try++ {
+		var p, to pointer
+		if p, err = v.pointers.get(ctx, k, true); err != nil {
+			break
+		}
+		done := false
+		if to, done, err = next(p); done || err != nil {
+			return err
+		}
+		err = v.pointers.set(ctx, k, to, p.revision)
+	}
+	if err != nil {
+		return fmt.Errorf("pointing to index %v: %w: %w: %w", k.Index, cpar.ErrStorage, store.ErrAway, err)
 	}
 	return nil
 }
