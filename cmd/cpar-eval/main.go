@@ -23,6 +23,7 @@ const long = `cpar-eval measures CPAR on an annotated collection, as the paper d
   $ cpar-eval results                              docs/results.md, from eval/results
   $ cpar-eval load --data corel5k                  a real cpard that many clients ask at once
   $ cpar-eval security                             bits, failure and bytes of scheme sealed, computed
+  $ cpar-eval plan --records 100000 --qps 10       how many machines a cloud takes
   $ cpar-eval fleet                                hundreds of machines and what goes wrong, simulated
 
 or one thing at a time, by the commands below. speedup, recall and tradeoff are three
@@ -62,7 +63,7 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{Use: "cpar-eval", Short: "measure CPAR on an annotated collection", Long: long + exitcode.Line(),
 		SilenceUsage: true, SilenceErrors: true}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
-	root.AddCommand(allCommand(), reportCommand(), resultsCommand(), loadCommand(), securityCommand(), fleetCommand())
+	root.AddCommand(allCommand(), reportCommand(), resultsCommand(), loadCommand(), securityCommand(), planCommand(), fleetCommand())
 	root.AddCommand(oneCommands()...)
 	version.Add(root)
 	return root

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"cpar"
@@ -105,15 +104,7 @@ func (l *Load) WritePage(file, soak string, date time.Time) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for _, t := range tables {
-		fmt.Fprintf(&b, "\n## %s\n\n", t.Title)
-		row := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
-		row(t.Columns)
-		b.WriteString(strings.Repeat("|---", len(t.Columns)) + "|\n")
-		for _, cells := range t.Rows {
-			row(cells)
-		}
-	}
+	b.WriteString(eval.Markdown(tables...))
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("writing %s: %w: %w", file, cpar.ErrStorage, err)
 	}

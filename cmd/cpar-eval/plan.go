@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/eval"
+	"cpar/eval/fleet"
+	"cpar/internal/durable"
+	"cpar/internal/exitcode"
+	"cpar/internal/progress"
+	"cpar/internal/progress/bar"
+	"cpar/internal/settings"
+	"cpar/user/profile"
+)
+
+func planCommand() *cobra.Command {
+	n := eval.Need{Scheme: cpar.SchemeSealed, Profile: profile.Network}
+	var asJSON bool
+	var docs string
+	var memory, network int64
+	cores := 0
+	c := &cobra.Command{
+		Use:   "plan --records N --tenants T --qps Q",
+		Short: "plan how many machines a cloud takes, from what one costs here",
+		Long: `plan builds indexes of 5,000 and 25,000 made photos, asks them on one core, reads memory on all of them,
+and computes from that what a need takes: machines, memory, network and time, and which of them decides.
+Costs grow with the records; that is measured to a million and assumed beyond. Machines are planned to be busy half
+of the time, to have three quarters of their memory full, and to hold two copies of everything.
+
+--cores, --memory and --network describe other machines than this one, whose memory is taken to be read as fast, for each core.`,
+		Example: `  $ cpar-eval plan --records 100000 --tenants 5000 --qps 50
+  $ cpar-eval plan --records 1000000 --tenants 1 --qps 1 --scheme capia --profile paper --json`,
+		Args: func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			report := bar.On(cmd.ErrOrStderr())
+			if docs != "" {
+				return writePlans(cmd, docs, report)
+			}
+			if err := n.Check(); err != nil {
+				return err
+			}
+			h := eval.ThisHost()
+			if cores > 0 {
+				h.Read *= float64(cores) / float64(h.Cores)
+				h.Cores = cores
+			}
+			if memory > 0 {
+				h.Memory = float64(memory)
+			}
+			if network > 0 {
+				h.Network = float64(network)
+			}
+			costs, err := eval.MeasureUnitCosts(cmd.Context(), n.Scheme, n.Profile, eval.CapacityRecords, report)
+			if err != nil {
+				return err
+			}
+			p := eval.PlanCapacity(n, h, costs)
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), p)
+			}
+			return eval.PrintTables(cmd.OutOrStdout(), p.Tables())
+		},
+	}
+	c.Flags().IntVar(&n.Records, "records", 0, "`photos` of each tenant (required)")
+	c.Flags().IntVar(&n.Tenants, "tenants", 1, "`number` of tenants")
+	c.Flags().Float64Var(&n.Rate, "qps", 1, "`requests` a second of all tenants together")
+	c.Flags().Var(settings.Parsed("sealed", "scheme", func(s string) (err error) { n.Scheme, err = cpar.ParseScheme(s); return err }), "scheme", "scheme of the indexes")
+	c.Flags().Var(settings.Parsed("network", "profile", func(s string) (err error) { n.Profile, err = profile.ParseKind(s); return err }), "profile", "profile of the indexes")
+	c.Flags().IntVar(&cores, "cores", 0, "`cores` of a machine; 0 for those of this one")
+	c.Flags().Var(settings.Size(&memory, "0"), "memory", "memory of a machine; 0 for that of this one")
+	c.Flags().Var(settings.Size(&network, "0"), "network", "bytes a second of a machine's connection; 0 for ten gigabits")
+	c.Flags().StringVar(&docs, "docs", "", "instead, write the page of all schemes to this `file`")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	return c
+}
+
+// planned are the schemes and profiles of the page.
+var planned = []eval.Need{
+	{Scheme: cpar.SchemeSealed, Profile: profile.Network}, {Scheme: cpar.SchemeSealed, Profile: profile.Paper},
+	{Scheme: cpar.SchemeLocal, Profile: profile.Network}, {Scheme: cpar.SchemeCAPIA, Profile: profile.Paper},
+	{Scheme: cpar.SchemeCPAR, Profile: profile.Paper}, {Scheme: cpar.SchemeIVF, Profile: profile.Paper},
+}
+
+// writePlans writes docs/scale.md.
+func writePlans(cmd *cobra.Command, file string, report progress.Func) error {
+	h := eval.ThisHost()
+	var tables []eval.Table
+	for _, n := range planned {
+		costs, err := eval.MeasureUnitCosts(cmd.Context(), n.Scheme, n.Profile, eval.CapacityRecords, report)
+		if err != nil {
+			return err
+		}
+		tables = append(tables, eval.CapacityTable(costs, n, h))
+	}
+	r := &fleet.Result{Options: fleet.Default}
+	var err error
+	if r.Rows, err = fleet.Simulate(cmd.Context(), fleet.Default, report); err != nil {
+		return err
+	}
+	page, err := eval.ScalePage(h, time.Now(), tables, r.Tables())
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(file, []byte(page), 0o644); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), file)
+	return err
+}

@@ -1,0 +1,201 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"cpar"
+	"cpar/cloud/part"
+	"cpar/cloud/search"
+	"cpar/internal/modq"
+	"cpar/user"
+	"cpar/user/profile"
+	"cpar/user/vector"
+)
+
+// CapacityRecords are the made records that costs are measured with, twice, since some of them do not grow; a scan
+// of the more does not fit into the last cache.
+var CapacityRecords = [2]int{5_000, 25_000}
+
+const capacityRequests = 9
+
+// MeasureUnitCosts builds two indexes of made photos of a scheme and a profile, and asks them on one core. Profile
+// learned has the same vectors as network.
+func MeasureUnitCosts(ctx context.Context, s cpar.Scheme, p profile.Kind, sizes [2]int, progress user.Progress) (UnitCosts, error) {
+	if p == profile.Learned {
+		p = profile.Network
+	}
+	made := syntheticPhotos(growthBase)
+	fit, err := profile.Fit(ctx, p, featuresOf(made), Keywords(made), profile.Options{Progress: progress})
+	if err != nil {
+		return UnitCosts{}, fmt.Errorf("fitting a profile to made photos: %w", err)
+	}
+	return unitCosts(ctx, made, user.Options{Scheme: s, Fitted: fit, Progress: progress}, sizes)
+}
+
+// unitCosts is MeasureUnitCosts with some photos again and again.
+func unitCosts(ctx context.Context, made []user.Image, opt user.Options, sizes [2]int) (UnitCosts, error) {
+	if opt.Scheme == cpar.SchemeSealed && opt.Fitted.Profile.Kind() == profile.Network {
+		opt.Clusters = 8 // as large indexes have
+	}
+	var at [2]costs
+	var n [2]float64
+	for i, records := range sizes {
+		c := &Corpus{Train: repeated(made, records), Test: made[:capacityRequests]}
+		measure := opaqueCosts
+		if opt.Scheme.Scored() {
+			measure = scoredCosts
+		}
+		var err error
+		if at[i], err = measure(ctx, c, opt); err != nil {
+			return UnitCosts{}, fmt.Errorf("%d records: %w", records, err)
+		}
+		n[i] = float64(records)
+	}
+	line := func(of func(costs) float64) Line { return lineOf(n, [2]float64{of(at[0]), of(at[1])}) }
+	out := UnitCosts{
+		Measured: sizes,
+		Index:    line(func(c costs) float64 { return c.index }), Held: line(func(c costs) float64 { return c.held }),
+		Read: line(func(c costs) float64 { return c.read }),
+		Kept: line(func(c costs) float64 { return c.kept }), Request: line(func(c costs) float64 { return c.request }),
+		Reply: line(func(c costs) float64 { return c.reply }), Core: line(func(c costs) float64 { return c.core }), Owner: line(func(c costs) float64 { return c.owner }),
+	}
+	if opt.Scheme.Scored() { // a request and its reply have one length
+		out.Owner = Line{Fixed: at[1].owner}
+	}
+	return out, nil
+}
+
+// costs are those of one index, as UnitCosts has them.
+type costs struct{ index, held, read, kept, request, reply, core, owner float64 }
+
+// stored are the costs that an index's manifest shows.
+func stored(m *cpar.Manifest, owner *user.Owner) (out costs) {
+	out.index = float64(m.Bytes())
+	for i, needed := range (part.Part{Last: 1 << 30}).Needs(m) {
+		if needed {
+			out.held += float64(m.Segments[i].Bytes)
+		}
+	}
+	for _, x := range owner.Needs(m) {
+		out.kept += float64(x.Bytes)
+	}
+	out.kept += float64(segmentBytes(m, cpar.SegmentLedger, cpar.SegmentProfile))
+	return out
+}
+
+// opaqueCosts are those of sealed, and of local, whose cloud computes nothing.
+func opaqueCosts(ctx context.Context, c *Corpus, opt user.Options) (costs, error) {
+	s, _, err := openSealed(ctx, c.Train, opt)
+	if err != nil {
+		return costs{}, err
+	}
+	defer s.close()
+	out := stored(s.manifest, s.owner)
+	requests := vectorsOf(s.owner, c, capacityRequests)
+	if opt.Scheme == cpar.SchemeLocal {
+		out.held = 0
+		out.owner, err = searchAtHome(s, requests)
+		return out, err
+	}
+	out.read = float64(segmentBytes(s.manifest, cpar.SegmentVectors))
+	times, err := s.time(ctx, requests, func(int) (time.Duration, error) { return 0, ctx.Err() })
+	out.request, out.reply, out.core, out.owner = float64(times.request), float64(times.reply), times.cloud/1e3, (times.encrypt+times.read)/1e3
+	return out, err
+}
+
+// searchAtHome is how long one search of scheme local takes.
+func searchAtHome(s *sealedSession, requests []*vector.Vector) (seconds float64, err error) {
+	var ns []int64
+	for i := range 2 * len(requests) {
+		begun := time.Now()
+		pending, _, err := s.owner.RequestVector(requests[i%len(requests)], s.params(10))
+		if err == nil {
+			_, err = pending.Neighbours(nil)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if took := time.Since(begun).Nanoseconds(); i >= len(requests) { // the first round warms up
+			ns = append(ns, took)
+		}
+	}
+	return float64(median(ns)) / 1e9, nil
+}
+
+// scoredCosts are those of capia, cpar and ivf, at the approximation that they have by default.
+func scoredCosts(ctx context.Context, c *Corpus, opt user.Options) (costs, error) {
+	s, err := OpenSession(ctx, c, opt)
+	if err != nil {
+		return costs{}, err
+	}
+	defer s.Close()
+	m := s.Cloud.Manifest
+	out := stored(m, s.Builder.Owner)
+	var cloud, owner []int64
+	err = quietly(func() error {
+		for i := range 3 * len(s.Requests) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			begun := time.Now()
+			pending, q, err := s.Builder.RequestVector(s.Requests[i%len(s.Requests)], m.DefaultParams())
+			if err != nil {
+				return err
+			}
+			asked := time.Now()
+			reply, err := search.Annotate(s.Cloud, q)
+			if err != nil {
+				return err
+			}
+			replied := time.Now()
+			if _, err := pending.Neighbours(reply); err != nil {
+				return err
+			}
+			if i >= len(s.Requests) { // the first round warms up
+				cloud = append(cloud, replied.Sub(asked).Nanoseconds())
+				owner = append(owner, (asked.Sub(begun) + time.Since(replied)).Nanoseconds())
+			}
+			sent, received, err := bytesOf(q, reply)
+			if err != nil {
+				return err
+			}
+			out.request, out.reply, out.read = float64(sent), float64(received), float64(reply.Touched)
+		}
+		return nil
+	})
+	if err == nil {
+		out.core, out.owner = float64(median(cloud))/1e9, float64(median(owner))/1e9
+	}
+	return out, err
+}
+
+// ThisHost is the machine that this runs on, with a connection of ten gigabits a second, which is
+// not measured.
+func ThisHost() Host {
+	h := Host{Cores: runtime.NumCPU(), Memory: float64(procField("/proc/meminfo", "MemTotal")) * 1024, Network: 10e9 / 8}
+	h.Read = readRate(make([]uint64, 1<<27))
+	return h
+}
+
+// readRate is how many bytes of memory all cores read in a second, at best of five rounds.
+func readRate(words []uint64) (best float64) {
+	for i := range words {
+		words[i] = uint64(i) // pages that were never written to are all the same one
+	}
+	share := (len(words) + runtime.NumCPU() - 1) / runtime.NumCPU()
+	for range 5 {
+		begun := time.Now()
+		var work sync.WaitGroup
+		for some := range slices.Chunk(words, share) {
+			work.Go(func() { _ = modq.SumFour(some) })
+		}
+		work.Wait()
+		best = max(best, 8*float64(len(words))/time.Since(begun).Seconds())
+	}
+	return best
+}

@@ -1,0 +1,27 @@
+package eval
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+	"text/template"
+	"time"
+)
+
+//go:embed capacity.md.tmpl
+var capacityPage string
+
+// ScalePage is docs/scale.md: how schemes grow, and what a simulation of many machines gave.
+func ScalePage(h Host, date time.Time, growth, simulated []Table) (string, error) {
+	t, err := template.New("scale").Parse(capacityPage)
+	if err != nil {
+		return "", fmt.Errorf("reading the page's text: %w", err)
+	}
+	var b strings.Builder
+	err = t.Execute(&b, map[string]any{
+		"Date": date.UTC().Format("2 January 2006"), "Machine": Machine(), "Read": inUnits(h.Read), "Memory": inUnits(h.Memory), "Cores": h.Cores, "Network": inUnits(h.Network),
+		"Few": Thousands(CapacityRecords[0]), "Many": Thousands(CapacityRecords[1]), "Growth": Markdown(growth...), "Simulated": Markdown(simulated...),
+		"Copies": planCopies, "PartMB": planPart >> 20, "Message": planMessage * 1e3, "Busy": 100 * planBusy, "Full": 100 * planFull,
+	})
+	return b.String(), err
+}
