@@ -81,6 +81,35 @@ func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store
 	return done, nil
 }
 
+// RestoreTo restores into object storage, which may be served, the indexes that it does not have. The folder
+// data, unless it is "", gets the registry of tenants if it has none.
+func RestoreTo(ctx context.Context, from string, to store.Backend, data string, o store.CopyOptions) (store.Copied, error) {
+	src, err := store.OpenBeside(from)
+	if err != nil {
+		return store.Copied{}, fmt.Errorf("restoring: %w", err)
+	}
+	o.Lacking, o.Verify = true, true
+	done, err := store.Copy(ctx, src, to, o)
+	if err == nil && data != "" && !o.DryRun {
+		err = lackingRegistry(from, data)
+	}
+	if err != nil {
+		return done, fmt.Errorf("restoring: %w", err)
+	}
+	return done, nil
+}
+
+func lackingRegistry(from, to string) error {
+	path := filepath.Join(to, tenant.FileName)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return durable.StorageError("looking at", path, 0, err)
+	}
+	if err := durable.MkdirAll(durable.OS, to, 0o700); err != nil {
+		return err
+	}
+	return registry(from, to, false)
+}
+
 // into copies what lies in the folder from, and the registry of its tenants.
 func into(ctx context.Context, src store.Backend, from, to string, o store.CopyOptions) (store.Copied, error) {
 	if o.DryRun {

@@ -191,6 +191,48 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 }
 
+// Object storage gets what it lacks, from a folder that may be served, and what it has stays.
+func TestRestoreTo(t *testing.T) {
+	data, to := t.TempDir(), filepath.Join(t.TempDir(), "to")
+	s := open(t, data)
+	old, next, theirs := built(t, 1, 1), built(t, 1, 3), built(t, 2, 2)
+	there, err := store.OpenFolder(to, durable.OS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer there.Close()
+	restore := func(folder string, indexes int, bytes uint64) {
+		t.Helper()
+		if got, err := backup.RestoreTo(t.Context(), data, there, folder, store.CopyOptions{}); err != nil || got.Indexes != indexes || uint64(got.Bytes) != bytes {
+			t.Errorf("%+v, %v; want %d indexes, %d bytes", got, err, indexes, bytes)
+		}
+	}
+	if err := errors.Join(next.push(s, ""), os.WriteFile(filepath.Join(data, "tenants.json"), []byte(registry), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	restore("", 1, next.m.Bytes())
+	if err := errors.Join(old.push(s, ""), theirs.push(s, anna)); err != nil { // the folder is behind now
+		t.Fatal(err)
+	}
+	tenants := filepath.Join(t.TempDir(), "tenants")
+	restore(tenants, 2, theirs.m.Bytes())
+	got, err1 := there.Manifest(t.Context(), store.Key{Index: next.m.ID})
+	want, err2 := next.m.MarshalBinary()
+	if err1 != nil || err2 != nil || !bytes.Equal(got, want) {
+		t.Errorf("the storage went back to an older state: %v, %v", err1, err2)
+	}
+	if b, err := os.ReadFile(filepath.Join(tenants, "tenants.json")); err != nil || string(b) != registry {
+		t.Errorf("the registry: %q, %v", b, err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "tenants.json"), []byte("other"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	restore(tenants, 2, 0)
+	if b, err := os.ReadFile(filepath.Join(tenants, "tenants.json")); err != nil || string(b) != registry {
+		t.Errorf("the registry was replaced: %q, %v", b, err)
+	}
+}
+
 // What a restore that was broken off has written is not trusted for its size.
 func TestRestoreGoesOn(t *testing.T) {
 	copy, data := t.TempDir(), t.TempDir()

@@ -16,6 +16,8 @@ type CopyOptions struct {
 	DryRun bool
 	// Prune deletes what the first backend does not have.
 	Prune bool
+	// Lacking leaves alone what the second backend has, whatever its state.
+	Lacking bool
 	// Verify reads what is there already and does not trust its size.
 	Verify bool
 	// Progress, if not nil, is told of each index.
@@ -64,6 +66,16 @@ type copying struct {
 }
 
 func (c *copying) index(ctx context.Context, k Key) error {
+	if c.Lacking {
+		m, err := readManifest(ctx, c.to, k)
+		if err == nil {
+			c.Indexes++
+			c.Kept += int64(m.Bytes())
+		}
+		if !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
 	for {
 		b, err := c.from.Manifest(ctx, k)
 		if errors.Is(err, ErrNotFound) {

@@ -68,23 +68,40 @@ func newRestore() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "restore --from DIR2 --data DIR",
-		Short: "make a data folder from a backup",
+		Short: "make a data folder from a backup, or fill object storage",
 		Long: `restore fills a new data folder from a backup and checks every byte on the way. It refuses
 a folder that holds something. One that was broken off goes on when it is run again; until it
-has ended, nothing serves the folder.`,
-		Example: "  $ cpard restore --from /mnt/backup --data ~/cpar-cloud\n  restored 2 indexes: 14 segments, 72 MB; 0 B were there",
-		Args:    noArguments,
+has ended, nothing serves the folder.
+
+With --store indexes go into object storage, which may be served; those that it has stay as they
+are. The registry of tenants goes into --data, if that is given and has none. A data folder is a
+backup too, also one that is served: so a cloud moves into object storage.`,
+		Example: `  $ cpard restore --from /mnt/backup --data ~/cpar-cloud
+  restored 2 indexes: 14 segments, 72 MB; 0 B were there
+
+  $ cpard restore --from ~/cpar-cloud --store s3://photos`,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := needData(o.Data); err != nil {
-				return err
-			}
 			if from == "" {
 				return exitcode.UsageError(fmt.Errorf("where from? pass --from DIR2"))
 			}
-			return copied{"restored", "restore", opt, asJSON}.run(c, backup.Restore, from, o.Data)
+			restore := backup.Restore
+			if o.Objects.Address != "" {
+				b, err := o.beside()
+				if err != nil {
+					return err
+				}
+				defer b.Close()
+				restore = func(ctx context.Context, from, data string, opt store.CopyOptions) (store.Copied, error) {
+					return backup.RestoreTo(ctx, from, b, data, opt)
+				}
+			} else if err := needData(o.Data); err != nil {
+				return err
+			}
+			return copied{"restored", "restore", opt, asJSON}.run(c, restore, from, o.Data)
 		},
 	}
-	addFlags(c, &o, "data")
+	addFlags(c, &o, "data", "store", "store-credentials")
 	c.Flags().StringVar(&from, "from", "", "`folder` of the backup")
 	c.Flags().BoolVar(&opt.DryRun, "dry-run", false, "say what would be restored and write nothing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
