@@ -17,8 +17,10 @@ import (
 	"cpar/internal/indexdir"
 )
 
+// CacheName is the cache's folder, in a data folder.
+const CacheName = "cache"
+
 const (
-	cacheName  = "cache"
 	folderMode = 0o700
 	fileMode   = 0o600
 )
@@ -55,7 +57,7 @@ type entry struct {
 }
 
 func openCache(data string, limit int64) (*cache, error) {
-	c := &cache{dir: filepath.Join(data, cacheName), limit: limit, entries: map[segment]*entry{}}
+	c := &cache{dir: filepath.Join(data, CacheName), limit: limit, entries: map[segment]*entry{}}
 	if err := os.MkdirAll(c.dir, folderMode); err != nil {
 		return nil, durable.StorageError("making folder", c.dir, 0, err)
 	}

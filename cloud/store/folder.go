@@ -71,8 +71,8 @@ func OpenBeside(data string) (*Folder, error) {
 }
 
 // CheckOurs refuses a folder that holds something and no indexes: it was meant for
-// something else.
-func CheckOurs(data string) error {
+// something else. What ours names, others of us make there.
+func CheckOurs(data string, ours ...string) error {
 	entries, err := os.ReadDir(data)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -83,7 +83,7 @@ func CheckOurs(data string) error {
 	foreign := ""
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case name == indexesName, name == RestoringName:
+		case name == indexesName, name == RestoringName, slices.Contains(ours, name):
 			return nil
 		case slices.Contains(tenant.FileNames, name): // tenants may come before the first index
 		case name[0] != '.' && name != "lost+found": // an empty disk may hold these

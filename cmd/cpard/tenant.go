@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cpar"
+	"cpar/cloud/remote"
 	"cpar/cloud/store"
 	"cpar/cloud/tenant"
 	"cpar/internal/bearer"
@@ -188,7 +189,7 @@ another --label, so that one can end without the others.`,
 			if err != nil {
 				return exitcode.UsageError(err)
 			}
-			if err := store.CheckOurs(f.o.Data); err != nil {
+			if err := store.CheckOurs(f.o.Data, remote.CacheName); err != nil {
 				return fmt.Errorf("adding a tenant: %w", err)
 			}
 			made, err := f.editor.Add(c.Context(), args[0], f.label, scopes, f.limits)

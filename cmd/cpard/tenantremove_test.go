@@ -3,10 +3,16 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"cpar"
+	"cpar/cloud/remote"
 	"cpar/cloud/store"
+	"cpar/internal/buckettest"
 	"cpar/internal/durable"
 	"cpar/internal/indexdir/sample"
 )
@@ -38,6 +44,33 @@ func TestAllOfATenant(t *testing.T) {
 	for tenant, want := range map[string]int{anna: 0, berta: len(m.Segments)} {
 		if n, size, err := countAll(t.Context(), b, tenant); n != want || err != nil || want > 0 && size != int64(m.Bytes()) {
 			t.Errorf("%s: %d files, %d bytes, %v; want %d", tenant, n, size, err, want)
+		}
+	}
+}
+
+// A data folder may get its first tenant when it has a cache of object storage already, and a folder of
+// something else gets none.
+func TestTenantBesideACache(t *testing.T) {
+	place := new(buckettest.Memory).Serve(t)
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+		t.Setenv(name, place.Credential(name))
+	}
+	data, photos := t.TempDir(), t.TempDir()
+	b, err := remote.OpenAddress(place.Address, "", remote.Options{Data: data, CacheBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := os.WriteFile(filepath.Join(photos, "beach.jpg"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]error{data: nil, photos: cpar.ErrInput} {
+		root := newRoot()
+		root.SetOut(io.Discard)
+		root.SetErr(io.Discard)
+		root.SetArgs([]string{"tenant", "add", "anna", "--data", folder, "--config", "none"})
+		if err := root.Execute(); !errors.Is(err, want) {
+			t.Errorf("%s: %v", folder, err)
 		}
 	}
 }
