@@ -84,7 +84,8 @@ var cloudMay = []string{
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob", "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob",
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container",
 	// brokers of a cluster of machines, as a client: the server, which runs other programs, is none of ours
-	"github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream",
+	// and the key that it knows the machines by
+	"github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream", "github.com/nats-io/nkeys",
 	// where parts of indexes belong
 	"golang.org/x/crypto/blake2b",
 	// TLS, certificates from files and from ACME, a bound on connections, and net/http's log

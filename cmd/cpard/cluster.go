@@ -16,7 +16,7 @@ func newCluster() *cobra.Command {
 		Long: `cluster talks to the NATS servers of a cluster (docs/operating.md says how to set one up). It needs
 no data folder and may run anywhere that reaches them.`,
 	}
-	c.AddCommand(newClusterStatus(), newClusterDrain(), newClusterRebuild())
+	c.AddCommand(newClusterStatus(), newClusterDrain(), newClusterRebuild(), newClusterKey())
 	return c
 }
 

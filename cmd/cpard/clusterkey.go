@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/nats-io/nkeys"
+	"github.com/spf13/cobra"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/exitcode"
+)
+
+// mayDo is what nats-server lets the machines of a cluster do, and nobody else: ask each other, answer, and
+// use JetStream for the bucket of pointers.
+const mayDo = `authorization { users: [ { nkey: %s, permissions: {
+  publish: ["cpar.>", "_INBOX.>", "$JS.API.>", "$JS.FC.>", "$JS.ACK.>", "$KV.cpar-active.>"]
+  subscribe: ["cpar.>", "_INBOX.>"]
+} } ] }
+`
+
+func newClusterKey() *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "key --nats-seed FILE",
+		Short: "make the nkey of a cluster's machines",
+		Long: `key writes the seed of a new nkey into a file that only you can read, and prints what nats-server is
+to be told of it: its public half, and what the machines may do. A seed that is there stays, and
+the same is printed again. All machines of a cluster have one seed; NATS servers need none.`,
+		Example: "  $ cpard cluster key --nats-seed machines.seed > users.conf",
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.Cluster.Seed == "" {
+				return exitcode.UsageError(errors.New("which file? pass --nats-seed FILE"))
+			}
+			public, err := nkey(o.Cluster.Seed)
+			if err != nil {
+				return fmt.Errorf("the nkey in %s: %w", o.Cluster.Seed, err)
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), mayDo, public)
+			return err
+		},
+	}
+	addFlags(c, &o, "nats-seed")
+	return c
+}
+
+// nkey returns the public half of the key whose seed is in a file, and makes both if there is none.
+func nkey(file string) (public string, err error) {
+	seed, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		seed, err = newSeed(file)
+	}
+	if err != nil {
+		return "", durable.StorageError("reading", file, 0, err)
+	}
+	pair, err := nkeys.FromSeed(bytes.TrimSpace(seed))
+	if err == nil {
+		public, err = pair.PublicKey()
+	}
+	if err != nil || !nkeys.IsValidPublicUserKey(public) {
+		return "", fmt.Errorf("%w: it is no seed of a user", cpar.ErrInput)
+	}
+	return public, nil
+}
+
+func newSeed(file string) ([]byte, error) {
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, err
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		return nil, err
+	}
+	return seed, durable.WriteNew(durable.OS, file, append(bytes.Clone(seed), '\n'), 0o600)
+}
