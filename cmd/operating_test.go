@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,39 +32,47 @@ const patience = 3 * time.Minute
 // A step is one block of the page: what is typed at a machine, and what must be printed then.
 type step struct {
 	line     int // of the page
+	section  string
 	machine  string
 	commands string
 	prints   []string // lines, in which … stands for anything
+	names    string   // in the place of all that: what the name of the cloud leads to now
 }
 
 var (
-	atMachine = regexp.MustCompile(`^On (the server|your machine|the other machine):$`)
+	atMachine = regexp.MustCompile(`^On (the server|your machine|the other machine|the second machine|the third machine|each of the three):$`)
 	printed   = "    " // an indented block
 )
 
-// readPath reads the steps between the page's marks.
-func readPath(t *testing.T, page string) (path []step) {
+// readPath reads the steps between a mark of the page and the end of that path.
+func readPath(t *testing.T, page, mark string) (path []step) {
 	t.Helper()
 	b, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine, inside, typing := "", false, false
+	section, machine, inside, typing, naming := "", "", false, false, false
 	n := 0
 	for line := range strings.Lines(string(b)) {
 		n++
 		line = strings.TrimSuffix(line, "\n")
 		switch m := atMachine.FindStringSubmatch(line); {
-		case line == "<!-- path -->", line == "<!-- end of path -->":
-			inside = line == "<!-- path -->"
+		case line == mark, line == "<!-- end of path -->":
+			inside = line == mark
 		case !inside:
+		case strings.HasPrefix(line, "### "):
+			section = line[4:]
+		case line == "```dns":
+			path, naming = append(path, step{line: n, section: section}), true
 		case line == "```sh":
 			if machine == "" {
 				t.Fatalf("line %d: it is not said at which machine this is typed", n)
 			}
-			path, typing = append(path, step{line: n, machine: machine}), true
+			path, typing = append(path, step{line: n, section: section, machine: machine}), true
 		case line == "```":
-			machine, typing = "", false
+			machine, typing, naming = "", false, false
+		case naming:
+			path[len(path)-1].names += line + "\n"
 		case typing:
 			path[len(path)-1].commands += line + "\n"
 		case m != nil:
@@ -74,7 +83,7 @@ func readPath(t *testing.T, page string) (path []step) {
 		}
 	}
 	if len(path) == 0 {
-		t.Fatalf("%s has no path", page)
+		t.Fatalf("%s has no %s", page, mark)
 	}
 	return path
 }
@@ -83,6 +92,7 @@ func readPath(t *testing.T, page string) (path []step) {
 type machine struct {
 	t     *testing.T
 	name  string
+	home  string
 	keys  io.Writer // what is typed
 	wrote chan struct{}
 
@@ -235,13 +245,13 @@ func paint(t *testing.T, dir string, first, n int) {
 }
 
 // ports replaces the ports of the page by others where something else on this machine listens.
-func ports(t *testing.T) *strings.Replacer {
+func ports(t *testing.T, list ...string) *strings.Replacer {
 	t.Helper()
 	var pairs []string
-	for _, port := range []string{"8443", "9090"} {
-		l, err := net.Listen("tcp", "127.0.0.1:"+port)
+	for _, port := range list {
+		l, err := net.Listen("tcp", ":"+port)
 		if err != nil {
-			if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			if l, err = net.Listen("tcp", ":0"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -252,36 +262,56 @@ func ports(t *testing.T) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
+// with is a step with other ports.
+func (s step) with(free *strings.Replacer) step {
+	s.commands, s.prints = free.Replace(s.commands), slices.Clone(s.prints)
+	for i, p := range s.prints {
+		s.prints[i] = free.Replace(p)
+	}
+	return s
+}
+
+var operating = filepath.Join("..", "docs", "operating.md")
+
+// atHome starts machines that find programs in some folders, with photos where there are people.
+func atHome(t *testing.T, bin []string, names ...string) map[string]*machine {
+	t.Helper()
+	homes := t.TempDir()
+	stick := filepath.Join(homes, "stick")
+	if err := os.Mkdir(stick, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	search := strings.Join(append(bin, os.Getenv("PATH")), string(filepath.ListSeparator))
+	machines := map[string]*machine{}
+	for _, name := range names {
+		home := filepath.Join(homes, strings.ReplaceAll(name, " ", "-"))
+		if err := os.MkdirAll(home, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		switch name {
+		case "your machine":
+			paint(t, filepath.Join(home, "photos"), 0, 120)
+			paint(t, filepath.Join(home, "holiday"), 200, 10)
+		case "the other machine":
+			paint(t, filepath.Join(home, "new"), 300, 3)
+		}
+		machines[name] = start(t, name, home, []string{"PATH=" + search, "STICK=" + stick, "LANG=C.UTF-8"})
+		machines[name].home = home
+	}
+	return machines
+}
+
 // TestNewcomersPath types the path of docs/operating.md, each step as it is written, on three
 // machines that are three homes here. What the page says that is printed must be printed.
 func TestNewcomersPath(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil && os.Getenv("CPAR_OPENSSL") != "required" {
 		t.Skip(err)
 	}
-	path := readPath(t, filepath.Join("..", "docs", "operating.md"))
-	bin, homes, free := programs(t), t.TempDir(), ports(t)
-	stick := filepath.Join(homes, "stick")
-	environment := []string{"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"), "STICK=" + stick, "LANG=C.UTF-8"}
-	machines := map[string]*machine{}
-	for _, name := range []string{"the server", "your machine", "the other machine"} {
-		home := filepath.Join(homes, strings.ReplaceAll(name, " ", "-"))
-		if err := os.MkdirAll(home, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		machines[name] = start(t, name, home, environment)
-	}
-	if err := os.Mkdir(stick, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	paint(t, filepath.Join(homes, "your-machine", "photos"), 0, 120)
-	paint(t, filepath.Join(homes, "your-machine", "holiday"), 200, 10)
-	paint(t, filepath.Join(homes, "the-other-machine", "new"), 300, 3)
+	path := readPath(t, operating, "<!-- path -->")
+	bin, free := programs(t), ports(t, "8443", "9090")
+	machines := atHome(t, []string{bin}, "the server", "your machine", "the other machine")
 	for _, s := range path {
-		s.commands = free.Replace(s.commands)
-		for i, p := range s.prints {
-			s.prints[i] = free.Replace(p)
-		}
-		machines[s.machine].do(s)
+		machines[s.machine].do(s.with(free))
 	}
 	namesWhatExists(t, bin)
 }
@@ -289,7 +319,7 @@ func TestNewcomersPath(t *testing.T) {
 // namesWhatExists holds the settings and metrics that the page names to those that there are.
 func namesWhatExists(t *testing.T, bin string) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "docs", "operating.md"))
+	page, err := os.ReadFile(operating)
 	if err != nil {
 		t.Fatal(err)
 	}

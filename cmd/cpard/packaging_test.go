@@ -65,6 +65,34 @@ func TestExampleConfiguration(t *testing.T) {
 	}
 }
 
+// TestServersOfNATS: the example is what docs/operating.md has a newcomer type, and what tests run with.
+func TestServersOfNATS(t *testing.T) {
+	page, err1 := os.ReadFile("../../docs/operating.md")
+	source, err2 := os.ReadFile("../../internal/natstest/natstest.go")
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	typed := regexp.MustCompile(`(?s)cat > nats-server.conf <<END\n(.*?)END\n`).FindSubmatch(page)
+	if typed == nil {
+		t.Fatal("the page has no nats-server.conf")
+	}
+	want := strings.NewReplacer("$NAME", "one", "$ME", "10.0.0.1", "$ONE", "10.0.0.1", "$TWO", "10.0.0.2", "$THREE", "10.0.0.3").Replace(string(typed[1]))
+	example := read(t, "nats-server.conf")
+	got := regexp.MustCompile(`(?m)^(#.*)?\n`).ReplaceAllString(example, "")
+	if got = strings.NewReplacer("/etc/nats/", "", "/var/lib/nats/", "").Replace(got); got != want {
+		t.Errorf("the example says\n%s\nthe page\n%s", got, want)
+	}
+	settings := regexp.MustCompile(`(?m)^[a-z_]+: ("2s"|1|8MB)$|sync_interval: always`).FindAllString(example, -1)
+	if len(settings) != 5 {
+		t.Errorf("settings %q", settings)
+	}
+	for _, s := range settings {
+		if !strings.Contains(string(source), s) {
+			t.Errorf("tests do not run with %s", s)
+		}
+	}
+}
+
 // TestUnit holds the unit to systemd's own opinion, and to what the daemon does.
 func TestUnit(t *testing.T) {
 	unit := read(t, "systemd", "cpard.service")

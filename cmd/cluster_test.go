@@ -1,0 +1,194 @@
+//go:build linux
+
+package cmd
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cpar"
+	"cpar/cparhttp"
+	"cpar/internal/bearer"
+)
+
+// An asker asks the cloud by its name all the time.
+type asker struct {
+	t       *testing.T
+	cloud   *cparhttp.Client
+	request *cpar.Request
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	hosts   []string        // what the name leads to
+	replies map[string]bool // all that there were
+	asked   int
+	longest time.Duration
+}
+
+// newAsker has a request, token and certificate of the first path.
+func newAsker(t *testing.T, home, url string) *asker {
+	t.Helper()
+	read := func(name ...string) []byte {
+		b, err := os.ReadFile(filepath.Join(append([]string{home}, name...)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	a := &asker{t: t, hosts: []string{"127.0.0.1"}, replies: map[string]bool{}}
+	authorities := x509.NewCertPool()
+	authorities.AppendCertsFromPEM(read("cloud.pem"))
+	token, err1 := bearer.Parse(strings.TrimSpace(string(read("anna.token"))))
+	request, err2 := cpar.DecodeRequest(read("sent", "request-0001"))
+	cloud, err3 := cparhttp.New(url, &http.Client{Transport: &http.Transport{DialContext: a.dial, TLSClientConfig: &tls.Config{RootCAs: authorities}}})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	a.cloud, a.request = cloud, request
+	if err := cloud.SetToken(token); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// dial tries one address of the name after the other, as net.Dialer does. That all refuse is downtime, though the
+// client would try again.
+func (a *asker) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	hosts := slices.Clone(a.hosts)
+	a.mu.Unlock()
+	rand.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
+	for _, h := range hosts {
+		if conn, err = new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(h, port)); err == nil {
+			return conn, nil
+		}
+	}
+	if ctx.Err() == nil {
+		a.t.Errorf("nobody is at %q: %v", hosts, err)
+	}
+	return nil, err
+}
+
+// lead has the name lead elsewhere, as lines of a zone say.
+func (a *asker) lead(lines string) {
+	var hosts []string
+	for _, m := range regexp.MustCompile(`(?m) A \$(ONE|TWO|THREE)$`).FindAllStringSubmatch(lines, -1) {
+		hosts = append(hosts, map[string]string{"ONE": "127.0.0.1", "TWO": "127.0.0.2", "THREE": "127.0.0.3"}[m[1]])
+	}
+	if len(hosts) == 0 {
+		a.t.Fatalf("the name leads nowhere: %q", lines)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hosts = hosts
+}
+
+// ask asks once.
+func (a *asker) ask(ctx context.Context) (reply string) {
+	start := time.Now()
+	r, _, err := a.cloud.Annotate(ctx, a.request)
+	if ctx.Err() != nil {
+		return ""
+	}
+	var b []byte
+	if err == nil {
+		b, err = r.MarshalBinary()
+	}
+	if err != nil {
+		a.t.Errorf("no answer after %v: %v", time.Since(start), err)
+		return ""
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.replies[string(b)] = true
+	a.asked++
+	a.longest = max(a.longest, time.Since(start))
+	return string(b)
+}
+
+func (a *asker) begin() {
+	ctx, stop := context.WithCancel(a.t.Context())
+	a.stop = stop
+	a.running.Go(func() {
+		for ctx.Err() == nil {
+			a.ask(ctx)
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+}
+
+// asideOf are the folders of programs that variables name.
+func asideOf(t *testing.T, variables ...string) (folders []string) {
+	t.Helper()
+	for _, v := range variables {
+		path := os.Getenv(v)
+		if path == "" {
+			if os.Getenv(v+"_TEST") == "required" {
+				t.Fatalf("%s does not say where the program is", v)
+			}
+			t.Skipf("%s does not say where the program is", v)
+		}
+		folders = append(folders, filepath.Dir(path))
+	}
+	return folders
+}
+
+// TestClusterPath types the path from one machine to three, over stock NATS servers and an S3 server, while a
+// client asks all the time: it gets an answer each time, and no other than before or after the one push.
+func TestClusterPath(t *testing.T) {
+	if _, err := exec.LookPath("openssl"); err != nil && os.Getenv("CPAR_OPENSSL") != "required" {
+		t.Skip(err)
+	}
+	bin := append(asideOf(t, "CPAR_NATS", "CPAR_VERSITYGW"), programs(t))
+	free := ports(t, "8443", "9090", "4222", "6222", "7070")
+	three := []string{"the server", "the second machine", "the third machine"}
+	machines := atHome(t, bin, append(three, "your machine")...)
+	for _, s := range readPath(t, operating, "<!-- path -->") {
+		if slices.Contains([]string{"A certificate", "A tenant", "Serve", "Build and push"}, s.section) {
+			machines[s.machine].do(s.with(free))
+		}
+	}
+	yours := machines["your machine"]
+	yours.do(step{machine: yours.name, commands: "cpar annotate photos/000.jpg --save-requests sent\n"})
+	a := newAsker(t, yours.home, free.Replace("https://localhost:8443"))
+	before := a.ask(t.Context())
+	a.begin()
+	for _, s := range readPath(t, operating, "<!-- path: three -->") {
+		switch {
+		case s.names != "":
+			a.lead(s.names)
+		case s.machine == "each of the three":
+			for _, name := range three {
+				machines[name].do(s.with(free))
+			}
+		default:
+			machines[s.machine].do(s.with(free))
+		}
+	}
+	a.stop()
+	a.running.Wait()
+	after := a.ask(t.Context())
+	t.Logf("%d requests, the longest took %v", a.asked, a.longest)
+	if delete(a.replies, before); before == after || len(a.replies) != 1 || !a.replies[after] {
+		t.Errorf("%d other replies than before the push", len(a.replies))
+	}
+}
