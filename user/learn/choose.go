@@ -23,13 +23,17 @@ type Space struct {
 	Dims       []int     // 64, 96: an index of 20,000 photos stays below 25 MB
 	Landmarks  []int     // 0, 1000
 	Skips      [][]bool  // default: no block left out
-	Folds      int       // 5, or as many as there are photos
+	Folds      int       // 5, or 10 of some hundred photos, or as many as there are photos
 	Keep       int       // keywords per annotated photo; 5
 	Neighbours int       // number that vote; 0 to choose it too
 	// MaxPhotos is the most photos that the choice is made on; 5000. Fit uses all. In a
 	// larger collection neighbours are nearer than those the ranker was calibrated on.
 	MaxPhotos int
 }
+
+// With some hundred photos a fold that knows a fifth less finds less, and probabilities that
+// are learnt from folds are too low: ten folds know more. docs/quality.md says from when on.
+const leastTenFolds, mostTenFolds = 300, 1000
 
 // A Trial is one set of options with its quality on the collection's own photos.
 type Trial struct {
@@ -59,7 +63,11 @@ func (s Space) filled(photos int) Space {
 	if s.Skips == nil {
 		s.Skips = [][]bool{nil}
 	}
-	s.Folds, s.Keep, s.MaxPhotos = cmp.Or(s.Folds, 5), cmp.Or(s.Keep, 5), cmp.Or(s.MaxPhotos, 5000)
+	folds := 5
+	if photos >= leastTenFolds && photos <= mostTenFolds {
+		folds = 10
+	}
+	s.Folds, s.Keep, s.MaxPhotos = cmp.Or(s.Folds, folds), cmp.Or(s.Keep, 5), cmp.Or(s.MaxPhotos, 5000)
 	s.Folds = min(s.Folds, photos)
 	return s
 }

@@ -179,6 +179,19 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// Some hundred photos are divided into more folds than fewer or more, and nobody into more
+// than there are.
+func TestFolds(t *testing.T) {
+	for photos, want := range map[int]int{4: 4, 299: 5, 300: 10, 1000: 10, 1001: 5} {
+		if got := (Space{}).filled(photos).Folds; got != want {
+			t.Errorf("%d photos: %d folds, want %d", photos, got, want)
+		}
+	}
+	if got := (Space{Folds: 3}).filled(500).Folds; got != 3 {
+		t.Errorf("%d folds, which were to be 3", got)
+	}
+}
+
 // The rows of both Spaces are as long as their blocks, and every skip fits them. What is
 // said to tell most has the greatest weight: patches, and an embedding.
 func TestSpacesFitTheirRows(t *testing.T) {
