@@ -34,6 +34,7 @@ type remoteDaemon struct {
 	cmd   *exec.Cmd
 	url   string
 	said  bytes.Buffer
+	core  string // that it is to run on, "" for any
 }
 
 func (d *remoteDaemon) start(args ...string) {
@@ -43,6 +44,16 @@ func (d *remoteDaemon) start(args ...string) {
 		d.t.Fatal(err)
 	}
 	args = append([]string{"cpard", "serve", "--data", d.data, "--store", d.place.Address, "--listen", "127.0.0.1:0"}, args...)
+	if d.core != "" { // the program is told by its name, which taskset takes from the path
+		link := filepath.Join(d.t.TempDir(), "cpard")
+		if err := os.Symlink(self, link); err != nil {
+			d.t.Fatal(err)
+		}
+		if self, err = exec.LookPath("taskset"); err != nil {
+			d.t.Fatal(err)
+		}
+		args = append([]string{"taskset", "-c", d.core, link}, args[1:]...)
+	}
 	d.cmd = &exec.Cmd{Path: self, Args: args, Env: append(os.Environ(), "CPARD_CONFIG=none")}
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		d.cmd.Env = append(d.cmd.Env, name+"="+d.place.Credential(name))
