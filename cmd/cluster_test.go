@@ -40,11 +40,11 @@ type asker struct {
 	longest time.Duration
 }
 
-// newAsker has a request, token and certificate of the first path.
-func newAsker(t *testing.T, home, url string) *asker {
+// newAsker has a request and the certificate of the first path.
+func newAsker(t *testing.T, home, tokenFile, url string) *asker {
 	t.Helper()
-	read := func(name ...string) []byte {
-		b, err := os.ReadFile(filepath.Join(append([]string{home}, name...)...))
+	read := func(path string) []byte {
+		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,9 +52,9 @@ func newAsker(t *testing.T, home, url string) *asker {
 	}
 	a := &asker{t: t, hosts: []string{"127.0.0.1"}, replies: map[string]bool{}}
 	authorities := x509.NewCertPool()
-	authorities.AppendCertsFromPEM(read("cloud.pem"))
-	token, err1 := bearer.Parse(strings.TrimSpace(string(read("anna.token"))))
-	request, err2 := cpar.DecodeRequest(read("sent", "request-0001"))
+	authorities.AppendCertsFromPEM(read(filepath.Join(home, "cloud.pem")))
+	token, err1 := bearer.Parse(strings.TrimSpace(string(read(tokenFile))))
+	request, err2 := cpar.DecodeRequest(read(filepath.Join(home, "sent", "request-0001")))
 	cloud, err3 := cparhttp.New(url, &http.Client{Transport: &http.Transport{DialContext: a.dial, TLSClientConfig: &tls.Config{RootCAs: authorities}}})
 	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,8 @@ func TestClusterPath(t *testing.T) {
 	}
 	yours := machines["your machine"]
 	yours.do(step{machine: yours.name, commands: "cpar annotate photos/000.jpg --save-requests sent\n"})
-	a := newAsker(t, yours.home, free.Replace("https://localhost:8443"))
+	url := free.Replace("https://localhost:8443")
+	a := newAsker(t, yours.home, filepath.Join(yours.home, "anna.token"), url)
 	before := a.ask(t.Context())
 	a.begin()
 	for _, s := range readPath(t, operating, "<!-- path: three -->") {
@@ -187,6 +188,13 @@ func TestClusterPath(t *testing.T) {
 	a.stop()
 	a.running.Wait()
 	after := a.ask(t.Context())
+	for _, host := range []string{"ONE", "TWO", "THREE"} {
+		phone := newAsker(t, yours.home, filepath.Join(filepath.Dir(yours.home), "stick", "phone.token"), url)
+		phone.lead(" A $" + host)
+		if phone.ask(t.Context()) != after {
+			t.Errorf("machine %s does not answer the new token", host)
+		}
+	}
 	t.Logf("%d requests, the longest took %v", a.asked, a.longest)
 	if delete(a.replies, before); before == after || len(a.replies) != 1 || !a.replies[after] {
 		t.Errorf("%d other replies than before the push", len(a.replies))
