@@ -59,12 +59,7 @@ func (x *Operator) Status(ctx context.Context) (*Status, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	s := &Status{Nodes: x.members.list(), Named: len(x.broker.lines), Indexes: -1}
-	for _, l := range x.broker.lines {
-		if l.up.Load() {
-			s.Servers++
-		}
-	}
+	s := &Status{Nodes: x.members.list(), Servers: x.broker.there(), Named: len(x.broker.lines), Indexes: -1}
 	if keys, err := x.pointers.all(ctx); err == nil {
 		s.Indexes = len(keys)
 	}

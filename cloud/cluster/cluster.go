@@ -36,8 +36,8 @@ import (
 // message that asks for it.
 const PartBytes = 200 << 20
 
-// holdEvery is how often a node looks at what it is to hold though nothing has changed: what it is not
-// to hold any more is unloaded for want of use.
+// holdEvery is how often a node looks at what it is to hold though nothing has changed, at least: what it is not
+// to hold any more is unloaded for want of use, and what it is to hold is not, though others are asked.
 const holdEvery = 5 * time.Minute
 
 // A Role is what a machine does.
@@ -95,6 +95,8 @@ type Config struct {
 	Name, Rack string
 	// PartBytes is PartBytes, but for tests.
 	PartBytes uint64
+	// Idle is how long a part stays loaded though nobody asks for it (store.Options).
+	Idle time.Duration
 }
 
 // Open connects c to the brokers, which must be there. The caller closes c after Close.
@@ -144,7 +146,7 @@ func (m *Machine) begin(ctx context.Context, c *cloud.Cloud, o Config, pointers 
 			m.beat()
 		})
 	})
-	m.running.Go(func() { every(ctx, holdEvery, m.look) })
+	m.running.Go(func() { every(ctx, min(holdEvery, max(o.Idle/3, time.Second)), m.look) })
 	return nil
 }
 
@@ -282,6 +284,30 @@ func (m *Machine) mine(s place.Slot) bool {
 		}
 	}
 	return false
+}
+
+// Stats counts since the start; Nodes, Servers and Parts are of now.
+type Stats struct {
+	// Nodes that live, as far as this machine has heard, and NATS servers that answer.
+	Nodes, Servers int
+	// Parts that this machine holds, and those that it began to load.
+	Parts int
+	Moves uint64
+	// What its router sent besides one question a part, and what nodes refused because they were not ready.
+	Hedges, Retries, Cold uint64
+}
+
+// Stats returns what was counted.
+func (m *Machine) Stats() Stats {
+	r := m.Router
+	s := Stats{Nodes: m.members.now().all.Len(), Servers: m.broker.there(), Hedges: r.hedges.Load(), Retries: r.retries.Load(), Cold: r.cold.Load()}
+	if m.node != nil {
+		s.Parts = m.node.cloud.Stats().Loaded
+		m.node.mu.Lock()
+		s.Moves = m.node.moves
+		m.node.mu.Unlock()
+	}
+	return s
 }
 
 // Close says goodbye, ends what runs and closes the connections.

@@ -171,6 +171,16 @@ func (b *broker) close() {
 	}
 }
 
+// there is how many servers are connected.
+func (b *broker) there() (n int) {
+	for _, l := range b.lines {
+		if l.up.Load() {
+			n++
+		}
+	}
+	return n
+}
+
 // pick is the next line that is up, one whose server answers if there is any, nil if none is up.
 func (b *broker) pick() (l *line) {
 	least := time.Now().Add(-silent).UnixNano()

@@ -14,15 +14,16 @@ import (
 
 // join says who answers requests and keeps indexes: this machine, or those of a cluster; nobody here
 // where it is a node. leave ends its part in it.
-func (o *Options) join(ctx context.Context, c *cloud.Cloud) (indexes api.Store, annotator api.Annotator, leave func(), err error) {
+func (o *Options) join(ctx context.Context, c *cloud.Cloud, metrics *watch.Metrics) (indexes api.Store, annotator api.Annotator, leave func(), err error) {
 	if o.Cluster.Servers == "" {
 		return c.Store, c, func() {}, nil
 	}
-	o.Cluster.Log = o.Log
+	o.Cluster.Log, o.Cluster.Idle = o.Log, o.Store.Idle
 	m, err := cluster.Open(ctx, c, o.Cluster)
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	metrics.Cluster(m.Stats)
 	if !o.Cluster.Router {
 		return nil, nil, m.Close, nil
 	}

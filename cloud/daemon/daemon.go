@@ -95,7 +95,7 @@ func Run(ctx context.Context, o Options) error {
 	defer c.Close()
 	c.Workers = o.Workers
 	metrics.Store(c.Stats)
-	indexes, annotator, leave, err := o.join(ctx, c)
+	indexes, annotator, leave, err := o.join(ctx, c, metrics)
 	if err != nil {
 		return err
 	}

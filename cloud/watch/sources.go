@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cpar/cloud/admit"
+	"cpar/cloud/cluster"
 	"cpar/cloud/listen"
 	"cpar/cloud/remote"
 	"cpar/cloud/store"
@@ -65,6 +66,20 @@ func (m *Metrics) Storage(stats func() remote.Stats) {
 		s.put(cacheSegments, float64(st.Hits), "hit")
 		s.put(cacheSegments, float64(st.Misses), "miss")
 		s.put(cacheSegments, float64(st.Evictions), "evicted")
+	})
+}
+
+// Cluster watches the machines that serve together.
+func (m *Metrics) Cluster(stats func() cluster.Stats) {
+	m.pull(func(s sink) {
+		st := stats()
+		s.put(clusterNodes, float64(st.Nodes))
+		s.put(clusterServers, float64(st.Servers))
+		s.put(clusterParts, float64(st.Parts))
+		s.put(clusterMoves, float64(st.Moves))
+		s.put(clusterHedges, float64(st.Hedges))
+		s.put(clusterRetries, float64(st.Retries))
+		s.put(clusterCold, float64(st.Cold))
 	})
 }
 

@@ -93,6 +93,14 @@ var (
 	cacheLimit      = asked("cpar_cache_limit_bytes", gauge, "The most that the cache may have.")
 	cacheSegments   = asked("cpar_cache_segments_total", counter, "Segments that an index needed and the cache had (hit) or not (miss), and those that were evicted.", "event")
 
+	clusterNodes   = asked("cpar_cluster_nodes", gauge, "Nodes that live, as this machine has heard. Absent outside of a cluster, as all of these.")
+	clusterServers = asked("cpar_cluster_servers", gauge, "NATS servers that answer.")
+	clusterParts   = asked("cpar_cluster_parts", gauge, "Parts of indexes that this machine holds; 0 if it is no node.")
+	clusterMoves   = asked("cpar_cluster_moves_total", counter, "Parts that this machine began to load.")
+	clusterHedges  = asked("cpar_cluster_hedges_total", counter, "Questions to a second node because the first took long.")
+	clusterRetries = asked("cpar_cluster_retries_total", counter, "Questions to another node because one had refused, was not there or said nothing.")
+	clusterCold    = asked("cpar_cluster_cold_total", counter, "Questions that a node refused because it had not loaded the part yet.")
+
 	readyGauge = asked("cpar_ready", gauge, "1 if the check finds nothing, else 0. /readyz says what.", "check")
 
 	buildInfo = add("cpar_build_info", gauge, "Always 1; the labels say which version runs.", "version", "go")

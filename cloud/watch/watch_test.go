@@ -27,6 +27,7 @@ import (
 	"cpar"
 	"cpar/cloud/admit"
 	"cpar/cloud/blob"
+	"cpar/cloud/cluster"
 	"cpar/cloud/listen"
 	"cpar/cloud/remote"
 	"cpar/cloud/stage"
@@ -115,6 +116,9 @@ func everything(t *testing.T) (*Metrics, http.Handler) {
 	m.Storage(func() remote.Stats {
 		return remote.Stats{Stats: blob.Stats{Requests: 16, Retries: 17, Errors: 18, BytesIn: 19, BytesOut: 20}, CacheBytes: 21, CacheLimit: 22, Hits: 23, Misses: 24, Evictions: 25}
 	})
+	m.Cluster(func() cluster.Stats {
+		return cluster.Stats{Nodes: 26, Servers: 27, Parts: 28, Moves: 29, Hedges: 30, Retries: 31, Cold: 32}
+	})
 	ready := NewReadiness(Folder(t.TempDir()), Check{"never", false, func(context.Context) error { return errors.New("it never is") }})
 	return m, Options{}.handler(m, ready)
 }
@@ -145,6 +149,13 @@ func TestExposition(t *testing.T) {
 		{23, "cpar_cache_segments_total", []string{"event=hit"}},
 		{24, "cpar_cache_segments_total", []string{"event=miss"}},
 		{25, "cpar_cache_segments_total", []string{"event=evicted"}},
+		{26, "cpar_cluster_nodes", nil},
+		{27, "cpar_cluster_servers", nil},
+		{28, "cpar_cluster_parts", nil},
+		{29, "cpar_cluster_moves_total", nil},
+		{30, "cpar_cluster_hedges_total", nil},
+		{31, "cpar_cluster_retries_total", nil},
+		{32, "cpar_cluster_cold_total", nil},
 		{10, "cpar_received_bytes_total", nil},
 		{20, "cpar_sent_bytes_total", nil},
 		{2, "cpar_annotations_total", []string{"scheme=sealed"}},
