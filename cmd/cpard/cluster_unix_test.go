@@ -118,10 +118,10 @@ type load struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
-	mu      sync.Mutex
-	asked   int
-	longest time.Duration
-	late    int
+	mu    sync.Mutex
+	asked int
+	took  []time.Duration
+	lag   time.Duration // the most by which a timer of this process was late
 }
 
 // tail is how long an answer may take, whatever happens.
@@ -143,6 +143,16 @@ func (c *testCluster) begin(askers int, requests []*cpar.Request, want [][]byte,
 			}
 		})
 	}
+	l.running.Go(func() {
+		const pause = 50 * time.Millisecond
+		for ctx.Err() == nil {
+			start := time.Now()
+			time.Sleep(pause)
+			l.mu.Lock()
+			l.lag = max(l.lag, time.Since(start)-pause)
+			l.mu.Unlock()
+		}
+	})
 	return l
 }
 
@@ -172,22 +182,27 @@ func (l *load) ask(ctx context.Context, at int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked++
-	if l.longest = max(l.longest, took); took > tail {
-		l.late++
-	}
+	l.took = append(l.took, took)
 }
 
-// during waits, and says what became of requests meanwhile.
+// during waits, and says what became of requests meanwhile. By as much as timers of this process were late,
+// because the machine has other things to do, answers may be as well.
 func (l *load) during(what string, d time.Duration) {
 	l.t.Helper()
 	time.Sleep(d)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.t.Logf("%s: %d requests, the longest took %v", what, l.asked, l.longest.Round(time.Millisecond))
-	if l.late > 0 || l.asked == 0 {
-		l.t.Errorf("%s: %d of %d requests took more than %v", what, l.late, l.asked, tail)
+	slices.Sort(l.took)
+	if l.asked == 0 {
+		l.t.Fatalf("%s: no request was answered", what)
 	}
-	l.asked, l.late, l.longest = 0, 0, 0
+	p99, longest := l.took[len(l.took)*99/100], l.took[len(l.took)-1]
+	l.t.Logf("%s: %d requests, p99 %v, the longest took %v; timers were up to %v late", what, l.asked,
+		p99.Round(time.Millisecond), longest.Round(time.Millisecond), l.lag.Round(time.Millisecond))
+	if longest > tail+l.lag {
+		l.t.Errorf("%s: an answer took %v; it may take %v", what, longest, tail)
+	}
+	l.asked, l.took, l.lag = 0, nil, 0
 }
 
 func (l *load) end() {
