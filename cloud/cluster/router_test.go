@@ -175,6 +175,7 @@ func TestWhatANodeRefuses(t *testing.T) {
 	if err := x.push(t, c, k, r.PutManifest); err != nil {
 		t.Fatal(err)
 	}
+	x.upload(t, c, store.Key{Tenant: k.Tenant, Index: cpar.IndexID{2}}) // so that nothing is missing there
 	n := f.join("other")
 	version := cpar.Digest(sha256.Sum256(x.manifest(t)))
 	for name, q := range map[string]*question{
@@ -224,12 +225,21 @@ func TestActivation(t *testing.T) {
 	f.check(other, k, old, old.want(t), "after an activation that failed")
 
 	came := false
+	s, err := newState(next.manifest(t), k, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	f.meet = func(string, *question) ([]*cpar.Reply, error, bool) {
 		f.mu.Lock()
 		first := !came
-		came = true
+		for _, n := range f.nodes {
+			for _, p := range s.parts {
+				first = first && n.cloud.PartLoaded(k, s.version, p)
+			}
+		}
+		came = came || first
 		f.mu.Unlock()
-		if first {
+		if first { // all have all, and would say so
 			f.join("late0")
 			f.join("late1")
 		}

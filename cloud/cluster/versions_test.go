@@ -213,6 +213,35 @@ func TestWritersAtOnce(t *testing.T) {
 	h.is(b, h.second, h.second, "at the second")
 }
 
+// TestActivationsStoppedInTheMiddle: an activation whose pointers fail once the storage has it is not acknowledged,
+// others go on with the old index, and after a while all have the new one.
+func TestActivationsStoppedInTheMiddle(t *testing.T) {
+	f, old, next, k := newFleet(t, 2), scanned(1, 1, 2), scanned(1, 2, 2), store.Key{Index: cpar.IndexID{1}}
+	r, c := f.router()
+	other, _ := f.router()
+	if err := old.push(t, c, k, r.PutManifest); err != nil {
+		t.Fatal(err)
+	}
+	f.check(other, k, old, old.want(t), "before")
+	sets := 0
+	f.pointers.before = func(what string) error {
+		if what == "set" {
+			sets++
+		}
+		if sets > 1 {
+			return errors.New("no leader")
+		}
+		return nil
+	}
+	if err := next.push(t, c, k, r.PutManifest); !errors.Is(err, store.ErrAway) {
+		t.Errorf("pointers fail in the middle: %v", err)
+	}
+	f.pointers.before = nil
+	f.check(other, k, old, old.want(t), "nothing is acknowledged")
+	f.pointers.age(2 * stopped)
+	f.check(other, k, next, next.want(t), "after a while")
+}
+
 // TestDeletions: an index that is deleted is gone for all, also if the pointers failed in the middle and the
 // deletion is repeated.
 func TestDeletions(t *testing.T) {
@@ -240,8 +269,11 @@ func TestDeletions(t *testing.T) {
 		}
 		return nil
 	}
-	if err := r.Delete(t.Context(), k); !errors.Is(err, store.ErrAway) {
-		t.Errorf("pointers fail in the middle: %v", err)
+	for range 2 { // the second time the storage has nothing, which is not yet the answer
+		sets = 0
+		if err := r.Delete(t.Context(), k); !errors.Is(err, store.ErrAway) {
+			t.Errorf("pointers fail in the middle: %v", err)
+		}
 	}
 	f.pointers.before = nil
 	if err := r.Delete(t.Context(), k); !errors.Is(err, store.ErrNotFound) {
