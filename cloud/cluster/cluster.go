@@ -77,6 +77,7 @@ type Machine struct {
 	broker   *broker
 	members  *members
 	versions *versions
+	pointers *kv
 	log      *slog.Logger
 
 	stop    context.CancelFunc
@@ -110,11 +111,11 @@ func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Machine, error) {
 	}
 	m := &Machine{broker: b, log: o.Log, me: Beat{Node: o.Name, Rack: o.Rack, Life: rand.Uint64()}, role: o.Role, settle: make(chan struct{}, 1)}
 	m.members = newMembers(m.look)
-	pointers := newKV(b)
-	m.versions = newVersions(pointers, c, o.PartBytes)
+	m.pointers = newKV(b)
+	m.versions = newVersions(m.pointers, c, o.PartBytes)
 	m.Router = &Router{transport: b, members: m.members, versions: m.versions}
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := m.begin(ctx, c, o, pointers); err != nil {
+	if err := m.begin(ctx, c, o); err != nil {
 		m.stop()
 		b.close()
 		return nil, err
@@ -123,11 +124,11 @@ func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Machine, error) {
 }
 
 // begin hears of others, and as a node lets them hear.
-func (m *Machine) begin(ctx context.Context, c *cloud.Cloud, o Config, pointers *kv) error {
+func (m *Machine) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 	if err := m.broker.listen(beatSubject, m.hear); err != nil {
 		return err
 	}
-	if err := pointers.wait(ctx); err != nil {
+	if err := m.pointers.wait(ctx); err != nil {
 		return err
 	}
 	m.broker.tell(whoSubject, nil)
@@ -257,7 +258,7 @@ func (m *Machine) look() {
 
 // hold begins to load what this node is to hold and does not.
 func (m *Machine) hold(ctx context.Context) {
-	keys, err := m.versions.pointers.all(ctx)
+	keys, err := m.pointers.all(ctx)
 	if err != nil {
 		m.log.Warn("listing indexes", "error", err)
 		return // what is asked is loaded then

@@ -261,13 +261,6 @@ func (p *table) set(_ context.Context, k store.Key, next pointer, revision uint6
 	})
 }
 
-func (p *table) all(context.Context) (keys []store.Key, err error) {
-	for k := range p.of {
-		keys = append(keys, k)
-	}
-	return keys, nil
-}
-
 // age has all pointers be older.
 func (p *table) age(by time.Duration) {
 	p.mu.Lock()

@@ -182,6 +182,7 @@ func (p *kv) set(ctx context.Context, k store.Key, next pointer, revision uint64
 	})
 }
 
+// all lists the indexes that have a pointer.
 func (p *kv) all(ctx context.Context) (keys []store.Key, err error) {
 	err = p.within(ctx, 10*time.Second, func(ctx context.Context, b jetstream.KeyValue) error {
 		names, err := b.ListKeys(ctx)

@@ -21,8 +21,6 @@ type pointers interface {
 	// set replaces the pointer that had this revision, and returns errChanged if another is there.
 	// One to nothing is removed.
 	set(ctx context.Context, k store.Key, next pointer, revision uint64) error
-	// all lists the indexes that have one.
-	all(ctx context.Context) ([]store.Key, error)
 }
 
 var errChanged = errors.New("somebody else has changed it")
