@@ -19,6 +19,13 @@ type Need struct {
 	Rate    float64 `json:"qps"`
 }
 
+// Planned are the schemes and profiles of docs/scale.md.
+var Planned = []Need{
+	{Scheme: cpar.SchemeSealed, Profile: profile.Network}, {Scheme: cpar.SchemeSealed, Profile: profile.Paper},
+	{Scheme: cpar.SchemeLocal, Profile: profile.Network}, {Scheme: cpar.SchemeCAPIA, Profile: profile.Paper},
+	{Scheme: cpar.SchemeCPAR, Profile: profile.Paper}, {Scheme: cpar.SchemeIVF, Profile: profile.Paper},
+}
+
 // A Host is one of the machines.
 type Host struct {
 	Cores  int     `json:"cores"`

@@ -18,7 +18,7 @@ import (
 )
 
 func planCommand() *cobra.Command {
-	n := eval.Need{Scheme: cpar.SchemeSealed, Profile: profile.Network}
+	var n eval.Need
 	var asJSON bool
 	var docs string
 	var memory, network int64
@@ -78,18 +78,11 @@ of the time, to have three quarters of their memory full, and to hold two copies
 	return c
 }
 
-// planned are the schemes and profiles of the page.
-var planned = []eval.Need{
-	{Scheme: cpar.SchemeSealed, Profile: profile.Network}, {Scheme: cpar.SchemeSealed, Profile: profile.Paper},
-	{Scheme: cpar.SchemeLocal, Profile: profile.Network}, {Scheme: cpar.SchemeCAPIA, Profile: profile.Paper},
-	{Scheme: cpar.SchemeCPAR, Profile: profile.Paper}, {Scheme: cpar.SchemeIVF, Profile: profile.Paper},
-}
-
 // writePlans writes docs/scale.md.
 func writePlans(cmd *cobra.Command, file string, report progress.Func) error {
 	h := eval.ThisHost()
 	var tables []eval.Table
-	for _, n := range planned {
+	for _, n := range eval.Planned {
 		costs, err := eval.MeasureUnitCosts(cmd.Context(), n.Scheme, n.Profile, eval.CapacityRecords, report)
 		if err != nil {
 			return err
