@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net/netip"
 	"net/url"
+	"os"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -156,9 +158,12 @@ func (o Options) options(server string, l *line) ([]nats.Option, error) {
 		list = append(list, nats.RootCAs(o.CA))
 	}
 	if o.Seed != "" {
+		if info, err := os.Stat(o.Seed); err == nil && runtime.GOOS != "windows" && info.Mode()&0o077 != 0 {
+			return nil, hint.Add(fmt.Errorf("%w: others may read the seed in %s", cpar.ErrInput, o.Seed), "chmod 600 %s", o.Seed)
+		}
 		nkey, err := nats.NkeyOptionFromSeed(o.Seed)
 		if err != nil {
-			return nil, hint.Add(fmt.Errorf("%w: --nats-seed: it holds no seed of an nkey", cpar.ErrInput), "make one with nk -gen user")
+			return nil, hint.Add(fmt.Errorf("%w: --nats-seed: it holds no seed of an nkey", cpar.ErrInput), "make one with cpard cluster key --nats-seed %s", o.Seed)
 		}
 		list = append(list, nkey)
 	}

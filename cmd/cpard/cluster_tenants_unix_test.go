@@ -200,6 +200,10 @@ func (c *testCluster) strangers(t *testing.T) {
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	shared := filepath.Join(t.TempDir(), "shared")
+	if b, err := os.ReadFile(c.nats.Seed); err != nil || os.WriteFile(shared, b, 0o644) != nil {
+		t.Fatal(err)
+	}
 	var attempts sync.WaitGroup
 	defer attempts.Wait()
 	for name, x := range map[string]struct {
@@ -210,6 +214,7 @@ func (c *testCluster) strangers(t *testing.T) {
 		"another nkey":         {serve(c.nats.Addresses(), seed, c.nats.CA), 8, "(?i)authorization"},
 		"no nkey":              {serve(c.nats.Addresses(), "", c.nats.CA), 8, "(?i)authorization|nkey"},
 		"a seed that is none":  {serve(c.nats.Addresses(), empty, c.nats.CA), 3, "no seed of an nkey"},
+		"a seed for everyone":  {serve(c.nats.Addresses(), shared, c.nats.CA), 3, "others may read the seed"},
 		"another authority":    {serve(c.nats.Addresses(), c.nats.Seed, other.CA), 8, "certificate"},
 		"no TLS":               {serve("nats://10.1.2.3:4222", c.nats.Seed, c.nats.CA), 3, "without TLS"},
 		"no TLS, on loopback":  {serve(strings.ReplaceAll(c.nats.Addresses(), "tls://", "nats://"), c.nats.Seed, other.CA), 8, "certificate|TLS"},
