@@ -17,6 +17,7 @@ import (
 	"cpar"
 	"cpar/internal/indexdir"
 	"cpar/internal/lattice"
+	"cpar/internal/modq"
 )
 
 // millionOf is an index of scheme sealed with so many records of 96 numbers. Its groups are random words
@@ -109,9 +110,32 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	return time.Duration(ticks) * time.Second / 100
 }
 
+// shared is how fast each of two cores reads memory while both do, of what one reads alone.
+func shared() float64 {
+	memory := make([]uint64, 1<<27)
+	for i := range memory {
+		memory[i] = uint64(i) // else all pages are the same one
+	}
+	read := func(parts ...[]uint64) (best float64) {
+		for range 5 {
+			begun := time.Now()
+			var reading sync.WaitGroup
+			for _, some := range parts {
+				reading.Go(func() { _ = modq.SumFour(some) })
+			}
+			reading.Wait()
+			best = max(best, 1/time.Since(begun).Seconds())
+		}
+		return best
+	}
+	half := len(memory) / 2
+	return read(memory[:half], memory[half:]) / read(memory[:half])
+}
+
 // TestClusterThroughput measures, and judges, how much of an index nodes read in a second: two, pinned to a core each,
 // and one. Router, clients, brokers and storage run on the same cores, so what the nodes read by the clock says
-// how much those leave them; what they read for each second of their own processor time is theirs alone.
+// how much those leave them; what they read for each second of their own processor time is theirs alone, but for the memory, which
+// two cores share.
 func TestClusterThroughput(t *testing.T) {
 	if os.Getenv("CPAR_NIGHTLY") != "required" {
 		t.Skip("takes minutes on a quiet machine; CPAR_NIGHTLY=required runs it")
@@ -138,8 +162,11 @@ func TestClusterThroughput(t *testing.T) {
 			t.Logf("%s, %d nodes: %.2f GB/s, %.2f GB for a second of a node's core", c.name, nodes, byClock/1e9, byCore/1e9)
 			rates[nodes-1] = byCore
 		}
-		if ratio := rates[1] / rates[0]; ratio < 0.9 {
-			t.Errorf("%s: a core of two nodes reads %.2f times what one of one does", c.name, ratio)
+		memory := min(1, shared())
+		ratio := rates[1] / rates[0]
+		t.Logf("%s: a core of two nodes reads %.2f times what one of one does; by memory alone it could %.2f times", c.name, ratio, memory)
+		if ratio < 0.9*memory {
+			t.Errorf("%s: that is less than nine tenths", c.name)
 		}
 	}
 }
