@@ -80,7 +80,9 @@ func syntheticResults() *eval.Results {
 	return &eval.Results{Machine: "a machine", Steps: []step.Record{{Name: "sweep", Seconds: 12}},
 		Failed: []eval.Failure{{Step: "none <really>", Error: "it & that"}},
 		Each: []eval.Result{sweep, cost, approximation, loss, sealed, syntheticProfiles(), &eval.Letter{Boxes: []eval.LetterBox{{Box: "PL1C-RF Enc", Elements: 1299, Bytes: 10392, Dot: 1299, MS: 1}}, Place: 1, Planes: 10}, &eval.Draws{Draws: []eval.Draw{draw, draw}}, &eval.Small{Draws: 1, Rows: []eval.SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.02}}}}, growth, structures, corel5k, samples, flann, scaling,
-			eval.CollectNumbers(paper.Values(), cost, approximation, loss), &eval.Agreement{Records: 300, Requests: 20}, attacks}}
+			eval.CollectNumbers(paper.Values(), cost, approximation, loss), &eval.Agreement{Records: 300, Requests: 20}, attacks,
+			&eval.Promises{Million: eval.Million{Records: 1_000_000, Clusters: 8}}, &eval.Clusters{Records: 300, Rows: []eval.ClusterRow{{Clusters: 8, Copies: 1.72}}},
+			&eval.Peers{Rows: []eval.PeerRow{{Search: "sealed", Dim: 96}}}}}
 }
 
 func syntheticProfiles() *eval.Profiles {

@@ -40,7 +40,7 @@ func TestExactAsksEveryCluster(t *testing.T) {
 	}
 	for i, a := range all[true] {
 		one := all[false][i]
-		if a.Err != nil || one.Err != nil || len(a.Near) != 24 || len(one.Near) != lattice.CellRows(24, 4) || a.Near[0].Record != one.Near[0].Record {
+		if a.Err != nil || one.Err != nil || len(a.Near) != 24 || len(one.Near) != lattice.CellRows(24, 4) || a.Near[0].Dis > one.Near[0].Dis+1e-9 {
 			t.Errorf("photo %d: %d near of all clusters, %d of one, %v, %v", i, len(a.Near), len(one.Near), a.Err, one.Err)
 		}
 		if a.Sent < 7*one.Sent/2 || a.Received < 3*one.Received {
