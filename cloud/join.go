@@ -8,8 +8,8 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Join puts the replies of all parts of an index to one request together, in the order of the parts:
-// what the whole index would have replied.
+// Join merges the replies that all parts of an index gave to one request, in the order of the parts, into
+// the reply that the whole index would have given.
 func Join(q *cpar.Request, parts []*cpar.Reply) (*cpar.Reply, error) {
 	var opaque [][]byte
 	for _, r := range parts {

@@ -23,6 +23,7 @@ import (
 	"cpar"
 	"cpar/cparhttp"
 	"cpar/internal/bearer"
+	"cpar/internal/oracle"
 )
 
 // An asker asks the cloud by its name all the time.
@@ -140,14 +141,7 @@ func (a *asker) begin() {
 func asideOf(t *testing.T, variables ...string) (folders []string) {
 	t.Helper()
 	for _, v := range variables {
-		path := os.Getenv(v)
-		if path == "" {
-			if os.Getenv(v+"_TEST") == "required" {
-				t.Fatalf("%s does not say where the program is", v)
-			}
-			t.Skipf("%s does not say where the program is", v)
-		}
-		folders = append(folders, filepath.Dir(path))
+		folders = append(folders, filepath.Dir(oracle.Named(t, v)))
 	}
 	return folders
 }

@@ -27,7 +27,7 @@ type Peers struct {
 	Skipped []string `json:"skipped"`
 }
 
-// A PeerRow is one search. Times are of a request on one core.
+// A PeerRow describes one search. Times are for one request, on one core.
 type PeerRow struct {
 	Search  string `json:"search"`
 	Dim     int    `json:"dim"`

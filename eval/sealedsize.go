@@ -27,7 +27,7 @@ type Promises struct {
 	Update  Added    `json:"update100k"`
 }
 
-// Million is a large index of made records. Bytes are of one request and its reply.
+// Million describes a large index of made records. Sent and Received count the bytes of one request and of its reply.
 type Million struct {
 	Sent     int `json:"sent"`
 	Received int `json:"received"`

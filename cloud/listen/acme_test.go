@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"cpar/internal/oracle"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/binary"
@@ -29,24 +30,18 @@ type pebble struct {
 // startPebble starts it for a server that listens at a port. CPAR_PEBBLE names the program.
 func startPebble(t *testing.T, port int) *pebble {
 	t.Helper()
-	program := os.Getenv("CPAR_PEBBLE")
-	if program == "" {
-		if os.Getenv("CPAR_PEBBLE_TEST") == "required" {
-			t.Fatal("CPAR_PEBBLE does not say where pebble is")
-		}
-		t.Skip("CPAR_PEBBLE does not say where pebble is")
-	}
+	program := oracle.Named(t, "CPAR_PEBBLE")
 	a := newAuthority(t)
 	dir := t.TempDir()
 	cert, key := a.issue(t, 1, "127.0.0.1")
-	listen, management := freePort(t), freePort(t)
+	listen, management := oracle.Port(t), oracle.Port(t)
 	config, err := json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress":           fmt.Sprintf("127.0.0.1:%d", listen),
 		"managementListenAddress": fmt.Sprintf("127.0.0.1:%d", management),
 		"certificate":             write(t, filepath.Join(dir, "cert.pem"), cert),
 		"privateKey":              write(t, filepath.Join(dir, "key.pem"), key),
 		"tlsPort":                 port,
-		"httpPort":                freePort(t),
+		"httpPort":                oracle.Port(t),
 		"retryAfter":              map[string]int{"authz": 1, "order": 1},
 		"keyAlgorithm":            "ecdsa",
 		"profiles":                map[string]any{"default": map[string]any{"description": "a test's", "validityPeriod": 7776000}},
@@ -86,16 +81,6 @@ func startPebble(t *testing.T, port int) *pebble {
 			t.Fatalf("pebble does not start: %v; %s", err, out.String())
 		}
 	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // loopbackDNS says of every name that it is this machine's. Pebble asks over TCP, where a length
@@ -152,7 +137,7 @@ func answerDNS(c net.Conn) {
 // TestACME has a certificate issued by a directory that connects here to see the name proven,
 // and takes it from the cache after that.
 func TestACME(t *testing.T) {
-	port := freePort(t)
+	port := oracle.Port(t)
 	p := startPebble(t, port)
 	cache := filepath.Join(t.TempDir(), "data", "acme")
 	clients := newAuthority(t)
@@ -214,7 +199,7 @@ func TestACME(t *testing.T) {
 	}
 
 	// What is kept needs no directory.
-	o.ACME.Directory = fmt.Sprintf("https://127.0.0.1:%d/dir", freePort(t))
+	o.ACME.Directory = fmt.Sprintf("https://127.0.0.1:%d/dir", oracle.Port(t))
 	again := serve(t, o, nil)
 	if err := get(again, "photos.example", pair); err != nil {
 		t.Errorf("from the cache: %v; log %s", err, log.String())

@@ -7,8 +7,8 @@ import (
 	"cpar"
 )
 
-// Join puts the replies of all parts of an index (package part) to one request together: what the
-// whole would have replied. Scores are of one request, so of one scale, wherever they were computed.
+// Join merges the replies that the parts of an index (package part) gave to one request into the reply
+// that the whole index would have given. Scores of one request can be compared wherever they were computed.
 func Join(q *cpar.Request, parts []*cpar.Reply) *cpar.Reply {
 	out := &cpar.Reply{Index: q.Index}
 	for _, r := range parts {

@@ -1,6 +1,8 @@
 package buckettest
 
 import (
+	"cpar/internal/oracle"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -23,12 +25,12 @@ type Process struct {
 // CPAR_VERSITYGW does not name the program, and fails if CPAR_VERSITYGW_TEST=required.
 func Versity(t testing.TB) *Process {
 	t.Helper()
-	program := program(t, "CPAR_VERSITYGW")
+	program := oracle.Named(t, "CPAR_VERSITYGW")
 	folder := t.TempDir()
 	if err := os.Mkdir(filepath.Join(folder, "photos"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	p := &Process{t: t, port: freePort(t), output: filepath.Join(t.TempDir(), "versitygw.log")}
+	p := &Process{t: t, port: fmt.Sprintf("127.0.0.1:%d", oracle.Port(t)), output: filepath.Join(t.TempDir(), "versitygw.log")}
 	p.Place = Place{"s3://photos/some/where?endpoint=http://" + p.port,
 		credentials(map[string]string{"AWS_ACCESS_KEY_ID": "example", "AWS_SECRET_ACCESS_KEY": "exampleexample"})}
 	p.command = func() *exec.Cmd {
@@ -44,9 +46,9 @@ func Versity(t testing.TB) *Process {
 // Azurite starts Microsoft's emulator of Azure, if CPAR_AZURITE names its azurite-blob.
 func Azurite(t testing.TB) *Process {
 	t.Helper()
-	program := program(t, "CPAR_AZURITE")
+	program := oracle.Named(t, "CPAR_AZURITE")
 	folder := t.TempDir()
-	p := &Process{t: t, port: freePort(t), output: filepath.Join(t.TempDir(), "azurite.log")}
+	p := &Process{t: t, port: fmt.Sprintf("127.0.0.1:%d", oracle.Port(t)), output: filepath.Join(t.TempDir(), "azurite.log")}
 	// The account and key that every emulator has; they are in its documentation.
 	const account, key = "devstoreaccount1", "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 	p.Place = Place{"azblob://photos/some/where?endpoint=http://" + p.port + "/" + account,
@@ -57,28 +59,6 @@ func Azurite(t testing.TB) *Process {
 	}
 	p.Start()
 	return p
-}
-
-func program(t testing.TB, variable string) string {
-	t.Helper()
-	path := os.Getenv(variable)
-	if path == "" {
-		if os.Getenv(variable+"_TEST") == "required" {
-			t.Fatalf("%s does not say where the program is", variable)
-		}
-		t.Skipf("%s does not say where the program is", variable)
-	}
-	return path
-}
-
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // Start starts the server, or starts it again, and waits until it listens.

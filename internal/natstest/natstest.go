@@ -3,6 +3,7 @@
 package natstest
 
 import (
+	"cpar/internal/oracle"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -39,18 +40,12 @@ type Servers struct {
 // CPAR_NATS_TEST=required.
 func Start(t testing.TB, n int) *Servers {
 	t.Helper()
-	program := os.Getenv("CPAR_NATS")
-	if program == "" {
-		if os.Getenv("CPAR_NATS_TEST") == "required" {
-			t.Fatal("CPAR_NATS does not say where nats-server is")
-		}
-		t.Skip("CPAR_NATS does not say where nats-server is")
-	}
+	program := oracle.Named(t, "CPAR_NATS")
 	s := &Servers{t: t, program: program, folder: t.TempDir(), running: make([]*exec.Cmd, n)}
 	s.Seed, s.user = s.Key("machines")
 	s.certificates()
 	for range n {
-		s.ports, s.cluster = append(s.ports, freePort(t)), append(s.cluster, freePort(t))
+		s.ports, s.cluster = append(s.ports, oracle.Port(t)), append(s.cluster, oracle.Port(t))
 	}
 	for i := range n {
 		s.Run(i)
@@ -196,14 +191,4 @@ func (s *Servers) certificates() {
 			s.t.Fatal(err)
 		}
 	}
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

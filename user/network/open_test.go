@@ -12,7 +12,7 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/onnxtest"
-	"cpar/user/network/internal/library"
+	"cpar/internal/oracle"
 )
 
 // write puts a model into a folder of its own, with a configuration for 6×6 pixels.
@@ -37,7 +37,7 @@ func runtimesHere(t *testing.T) []OpenOptions {
 	t.Helper()
 	all := []OpenOptions{{Runtime: Go}}
 	if os.Getenv("CPAR_ONNXRUNTIME") != "" || os.Getenv("CPAR_ONNXRUNTIME_TEST") == "required" {
-		all = append(all, OpenOptions{Runtime: ONNXRuntime, Options: Options{Library: library.Path(t)}})
+		all = append(all, OpenOptions{Runtime: ONNXRuntime, Options: Options{Library: oracle.Named(t, "CPAR_ONNXRUNTIME")}})
 	}
 	return all
 }

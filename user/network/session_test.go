@@ -14,7 +14,6 @@ import (
 	"cpar/internal/hint"
 	"cpar/internal/onnxtest"
 	"cpar/internal/oracle"
-	"cpar/user/network/internal/library"
 	"cpar/user/network/onnxruntime"
 )
 
@@ -41,7 +40,7 @@ func near(t *testing.T, got []float32, want []float64) {
 // withLibrary returns options with ONNX Runtime's library, or skips the test.
 func withLibrary(t testing.TB) Options {
 	t.Helper()
-	return Options{Library: library.Path(t)}
+	return Options{Library: oracle.Named(t, "CPAR_ONNXRUNTIME")}
 }
 
 // openWith opens a file and checks that it runs in the requested runtime.
@@ -62,7 +61,7 @@ func openWith(t testing.TB, runtime, path string) Embedder {
 // session loads a file in ONNX Runtime.
 func session(t *testing.T, f *onnxtest.File, options Options) *Session {
 	t.Helper()
-	options.Library = library.Path(t)
+	options.Library = oracle.Named(t, "CPAR_ONNXRUNTIME")
 	e, err := LoadWith(ONNXRuntime, f.Bytes(), options)
 	if err != nil {
 		t.Fatal(err)

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/oracle"
 )
 
 // message is one of the ONNX format, in the making.
@@ -151,10 +151,7 @@ func TestNoHalf(t *testing.T) {
 // values against ONNX Runtime): each gives its vector, and where the length is open, a text of
 // 16 tokens has the same one as in 77.
 func TestTextHalves(t *testing.T) {
-	folder := os.Getenv("CPAR_GRAPHS")
-	if folder == "" {
-		t.Skip("CPAR_GRAPHS names no folder of networks")
-	}
+	folder := oracle.Named(t, "CPAR_GRAPHS")
 	// They have few words, so the tokenizer is of bytes alone, with the ends of theirs.
 	dir := t.TempDir()
 	vocabulary := map[string]int64{clipFrom: 998, clipTo: 999}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"cpar/internal/onnxtest"
+	"cpar/internal/oracle"
 	"cpar/user/network/engine"
-	"cpar/user/network/internal/library"
 	"cpar/user/network/onnx"
 	"cpar/user/network/onnxruntime"
 )
@@ -422,7 +422,7 @@ func (c constant) tensor(name string) onnxtest.Proto {
 // TestAgainstONNXRuntime: every operator in the forms of its opsets computes what ONNX
 // Runtime does, of an image and, folded, of a constant.
 func TestAgainstONNXRuntime(t *testing.T) {
-	lib, err := onnxruntime.Open(library.Path(t))
+	lib, err := onnxruntime.Open(oracle.Named(t, "CPAR_ONNXRUNTIME"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"cpar/internal/oracle"
 	"cpar/user/network"
-	"cpar/user/network/internal/library"
 )
 
 // A graph is a row of index.json.
@@ -38,23 +38,10 @@ type graph struct {
 
 func (g graph) isText() bool { return g.Layout == "text" }
 
-// folder returns where the graphs are, or skips the test.
-func folder(t testing.TB) string {
-	t.Helper()
-	dir := os.Getenv("CPAR_GRAPHS")
-	if dir == "" {
-		if os.Getenv("CPAR_GRAPHS_TEST") == "required" {
-			t.Fatal("CPAR_GRAPHS names no folder, and CPAR_GRAPHS_TEST=required")
-		}
-		t.Skip("needs networks: set CPAR_GRAPHS to the folder that export.py wrote")
-	}
-	return dir
-}
-
 // graphs reads the index.
 func graphs(t testing.TB) (all []graph, byFile map[string]graph) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(folder(t), "index.json"))
+	data, err := os.ReadFile(filepath.Join(oracle.Named(t, "CPAR_GRAPHS"), "index.json"))
 	if err == nil {
 		err = json.Unmarshal(data, &all)
 	}
@@ -133,9 +120,9 @@ func (g graph) open(t testing.TB, runtime, embedding string) (network.Embedder, 
 	t.Helper()
 	options := network.Options{Embedding: embedding, Side: g.Side}
 	if runtime != network.Go {
-		options.Library = library.Path(t)
+		options.Library = oracle.Named(t, "CPAR_ONNXRUNTIME")
 	}
-	e, err := network.OpenWith(runtime, filepath.Join(folder(t), g.File), options)
+	e, err := network.OpenWith(runtime, filepath.Join(oracle.Named(t, "CPAR_GRAPHS"), g.File), options)
 	if err == nil {
 		t.Cleanup(func() { e.Close() })
 	}
@@ -162,7 +149,7 @@ func (g graph) reference(t testing.TB, reference graph) network.Embedder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := network.Options{Embedding: reference.Embedding, Side: reference.Side, Library: library.Path(t)}
+	options := network.Options{Embedding: reference.Embedding, Side: reference.Side, Library: oracle.Named(t, "CPAR_ONNXRUNTIME")}
 	e, err := network.LoadWith(network.ONNXRuntime, data, options)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +161,7 @@ func (g graph) reference(t testing.TB, reference graph) network.Embedder {
 // readChanged reads a file and changes some numbers.
 func readChanged(t testing.TB, file string, changes [][2]float64) ([]byte, error) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(folder(t), file))
+	data, err := os.ReadFile(filepath.Join(oracle.Named(t, "CPAR_GRAPHS"), file))
 	for _, c := range changes {
 		binary.LittleEndian.PutUint32(data[int(c[0]):], math.Float32bits(float32(c[1])))
 	}
@@ -188,7 +175,7 @@ const tolerance = 1e-4
 // right and has the values that ONNX Runtime finds. Those in half precision are held
 // against single precision with the same weights.
 func TestNetworks(t *testing.T) {
-	library.Path(t)
+	oracle.Named(t, "CPAR_ONNXRUNTIME")
 	all, byFile := graphs(t)
 	for _, g := range all {
 		if g.isText() {

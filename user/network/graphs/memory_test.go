@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"cpar/internal/oracle"
 	"cpar/user/network"
 )
 
@@ -19,7 +20,7 @@ func TestMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")
 	}
-	folder(t)
+	oracle.Named(t, "CPAR_GRAPHS")
 	for _, file := range []string{"clip_openai_b32.onnx", "clip_openai_b32.fp16.onnx"} {
 		c := exec.Command(os.Args[0], "-test.run=^TestMemoryOfProcess$", "-test.v")
 		c.Env = append(os.Environ(), "CPAR_GRAPHS_MEMORY="+file)

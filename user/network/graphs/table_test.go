@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"cpar/internal/oracle"
 	"cpar/user/network"
-	"cpar/user/network/internal/library"
 )
 
 var docs = flag.String("docs", "", "write the page of networks to this file, with times (some minutes)")
@@ -19,7 +19,7 @@ var docs = flag.String("docs", "", "write the page of networks to this file, wit
 // TestTable prints the table of docs/networks.md: which networks load, how exact they
 // are, how long they take on one core beside ONNX Runtime, and what their embedding is.
 func TestTable(t *testing.T) {
-	library.Path(t)
+	oracle.Named(t, "CPAR_ONNXRUNTIME")
 	if *docs == "" {
 		t.Skip("needs -docs FILE")
 	}
@@ -130,7 +130,7 @@ func (g graph) times(t testing.TB, e network.Embedder, byFile map[string]graph) 
 // BenchmarkNetworks gives the times of the networks of full size on one core, and by how
 // much plain Go is slower.
 func BenchmarkNetworks(b *testing.B) {
-	library.Path(b)
+	oracle.Named(b, "CPAR_ONNXRUNTIME")
 	all, byFile := graphs(b)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, g := range all {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"cpar/internal/oracle"
 	"cpar/user/network/engine"
-	"cpar/user/network/internal/library"
 	"cpar/user/network/onnx"
 	"cpar/user/network/onnxruntime"
 )
@@ -14,7 +14,7 @@ import (
 // TestTexts: the text halves of CLIP run in plain Go and agree with ONNX Runtime, which is
 // given the same numbers as rows of floats (convert.floats_in).
 func TestTexts(t *testing.T) {
-	l, err := onnxruntime.Open(library.Path(t))
+	l, err := onnxruntime.Open(oracle.Named(t, "CPAR_ONNXRUNTIME"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestTexts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := onnx.Open(filepath.Join(folder(t), g.File), onnx.Limits{})
+			f, err := onnx.Open(filepath.Join(oracle.Named(t, "CPAR_GRAPHS"), g.File), onnx.Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,7 +12,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/user/network/internal/library"
+	"cpar/internal/oracle"
 )
 
 func TestCheckVersion(t *testing.T) {
@@ -75,7 +75,7 @@ func TestAnotherLibrary(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	path := library.Path(t)
+	path := oracle.Named(t, "CPAR_ONNXRUNTIME")
 	var all [4]*Library
 	var wg sync.WaitGroup
 	for i := range all {
@@ -96,7 +96,7 @@ func TestOpen(t *testing.T) {
 
 // TestDamaged: whatever is not a model returns an error.
 func TestDamaged(t *testing.T) {
-	l, err := Open(library.Path(t))
+	l, err := Open(oracle.Named(t, "CPAR_ONNXRUNTIME"))
 	if err != nil {
 		t.Fatal(err)
 	}
