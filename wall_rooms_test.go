@@ -1,0 +1,187 @@
+package cpar
+
+import "slices"
+
+// A room is a part of the module. Its packages, and everything they import within the
+// module, must keep to its lists.
+type room struct {
+	name string
+	in   func(pkg string) bool
+	// except is a file that the room's rules do not cover.
+	except string
+	// may lists everything that may be imported; a trailing slash includes everything
+	// below. A room with such a list is closed: it also refuses whatever could link or
+	// run code without an import (refusedNames, refusedDirectives, foreignSuffixes). A
+	// room without one may import anything but never.
+	may   []string
+	never []ban
+}
+
+// A ban refuses a package and everything below it. In a closed room a ban may repeat what
+// the list implies, to give the reason, and because only bans apply to what other modules
+// link.
+type ban struct{ pkg, why string }
+
+// open packages see no key and no plaintext; every room may use them.
+var open = []string{
+	module, module + "/kdforest", module + "/ivf", module + "/cparhttp",
+	module + "/internal/mod48", module + "/internal/modq", module + "/internal/lattice", module + "/internal/wire",
+	module + "/internal/durable", module + "/internal/enum", module + "/internal/hint", module + "/internal/untrusted", module + "/internal/indexdir", module + "/internal/exitcode", module + "/internal/stdout", module + "/internal/version", module + "/internal/progress", module + "/internal/progress/bar", module + "/internal/reveal",
+	module + "/internal/settings", module + "/internal/manual", module + "/internal/findings", module + "/internal/bearer",
+}
+
+// cloudMay lists everything from outside the module that code without a key may use, each
+// with its reason.
+var cloudMay = []string{
+	// computation
+	"bufio", "bytes", "cmp", "container/heap", "context", "encoding", "encoding/binary", "encoding/hex",
+	"encoding/json", "errors", "fmt", "hash", "io", "io/fs", "iter", "maps", "math", "math/big", "math/bits",
+	"path", "path/filepath", "regexp", "runtime", "runtime/debug", "slices", "sort", "strconv", "strings",
+	"sync", "sync/atomic", "text/tabwriter", "time", "unicode", "unicode/utf8", "unsafe",
+	// forests are built from the owner's seed (kdforest.Build)
+	"math/rand/v2",
+	// digests of segments, and names of temporary files
+	"crypto/sha256", "crypto/rand",
+	// tokens of tenants: written, compared in constant time, and how often a wrong one is answered
+	"encoding/base32", "crypto/subtle", "golang.org/x/time/rate", "container/list",
+	// a daemon: files, network, logs, signals
+	"log", "log/slog", "net", "net/http", "net/netip", "net/url", "os", "os/signal", "syscall", "flag",
+	// one by one, since golang.org/x/sys/execabs runs programs
+	"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/sys/cpu",
+	// the ring, without keys
+	"github.com/tuneinsight/lattigo/v6/ring",
+	// how much of the heap is alive, so that garbage is collected within the bound
+	"runtime/metrics",
+	// rates of tenants
+	"golang.org/x/time/rate",
+	"github.com/gofrs/flock", "github.com/edsrzf/mmap-go", "golang.org/x/sync/",
+	"github.com/danielgtaylor/huma/v2", "github.com/danielgtaylor/huma/v2/", "github.com/spf13/cobra",
+	"github.com/spf13/pflag",
+	// object storage, by clients that run no other program; signatures of requests to it.
+	// Credentials are the operator's for the storage: they open nothing that is stored
+	"crypto/hmac",
+	"github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/aws/signer/v4",
+	"github.com/aws/aws-sdk-go-v2/credentials", "github.com/aws/aws-sdk-go-v2/service/s3",
+	"github.com/aws/smithy-go", "github.com/aws/smithy-go/middleware", "github.com/aws/smithy-go/transport/http",
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore", "github.com/Azure/azure-sdk-for-go/sdk/azcore/policy",
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming", "github.com/Azure/azure-sdk-for-go/sdk/azcore/to",
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob", "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob",
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container",
+	// brokers of a cluster of machines, as a client: the server, which runs other programs, is none of ours
+	// and the key that it knows the machines by
+	"github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream", "github.com/nats-io/nkeys",
+	// where parts of indexes belong
+	"golang.org/x/crypto/blake2b",
+	// TLS, certificates from files and from ACME, a bound on connections, and net/http's log
+	"crypto/tls", "crypto/x509", "encoding/pem", "log", "golang.org/x/crypto/acme", "golang.org/x/crypto/acme/autocert", "golang.org/x/net/netutil",
+	// what systemd passes and wants to know
+	"github.com/coreos/go-systemd/v22/activation", "github.com/coreos/go-systemd/v22/daemon",
+	// how far a long command is
+	"github.com/schollz/progressbar/v3", "golang.org/x/term",
+	// manual pages
+	"github.com/spf13/cobra/doc",
+	// the configuration file, and sizes in it
+	"github.com/pelletier/go-toml/v2", "github.com/dustin/go-humanize",
+	// metrics, and profiles where the operator wants them
+	"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/", "net/http/pprof",
+}
+
+var cloudRoom = room{
+	name: "the cloud, and all that crosses the wall",
+	in: func(pkg string) bool {
+		return under(pkg, module+"/cloud") || under(pkg, module+"/cmd/cpard") || slices.Contains(open, pkg)
+	},
+	may: slices.Concat([]string{module + "/cloud", module + "/cloud/"}, open, cloudMay),
+	never: []ban{
+		{module + "/user", "package user has seen a key or plaintext"},
+		{"image", "the cloud has no picture to decode"},
+		{"golang.org/x/image", "the cloud has no picture to decode"},
+		{"filippo.io/age", "the cloud has no key file to open"},
+		{"github.com/tuneinsight/lattigo/v6/core/rlwe", "it holds secret keys"},
+		{"os/exec", "the cloud runs no other program"},
+		{"github.com/nats-io/nats-server", "brokers are programs of their own, and run others"},
+		{"plugin", "it links code that cannot be read here"},
+		{"github.com/ebitengine/purego", "it loads code that cannot be read here"},
+		{"C", "calls from C cannot be checked"},
+	},
+}
+
+// boxes are the paper's constructions as printed, and distances in the clear.
+var boxes = []string{module + "/letter", module + "/user/distance"}
+
+func bansOf(pkgs []string, why string) (bans []ban) {
+	for _, pkg := range pkgs {
+		bans = append(bans, ban{pkg, why})
+	}
+	return bans
+}
+
+var rooms = []room{
+	cloudRoom,
+	{
+		name: "the owner",
+		in:   func(pkg string) bool { return under(pkg, module+"/user") },
+		never: []ban{
+			{module + "/cloud", "the owner talks to a cloud over HTTP only"},
+			{module + "/user/internal/fixtures", "only tests import it"},
+		},
+	},
+	{
+		name:   "the owner's program",
+		in:     func(pkg string) bool { return under(pkg, module+"/cmd/cpar") },
+		except: "cmd/cpar/demo_cloud.go",
+		never:  []ban{{module + "/cloud", "only cmd/cpar/demo_cloud.go may, since it runs as a separate process"}},
+	},
+	{
+		name: "all but the evaluation",
+		in: func(pkg string) bool {
+			return !under(pkg, module+"/eval") && !under(pkg, module+"/cmd/cpar-eval")
+		},
+		never: []ban{{module + "/eval", "eval links both sides; nothing else imports it"}},
+	},
+	{
+		name: "the product",
+		in: func(pkg string) bool {
+			for _, box := range boxes {
+				if under(pkg, box) {
+					return false
+				}
+			}
+			return !under(pkg, module+"/eval") && !under(pkg, module+"/cmd/cpar-eval")
+		},
+		never: bansOf(boxes, "the paper's constructions as printed are for tests and measurements"),
+	},
+	{
+		name:  "all but tests",
+		in:    func(pkg string) bool { return !under(pkg, module+"/internal/browser") },
+		never: bansOf([]string{module + "/internal/browser", "github.com/chromedp"}, "only tests drive a browser"),
+	},
+	{
+		name:  "all but tests of object storage",
+		in:    func(pkg string) bool { return !under(pkg, module+"/internal/buckettest") },
+		never: []ban{{module + "/internal/buckettest", "only tests start storage servers"}},
+	},
+	{
+		name:  "all but tests of networks",
+		in:    func(pkg string) bool { return !under(pkg, module+"/internal/onnxtest") },
+		never: []ban{{module + "/internal/onnxtest", "only tests write ONNX files"}},
+	},
+	{
+		name: "networks in plain Go",
+		in: func(pkg string) bool {
+			return under(pkg, module+"/user/network/onnx") || under(pkg, module+"/user/network/engine")
+		},
+		never: []ban{
+			{module + "/user/network/onnxruntime", "plain Go runs where nothing is installed"},
+			{"github.com/ebitengine/purego", "plain Go runs where nothing is installed"},
+		},
+	},
+	{
+		name: "all but the generators of kernels",
+		in: func(pkg string) bool {
+			generators := []string{module + "/internal/kernelgen", module + "/internal/mod48/gen", module + "/internal/modq/gen", module + "/internal/f32/gen", module + "/internal/fourier/gen"}
+			return !slices.Contains(generators, pkg)
+		},
+		never: []ban{{"github.com/mmcloughlin/avo", "it writes kernels before the build; no product needs it"}},
+	},
+}
